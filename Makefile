@@ -1,0 +1,46 @@
+# Everything runs in a virtual environment of its own; `make help` lists what there is.
+VENV   ?= .venv
+PYTHON ?= python3
+BIN    := $(VENV)/bin
+
+.PHONY: help install demo test test-all lint format notebooks benchmarks clean
+
+help:            ## List the targets.
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: [^#]*##/\t/' | expand -t 18
+
+install: $(VENV)/.installed   ## Set up the virtual environment.
+
+# pip installs dependency groups from version 25.1 on.
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable . --group dev
+	touch $@
+
+demo: install    ## Find the topics of the bundled corpus.
+	$(BIN)/embedtopics demo
+
+test: install lint   ## Check style and types, and run the fast tests and a slice of the slow.
+	$(BIN)/python -m pytest -q -m "(not slow or smoke) and not benchmark_data and not network"
+
+test-all: install lint   ## Run every test; those that need data sets skip where these are absent.
+	$(BIN)/python -m pytest -q -m "not network"
+
+lint: install    ## Check style and types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install  ## Put the code in the agreed form.
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+notebooks: install   ## Run the notebooks in place.
+	$(BIN)/python -m pytest -q -m "slow" tests/test_notebooks.py
+
+benchmarks: install  ## Measure; see benchmarks/README.md for what it needs.
+	$(BIN)/python benchmarks/run.py
+
+clean:           ## Remove the environment and what tools left behind.
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis demo-results
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,109 @@
+"""embedtopics: from a file of documents to a topic map, fast, reproducible and honest.
+
+>>> import embedtopics as et
+>>> corpus = et.Corpus.of(["A first text.", "And a second one."])
+>>> len(corpus)
+2
+
+Names are imported when they are first used, so that importing the package takes no time.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embedtopics import (
+        clustering,
+        corpus,
+        encoders,
+        evaluation,
+        neighbors,
+        plots,
+        reduction,
+        report,
+        terms,
+        topics,
+    )
+    from embedtopics.clustering import DensityClusterer
+    from embedtopics.corpus import Corpus
+    from embedtopics.encoders import SentenceEncoder
+    from embedtopics.errors import (
+        CorruptFileError,
+        EmbedTopicsError,
+        InputError,
+        MissingExtraError,
+        ModelLoadError,
+    )
+    from embedtopics.results import TopicResult
+    from embedtopics.terms import ClassTfidf
+    from embedtopics.topics import TopicModel
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ClassTfidf": "embedtopics.terms",
+    "Corpus": "embedtopics.corpus",
+    "CorruptFileError": "embedtopics.errors",
+    "DensityClusterer": "embedtopics.clustering",
+    "EmbedTopicsError": "embedtopics.errors",
+    "InputError": "embedtopics.errors",
+    "MissingExtraError": "embedtopics.errors",
+    "ModelLoadError": "embedtopics.errors",
+    "SentenceEncoder": "embedtopics.encoders",
+    "TopicModel": "embedtopics.topics",
+    "TopicResult": "embedtopics.results",
+}
+_ROOMS = (
+    "clustering",
+    "corpus",
+    "encoders",
+    "evaluation",
+    "neighbors",
+    "plots",
+    "reduction",
+    "report",
+    "terms",
+    "topics",
+)
+
+__all__ = [
+    "ClassTfidf",
+    "Corpus",
+    "CorruptFileError",
+    "DensityClusterer",
+    "EmbedTopicsError",
+    "InputError",
+    "MissingExtraError",
+    "ModelLoadError",
+    "SentenceEncoder",
+    "TopicModel",
+    "TopicResult",
+    "__version__",
+    "clustering",
+    "corpus",
+    "encoders",
+    "evaluation",
+    "neighbors",
+    "plots",
+    "reduction",
+    "report",
+    "terms",
+    "topics",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(importlib.import_module(_HOME[name]), name)
+    elif name in _ROOMS:
+        value = importlib.import_module(f"embedtopics.{name}")
+    else:
+        raise AttributeError(f"module 'embedtopics' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

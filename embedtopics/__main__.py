@@ -1,0 +1,6 @@
+"""``python -m embedtopics``, the same as the command ``embedtopics``."""
+
+from embedtopics.cli import main
+
+if __name__ == "__main__":
+    main()

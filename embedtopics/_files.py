@@ -1,0 +1,185 @@
+"""Writing folders whole or not at all, and telling whether a file is what was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from embedtopics.errors import CorruptFileError, InputError
+
+__all__ = [
+    "MANIFEST",
+    "check_output_folder",
+    "read_manifest",
+    "replacing_folder",
+    "write_manifest",
+]
+
+MANIFEST = "manifest.json"
+
+
+def check_output_folder(folder: str | Path, kind: str) -> Path:
+    """Make sure that a folder may be written, before hours of work go into its content.
+
+    Parameters
+    ----------
+    folder : str or Path
+        May be missing, empty, or hold what was written there before as the same `kind`.
+    kind : str
+        As in the manifest.
+
+    Raises
+    ------
+    InputError
+        Where it is a file, holds other files, or cannot be written.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"expected a folder for the output; {folder} is a file; name another one")
+    if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder, kind):
+        raise InputError(
+            f"expected an empty or new folder for the output; {folder} holds other files; "
+            "name another one, or empty it yourself"
+        )
+    parent = folder.absolute().parent
+    while not parent.exists():
+        parent = parent.parent
+    if not parent.is_dir():
+        raise InputError(f"cannot make the folder {folder}: {parent} is a file; name another one")
+    if not os.access(parent, os.W_OK) or (folder.is_dir() and not os.access(folder, os.W_OK)):
+        raise InputError(
+            f"cannot write to {folder}: no permission; name a folder that you may write to"
+        )
+    return folder
+
+
+def _is_ours(folder: Path, kind: str) -> bool:
+    """Tell whether everything in a folder was written here, so that nothing else is lost."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        known = set(manifest["files"])
+        found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+        ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
+        return bool(manifest["kind"] == kind and ours)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+@contextmanager
+def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
+    """Give a temporary folder to write in; on success it takes the place of `folder`.
+
+    The temporary folder lies beside the final one, so that taking its place is a rename. When
+    anything fails, an interrupt or a full disk included, what was there before stays whole.
+
+    Parameters
+    ----------
+    folder : str or Path
+    kind : str
+        As in the manifest; decides whether a folder that exists may be replaced.
+
+    Yields
+    ------
+    Path
+        An empty folder.
+    """
+    folder = check_output_folder(folder, kind).absolute()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {folder.parent}: {error.strerror}; "
+            "name a folder that you may write to"
+        ) from error
+    old = fresh.with_suffix(".old")
+    try:
+        yield fresh
+        fresh.chmod(0o777 & ~_umask())
+        if folder.exists():
+            folder.rename(old)
+        try:
+            fresh.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+def write_manifest(folder: Path, kind: str, version: int) -> None:
+    """Record the size and SHA-256 of every file below a folder."""
+    files = {
+        str(path.relative_to(folder).as_posix()): {
+            "bytes": path.stat().st_size,
+            "sha256": _sha256(path),
+        }
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
+    content: dict[str, Any] = {"kind": kind, "version": version, "files": files}
+    with (folder / MANIFEST).open("w", encoding="utf-8") as stream:
+        json.dump(content, stream, indent=1)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[str, Any]:
+    """Read a folder's manifest and check every file against it.
+
+    Raises
+    ------
+    InputError
+        Where there is no such folder.
+    CorruptFileError
+        Where it is of another kind or a newer version, or a file is missing or was changed.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        found = manifest["kind"], int(manifest["version"]), dict(manifest["files"])
+    except FileNotFoundError:
+        raise CorruptFileError(
+            f"{folder} was not saved by embedtopics: it has no {MANIFEST}; name another folder"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise CorruptFileError(f"{folder / MANIFEST} is damaged ({error}); save again") from error
+    if found[0] != kind:
+        raise CorruptFileError(f"expected a saved {kind} in {folder}; it holds {found[0]!r}")
+    if found[1] > newest_version:
+        raise CorruptFileError(
+            f"{folder} was saved in format {found[1]}, newer than this version reads "
+            f"({newest_version}); upgrade embedtopics"
+        )
+    for name, expected in found[2].items():
+        path = folder / name
+        if not path.is_file():
+            raise CorruptFileError(f"{path} is missing; save again or restore it from a copy")
+        if path.stat().st_size != expected["bytes"] or _sha256(path) != expected["sha256"]:
+            raise CorruptFileError(
+                f"{path} is damaged: its checksum differs from the one recorded when it was "
+                "saved; save again or restore it from a copy"
+            )
+    return dict(manifest)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

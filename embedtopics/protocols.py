@@ -1,0 +1,64 @@
+"""What a stage of the pipeline must be able to do, and the names of the arrays.
+
+Any object with these methods can take a stage's place; nothing has to be subclassed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Clusterer",
+    "Encoder",
+    "FloatArray",
+    "Int32Array",
+    "Int64Array",
+    "RandomState",
+    "Reducer",
+    "TermWeighting",
+]
+
+FloatArray: TypeAlias = npt.NDArray[np.float32]
+Int32Array: TypeAlias = npt.NDArray[np.int32]
+Int64Array: TypeAlias = npt.NDArray[np.int64]
+RandomState: TypeAlias = int | np.random.Generator | None
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Turns texts into vectors."""
+
+    def encode(self, texts: Sequence[str]) -> npt.NDArray[Any]:
+        """Return one vector a text, an array of shape (n_texts, n_dimensions)."""
+        ...
+
+
+@runtime_checkable
+class Reducer(Protocol):
+    """Turns embeddings into coordinates of fewer dimensions (scikit-learn's protocol)."""
+
+    def fit_transform(self, X: npt.NDArray[Any], y: Any = None) -> npt.NDArray[Any]:
+        """Return coordinates of shape (n_documents, n_components)."""
+        ...
+
+
+@runtime_checkable
+class Clusterer(Protocol):
+    """Turns coordinates into labels (scikit-learn's protocol); noise is -1."""
+
+    def fit_predict(self, X: npt.NDArray[Any], y: Any = None) -> npt.NDArray[Any]:
+        """Return one label a document, an integer array of shape (n_documents,)."""
+        ...
+
+
+@runtime_checkable
+class TermWeighting(Protocol):
+    """Turns topic-term counts into topic-term weights (scikit-learn's protocol)."""
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Return a sparse matrix of weights with the shape of `X`, (n_topics, n_terms)."""
+        ...

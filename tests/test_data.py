@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+
+import pandas as pd
+
+from embedtopics._demo import demo_path
+from embedtopics.corpus import Corpus
+
+README = (demo_path().parent / "README.md").read_text("utf-8")
+
+
+def frame():
+    return pd.read_csv(demo_path(), dtype=str, keep_default_na=False)
+
+
+def test_checksum_is_the_documented_one():
+    assert hashlib.sha256(demo_path().read_bytes()).hexdigest() in README
+
+
+def test_counts_are_the_documented_ones():
+    corpus = frame()
+    assert len(corpus) == 631
+    distinct = corpus.assign(key=corpus["text"].str.split().str.join(" "))
+    distinct = distinct[distinct["key"] != ""].drop_duplicates("key")
+    rows = re.findall(r"^\| (\w+)(?: \(fr\))? \| (\d+) \|", README, re.M)
+    documented = {theme: int(count) for theme, count in rows}
+    assert Counter(distinct["theme"]) == documented
+    assert Counter(distinct["language"]) == {"en": 469, "fr": 153}
+
+
+def test_holds_what_a_reader_must_survive():
+    corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
+    documents = corpus.distinct()
+    assert len(corpus) == 631
+    assert (documents.of_row < 0).sum() == 1
+    assert documents.weights.sum() - len(documents) == 8
+    assert sum("<script>" in text for text in corpus.texts) == 1
+    assert max(len(text.split()) for text in corpus.texts) > 900
+    assert corpus.time.min().year == 2023 and corpus.time.max().year == 2024
+
+
+def test_texts_are_short_and_open_differently():
+    texts = frame()["text"].str.split().str.join(" ").drop_duplicates()
+    words = texts.str.split().map(len)
+    assert ((words >= 25) & (words <= 85)).sum() >= len(texts) - 4
+    assert texts.str.split().str[:5].str.join(" ").is_unique

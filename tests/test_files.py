@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from embedtopics._files import read_manifest, replacing_folder, write_manifest
+from embedtopics.errors import CorruptFileError, InputError
+
+KIND = "a test"
+
+
+def save(folder, content):
+    with replacing_folder(folder, KIND) as fresh:
+        (fresh / "value.txt").write_text(content)
+        write_manifest(fresh, KIND, 1)
+
+
+def test_replaces_whole_or_not_at_all(tmp_path):
+    folder = tmp_path / "a" / "saved"
+    save(folder, "one")
+    save(folder, "two")
+    with pytest.raises(OSError, match="no space"), replacing_folder(folder, KIND) as fresh:
+        (fresh / "value.txt").write_text("thr")
+        raise OSError(28, "no space")
+    assert (folder / "value.txt").read_text() == "two"
+    assert [p.name for p in folder.parent.iterdir()] == ["saved"]
+    assert read_manifest(folder, KIND, 1)["version"] == 1
+
+
+def test_other_files_are_never_replaced(tmp_path):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    (folder / "my notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        save(folder, "two")
+    assert (folder / "my notes.txt").read_text() == "mine"
+
+
+def test_a_file_in_the_way(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="is a file"):
+        save(tmp_path / "file", "one")
+    with pytest.raises(InputError, match="is a file"):
+        save(tmp_path / "file" / "below", "one")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "value.txt").write_text("onf"), "checksum"),
+        (lambda f: (f / "value.txt").unlink(), "missing"),
+        (lambda f: (f / "manifest.json").write_text("{"), "damaged"),
+        (lambda f: (f / "manifest.json").unlink(), "not saved by"),
+    ],
+    ids=["changed", "missing", "broken manifest", "no manifest"],
+)
+def test_damage_is_named(tmp_path, damage, message):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    damage(folder)
+    with pytest.raises(CorruptFileError, match=message):
+        read_manifest(folder, KIND, 1)
+
+
+def test_newer_and_other_kinds_are_refused(tmp_path):
+    save(tmp_path / "saved", "one")
+    with pytest.raises(CorruptFileError, match="newer"):
+        read_manifest(tmp_path / "saved", KIND, 0)
+    with pytest.raises(CorruptFileError, match="it holds 'a test'"):
+        read_manifest(tmp_path / "saved", "another", 1)
+    with pytest.raises(InputError, match="does not exist"):
+        read_manifest(tmp_path / "nowhere", KIND, 1)
+
+
+def test_manifest_is_readable_by_people(tmp_path):
+    save(tmp_path / "saved", "one")
+    content = json.loads((tmp_path / "saved" / "manifest.json").read_text())
+    assert content["files"]["value.txt"]["bytes"] == 3

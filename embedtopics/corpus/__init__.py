@@ -1,0 +1,24 @@
+"""Files, frames and lists become a `Corpus`: texts with ids, content hashes and metadata."""
+
+from __future__ import annotations
+
+from embedtopics.corpus.columns import guess_columns
+from embedtopics.corpus.corpus import Corpus, require_text
+from embedtopics.corpus.dates import parse_dates
+from embedtopics.corpus.hashing import EMPTY, MISSING, TEXT, normalize_text
+from embedtopics.corpus.languages import detect_languages, language_of
+from embedtopics.corpus.readers import SUFFIXES
+
+__all__ = [
+    "EMPTY",
+    "MISSING",
+    "SUFFIXES",
+    "TEXT",
+    "Corpus",
+    "detect_languages",
+    "guess_columns",
+    "language_of",
+    "normalize_text",
+    "parse_dates",
+    "require_text",
+]

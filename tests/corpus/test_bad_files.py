@@ -1,0 +1,240 @@
+"""Files that cannot be read: one line that says what was expected, what came, and what to do."""
+
+import gzip
+import os
+import re
+
+import pandas as pd
+import pytest
+
+from embedtopics.corpus import Corpus
+from embedtopics.errors import InputError
+
+UTF8 = "text\nété\n".encode()
+MANY = b"a,b\n" + b"1,2\n" * 300_000
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "a.csv: expected a header line and rows, got an empty file"),
+        ("a.csv", b"\n\n", "got an empty file"),
+        ("a.csv", b"\xef\xbb\xbf", "got an empty file"),
+        ("a.csv", b"id,text\n", "expected rows below the header, got only the header line"),
+        ("a.tsv", b"", "a.tsv: .* got an empty file"),
+        ("a.tsv", b"id\ttext\n\n", "got only the header line"),
+        ("a.jsonl", b"", "expected JSON objects, got an empty file"),
+        ("a.jsonl", b"\n \n", "got an empty file"),
+        ("a.json", b" ", "got an empty file"),
+        ("a.json", b"[]", "got an empty file"),
+        ("a.txt", b"", "expected one document a line, got an empty file"),
+        ("a.csv.gz", gzip.compress(b""), "got an empty file"),
+        ("a.parquet", b"", "a.parquet: expected a Parquet file"),
+    ],
+)
+def test_empty_files(tmp_path, name, content, message):
+    refuse(tmp_path, name, content, message)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        (
+            "a.csv",
+            b'id,text\n1,ok\n2,"two\nlines"\n3,a,b\n',
+            r"a.csv, row 3 \(line 5\): expected 2 fields as in the header, got 3; .* double quotes",
+        ),
+        ("a.csv", b"id,text,n\n1,ok,2\n2,b\n", r"row 2 \(line 3\): expected 3 fields .* got 2"),
+        ("a.csv", b'id,text\n1,"open\n2,b\n', r"row 1 \(line 2\): .* a quote that is never closed"),
+        ("a.csv", b'id,text\n1,a\n\n2,"b" c\n', r"row 2 \(line 4\): .* write a quote .* twice"),
+        ("a.csv", b'id,"text\n1,a\n', r"header \(line 1\): .* never closed"),
+        (
+            "a.tsv",
+            b'id\ttext\n1\t"a" b\n2\tb\tc\n',
+            r"row 2 \(line 3\): expected 2 fields .* got 3",
+        ),
+        (
+            "a.tsv",
+            b'id\ttext\n1\t"a\nb"\n2\tb\tc\n',
+            r"row 2 \(line 4\): expected 2 fields .* got 3",
+        ),
+        (
+            "a.jsonl",
+            b'{"text": "a"}\n\n{"text": "b"\n',
+            r"a.jsonl, row 2 \(line 3\): expected valid JSON, got a fault at column \d+ \(Exp",
+        ),
+        ("a.jsonl", b'{"text": "a"}\n{"text": 1e}\n', "a.jsonl, row 2: expected valid JSON"),
+        ("a.jsonl", b'{"text": "a"}\n[1]\n', "row 2: expected a JSON object .* got a list"),
+        ("a.jsonl", b'{"text": "a"}\nnull\n', "row 2: expected a JSON object .* got a NoneType"),
+        ("a.jsonl", b"[" * 200_000, "a.jsonl, row 1: expected"),
+        ("a.jsonl", b'{"n": ' + b"1" * 5000 + b"}", "row 1: expected a plain JSON object"),
+        (
+            "a.json",
+            b'[{"text": "a"},\n {"text": }]',
+            r"a.json: .* line 2, column 11 .* array of obj",
+        ),
+        ("a.json", b'[{"text": "a"}, 3]', "a.json, row 2: expected a JSON object .* got a int"),
+        ("a.json", b'{\n "text": ["a"]\n}', "a.json, row 1: expected valid JSON"),
+        ("a.parquet", b"PAR1 and then nothing", "a.parquet: expected a Parquet file"),
+        ("a.parquet.gz", gzip.compress(b"text\n"), "a.parquet.gz: expected a Parquet file"),
+    ],
+)
+def test_broken_rows(tmp_path, name, content, message):
+    refuse(tmp_path, name, content, message)
+
+
+def far(n):
+    return b"text\n" + b"abcdefgh\n" * n
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "offset"),
+    [
+        ("a.csv", "text\nété\n".encode("latin-1"), 5),
+        ("a.csv", b"\xef\xbb\xbftext\nab\xff\n", 10),
+        ("a.csv", far(1_000_000) + b"\xe9t\xe9\n", 9_000_005),
+        ("a.txt", b"ab\xc3", 2),
+        ("a.txt", far(116_508) + b"\xc3\xa9\xe2\x82", 1_048_579),
+        ("a.jsonl", b'{"text": "\xe9"}', 10),
+        ("a.tsv", b"text\tn\n\x80\t1\n", 7),
+        ("a.json", b'["\xc3("]', 2),
+    ],
+)
+def test_bytes_that_are_not_utf8(tmp_path, name, content, offset):
+    message = (
+        rf"{name}: expected utf-8 text, got the byte 0x{content[offset : offset + 1].hex()} at"
+    )
+    caught = refuse(tmp_path, name, content, message)
+    assert f"offset {offset};" in caught
+    assert '--encoding latin-1 (encoding="latin-1")' in caught
+    caught = refuse(tmp_path, name + ".gz", gzip.compress(content, 1), "expected utf-8 text")
+    assert f"at decompressed offset {offset};" in caught
+
+
+def test_bytes_that_another_encoding_does_not_allow(tmp_path):
+    refuse(tmp_path, "a.txt", b"ab\x81", "expected cp1252 text, .* offset 2", encoding="cp1252")
+    refuse(tmp_path, "a.txt", b"ab\xff", "expected ascii text, .* offset 2", encoding="ascii")
+    refuse(tmp_path, "a.txt", b"ab", "'klingon' is no text encoding", encoding="klingon")
+    refuse(tmp_path, "a.txt", b"ab", "'hex' is no text encoding", encoding="hex")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"text\nnot compressed\n",
+        gzip.compress(MANY)[:-100],
+        gzip.compress(MANY)[:500] + bytes(200) + gzip.compress(MANY)[700:],
+        gzip.compress(MANY)[:-8] + bytes(8),
+        gzip.compress(MANY)[:5],
+    ],
+    ids=["plain", "cut", "damaged", "checksum", "header"],
+)
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.txt.gz", "a.parquet.gz"])
+def test_damaged_gzip(tmp_path, name, content):
+    # Rows before the damage are not JSON; what is wrong first is said first.
+    message = "expected (a gzip file, got damaged|valid JSON|a JSON object)"
+    caught = refuse(tmp_path, name, content, message)
+    if "jsonl" not in name:
+        assert f"{name}: expected a gzip file, got damaged or incomplete data" in caught
+
+
+def test_missing_files(tmp_path):
+    (tmp_path / "articles.csv").write_bytes(UTF8)
+    with pytest.raises(InputError, match=r"no such file or folder; did you mean 'articles.csv'"):
+        Corpus.from_file(tmp_path / "artcles.csv")
+    with pytest.raises(InputError, match="no such file or folder; check the path"):
+        Corpus.from_file(tmp_path / "nowhere" / "x.csv")
+    with pytest.raises(InputError, match="cannot be reached"):
+        Corpus.from_file("a\0b.csv")
+    with pytest.raises(InputError, match="cannot be reached"):
+        Corpus.from_file(tmp_path / "articles.csv" / "x.csv")
+
+
+def test_folders_without_documents(tmp_path):
+    with pytest.raises(InputError, match=r"got a folder without any; give the path of a file"):
+        Corpus.from_file(tmp_path)
+    (tmp_path / "a.csv").write_bytes(UTF8)
+    (tmp_path / ".a.txt").write_bytes(UTF8)
+    (tmp_path / "b.txt").mkdir()
+    with pytest.raises(InputError, match=r"a folder that holds \.txt files"):
+        Corpus.from_file(tmp_path)
+
+
+def test_a_file_in_a_folder_is_named(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"fine")
+    (tmp_path / "b.txt").write_bytes(b"\xff")
+    with pytest.raises(InputError, match=r"b.txt: expected utf-8 text, .* offset 0"):
+        Corpus.from_file(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["a.xlsx", "a.docx.gz", "README", ".csv", "a.gz"])
+def test_unknown_suffixes(tmp_path, name):
+    caught = refuse(tmp_path, name, UTF8, "expected a file that ends in .csv, .tsv, .jsonl")
+    assert "folder of .txt files" in caught
+
+
+def test_files_that_may_not_be_read(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_bytes(UTF8)
+    path.chmod(0)
+    if os.access(path, os.R_OK):  # the superuser may read everything
+
+        def deny(*arguments, **options):
+            raise PermissionError(13, "Permission denied")
+
+        monkeypatch.setattr(type(path), "open", deny)
+    with pytest.raises(InputError, match=r"a.csv: permission to read the file was denied; change"):
+        Corpus.from_file(path)
+
+
+def test_a_failing_disk(tmp_path, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError(5, "Input/output error")
+
+    (tmp_path / "a.csv").write_bytes(UTF8)
+    monkeypatch.setattr(type(tmp_path), "open", fail)
+    with pytest.raises(InputError, match=r"a.csv: cannot be read \(Input/output error\)"):
+        Corpus.from_file(tmp_path / "a.csv")
+
+
+def test_limits_are_positive(tmp_path):
+    (tmp_path / "a.csv").write_bytes(UTF8)
+    with pytest.raises(InputError, match="limit must be None or at least 1, got 0"):
+        Corpus.from_file(tmp_path / "a.csv", limit=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "dtype"),
+    [
+        ("a.csv", b"n,body\n1,a\n2.5,b\n,c\nNA,d\n-3e4,e\n", "numbers in every cell"),
+        ("a.tsv", b"n\tbody\n1\ta\n", "numbers in every cell"),
+        ("a.jsonl", b'{"n": 1, "body": "a"}\n{"n": 2, "body": "b"}', "int64"),
+    ],
+)
+def test_a_text_column_of_numbers(tmp_path, name, content, dtype):
+    message = rf"{name}: expected strings in the text column 'n', got {dtype}; .* 'n', 'body'"
+    refuse(tmp_path, name, content, message, text="n")
+
+
+def test_rows_of_files_without_rows_or_columns(tmp_path):
+    pd.DataFrame({"text": []}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=r"expected rows, got an empty file \(no rows\)"):
+        Corpus.from_file(tmp_path / "a.parquet")
+    refuse(tmp_path, "a.jsonl", b"{}\n{}\n", "expected a column of texts, got none")
+
+
+def test_ids_name_row_and_line(tmp_path):
+    content = b'id,text\n1,"a\nb"\n2,c\n1,d\n'
+    refuse(tmp_path, "a.csv", content, r"row 1 \(line 2\) and row 3 \(line 5\)", id="id")
+
+
+def refuse(folder, name, content, message, **options):
+    """Check that a file is refused with a message of one line, and return the message."""
+    (folder / name).write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        Corpus.from_file(folder / name, **options)
+    text = str(caught.value)
+    assert re.search(message, text), text
+    assert "\n" not in text
+    assert text.split()[0].rstrip(":,").endswith(name) or "encoding" in options
+    return text

@@ -1,0 +1,164 @@
+"""Dates: formats, what the whole column decides, and what is refused with its row."""
+
+from datetime import UTC, date, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.corpus import Corpus, parse_dates
+from embedtopics.corpus.dates import read_dates
+from embedtopics.errors import InputError
+
+
+def iso(series):
+    """Write moments as short as they are: no midnight."""
+    found = [None if pd.isna(value) else value.isoformat() for value in series]
+    return [text and text.removesuffix("T00:00:00") for text in found]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["2021-05-17", "1999-12-31"], ["2021-05-17", "1999-12-31"]),
+        (["2021-05-17T10:20", "2021-05-17"], ["2021-05-17T10:20:00", "2021-05-17"]),
+        (["2021-05-17 10:20:30.5"], ["2021-05-17T10:20:30.500000"]),
+        (["2021", "2021-05", "2021-05-17"], ["2021-01-01", "2021-05-01", "2021-05-17"]),
+        ([2021, 1492], ["2021-01-01", "1492-01-01"]),
+        ([2021.0, None], ["2021-01-01", None]),
+        (["20210517", "20201231"], ["2021-05-17", "2020-12-31"]),
+        ([20210517], ["2021-05-17"]),
+        (["03/04/2021", "17/04/2021"], ["2021-04-03", "2021-04-17"]),
+        (["03/04/2021", "04/17/2021"], ["2021-03-04", "2021-04-17"]),
+        (["3.4.2021 9:05", "17.4.2021 21:05:06"], ["2021-04-03T09:05:00", "2021-04-17T21:05:06"]),
+        ([1_600_000_000, "0999999999"], ["2020-09-13T12:26:40", "2001-09-09T01:46:39"]),
+        ([1_600_000_000_123], ["2020-09-13T12:26:40.123000"]),
+        ([date(2021, 5, 17), None], ["2021-05-17", None]),
+        ([datetime(2021, 5, 17, 1, 2, 3, 4), pd.NaT], ["2021-05-17T01:02:03.000004", None]),
+        ([np.datetime64("2021-05-17"), pd.Timestamp("2021-05-18")], ["2021-05-17", "2021-05-18"]),
+        (["", " ", "NA", "2021-01-01", pd.NA], [None, None, None, "2021-01-01", None]),
+        ([None, None], [None, None]),
+        ([], []),
+    ],
+)  # fmt: skip
+def test_formats(values, expected):
+    parsed = parse_dates(values)
+    assert iso(parsed) == expected
+    assert parsed.dtype == "datetime64[us]"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("2021-05-17T10:00:00Z", "2021-05-17T10:00:00"),
+        ("2021-05-17T10:00:00+02:00", "2021-05-17T08:00:00"),
+        ("2021-05-17 10:00:00 +0530", "2021-05-17T04:30:00"),
+        ("2021-05-17T01:00-03", "2021-05-17T04:00:00"),
+        ("2021-01-01t00:30:00.123456789+01:00", "2020-12-31T23:30:00.123456"),
+    ],
+)
+def test_zones_are_converted_to_utc(text, expected):
+    parsed, notes = read_dates([text, "2020-01-01"], "dates")
+    assert iso(parsed) == [expected, "2020-01-01"]
+    assert [note.name for note in notes] == ["dates", "time_zone"]
+
+
+def test_typed_columns():
+    naive = pd.Series(pd.to_datetime(["2021-05-17 10:00", None]), index=["a", "b"], name="when")
+    pd.testing.assert_series_equal(parse_dates(naive), naive.astype("datetime64[us]"))
+    aware = naive.dt.tz_localize("Europe/Paris")
+    assert iso(parse_dates(aware)) == ["2021-05-17T08:00:00", None]
+    assert parse_dates(aware).index.tolist() == ["a", "b"]
+    assert iso(parse_dates(pd.Series([2020, None], dtype="Int64"))) == ["2020-01-01", None]
+
+
+def test_input_is_not_mutated():
+    values = pd.Series(["2021", None], index=[3, 3])
+    before = values.copy(deep=True)
+    parse_dates(values)
+    pd.testing.assert_series_equal(values, before)
+
+
+moments = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29))
+hours = st.integers(-12, 14)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(moments, hours), min_size=1, max_size=5))
+def test_round_trip_of_iso_times_with_zones(found):
+    zoned = [moment.replace(tzinfo=timezone(timedelta(hours=h))) for moment, h in found]
+    parsed = parse_dates([moment.isoformat() for moment in zoned])
+    expected = [moment.astimezone(UTC).replace(tzinfo=None) for moment in zoned]
+    assert parsed.to_numpy().tolist() == expected
+
+
+@settings(deadline=None)
+@given(st.lists(st.dates(date(1000, 1, 1)), max_size=6), st.sampled_from(["%d/%m/%Y", "%m/%d/%Y"]))
+def test_the_column_decides_between_days_and_months(days, pattern):
+    days = [*days, date(2021, 3, 31)]
+    texts = [f"{day:{pattern}}"[:6] + f"{day.year:04d}" for day in days]
+    assert [moment.date() for moment in parse_dates(texts)] == days
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            ["2021-05-17", None, "17/05/2021"],
+            r"row 3: expected ISO 8601 .* as in row 1, got '17/05",
+        ),
+        (["2021", "20210517"], "row 2: expected ISO 8601"),
+        ([1_600_000_000, 1_600_000_000_000], "row 2: expected Unix time in seconds as in row 1"),
+        ([2021, 1_600_000_000], "row 2: expected ISO 8601"),
+        (["03/04/2021", "04/03/2021"], "row 1: expected some value above 12 .* got '03/04/2021'"),
+        (["17/04/2021", "01/01/2021", "04/17/2021"], r"row 3: .* order .* row 1 \('17/04/2021'\)"),
+        (["2021-02-29"], "row 1: expected a day that exists"),
+        (["2021-13-01"], "row 1: expected a day that exists"),
+        (["2021-00-10"], "row 1: expected a day that exists"),
+        (["0000"], "row 1: expected a day that exists"),
+        (["2021-05-17 25:00"], "row 1: expected a day that exists"),
+        (["31/02/2021"], "row 1: expected a day that exists, as day/month/year"),
+        (["2021-01-01T10:00Z", "2021-01-01T10:00"], r"row 2: expected a time zone in every row"),
+        (["2021-01-01T10:00", "2021-01-01T10:00Z"], r"row 2: expected a time zone in every row"),
+        (["0001-01-01T00:00+05:00"], "row 1: expected a day that exists"),
+        (["Wed Oct 10 20:19:24 +0000 2018"], "row 1: expected ISO 8601 .* Unix time, got 'Wed"),
+        (["17/05/21"], "row 1"),
+        ([2021.5], "row 1: expected a date, got 2021.5"),
+        ([True], "row 1: expected a date, got True"),
+        ([["2021"]], "row 1: expected a date"),
+        ([-5], "row 1"),
+        ([123456], "row 1"),
+    ],
+)
+def test_refused(values, message):
+    with pytest.raises(InputError, match=message) as caught:
+        parse_dates(values)
+    assert "pandas.to_datetime" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_notes():
+    _, notes = read_dates(["2021", "2021-05", None, "2021", "2021-05-01"], "column 'year'")
+    assert {note.name: note.value for note in notes} == {
+        "dates": "ISO 8601 (like 2021-05-17 or 2021)",
+        "dates_without_day": 3,
+        "dates_missing": 1,
+    }
+    _, notes = read_dates(["13/01/2021"], "column 'day'")
+    assert [(note.name, note.value) for note in notes] == [("dates", "day/month/year")]
+
+
+def test_dates_of_a_file_name_row_and_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('text,day\n"two\nlines",2021-05-17\nb,17/05/2021\n')
+    with pytest.raises(InputError, match=r"a.csv, column 'day', row 2 \(line 4\): expected ISO"):
+        Corpus.from_file(path, time="day")
+
+
+def test_a_sample_keeps_what_the_whole_column_decided():
+    corpus = Corpus.from_frame(
+        {"text": ["a", "b"], "day": ["03/04/2021", "17/04/2021"]}, time="day"
+    )
+    assert corpus.take([0]).time.dt.month.tolist() == [4]

@@ -1,0 +1,78 @@
+"""Languages, from a sample that does not depend on the order of the texts."""
+
+import subprocess
+import sys
+
+import pytest
+
+from embedtopics.corpus import detect_languages, language_of
+from embedtopics.errors import InputError
+
+ENGLISH = [
+    "The committee will meet again on Thursday to discuss the new budget.",
+    "She walked along the river until the lights of the town disappeared.",
+    "Our results show that the second method is faster on small inputs.",
+]
+FRENCH = [
+    "Le conseil municipal se réunira jeudi pour examiner le nouveau budget.",
+    "Elle marchait le long de la rivière en regardant les lumières de la ville.",
+]
+GERMAN = ["Der Ausschuss trifft sich am Donnerstag, um den Haushalt zu besprechen."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        *((text, "en") for text in ENGLISH),
+        *((text, "fr") for text in FRENCH),
+        *((text, "de") for text in GERMAN),
+        ("Комитет снова соберётся в четверг, чтобы обсудить бюджет.", "ru"),
+        ("委员会将于星期四再次开会讨论新的预算案，并且邀请专家参加。", "zh"),
+        ("ستجتمع اللجنة مرة أخرى يوم الخميس لمناقشة الميزانية الجديدة.", "ar"),
+        ("Too short, nineteen", None),
+        ("", None),
+        ("1234567890 " * 10, None),
+        ("xyzzy qwrtp sdfgh jklmn bvcxz wrtpq", None),
+    ],
+)
+def test_language_of(text, expected):
+    assert language_of(text) == expected
+
+
+def test_shares():
+    found = detect_languages([*ENGLISH, *FRENCH, *GERMAN, "hm", ""])
+    assert found.n_sampled == 6
+    assert dict(found.shares) == {"en": 3 / 6, "fr": 2 / 6, "de": 1 / 6}
+    assert list(found.shares) == ["en", "fr", "de"]
+    assert found.main == "en"
+
+
+def test_texts_that_cannot_be_told_count_among_those_looked_at():
+    found = detect_languages([FRENCH[0], "xyzzy qwrtp sdfgh jklmn bvcxz wrtpq"])
+    assert (dict(found.shares), found.n_sampled) == ({"fr": 0.5}, 2)
+
+
+def test_nothing_to_judge():
+    found = detect_languages(["", "a", "42"])
+    assert (dict(found.shares), found.n_sampled, found.main) == ({}, 0, None)
+
+
+@pytest.mark.parametrize("sample", [1, 3, 5])
+def test_the_sample_depends_on_content_only(sample):
+    texts = [*ENGLISH, *FRENCH, *GERMAN]
+    expected = detect_languages(texts, sample)
+    assert expected.n_sampled == sample
+    assert detect_languages(texts[::-1], sample) == expected
+    assert detect_languages([f"  {t}\n" for t in texts] + texts * 50, sample) == expected
+
+
+def test_refused():
+    with pytest.raises(InputError, match="got one str"):
+        detect_languages(ENGLISH[0])
+    with pytest.raises(InputError, match="at least 1, got 0"):
+        detect_languages(ENGLISH, sample=0)
+
+
+def test_the_identifier_is_loaded_when_it_is_needed():
+    code = "import sys, embedtopics.corpus; sys.exit('py3langid' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

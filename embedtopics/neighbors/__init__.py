@@ -1,0 +1,7 @@
+"""Embeddings -> the one neighbour graph that serves every later stage."""
+
+from __future__ import annotations
+
+from embedtopics.neighbors.graph import build_graph, nearest, unit_rows
+
+__all__ = ["build_graph", "nearest", "unit_rows"]

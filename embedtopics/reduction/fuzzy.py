@@ -1,0 +1,95 @@
+"""The fuzzy graph: neighbour distances turned into comparable edge weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.results import NeighborGraph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["fuzzy_graph"]
+
+BISECTIONS = 64
+SMALLEST_SCALE = 1e-3
+"""Least bandwidth, as a share of the mean distance; keeps duplicates from dividing by zero."""
+
+
+def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
+    """Weigh the edges of a neighbour graph as UMAP does.
+
+    Each document's distances are shifted so that its nearest neighbour is certain (weight 1)
+    and scaled so that its weights sum to log2(k + 1); the two directions of an edge are then
+    joined by the probabilistic union a + b - a·b.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+        Cosine distance is taken as one minus the similarity.
+
+    Returns
+    -------
+    csr_matrix of float32, shape (n_documents, n_documents)
+        Symmetric, with weights in (0, 1], columns ascending in each row.
+
+    References
+    ----------
+    McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
+    for Dimension Reduction", algorithms 2 and 3.
+    """
+    from scipy.sparse import csr_matrix
+
+    n_documents, k = graph.indices.shape
+    distances = np.maximum(0.0, 1.0 - graph.similarities.astype(np.float64))
+    rho = _nearest_positive(distances)
+    sigma = _bandwidths(distances, rho)
+    beyond = distances - rho[:, None]
+    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        weights = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
+    directed = csr_matrix(
+        (
+            weights.astype(np.float32).ravel(),
+            graph.indices.ravel(),
+            np.arange(n_documents + 1) * k,
+        ),
+        shape=(n_documents, n_documents),
+    )
+    transposed = directed.T.tocsr()
+    union = directed + transposed - directed.multiply(transposed)
+    fuzzy = csr_matrix(union, dtype=np.float32)
+    fuzzy.eliminate_zeros()
+    fuzzy.sort_indices()
+    return fuzzy
+
+
+def _nearest_positive(distances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return each row's smallest distance above zero; 0 where all are zero."""
+    positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(positive), positive, 0.0)
+
+
+def _bandwidths(
+    distances: npt.NDArray[np.float64], rho: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Find, by bisection, the bandwidths that make the weights sum to log2(k + 1)."""
+    n_documents, k = distances.shape
+    target = np.log2(k + 1)
+    beyond = np.maximum(distances - rho[:, None], 0.0)
+    low = np.zeros(n_documents)
+    high = np.full(n_documents, np.inf)
+    sigma = np.ones(n_documents)
+    for _ in range(BISECTIONS):
+        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+            total = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0).sum(axis=1)
+        above = total > target
+        high = np.where(above, sigma, high)
+        low = np.where(above, low, sigma)
+        sigma = np.where(np.isinf(high), sigma * 2, (low + high) / 2)
+    own_mean = distances.sum(axis=1) / (k + 1)  # the document itself counts, at distance zero
+    overall_mean = own_mean.mean() if n_documents else 0.0
+    floor = SMALLEST_SCALE * np.where(rho > 0, own_mean, overall_mean)
+    return np.maximum(sigma, floor)

@@ -1,0 +1,140 @@
+"""The layout: coordinates in which linked documents lie near one another.
+
+UMAP's optimiser moves both ends of one sampled edge at a time, so that the outcome depends on
+the order in which threads get there. Here every document sums the forces on itself, all read
+from a frozen copy of the positions; then all move together. The result is the same for any
+number of threads. An epoch is cut into sub-steps, each with a part of the edges, because
+summing all of a document's pulls before it moves would overshoot.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embedtopics.protocols import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["layout"]
+
+SUB_STEPS = 4
+NEGATIVES_PER_EDGE = 5
+MANY_DOCUMENTS = 10_000
+
+
+def layout(
+    fuzzy: csr_matrix,
+    start: FloatArray,
+    *,
+    min_dist: float = 0.0,
+    seed: int = 0,
+    n_epochs: int | None = None,
+) -> FloatArray:
+    """Lay a fuzzy graph out by UMAP's attraction and repulsion.
+
+    The expected numbers of pulls along an edge and of negative samples per document and epoch
+    are those of UMAP's stochastic gradient descent, as are the gradients, their clipping and
+    the learning rate, which falls linearly from 1 to 0.
+
+    Parameters
+    ----------
+    fuzzy : csr_matrix of float32, shape (n_documents, n_documents)
+        Symmetric edge weights.
+    start : float32 ndarray of shape (n_documents, n_components)
+        Positions to begin with; not changed.
+    min_dist : float
+        Distance under which documents need not be drawn closer; 0 packs clusters densely.
+    seed : int
+    n_epochs : int or None
+        None takes 500 up to 10,000 documents and 200 above.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_documents, n_components)
+
+    References
+    ----------
+    McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
+    for Dimension Reduction", algorithm 5.
+    """
+    from embedtopics.reduction._kernels import move_all
+
+    n_documents = start.shape[0]
+    if n_epochs is None:
+        n_epochs = 500 if n_documents <= MANY_DOCUMENTS else 200
+    if n_epochs == 0 or fuzzy.nnz == 0:
+        return start.copy()
+    a, b = curve_parameters(min_dist)
+    offsets, neighbors, weights, phases = _edges_by_sub_step(fuzzy, n_epochs, seed)
+    strength = np.asarray(fuzzy.sum(axis=1)).ravel() / fuzzy.data.max()
+    negatives = (NEGATIVES_PER_EDGE / SUB_STEPS * strength).astype(np.float32)
+    positions = np.ascontiguousarray(start, dtype=np.float32).copy()
+    frozen = np.empty_like(positions)
+    move_all(
+        positions, frozen, offsets, neighbors, weights, phases, negatives,
+        np.float32(a), np.float32(b), np.int64(n_epochs), np.uint64(seed),
+    )  # fmt: skip
+    return positions
+
+
+def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float]:
+    """Fit UMAP's similarity curve 1 / (1 + a·d^(2b)) to a wanted minimal distance.
+
+    Parameters
+    ----------
+    min_dist : float
+        Up to this distance the similarity should be 1.
+    spread : float
+        Scale on which it falls beyond.
+
+    Returns
+    -------
+    a, b : float
+
+    Examples
+    --------
+    >>> [round(value, 3) for value in curve_parameters(0.1)]
+    [1.577, 0.895]
+    """
+    from scipy.optimize import curve_fit
+
+    distance = np.linspace(0, 3 * spread, 300)
+    wanted = np.where(distance < min_dist, 1.0, np.exp(-(distance - min_dist) / spread))
+    (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2 * b)), distance, wanted)
+    return float(a), float(b)
+
+
+def _edges_by_sub_step(
+    fuzzy: csr_matrix, n_epochs: int, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Spread every document's edges over the sub-steps.
+
+    Edges too weak to be pulled once in all epochs are left out, as UMAP does. An edge's
+    `phase` says when in its own rhythm it starts, so that not all edges pull in one epoch.
+    """
+    n_documents = fuzzy.shape[0]
+    rows = np.repeat(np.arange(n_documents, dtype=np.int64), np.diff(fuzzy.indptr))
+    weights = (fuzzy.data / fuzzy.data.max()).astype(np.float32)
+    kept = weights >= 1.0 / n_epochs
+    rows, columns, weights = rows[kept], fuzzy.indices[kept], weights[kept]
+    mixed = _mix(rows.astype(np.uint64) * np.uint64(n_documents) + columns.astype(np.uint64), seed)
+    sub_step = (mixed % np.uint64(SUB_STEPS)).astype(np.int64)
+    phases = ((mixed >> np.uint64(40)) / np.float64(2**24)).astype(np.float32)
+    order = np.lexsort((columns, sub_step, rows))
+    offsets = np.zeros(n_documents * SUB_STEPS + 1, dtype=np.int64)
+    np.cumsum(
+        np.bincount(rows * SUB_STEPS + sub_step, minlength=n_documents * SUB_STEPS),
+        out=offsets[1:],
+    )
+    return offsets, columns[order].astype(np.int32), weights[order], phases[order]
+
+
+def _mix(values: np.ndarray, seed: int) -> np.ndarray:
+    """Scramble integers (the finaliser of SplitMix64)."""
+    mixed = values + np.uint64((seed * 0x9E3779B97F4A7C15) % 2**64)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))

@@ -1,0 +1,43 @@
+"""Where a layout starts: principal components with their signs fixed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embedtopics.protocols import FloatArray
+
+__all__ = ["principal_start"]
+
+EXTENT = 10.0
+"""Half the width of the start, the scale that UMAP's gradient steps are made for."""
+
+
+def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
+    """Project embeddings on their first principal components.
+
+    The covariance is summed in float64 and its eigenvectors are turned so that the entry of
+    largest absolute value is positive: the start is the same on every run.
+
+    Parameters
+    ----------
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+    n_components : int
+        Columns beyond the rank of the embeddings are zero.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_documents, n_components)
+        Centred, the largest absolute value scaled to 10.
+    """
+    n_documents, n_dimensions = embeddings.shape
+    mean = embeddings.mean(axis=0, dtype=np.float64)
+    covariance = np.zeros((n_dimensions, n_dimensions))
+    for begin in range(0, n_documents, 4096):
+        block = embeddings[begin : begin + 4096] - mean
+        covariance += block.T @ block
+    axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    start = np.zeros((n_documents, n_components), dtype=np.float32)
+    start[:, : axes.shape[1]] = (embeddings - mean.astype(np.float32)) @ axes.astype(np.float32)
+    largest = float(np.abs(start).max(initial=0.0))
+    return start * np.float32(EXTENT / largest) if largest > 0 else start

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from embedtopics.neighbors import build_graph, unit_rows
+from embedtopics.reduction import fuzzy_graph
+from embedtopics.results import NeighborGraph
+
+
+def graph_of(n=300, d=10, seed=0, k=15):
+    return build_graph(unit_rows(np.random.default_rng(seed).normal(size=(n, d))), k)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+@pytest.mark.parametrize("n", [40, 300])
+def test_equals_umap_learn(n):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # umap-learn warns of a missing optional package
+        from umap.umap_ import fuzzy_simplicial_set
+
+    graph = graph_of(n)
+    itself = np.arange(n, dtype=np.int32)[:, None]
+    expected, _, _ = fuzzy_simplicial_set(
+        np.zeros((n, 1), np.float32),
+        n_neighbors=16,
+        random_state=None,
+        metric="precomputed",
+        knn_indices=np.hstack([itself, graph.indices]),
+        knn_dists=np.hstack([np.zeros((n, 1), np.float32), 1 - graph.similarities]),
+    )
+    np.testing.assert_allclose(fuzzy_graph(graph).toarray(), expected.toarray(), atol=2e-4)
+
+
+def test_weights_sum_to_the_target_before_the_union():
+    graph = graph_of(200)
+    distances = 1.0 - graph.similarities.astype(np.float64)
+    rho = distances[:, 0]
+    from embedtopics.reduction.fuzzy import _bandwidths
+
+    sigma = _bandwidths(distances, rho)
+    total = np.exp(-np.maximum(distances - rho[:, None], 0) / sigma[:, None]).sum(axis=1)
+    np.testing.assert_allclose(total, np.log2(16), rtol=1e-9)
+
+
+def test_two_points_by_hand():
+    # Each is the other's only neighbour: the nearest neighbour is certain in both directions.
+    graph = NeighborGraph(np.array([[1], [0]], np.int32), np.array([[0.5], [0.5]], np.float32))
+    np.testing.assert_array_equal(fuzzy_graph(graph).toarray(), [[0, 1], [1, 0]])
+
+
+def test_symmetric_and_in_range():
+    fuzzy = fuzzy_graph(graph_of(150))
+    assert abs(fuzzy - fuzzy.T).max() == 0
+    assert 0 < fuzzy.data.min() and fuzzy.data.max() <= 1
+
+
+def test_identical_points_are_certain():
+    fuzzy = fuzzy_graph(build_graph(unit_rows(np.ones((20, 4))), 5))
+    assert (fuzzy.data == 1).all()

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from sklearn.manifold import trustworthiness
+
+from embedtopics.neighbors import build_graph, unit_rows
+from embedtopics.reduction import fuzzy_graph, layout, principal_start
+from embedtopics.reduction.layout import curve_parameters
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    rng = np.random.default_rng(1)
+    centers = rng.normal(size=(8, 20))
+    themes = np.repeat(np.arange(8), 60)
+    embeddings = unit_rows(centers[themes] + 0.5 * rng.normal(size=(480, 20)))
+    return embeddings, fuzzy_graph(build_graph(embeddings)), themes
+
+
+def test_keeps_neighborhoods(blobs):
+    embeddings, fuzzy, themes = blobs
+    positions = layout(fuzzy, principal_start(embeddings, 2), min_dist=0.1)
+    assert trustworthiness(embeddings, positions, n_neighbors=15, metric="cosine") > 0.9
+    centers = np.array([positions[themes == t].mean(axis=0) for t in range(8)])
+    nearest_center = np.linalg.norm(positions[:, None] - centers, axis=2).argmin(axis=1)
+    assert (nearest_center == themes).mean() > 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_as_trustworthy_as_umap_learn(blobs):
+    import warnings
+
+    embeddings, fuzzy, _ = blobs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # umap-learn warns of threads and an optional package
+        import umap
+
+        theirs = umap.UMAP(metric="cosine", random_state=0).fit_transform(embeddings)
+    ours = layout(fuzzy, principal_start(embeddings, 2), min_dist=0.1)
+    score = [
+        trustworthiness(embeddings, positions, n_neighbors=15, metric="cosine")
+        for positions in (ours, theirs)
+    ]
+    assert score[0] > score[1] - 0.02
+
+
+def test_same_bits_for_any_number_of_threads(blobs):
+    embeddings, fuzzy, _ = blobs
+    start = principal_start(embeddings, 5)
+    before = numba.get_num_threads()
+    try:
+        positions = []
+        for threads in range(1, before + 1):
+            numba.set_num_threads(threads)
+            positions.append(layout(fuzzy, start, n_epochs=40, seed=3))
+    finally:
+        numba.set_num_threads(before)
+    for other in positions[1:]:
+        np.testing.assert_array_equal(positions[0], other)
+
+
+def test_seed_matters_and_start_is_left_alone(blobs):
+    embeddings, fuzzy, _ = blobs
+    start = principal_start(embeddings, 2)
+    kept = start.copy()
+    one, two = (layout(fuzzy, start, n_epochs=20, seed=s) for s in (1, 2))
+    assert not np.array_equal(one, two)
+    np.testing.assert_array_equal(start, kept)
+
+
+def test_a_linked_pair_moves_together_and_strangers_apart():
+    from scipy.sparse import csr_matrix
+
+    fuzzy = csr_matrix(np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0]], np.float32))
+    start = np.array([[0, 0], [6, 0], [3, 0.5]], np.float32)
+    end = layout(fuzzy, start, min_dist=0.1, n_epochs=200)
+    assert np.linalg.norm(end[0] - end[1]) < 2.0
+    assert np.isfinite(end).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_few_documents(n):
+    embeddings = unit_rows(np.random.default_rng(0).normal(size=(n, 4)))
+    start = principal_start(embeddings, 5)
+    positions = layout(fuzzy_graph(build_graph(embeddings)), start)
+    assert positions.shape == (n, 5) and np.isfinite(positions).all()
+
+
+def test_curve_equals_umap_learns_published_values():
+    # The values that umap-learn's documentation gives for min_dist = 0.1, spread = 1.
+    a, b = curve_parameters(0.1)
+    assert (a, b) == (pytest.approx(1.5769, abs=1e-3), pytest.approx(0.8951, abs=1e-3))
+
+
+def test_start_equals_principal_components():
+    from sklearn.decomposition import PCA
+
+    embeddings = unit_rows(np.random.default_rng(0).normal(size=(200, 12)) * np.arange(1, 13))
+    start = principal_start(embeddings, 3)
+    expected = PCA(3).fit_transform(embeddings.astype(np.float64))
+    for column in range(3):
+        r = np.corrcoef(start[:, column], expected[:, column])[0, 1]
+        assert abs(r) == pytest.approx(1.0, abs=1e-4)
+    assert np.abs(start).max() == pytest.approx(10.0)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_works_where_the_compiled_code_cannot_be_kept(tmp_path):
+    locked = tmp_path / "file"
+    locked.write_text("a file where a folder is wanted")
+    code = (
+        "import numpy as np; from scipy.sparse import csr_matrix;"
+        "from embedtopics.reduction import layout;"
+        "f = csr_matrix(np.ones((3, 3), np.float32) - np.eye(3, dtype=np.float32));"
+        "print(layout(f, np.eye(3, 2, dtype=np.float32), n_epochs=5).shape)"
+    )
+    import os
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(locked / "x")},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.strip() == "(3, 2)", done.stderr

@@ -1,0 +1,203 @@
+"""Synthetic results whose parts agree with one another, for tests of what comes after a fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_matrix
+
+from embedtopics.corpus import Corpus
+from embedtopics.results import (
+    NOISE,
+    Clustering,
+    Decision,
+    NeighborGraph,
+    TermCounts,
+    TokenStream,
+    Topic,
+    TopicResult,
+)
+
+__all__ = ["make_result"]
+
+_STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
+_PARTS = "line field season price group study report night".split()
+_COMMON = "people often found another around later enough".split()
+
+
+def make_result(
+    n_documents=300, n_topics=6, seed=0, texts=(), *, topic_labels=(), dated=True, **changes
+):
+    """Return a TopicResult of blobs: about 15% noise, some duplicates and one empty row.
+
+    `texts` replace the texts of the first rows, `topic_labels` the names of the first topics,
+    and `changes` any field of the result.
+    """
+    rng = np.random.default_rng(seed)
+    truth, positions, spread = _blobs(n_documents, n_topics, rng)
+    drafts = [*texts, *_texts(truth, rng)[len(texts) :]]
+    n_repeats = n_documents // 25
+    repeats = rng.integers(0, n_documents, n_repeats)
+    row_texts = [*drafts, *(drafts[i] for i in repeats), ""]
+    corpus = _corpus(row_texts, dated=dated)
+    documents = corpus.distinct()
+    draft = documents.first_rows  # a draft is its own row, so this is the draft of each document
+    labels, sizes = _by_size(truth[draft], documents.weights, n_topics)
+    stream, counts = _count([drafts[i] for i in draft])
+    topic_terms = _weigh(counts.counts, labels, n_topics)
+    strengths = np.where(labels == NOISE, 0.0, np.exp(-0.3 * spread[draft])).astype(np.float32)
+    member = np.flatnonzero(labels != NOISE)
+    result = TopicResult(
+        corpus=corpus,
+        documents=documents,
+        embeddings=_embed(positions[draft]),
+        graph=_neighbors(_embed(positions[draft])),
+        coordinates=positions[draft],
+        map=positions[draft, :2].copy(),
+        clustering=Clustering(labels, strengths, np.linspace(0.6, 0.1, n_topics)),
+        memberships=csr_matrix(
+            (strengths[member], (member, labels[member])), shape=(len(documents), n_topics)
+        ),
+        tokens=stream,
+        term_counts=counts,
+        topic_terms=topic_terms,
+        topics=_topics(labels, sizes, strengths, documents, topic_terms, counts.terms),
+        decisions=(
+            Decision("corpus", "empty", 1, "1 of the rows holds no text and is in no topic."),
+            Decision("corpus", "duplicates", n_repeats, f"{n_repeats} rows repeat another's text."),
+            Decision("encoder", "truncated", 0.02, "2.0% of the documents were cut."),
+            Decision("terms", "stop_words", ["the", "of", "and"], "English stop words left out."),
+        ),
+        settings={"encoder": "synthetic", "random_state": seed, "clusterer": {"min_size": 5}},
+        versions={"embedtopics": "0.1.0", "numpy": np.__version__},
+        timings={"encoder": 4.2, "neighbors": 0.3, "reduction": 2.9, "clustering": 0.4},
+    )
+    named = tuple(
+        replace(topic, label=label)
+        for topic, label in zip(result.topics, topic_labels, strict=False)
+    )
+    return replace(result, topics=named + result.topics[len(named) :], **changes)
+
+
+def _blobs(n_documents, n_topics, rng):
+    """Return labels, 5-d positions, and distances from the blob's centre, of uneven blobs."""
+    share = 1.0 / np.arange(1, n_topics + 1) ** 0.7
+    truth = rng.choice(n_topics, n_documents, p=share / share.sum()) if n_topics else None
+    if truth is None:
+        truth = np.full(n_documents, NOISE)
+    first = min(n_documents, 4 * n_topics)  # every topic has members, however small
+    truth[:first] = np.arange(first) % max(n_topics, 1)
+    truth[first:][rng.random(n_documents - first) < 0.15] = NOISE
+    centres = rng.uniform(-1, 1, (n_topics, 5)) * 3.0 * max(n_topics, 1) ** 0.5
+    noise = rng.normal(size=(n_documents, 5))
+    scattered = rng.uniform(-1, 1, (n_documents, 5)) * 3.2 * max(n_topics, 1) ** 0.5
+    in_topic = (truth != NOISE)[:, None]
+    around = centres[truth] + noise if n_topics else scattered
+    return truth, np.where(in_topic, around, scattered).astype(np.float32), abs(noise[:, 0])
+
+
+def _texts(truth, rng):
+    """Return a text for each document, with its topic's words in it and a number of its own."""
+    texts = []
+    for i, topic in enumerate(truth.tolist()):
+        stem = _STEMS[topic % len(_STEMS)] + (str(topic // len(_STEMS)) if topic > 9 else "")
+        own = [f"{stem} {_PARTS[j]}" for j in rng.integers(0, len(_PARTS), 6)]
+        words = (own if topic != NOISE else []) + list(rng.choice(_COMMON, 8))
+        texts.append(" ".join(words[j] for j in rng.permutation(len(words))) + f" no{i}")
+    return texts
+
+
+def _corpus(texts, *, dated):
+    """Return the rows as a corpus, of a dated table or of a list."""
+    if not dated:
+        return Corpus.from_texts(texts)
+    dates = pd.date_range("2021-01-01", periods=len(texts))
+    frame = pd.DataFrame({"text": pd.Series(texts, dtype=object), "date": dates})
+    return Corpus.from_frame(frame, text="text", time="date")
+
+
+def _by_size(truth, weights, n_topics):
+    """Return labels numbered from the largest topic down, and the rows in each."""
+    rows = np.bincount(truth[truth >= 0], weights[truth >= 0], minlength=n_topics).astype(int)
+    order = np.argsort(-rows, kind="stable")
+    renumber = np.empty(n_topics + 1, dtype=np.int32)
+    renumber[order] = np.arange(n_topics)
+    renumber[NOISE] = NOISE
+    return renumber[truth], rows[order]
+
+
+def _embed(positions):
+    """Return unit vectors that keep the blobs apart."""
+    raised = np.hstack([positions, np.ones((len(positions), 1), dtype=np.float32)])
+    return (raised / np.linalg.norm(raised, axis=1, keepdims=True)).astype(np.float32)
+
+
+def _neighbors(embeddings, k=5):
+    """Return an exact graph for few documents, and one of near rows for very many."""
+    n_documents = len(embeddings)
+    k = min(k, n_documents - 1)
+    if n_documents > 3000:  # the true graph would take longer than the test
+        indices = (np.arange(n_documents)[:, None] + np.arange(1, k + 1)) % n_documents
+        similarities = np.einsum("id,ikd->ik", embeddings, embeddings[indices])
+        order = np.argsort(-similarities, axis=1, kind="stable")
+        indices = np.take_along_axis(indices, order, axis=1)
+    else:
+        similarities = embeddings @ embeddings.T
+        np.fill_diagonal(similarities, -np.inf)
+        indices = np.argsort(-similarities, axis=1, kind="stable")[:, :k]
+    near = np.einsum("id,ikd->ik", embeddings, embeddings[indices])
+    return NeighborGraph(indices.astype(np.int32), near.astype(np.float32))
+
+
+def _count(texts):
+    """Return the token stream and the document-term counts of texts split at spaces."""
+    split = [text.split() for text in texts]
+    words = tuple(sorted({word for document in split for word in document}))
+    number = {word: i for i, word in enumerate(words)}
+    ids = np.array([number[word] for document in split for word in document], dtype=np.int32)
+    offsets = np.concatenate([[0], np.cumsum([len(document) for document in split])])
+    counts = csr_matrix(
+        (np.ones(len(ids), dtype=np.int32), ids, offsets), shape=(len(texts), len(words))
+    )
+    counts.sum_duplicates()
+    lengths = np.ones(len(words), dtype=np.int8)
+    return TokenStream(ids, offsets.astype(np.int64), words), TermCounts(counts, words, lengths)
+
+
+def _weigh(counts, labels, n_topics):
+    """Return class-TF-IDF weights."""
+    member = np.flatnonzero(labels != NOISE)
+    sums = csr_matrix(
+        (np.ones(len(member)), (labels[member], member)), shape=(n_topics, len(labels))
+    )
+    by_topic = (sums @ counts).toarray().astype(float)
+    frequency = np.maximum(by_topic.sum(axis=0), 1.0)
+    mean = by_topic.sum() / max(n_topics, 1)
+    length = np.maximum(by_topic.sum(axis=1, keepdims=True), 1.0)
+    return csr_matrix(by_topic / length * np.log1p(mean / frequency))
+
+
+def _topics(labels, sizes, strengths, documents, topic_terms, terms):
+    """Return the rows of the topic table."""
+    topics = []
+    for topic_id, size in enumerate(sizes.tolist()):
+        weights = topic_terms[topic_id].toarray().ravel()
+        best = np.argsort(-weights, kind="stable")[:10]
+        members = np.flatnonzero(labels == topic_id)
+        central = members[np.argsort(-strengths[members], kind="stable")[:3]]
+        keywords = tuple(terms[i] for i in best)
+        topics.append(
+            Topic(
+                topic_id=topic_id,
+                label=", ".join(keywords[:3]),
+                size=size,
+                share=size / int(documents.weights.sum()),
+                keywords=keywords,
+                weights=tuple(weights[best].tolist()),
+                representatives=tuple(documents.first_rows[central].tolist()),
+                persistence=0.6 - 0.5 * topic_id / max(len(sizes), 1),
+            )
+        )
+    return tuple(topics)

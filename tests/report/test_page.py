@@ -1,0 +1,193 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from embedtopics import report
+from embedtopics.errors import InputError
+from embedtopics.report.page import hover_length
+from embedtopics.results import Decision
+from tests.factories import make_result
+
+NASTY = "</script><script>document.title='pwned'</script><!-- <b>bold</b> & \"q\" 🙂 %{x} \ud800"
+
+
+class Page(HTMLParser):
+    """Elements, and what the scripts hold."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.scripts, self.text = [], [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self.tags and self.tags[-1][0] == "script" and self.lasttag == "script":
+            self.scripts[-1] += data
+        self.text.append(data)
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result(
+        texts=[NASTY],
+        topic_labels=[NASTY],
+        decisions=(
+            Decision("corpus", "duplicates", 12, f"12 rows repeat another's text {NASTY}"),
+            Decision("terms", "stop_words", ["<i>the</i>", "of"], "Stop words were left out."),
+            Decision("custom", "x", 1, "Another stage spoke."),
+        ),
+        settings={"encoder": {"name": "mini", "batch": NASTY}, "k": 15},
+        history=("renamed topic 0",),
+    )
+
+
+@pytest.fixture(scope="module")
+def page(result):
+    return report.report_html(result)
+
+
+def test_no_text_of_the_corpus_becomes_an_element(page):
+    parsed = Page(page)
+    scripts = [attributes for tag, attributes in parsed.tags if tag == "script"]
+    assert [s.get("type") for s in scripts] == ["application/json", "application/json", None, None]
+    assert not {"b", "i"} & {tag for tag, _ in parsed.tags}
+    assert "<!--" not in page.split("<script>")[0]
+    assert "document.title='pwned'" in "".join(parsed.text)
+
+
+def test_the_page_loads_nothing_from_elsewhere(page):
+    for _, attributes in Page(page).tags:
+        assert not {"src", "href", "srcset", "action"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+
+
+def test_the_policy_names_the_scripts_by_their_hash(page):
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page).group(1)
+    allowed = re.findall(r"'sha256-([^']+)'", policy)
+    scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert digests == allowed
+    assert policy.startswith("default-src 'none'; ")
+
+
+def test_the_figures_travel_as_data(page, result):
+    figures = re.findall(r'<script type="application/json" id="(\w+)-figure">(.*?)</script>', page)
+    assert [name for name, _ in figures] == ["map", "sizes"]
+    chart = json.loads(figures[0][1])
+    assert len(chart["data"]) == result.n_topics + 1
+    assert "<" not in figures[0][1]
+
+
+def test_summary_gives_the_figures(page, result):
+    tiles = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert tiles["Rows"] == str(len(result.corpus)) == "313"
+    assert tiles["Distinct documents"] == "300"
+    assert tiles["Topics"] == "6"
+    assert tiles["In a topic"] == f"{result.coverage:.1%}"
+    assert tiles["Encoder"] == "mini"
+    assert re.findall(r"\d{4}-\d\d-\d\d", tiles["Period"]) == ["2021-01-01", "2021-11-09"]
+
+
+def test_topics_hold_keywords_shares_and_typical_documents(page, result):
+    body = page.split('<section id="topics">')[1].split("</section>")[0]
+    assert body.count('<tbody id="topic-') == result.n_topics
+    topic = result.topics[2]
+    row = body.split('<tbody id="topic-2">')[1].split("</tbody>")[0]
+    assert f">{topic.size:,}</td>" in row
+    assert [k in row for k in topic.keywords] == [True] * len(topic.keywords)
+    assert row.count("<blockquote>") == len(topic.representatives)
+    assert result.corpus.texts[topic.representatives[0]] in row
+    assert f"row {topic.representatives[0] + 1}" in row
+
+
+def test_decisions_are_grouped_by_stage_with_their_lists(page):
+    body = page.split('<section id="decisions">')[1].split("</section>")[0]
+    assert re.findall(r"<h3>(.*?)</h3>", body) == ["Corpus", "Terms", "Custom"]
+    assert "<bdi>&lt;i&gt;the&lt;/i&gt;</bdi>, <bdi>of</bdi>" in body
+
+
+def test_settings_versions_timings_and_edits_are_there(page, result):
+    assert "<code>encoder.batch</code>" in page
+    assert all(f"<code>{name}</code>" in page for name in result.versions)
+    assert f"{sum(result.timings.values()):.1f} s" in page
+    assert "<li>renamed topic 0</li>" in page
+
+
+def test_long_texts_are_cut_with_an_ellipsis():
+    result = make_result(texts=["endless " * 500])
+    changed = [t for t in result.topics if 0 in t.representatives]
+    page = report.report_html(result)
+    assert "endless " * 51 not in page
+    assert not changed or "endless…" in page
+
+
+def test_the_same_result_gives_the_same_page(page, result):
+    assert report.report_html(result) == page
+
+
+@pytest.mark.parametrize("n_documents", [1, 2, 12])
+def test_a_result_of_no_topics_has_a_report(n_documents):
+    result = make_result(
+        n_documents=n_documents, n_topics=0, dated=False, decisions=(), settings={}, versions={},
+        timings={},
+    )  # fmt: skip
+    page = report.report_html(result)
+    assert "No topics were found" in page
+    assert "Nothing was decided" in page
+    assert "Period" not in page
+
+
+def test_unknown_persistence_is_a_dash():
+    result = make_result()
+    topics = tuple(replace(topic, persistence=np.nan) for topic in result.topics)
+    assert ">nan<" not in report.report_html(replace(result, topics=topics))
+
+
+def test_hover_texts_grow_shorter_as_documents_grow_many():
+    assert [hover_length(n) for n in (0, 1, 20_000, 40_000, 10**7)] == [200, 200, 200, 100, 20]
+
+
+def test_title_is_escaped_and_defaults_to_the_rows(page, result):
+    assert "<h1>Topics of 313 rows</h1>" in page
+    assert "<h1>&lt;b&gt;T</h1>" in report.report_html(result, title="<b>T")
+
+
+def test_write_report_writes_one_file_and_replaces_the_old(tmp_path, result, page):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    assert report.write_report(result, path) == path
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+    assert path.read_text(encoding="utf-8") == page
+
+
+def test_a_failed_write_keeps_the_old_report(tmp_path, result, monkeypatch):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def full_disk(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        report.write_report(result, path)
+    assert path.read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_place_that_cannot_be_is_refused(tmp_path, result):
+    with pytest.raises(InputError, match="file name"):
+        report.write_report(result, tmp_path)
+    with pytest.raises(InputError, match="create it"):
+        report.write_report(result, tmp_path / "none" / "report.html")

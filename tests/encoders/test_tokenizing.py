@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedtopics.encoders import tokenizing
+from embedtopics.encoders.tokenizing import check_texts, tokenize
+from embedtopics.errors import InputError
+
+pytest.importorskip("tokenizers")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_encoder):
+    return tiny_encoder._tokenizer  # cuts at 12 tokens, 10 without [CLS] and [SEP]
+
+
+def ids_of(tokens):
+    return [np.frombuffer(ids, dtype=np.int32).tolist() for ids in tokens.ids]
+
+
+def test_counts_by_hand(tokenizer):
+    # "zebra": z is not in the vocabulary, so the whole word is unknown.
+    texts = ["", "the cat sat", "zebra the zebra", "cat " * 25, "cat " * 9 + "zebra zebra"]
+    tokens = tokenize(tokenizer, texts, unknown_id=1)
+    assert tokens.n_tokens.tolist() == [0, 3, 3, 25, 11]
+    assert tokens.n_seen.tolist() == [0, 3, 3, 10, 10]
+    assert tokens.n_unknown.tolist() == [0, 0, 2, 0, 1]
+    assert ids_of(tokens)[0] == [2, 3]
+    assert [len(ids) for ids in ids_of(tokens)] == [2, 5, 5, 12, 12]
+    assert all(ids[0] == 2 and ids[-1] == 3 for ids in ids_of(tokens))
+
+
+def test_slabs_change_nothing(tokenizer, monkeypatch):
+    texts = ["the cat", "dog " * 30, "", "a", "red river " * 2, "stone"]
+    whole = tokenize(tokenizer, texts, unknown_id=1)
+    monkeypatch.setattr(tokenizing, "_SLAB_CHARACTERS", 8)
+    slabs = tokenize(tokenizer, texts, unknown_id=1)
+    assert slabs.ids == whole.ids
+    np.testing.assert_array_equal(slabs.n_tokens, whole.n_tokens)
+
+
+def test_a_vocabulary_without_an_unknown_token(tokenizer):
+    assert tokenize(tokenizer, ["zebra"], unknown_id=-1).n_unknown.tolist() == [0]
+
+
+def test_the_prompt_comes_first(tokenizer):
+    with_prompt = tokenize(tokenizer, ["cat"], unknown_id=1, prompt="the ")
+    assert with_prompt.ids == tokenize(tokenizer, ["the cat"], unknown_id=1).ids
+
+
+@pytest.mark.parametrize("text", ["a\ud800b", "\udfff", "nul\0byte", "\0", "\u202eright to left"])
+def test_unreadable_characters_are_replaced(tokenizer, text):
+    tokens = tokenize(tokenizer, [text, "cat"], unknown_id=1)
+    assert tokens.ids[1:] == tokenize(tokenizer, ["cat"], unknown_id=1).ids
+
+
+@given(texts=st.lists(st.text(st.characters(codec=None), max_size=20), max_size=5))
+def test_any_text_can_be_tokenised(tokenizer, texts):
+    tokens = tokenize(tokenizer, texts, unknown_id=1)
+    assert len(tokens.ids) == len(texts)
+    assert (tokens.n_unknown <= tokens.n_seen).all()
+    assert (tokens.n_seen == np.minimum(tokens.n_tokens, 10)).all()
+
+
+def test_a_text_of_two_megabytes(tokenizer):
+    tokens = tokenize(tokenizer, ["the cat " * 250_000, "dog"], unknown_id=1)
+    assert tokens.n_tokens.tolist() == [500_000, 1]
+    assert tokens.n_seen.tolist() == [10, 1]
+
+
+@pytest.mark.parametrize("bad", [None, 3.5, b"bytes", float("nan"), ["nested"]])
+def test_a_row_that_is_no_string_is_named(bad):
+    with pytest.raises(InputError, match=rf"got {type(bad).__name__} in row 2;"):
+        check_texts(["a", "", bad, None])
+
+
+@pytest.mark.parametrize("bad", ["one string", b"bytes", None, 7])
+def test_no_sequence_of_texts(bad):
+    with pytest.raises(InputError, match=type(bad).__name__):
+        check_texts(bad)
+
+
+def test_the_input_is_not_changed():
+    texts = ["a\0b"]
+    assert check_texts(texts) is not texts
+    assert check_texts(np.array(["x", "y"])) == ["x", "y"]

@@ -1,0 +1,241 @@
+import gc
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from embedtopics.encoders import SentenceEncoder, resolve_encoder
+from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.protocols import Encoder
+
+POOL = {
+    "mean": lambda states: states.mean(axis=0),
+    "cls": lambda states: states[0],
+    "max": lambda states: states.max(axis=0),
+}
+
+
+def hidden_states(folder, text, max_length):
+    """Run the model on one text, with neither batch nor padding."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokens = AutoTokenizer.from_pretrained(folder)(
+        text, truncation=True, max_length=max_length, return_tensors="pt"
+    )
+    with torch.no_grad():
+        return AutoModel.from_pretrained(folder)(**tokens).last_hidden_state[0].numpy()
+
+
+@pytest.fixture(params=["tiny_bert", "tiny_roberta"])
+def folder(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
+def test_vectors_equal_numpy_on_the_hidden_states(folder, pooling, normalize, texts):
+    encoder = SentenceEncoder(folder, pooling=pooling, normalize=normalize, max_length=12)
+    found = encoder.encode(texts)
+    assert found.dtype == np.float32
+    for text, vector in zip(texts, found, strict=True):
+        expected = POOL[pooling](hidden_states(folder, text, 12))
+        if normalize:
+            expected = expected / np.linalg.norm(expected)
+        np.testing.assert_allclose(vector, expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("tokens_per_batch", [1, 20, 10_000])
+def test_a_vector_does_not_depend_on_its_batch(tiny_bert, tokens_per_batch, texts):
+    encoder = SentenceEncoder(tiny_bert, tokens_per_batch=tokens_per_batch)
+    together = encoder.encode(texts)
+    alone = np.vstack([encoder.encode([text]) for text in texts])
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+
+
+def test_the_order_of_the_texts_changes_no_bit(tiny_encoder, texts):
+    order = np.random.default_rng(3).permutation(len(texts))
+    shuffled = tiny_encoder.encode([texts[row] for row in order])
+    np.testing.assert_array_equal(shuffled, tiny_encoder.encode(texts)[order])
+
+
+def test_equal_texts_get_equal_vectors(tiny_encoder, texts):
+    vectors = tiny_encoder.encode(texts)
+    np.testing.assert_array_equal(vectors[0], vectors[7])
+    np.testing.assert_array_equal(
+        np.unique(tiny_encoder.encode(["cat"] * 50), axis=0).shape, (1, 16)
+    )
+
+
+def test_the_report_counts_tokens(tiny_encoder):
+    report = tiny_encoder.encode_with_report(["the cat", "", "cat " * 40, "zebra"])
+    assert report.n_tokens.tolist() == [2, 0, 40, 1]
+    assert report.n_seen.tolist() == [2, 0, 10, 1]
+    assert report.n_unknown.tolist() == [0, 0, 0, 1]
+    assert report.truncated_share == 0.25
+    np.testing.assert_array_equal(
+        report.embeddings, tiny_encoder.encode(["the cat", "", "cat " * 40, "zebra"])
+    )
+
+
+def test_no_texts(tiny_encoder):
+    assert tiny_encoder.encode([]).shape == (0, 16)
+
+
+def test_odd_texts(tiny_encoder):
+    vectors = tiny_encoder.encode(["", " ", "\0", "\ud800", "\u202b", "x" * 100_000])
+    assert np.isfinite(vectors).all()
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, rtol=1e-5)
+
+
+def test_what_an_encoder_says_of_itself(make_sentence_folder):
+    encoder = SentenceEncoder(make_sentence_folder("cls", normalize=False))
+    assert (encoder.source, encoder.dimensions, encoder.max_length) == ("path", 16, 12)
+    assert encoder.languages is None
+    assert encoder.name.endswith("sentence-bert")
+    assert isinstance(encoder, Encoder)
+    assert encoder._pooling == "cls"
+    assert not encoder._normalize
+
+
+def test_the_fingerprint_is_stable_and_tells_encoders_apart(tiny_bert, tmp_path):
+    copy = shutil.copytree(tiny_bert, tmp_path / "copy")
+    settings = [{}, {"pooling": "cls"}, {"normalize": False}, {"max_length": 8}]
+    prints = [SentenceEncoder(tiny_bert, **choice).fingerprint for choice in settings]
+    assert len(set(prints)) == 4
+    assert SentenceEncoder(copy).fingerprint == prints[0]
+
+
+def test_lower_casing_and_prompts_are_obeyed(make_sentence_folder):
+    folder = make_sentence_folder()
+    plain = SentenceEncoder(folder).encode(["the cat"])
+    settings = {"prompts": {"query": "the "}, "default_prompt_name": "query"}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    (folder / "sentence_bert_config.json").write_text(
+        json.dumps({"max_seq_length": 12, "do_lower_case": True})
+    )
+    np.testing.assert_allclose(SentenceEncoder(folder).encode(["CAT"]), plain, atol=1e-6)
+
+
+def test_nothing_is_printed_and_nothing_left_switched_off(tiny_bert, capfd):
+    from transformers.utils import logging
+
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    SentenceEncoder(tiny_bert).encode(["cat " * 5000])
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_random_state_and_threads_of_torch_are_left_alone(tiny_bert, texts):
+    import torch
+
+    before, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    SentenceEncoder(tiny_bert).encode(texts)
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.get_num_threads() == threads
+
+
+def test_missing_weights_are_not_made_up(tiny_bert, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    folder = shutil.copytree(tiny_bert, tmp_path / "holes")
+    tensors = load_file(folder / "model.safetensors")
+    lost = "encoder.layer.1.output.dense.weight"
+    kept = {name: tensor for name, tensor in tensors.items() if name != lost}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelLoadError, match=f"none for 1 tensors, such as {lost}"):
+        SentenceEncoder(folder)
+
+
+def test_a_missing_pooler_does_not_matter(tiny_bert, tiny_encoder, tmp_path, texts):
+    from safetensors.numpy import load_file, save_file
+
+    folder = shutil.copytree(tiny_bert, tmp_path / "no-pooler")
+    tensors = load_file(folder / "model.safetensors")
+    kept = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    found = SentenceEncoder(folder, max_length=12).encode(texts)
+    np.testing.assert_allclose(found, tiny_encoder.encode(texts), atol=1e-6)
+
+
+def test_damaged_weights_are_named(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "damaged")
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(ModelLoadError, match="damaged") as caught:
+        SentenceEncoder(folder)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"pooling": "sum"}, "pooling"),
+        ({"tokens_per_batch": 0}, "tokens_per_batch"),
+        ({"tokens_per_batch": True}, "tokens_per_batch"),
+        ({"max_length": 2}, "max_length"),
+        ({"max_length": 33}, "at most 32"),
+        ({"device": "abacus"}, "torch device"),
+    ],
+)
+def test_parameters_out_of_range(tiny_bert, settings, message):
+    with pytest.raises(InputError, match=message):
+        SentenceEncoder(tiny_bert, **settings)
+
+
+def test_a_row_that_is_no_string(tiny_encoder):
+    with pytest.raises(InputError, match="row 1"):
+        tiny_encoder.encode(["a", None])
+
+
+@pytest.fixture
+def no_collector_callbacks():
+    """Take hypothesis's callback off the garbage collector; an interrupt in it would be lost."""
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
+    yield
+    gc.callbacks[:] = callbacks
+
+
+def test_control_c_stops_at_once(tiny_encoder, no_collector_callbacks):
+    texts = [f"the cat {number} sat" for number in range(40_000)]
+    timer = threading.Timer(0.7, signal.raise_signal, [signal.SIGINT])
+    start = time.perf_counter()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        while time.perf_counter() - start < 20:
+            tiny_encoder.encode(texts)
+    assert time.perf_counter() - start < 5
+
+
+def test_resolving_an_encoder(tiny_bert, tiny_encoder):
+    assert resolve_encoder(str(tiny_bert)).dimensions == 16
+    assert resolve_encoder(tiny_bert).dimensions == 16
+    assert resolve_encoder(tiny_encoder) is tiny_encoder
+
+
+@pytest.mark.parametrize("spec", [None, 3, SentenceEncoder, np.zeros(3), {"encode": 1}])
+def test_what_is_no_encoder(spec):
+    with pytest.raises(InputError, match="expected an encoder"):
+        resolve_encoder(spec)
+
+
+def test_importing_the_room_is_light():
+    code = "import sys, embedtopics.encoders; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert not {"torch", "transformers", "tokenizers", "huggingface_hub"} & set(loaded)
+
+
+def test_counting_tokens_equals_the_report(tiny_encoder, texts):
+    counted, report = tiny_encoder.count_tokens(texts), tiny_encoder.encode_with_report(texts)
+    assert counted.embeddings.shape == (len(texts), 0)
+    for name in ("n_tokens", "n_seen", "n_unknown"):
+        np.testing.assert_array_equal(getattr(counted, name), getattr(report, name))

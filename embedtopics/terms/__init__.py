@@ -1,0 +1,30 @@
+"""Texts and labels -> what each topic is about: terms, weights, keywords, typical documents.
+
+Documents are tokenised once (`tokenize`); everything else is counted from the word ids.
+"""
+
+from __future__ import annotations
+
+from embedtopics.terms.corpus_words import function_words
+from embedtopics.terms.counts import count_by_topic, count_terms
+from embedtopics.terms.naming import make_label, make_labels
+from embedtopics.terms.stopwords import stop_words_for
+from embedtopics.terms.tokens import tokenize
+from embedtopics.terms.topic_keywords import keywords, select_keywords, term_embeddings
+from embedtopics.terms.typical import representatives
+from embedtopics.terms.weighting import ClassTfidf
+
+__all__ = [
+    "ClassTfidf",
+    "count_by_topic",
+    "count_terms",
+    "function_words",
+    "keywords",
+    "make_label",
+    "make_labels",
+    "representatives",
+    "select_keywords",
+    "stop_words_for",
+    "term_embeddings",
+    "tokenize",
+]

@@ -1,0 +1,298 @@
+"""Word ids -> sparse counts of terms by document and by topic; no text is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int64Array
+from embedtopics.results import TermCounts, TokenStream
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["count_by_topic", "count_terms"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def count_terms(
+    tokens: TokenStream,
+    *,
+    ngram_range: tuple[int, int] = (1, 2),
+    min_df: int | float | None = None,
+    max_df: int | float = 1.0,
+    stop_words: Iterable[str] = (),
+    function_words: Iterable[str] = (),
+    max_terms: int | None = None,
+    numbers: bool = False,
+) -> TermCounts:
+    """Count the words and n-grams of every document.
+
+    A term lies within one document and neither begins nor ends with a word that says nothing
+    alone: a stop word, a function word, a single letter or a number. Inside a longer term any
+    word may stand (``bank of england``).
+
+    Parameters
+    ----------
+    tokens : TokenStream
+    ngram_range : (int, int)
+        Fewest and most words of a term.
+    min_df : int, float or None
+        Documents that must hold a term; a float is a share of the documents. None takes 1 below
+        20 documents, 2 up to 10,000 and 5 above.
+    max_df : int or float
+        Documents that may hold a term at most.
+    stop_words, function_words : iterable of str
+        Words to leave out, compared without regard to case.
+    max_terms : int or None
+        Keep only the terms that most documents hold; ties in alphabetical order.
+    numbers : bool
+        Whether a term may begin or end with a word that has no letter.
+
+    Returns
+    -------
+    TermCounts
+        Columns in alphabetical order. Its `stop_words` and `function_words` are those that
+        occur in the documents.
+
+    Raises
+    ------
+    InputError
+        If a range, a share or a limit makes no sense.
+
+    Examples
+    --------
+    >>> from embedtopics.terms import tokenize
+    >>> counted = count_terms(
+    ...     tokenize(["the tax cut", "a tax cut and a tax rise"]),
+    ...     min_df=1, stop_words=["the", "a", "and"],
+    ... )
+    >>> counted.terms
+    ('cut', 'rise', 'tax', 'tax cut', 'tax rise')
+    >>> counted.counts.toarray().tolist()
+    [[1, 0, 1, 1, 0], [1, 1, 2, 1, 1]]
+    """
+    shortest, longest = _check_range(ngram_range)
+    n_documents = len(tokens)
+    fewest, most = _document_limits(min_df, max_df, n_documents)
+    stops = {word.lower() for word in stop_words}
+    functions = {word.lower() for word in function_words}
+    lowered = [word.lower() for word in tokens.words]
+    edge = np.fromiter(
+        (_stands_alone(w, numbers) and w not in stops and w not in functions for w in lowered),
+        dtype=bool,
+        count=len(lowered),
+    )
+    blocks, names, lengths = [], [], []
+    for n, counts, ids in _ngrams(tokens, edge, longest, fewest):
+        if n < shortest:
+            continue
+        holders = np.bincount(counts.indices, minlength=counts.shape[1])
+        kept = np.flatnonzero(
+            edge[ids[:, 0]] & edge[ids[:, -1]] & (holders >= fewest) & (holders <= most)
+        )
+        blocks.append(counts[:, kept])
+        names += [" ".join(tokens.words[i] for i in row) for row in ids[kept].tolist()]
+        lengths.append(np.full(len(kept), n, dtype=np.int8))
+    counts, order = _in_order(blocks, names, max_terms)
+    return TermCounts(
+        counts=counts,
+        terms=tuple(names[i] for i in order),
+        lengths=np.concatenate(lengths)[order],
+        stop_words=tuple(w for w, low in zip(tokens.words, lowered, strict=True) if low in stops),
+        function_words=tuple(
+            w
+            for w, low in zip(tokens.words, lowered, strict=True)
+            if low in functions and low not in stops
+        ),
+    )
+
+
+def count_by_topic(
+    counts: csr_matrix,
+    labels: npt.ArrayLike,
+    n_topics: int | None = None,
+    weights: npt.ArrayLike | None = None,
+) -> csr_matrix:
+    """Add up the documents' counts within each topic, as one sparse product.
+
+    Parameters
+    ----------
+    counts : csr_matrix of shape (n_documents, n_terms)
+    labels : array_like of int, shape (n_documents,)
+        Topic of each document; negative labels (noise) are left out.
+    n_topics : int or None
+        Rows of the result; None takes the largest label plus one.
+    weights : array_like of int or float, shape (n_documents,), or None
+        How often each document counts, such as the rows of the input that hold its text.
+
+    Returns
+    -------
+    csr_matrix of float64, shape (n_topics, n_terms)
+
+    Raises
+    ------
+    InputError
+        If the lengths differ or a label is not below `n_topics`.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> counts = csr_matrix([[1, 0], [2, 1], [0, 5]])
+    >>> count_by_topic(counts, [0, 0, -1]).toarray().tolist()
+    [[3.0, 1.0]]
+    """
+    from scipy.sparse import csr_matrix
+
+    topic = np.asarray(labels, dtype=np.int64)
+    n_documents = counts.shape[0]
+    if topic.shape != (n_documents,):
+        raise InputError(
+            f"labels must have one entry for each of the {n_documents} documents; "
+            f"got shape {topic.shape}"
+        )
+    times = np.ones(n_documents) if weights is None else np.asarray(weights, dtype=np.float64)
+    if times.shape != (n_documents,):
+        raise InputError(
+            f"weights must have one entry for each of the {n_documents} documents; "
+            f"got shape {times.shape}"
+        )
+    highest = int(topic.max(initial=-1))
+    n_topics = highest + 1 if n_topics is None else n_topics
+    if highest >= n_topics:
+        raise InputError(f"labels must be below n_topics = {n_topics}; got {highest}")
+    members = np.flatnonzero(topic >= 0)
+    membership = csr_matrix(
+        (times[members], (topic[members], members)), shape=(n_topics, n_documents)
+    )
+    summed: csr_matrix = membership @ counts
+    summed.sort_indices()
+    return summed
+
+
+def count_words(tokens: TokenStream) -> csr_matrix:
+    """Count every word of every document, stop words and all.
+
+    The stream already is a compressed matrix with one entry a token; only repetitions are
+    to be added up.
+
+    Parameters
+    ----------
+    tokens : TokenStream
+
+    Returns
+    -------
+    csr_matrix of int32, shape (n_documents, n_words)
+    """
+    return _counts_of(tokens.ids, tokens.offsets, len(tokens.words))
+
+
+def _counts_of(columns: npt.NDArray[Any], offsets: Int64Array, n_columns: int) -> csr_matrix:
+    """Return the counts of a stream of column numbers, documents parted by `offsets`."""
+    from scipy.sparse import csr_matrix
+
+    counts = csr_matrix(
+        (np.ones(len(columns), dtype=np.int32), columns, offsets),
+        shape=(len(offsets) - 1, n_columns),
+        copy=True,
+    )
+    counts.sum_duplicates()
+    return counts
+
+
+def _ngrams(
+    tokens: TokenStream, edge: BoolArray, longest: int, fewest: int
+) -> Iterator[tuple[int, csr_matrix, npt.NDArray[Any]]]:
+    """Yield n, the counts of all n-grams, and their word ids (n_grams, n), for n = 1, 2, ...
+
+    An n-gram cannot be in more documents than its first n - 1 words or its last word. So each
+    length only extends what enough documents hold; and of the longest, which nothing extends,
+    only those are looked at that may be terms. That keeps most of the stream out of the sorting.
+    """
+    n_words = len(tokens.words)
+    counts = count_words(tokens)
+    ids = np.arange(n_words).reshape(-1, 1)
+    yield 1, counts, ids
+    common = np.bincount(counts.indices, minlength=n_words) >= fewest
+    ends = tokens.offsets[1:]
+    # Number of the (n-1)-gram that starts at each position of the stream; -1 where none does.
+    gram = np.where(common[tokens.ids], tokens.ids, -1).astype(np.int64)
+    for n in range(2, longest + 1):
+        starts = np.flatnonzero(gram[: len(gram) - n + 1] >= 0)
+        last_word = tokens.ids[starts + n - 1]
+        inside = starts + n <= ends[np.searchsorted(ends, starts, side="right")]
+        inside &= common[last_word]
+        if n == longest:
+            inside &= edge[tokens.ids[starts]] & edge[last_word]
+        starts, last_word = starts[inside], last_word[inside]
+        pairs, number = np.unique(gram[starts] * n_words + last_word, return_inverse=True)
+        offsets = np.searchsorted(starts, tokens.offsets)
+        counts = _counts_of(number, offsets, len(pairs))
+        ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
+        yield n, counts, ids
+        held_by_enough = np.bincount(counts.indices, minlength=len(pairs)) >= fewest
+        gram = np.full(len(tokens.ids), -1, dtype=np.int64)
+        gram[starts] = np.where(held_by_enough[number], number, -1)
+
+
+def _in_order(
+    blocks: list[csr_matrix], names: list[str], max_terms: int | None
+) -> tuple[csr_matrix, list[int]]:
+    """Join the blocks, limit the terms, and sort the columns by name; return also the order."""
+    from scipy.sparse import hstack
+
+    counts = hstack(blocks, format="csr", dtype=np.int32)
+    order = sorted(range(len(names)), key=names.__getitem__)
+    if max_terms is not None and max_terms < len(order):
+        holders = np.bincount(counts.indices, minlength=counts.shape[1])
+        most_common = sorted(order, key=lambda i: -holders[i])[:max_terms]
+        order = sorted(most_common, key=names.__getitem__)
+    # Renumbering the columns is linear; indexing with a permutation would sort by column.
+    place = np.full(len(names), -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    if len(order) < len(names):
+        counts = counts[:, np.sort(np.asarray(order, dtype=np.int64))]
+        place = place[place >= 0]
+    counts.indices = place[counts.indices].astype(counts.indices.dtype)
+    counts.has_sorted_indices = False
+    counts.sort_indices()
+    return counts, order
+
+
+def _stands_alone(word: str, numbers: bool) -> bool:
+    """Tell whether a word can be a term: more than one letter, and no mere number."""
+    if len(word) < 2:
+        return False
+    return numbers or any(map(str.isalpha, word))
+
+
+def _check_range(ngram_range: Sequence[int]) -> tuple[int, int]:
+    """Return the range as two integers, or refuse it."""
+    shortest, longest = ngram_range
+    if not 1 <= shortest <= longest <= 9:
+        raise InputError(
+            f"ngram_range must be two integers with 1 <= first <= second <= 9; got {ngram_range!r}"
+        )
+    return int(shortest), int(longest)
+
+
+def _document_limits(
+    min_df: int | float | None, max_df: int | float, n_documents: int
+) -> tuple[int, int]:
+    """Return the fewest and the most documents that may hold a term."""
+    if min_df is None:
+        min_df = 1 if n_documents < 20 else 2 if n_documents <= 10_000 else 5
+    limits = []
+    for name, limit, rounded in (("min_df", min_df, np.ceil), ("max_df", max_df, np.floor)):
+        share = isinstance(limit, float | np.floating)
+        if limit < 0 or (share and limit > 1):
+            raise InputError(
+                f"{name} must be a number of documents or a share from 0.0 to 1.0; got {limit!r}"
+            )
+        limits.append(int(rounded(limit * n_documents)) if share else int(limit))
+    return max(limits[0], 1), limits[1]

@@ -1,0 +1,271 @@
+"""The few terms that name a topic.
+
+Class-TF-IDF ranks what a topic says often and the others say seldom. Read as a list, such a
+ranking has four faults, and the ranking here has one answer to each. With W[t, c] the weight,
+n_t the occurrences of a term and d_t the documents that hold it:
+
+- A term said twenty times in one document outweighs one said once in fifteen. Its weight is
+  multiplied by sqrt(d_t / n_t).
+- Related topics share their most frequent terms. The weight is multiplied by
+  (W[t, c] / sum over topics W[t, .])^0.15, the share of the term that this topic has.
+- Some frequent terms belong to no subject. The weight is multiplied by cos(v_t, v_c)^2, where v_t
+  is the mean embedding of the documents that hold the term, seen from the mean of all documents,
+  and v_c the weighted mean of the v_t of the topic's candidates (a cosine below 0.01 counts as
+  0.01: such terms come last). A single topic has nothing to turn to, and goes without.
+- Terms repeat each other: see `select_keywords`.
+
+The exponents were set on three English corpora with 30, 60 and 100 k-means topics: the ten best
+single words gained 0.07 in diversity over plain class-TF-IDF on average, and 0.01 in NPMI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
+from embedtopics.results import TermCounts
+from embedtopics.terms.selection import choose_diverse
+from embedtopics.terms.stems import repeats, stems_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["keywords", "select_keywords", "term_embeddings"]
+
+_CANDIDATES = 50
+_EXCLUSIVITY = 0.15
+_MOSTLY = 0.5
+"""Share of a word's occurrences within a longer term from which the word gives way to it."""
+
+FloatVector = npt.NDArray[np.float64]
+
+
+def keywords(
+    topic_terms: csr_matrix,
+    term_counts: TermCounts,
+    embeddings: FloatArray,
+    *,
+    n: int = 10,
+    languages: Sequence[str] = ("en",),
+    diversity: float = 0.1,
+    ngram_range: tuple[int, int] | None = None,
+) -> list[list[tuple[str, float]]]:
+    """Choose the terms that name each topic.
+
+    The best terms by weight are ranked anew as the module's introduction says, and picked by
+    `select_keywords`. Words that all mostly occur within one longer term of the topic give their
+    place to it: *hong* and *kong* to *hong kong*.
+
+    Parameters
+    ----------
+    topic_terms : csr_matrix of shape (n_topics, n_terms)
+        Class-TF-IDF weights, or others; terms without a positive weight are never keywords.
+    term_counts : TermCounts
+        Counts of shape (n_documents, n_terms), and the terms.
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+    n : int
+        Keywords of each topic at most.
+    languages : sequence of str
+        ISO 639-1 codes, for the stems.
+    diversity : float
+        0 to 1, see `choose_diverse`. Values above 0.2 cost coherence and gain little.
+    ngram_range : (int, int) or None
+        Fewest and most words of a keyword; None takes all lengths that were counted.
+
+    Returns
+    -------
+    list of list of (str, float)
+        For each topic its keywords, best first, with their weights in `topic_terms`.
+
+    Raises
+    ------
+    InputError
+        If shapes do not match or `diversity` is not between 0 and 1.
+    """
+    _check(topic_terms, term_counts, embeddings, diversity)
+    candidates = _best_terms(topic_terms, term_counts, ngram_range)
+    pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
+    centred = embeddings - embeddings.mean(axis=0)
+    vectors = term_embeddings(term_counts.counts, centred, pool)
+    total = np.asarray(topic_terms.sum(axis=0)).ravel()
+    occurrences = np.asarray(term_counts.counts.sum(axis=0)).ravel()
+    holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
+    chosen = []
+    for ids, weights in candidates:
+        terms = [term_counts.terms[i] for i in ids]
+        of_terms = vectors[np.searchsorted(pool, ids)]
+        relevance = (
+            weights
+            * np.sqrt(holders[ids] / occurrences[ids])
+            * (weights / total[ids]) ** _EXCLUSIVITY
+            * (_closeness(of_terms, weights) ** 2 if len(candidates) > 1 else 1.0)
+        )
+        relevance = _give_way(relevance, terms, occurrences[ids])
+        picked = select_keywords(
+            relevance, of_terms, terms, n=n, languages=languages, diversity=diversity
+        )
+        chosen.append([(terms[i], float(weights[i])) for i in picked])
+    return chosen
+
+
+def select_keywords(
+    relevance: npt.ArrayLike,
+    vectors: npt.NDArray[Any],
+    terms: Sequence[str],
+    *,
+    n: int = 10,
+    languages: Sequence[str] = ("en",),
+    diversity: float = 0.1,
+) -> list[int]:
+    """Pick keywords from candidates by maximal marginal relevance, without repetitions.
+
+    No keyword begins or ends with a stem that another one holds: after *interest rates* there
+    is neither *interest* nor *rate cut*.
+
+    Parameters
+    ----------
+    relevance : array_like of shape (n_candidates,)
+        Scaled by its maximum here; candidates without positive relevance are left out.
+    vectors : ndarray of shape (n_candidates, n_dimensions)
+        Unit vectors.
+    terms : sequence of str of length n_candidates
+    n : int
+        Keywords at most.
+    languages : sequence of str
+        ISO 639-1 codes, for the stems.
+    diversity : float
+        0 to 1, see `choose_diverse`.
+
+    Returns
+    -------
+    list of int
+        Positions, best first; ties in alphabetical order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> terms = ["goals", "goal", "match", "late goal"]
+    >>> select_keywords([1.0, 0.9, 0.5, 0.4], np.eye(4), terms, n=2)
+    [0, 2]
+    """
+    score = np.asarray(relevance, dtype=np.float64)
+    order = [i for i in sorted(range(len(terms)), key=terms.__getitem__) if score[i] > 0]
+    if not order:
+        return []
+    stems = [stems_of(terms[i], languages) for i in order]
+    # Not `@`: BLAS may round differently with another number of threads, and so break a tie.
+    similarity = np.einsum("id,jd->ij", vectors[order], vectors[order])
+    picked = choose_diverse(
+        score[order] / score[order].max(),
+        similarity,
+        n,
+        diversity,
+        lambda i, j: repeats(stems[i], stems[j]),
+    )
+    return [order[i] for i in picked]
+
+
+def term_embeddings(
+    counts: csr_matrix, embeddings: FloatArray, term_ids: npt.ArrayLike
+) -> FloatArray:
+    """Embed terms as the mean of the documents that hold them.
+
+    One sparse product; no encoder is asked, so it works with given embeddings too.
+
+    Parameters
+    ----------
+    counts : csr_matrix of shape (n_documents, n_terms)
+    embeddings : ndarray of shape (n_documents, n_dimensions)
+    term_ids : array_like of int, shape (m,)
+        Columns of `counts`.
+
+    Returns
+    -------
+    float32 ndarray of shape (m, n_dimensions)
+        Of length one; zero for a term that no document holds, or whose documents cancel out.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_matrix
+    >>> counts = csr_matrix([[2, 0], [1, 0], [0, 1]])
+    >>> term_embeddings(counts, np.array([[1, 0], [0, 1], [0, 1]]), [0, 1]).round(3).tolist()
+    [[0.7070000171661377, 0.7070000171661377], [0.0, 1.0]]
+    """
+    presence = counts[:, np.asarray(term_ids, dtype=np.int64)].T.tocsr()
+    presence.data = np.ones(len(presence.data), dtype=np.float32)
+    sums = np.asarray(presence @ np.asarray(embeddings, dtype=np.float32))
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
+    unit: FloatArray = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
+    return unit
+
+
+def _best_terms(
+    topic_terms: csr_matrix, term_counts: TermCounts, ngram_range: tuple[int, int] | None
+) -> list[tuple[npt.NDArray[np.int64], FloatVector]]:
+    """Return for each topic the terms of highest weight and these weights, best first."""
+    if ngram_range is None:
+        allowed = np.ones(len(term_counts.terms), dtype=bool)
+    else:
+        lengths = term_counts.lengths
+        allowed = (lengths >= ngram_range[0]) & (lengths <= ngram_range[1])
+    best = []
+    for start, end in zip(topic_terms.indptr[:-1], topic_terms.indptr[1:], strict=True):
+        ids = topic_terms.indices[start:end].astype(np.int64)
+        weights = np.asarray(topic_terms.data[start:end], dtype=np.float64)
+        usable = np.flatnonzero(allowed[ids] & (weights > 0))
+        ids, weights = ids[usable], weights[usable]
+        if len(ids) > _CANDIDATES:
+            # Sort only what can be among the best, ties at the limit included.
+            limit = np.partition(weights, -_CANDIDATES)[-_CANDIDATES]
+            near = np.flatnonzero(weights >= limit)
+            ids, weights = ids[near], weights[near]
+        order = np.lexsort((ids, -weights))[:_CANDIDATES]
+        best.append((ids[order], weights[order]))
+    return best
+
+
+def _closeness(vectors: FloatArray, weights: FloatVector) -> FloatVector:
+    """Return the cosine of each candidate with the weighted mean of all, at least 0.01."""
+    middle = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
+    length = np.sqrt(np.einsum("d,d->", middle, middle)) or 1.0
+    closeness: FloatVector = np.maximum(np.einsum("id,d->i", vectors, middle / length), 0.01)
+    return closeness
+
+
+def _give_way(
+    relevance: FloatVector, terms: Sequence[str], occurrences: npt.NDArray[Any]
+) -> FloatVector:
+    """Let a longer candidate take the place of its words if each mostly occurs within it."""
+    position = {term: i for i, term in enumerate(terms)}
+    handed_on = relevance.copy()
+    for longer, term in enumerate(terms):
+        words = set(term.split(" "))  # *ha ha* is no more than *ha*
+        inner = [position[word] for word in sorted(words) if word in position]
+        if len(words) > 1 and inner and occurrences[longer] > _MOSTLY * occurrences[inner].max():
+            handed_on[longer] = max(relevance[longer], relevance[inner].max())
+            handed_on[inner] = 0.0
+    return handed_on
+
+
+def _check(
+    topic_terms: csr_matrix, term_counts: TermCounts, embeddings: FloatArray, diversity: float
+) -> None:
+    """Refuse inputs that do not belong together."""
+    n_documents, n_terms = term_counts.counts.shape
+    if topic_terms.shape[1] != n_terms:
+        raise InputError(
+            f"topic_terms must have a column for each of the {n_terms} terms counted; "
+            f"got {topic_terms.shape[1]}"
+        )
+    if len(embeddings) != n_documents:
+        raise InputError(
+            f"embeddings must have a row for each of the {n_documents} documents counted; "
+            f"got {len(embeddings)}"
+        )
+    if not 0 <= diversity <= 1:
+        raise InputError(f"diversity must be between 0 and 1; got {diversity!r}")

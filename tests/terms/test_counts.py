@@ -1,0 +1,130 @@
+"""Counts against plain Python on the same words."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from embedtopics.errors import InputError
+from embedtopics.terms import count_by_topic, count_terms, tokenize
+
+
+def count_naively(texts, shortest, longest, min_df, stops):
+    documents = []
+    for text in texts:
+        words = text.split()
+        grams = [
+            words[i : i + n]
+            for n in range(shortest, longest + 1)
+            for i in range(len(words) - n + 1)
+        ]
+        documents.append(
+            Counter(" ".join(g) for g in grams if g[0] not in stops and g[-1] not in stops)
+        )
+    held = Counter(term for document in documents for term in document)
+    terms = sorted(term for term in held if held[term] >= min_df)
+    return terms, [[document[term] for term in terms] for document in documents]
+
+
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(["aa", "bb", "cc", "dd"]), max_size=8).map(" ".join),
+        min_size=1,
+        max_size=5,
+    ),
+    lengths=st.sampled_from([(1, 1), (1, 2), (2, 2), (1, 3), (2, 4)]),
+    min_df=st.integers(1, 3),
+    stops=st.sampled_from([(), ("aa",), ("aa", "bb")]),
+)
+def test_counts_equal_naive_counts(texts, lengths, min_df, stops):
+    found = count_terms(tokenize(texts), ngram_range=lengths, min_df=min_df, stop_words=stops)
+    terms, counts = count_naively(texts, *lengths, min_df, stops)
+    assert list(found.terms) == terms
+    assert found.counts.toarray().tolist() == counts
+    assert found.lengths.tolist() == [term.count(" ") + 1 for term in terms]
+    assert found.counts.has_canonical_format
+
+
+def test_what_makes_no_term():
+    found = count_terms(
+        tokenize(["Bank of England cut rates by 5 percent in 2004, x said"]),
+        ngram_range=(1, 3),
+        min_df=1,
+        stop_words=["OF", "by", "in"],
+        function_words=["said", "absent"],
+    )
+    assert set(found.terms) == {
+        "bank", "england", "cut", "rates", "percent",
+        "england cut", "cut rates", "bank of england", "england cut rates",
+    }  # fmt: skip
+    assert found.stop_words == ("by", "in", "of")
+    assert found.function_words == ("said",)
+    numbers = count_terms(tokenize(["in 2004 1,000"]), min_df=1, numbers=True)
+    assert numbers.terms == ("1,000", "2004", "2004 1,000", "in", "in 2004")
+
+
+def test_limits_count_documents():
+    stream = tokenize(["aa aa aa bb", "bb cc", "bb cc"])
+    assert count_terms(stream, min_df=2, ngram_range=(1, 1)).terms == ("bb", "cc")
+    assert count_terms(stream, min_df=0.5, ngram_range=(1, 1)).terms == ("bb", "cc")
+    assert count_terms(stream, max_df=2, ngram_range=(1, 1)).terms == ("aa", "cc")
+    assert count_terms(stream, max_df=0.9, ngram_range=(1, 1)).terms == ("aa", "cc")
+    limited = count_terms(stream, max_terms=2)
+    assert limited.terms == ("bb", "bb cc")
+    assert limited.counts.toarray().tolist() == [[1, 0], [1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize(("n_documents", "min_df"), [(19, 1), (20, 2), (10_000, 2), (10_001, 5)])
+def test_default_min_df_grows_with_the_corpus(n_documents, min_df):
+    texts = ["filler"] * n_documents
+    texts[:min_df] = ["enough"] * min_df
+    texts[min_df : 2 * min_df - 1] = ["rare"] * (min_df - 1)
+    assert count_terms(tokenize(texts), ngram_range=(1, 1)).terms == ("enough", "filler")
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["", "..."], ["the the"]])
+def test_nothing_to_count(texts):
+    found = count_terms(tokenize(texts), stop_words=["the"], ngram_range=(1, 3))
+    assert found.counts.shape == (len(texts), 0)
+    assert found.terms == ()
+    assert found.lengths.shape == (0,)
+
+
+def test_the_stream_is_not_changed():
+    stream = tokenize(["bb aa bb", "aa"])
+    before = stream.ids.copy(), stream.offsets.copy()
+    count_terms(stream, min_df=1)
+    assert np.array_equal(stream.ids, before[0])
+    assert np.array_equal(stream.offsets, before[1])
+
+
+def test_topics_are_sums_of_documents():
+    rng = np.random.default_rng(0)
+    counts = csr_matrix(rng.poisson(0.5, size=(30, 12)))
+    labels = rng.integers(-1, 3, size=30)
+    weights = rng.integers(1, 4, size=30)
+    found = count_by_topic(counts, labels, 4, weights)
+    repeated = np.repeat(counts.toarray(), weights, axis=0)
+    expected = [repeated[np.repeat(labels, weights) == topic].sum(axis=0) for topic in range(4)]
+    assert found.toarray().tolist() == np.array(expected).tolist()
+    assert count_by_topic(counts, np.full(30, -1)).shape == (0, 12)
+
+
+def test_bad_input():
+    stream = tokenize(["a b"])
+    with pytest.raises(InputError, match="ngram_range"):
+        count_terms(stream, ngram_range=(2, 1))
+    with pytest.raises(InputError, match="min_df"):
+        count_terms(stream, min_df=1.5)
+    with pytest.raises(InputError, match="max_df"):
+        count_terms(stream, max_df=-1)
+    counts = csr_matrix(np.ones((2, 2)))
+    with pytest.raises(InputError, match="2 documents"):
+        count_by_topic(counts, [0])
+    with pytest.raises(InputError, match="weights"):
+        count_by_topic(counts, [0, 1], weights=[1])
+    with pytest.raises(InputError, match="below n_topics = 1"):
+        count_by_topic(counts, [0, 1], 1)

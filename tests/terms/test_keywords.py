@@ -1,0 +1,131 @@
+"""Keywords: what is embedded, ranked, chosen and refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from embedtopics.errors import InputError
+from embedtopics.results import TermCounts
+from embedtopics.terms import (
+    ClassTfidf,
+    count_by_topic,
+    count_terms,
+    keywords,
+    select_keywords,
+    term_embeddings,
+    tokenize,
+)
+from embedtopics.terms.stems import repeats, stems_of
+
+
+def test_term_embeddings_are_means_of_documents():
+    rng = np.random.default_rng(0)
+    counts = csr_matrix(rng.poisson(0.6, size=(20, 6)))
+    embeddings = rng.normal(size=(20, 8)).astype(np.float32)
+    found = term_embeddings(counts, embeddings, [4, 1])
+    for vector, term in zip(found, [4, 1], strict=True):
+        mean = embeddings[counts.toarray()[:, term] > 0].mean(axis=0)
+        np.testing.assert_allclose(vector, mean / np.linalg.norm(mean), atol=1e-6)
+    assert found.dtype == np.float32
+
+
+def test_terms_without_direction_are_zero():
+    found = term_embeddings(csr_matrix([[1, 0], [1, 0]]), np.array([[1.0], [-1.0]]), [0, 1])
+    assert found.tolist() == [[0.0], [0.0]]
+
+
+def test_selection_is_maximal_marginal_relevance():
+    vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
+    terms = ["alpha", "beta", "gamma"]
+    assert select_keywords([1.0, 0.9, 0.5], vectors, terms, diversity=0.0) == [0, 1, 2]
+    # beta: 0.5 * 0.9 - 0.5 * 0.8 = 0.05; gamma: 0.5 * 0.5 - 0.5 * 0.0 = 0.25
+    assert select_keywords([2.0, 1.8, 1.0], vectors, terms, diversity=0.5) == [0, 2, 1]
+
+
+def test_selection_breaks_ties_alphabetically_and_drops_what_has_no_weight():
+    terms = ["delta", "beta", "alpha", "gamma"]
+    assert select_keywords([1, 1, 1, 0], np.eye(4), terms, n=9) == [2, 1, 0]
+    assert select_keywords([0.0], np.eye(1), ["a"]) == []
+    assert select_keywords([], np.empty((0, 2)), []) == []
+
+
+def test_no_stem_twice():
+    terms = ["rates", "rate", "interest rates", "rate cut", "bank of england", "house of lords"]
+    chosen = select_keywords([6, 5, 4, 3, 2, 1], np.eye(6), terms)
+    assert [terms[i] for i in chosen] == ["rates", "bank of england", "house of lords"]
+    french = ["cheval", "chevaux", "chevaliers"]
+    assert select_keywords([3, 2, 1], np.eye(3), french, languages=["fr"]) == [0, 2]
+    assert select_keywords([2, 1], np.eye(2), ["rate", "rates"], languages=["xx"]) == [0, 1]
+    assert select_keywords([2, 1], np.eye(2), ["rate", "rates"], languages=[]) == [0, 1]
+    assert repeats(stems_of("rates", ["fr", "en"]), stems_of("rating", ["fr", "en"]))
+
+
+def corpus():
+    texts = [
+        "hong kong market shares fell", "shares in hong kong rose again", "market shares rose",
+        "hong kong shares traded", "bank shares and the market fell", "late goal won the match",
+        "the match had no goal", "match ended after a late goal", "goal and match report",
+        "the striker and the match",
+    ] * 3  # fmt: skip
+    labels = np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1] * 3)
+    rng = np.random.default_rng(1)
+    embeddings = np.eye(2, 6)[labels] + 0.1 * rng.normal(size=(30, 6))
+    counts = count_terms(tokenize(texts), stop_words=["the", "and", "in", "a", "had", "no"])
+    return counts, labels, embeddings.astype(np.float32)
+
+
+def test_keywords_of_a_small_corpus():
+    counts, labels, embeddings = corpus()
+    weights = ClassTfidf().fit_transform(count_by_topic(counts.counts, labels))
+    found = keywords(weights, counts, embeddings, n=4)
+    names = [[term for term, _ in topic] for topic in found]
+    assert set(names[0]) >= {"shares", "hong kong"}
+    assert not {"hong", "kong"} & set(names[0])
+    assert set(names[1]) >= {"match", "goal"}
+    for topic, row in zip(found, weights.toarray(), strict=True):
+        for term, weight in topic:
+            assert weight == row[counts.terms.index(term)]
+    single = keywords(weights, counts, embeddings, n=4, ngram_range=(1, 1))
+    assert all(" " not in term for topic in single for term, _ in topic)
+    assert {"hong", "kong"} <= {term for term, _ in single[0]}
+    assert found == keywords(weights, counts, embeddings, n=4)
+
+
+def test_ranking_by_hand():
+    """Two topics and orthogonal documents: relevance = W * sqrt(d/n) * share^0.15 * cos^2."""
+    counts = TermCounts(
+        counts=csr_matrix([[4, 1, 0], [0, 1, 0], [0, 0, 3], [0, 1, 1]]),
+        terms=("burst", "steady", "other"),
+        lengths=np.ones(3, dtype=np.int8),
+    )
+    embeddings = np.array([[1, 0], [1, 0], [-1, 0], [-1, 0]], dtype=np.float32)
+    weights = csr_matrix([[0.5, 0.4, 0.0], [0.0, 0.1, 0.6]])
+    # burst:  0.5 * sqrt(1/4) * 1.0           = 0.25, cosine 1
+    # steady: 0.4 * sqrt(3/3) * 0.8^0.15      = 0.39, cosine 1 (two documents against one)
+    found = keywords(weights, counts, embeddings, diversity=0.0, languages=[])
+    assert [term for term, _ in found[0]] == ["steady", "burst"]
+    # In the other topic "steady" points away from the topic, and comes last.
+    assert found[1] == [("other", 0.6), ("steady", 0.1)]
+
+
+def test_no_terms_and_a_single_topic():
+    counts, _, embeddings = corpus()
+    weights = ClassTfidf().fit_transform(count_by_topic(counts.counts, np.zeros(30, dtype=int)))
+    by_weight = keywords(weights, counts, embeddings, diversity=0.0)[0]
+    assert [term for term, _ in by_weight[:3]] == ["match", "shares", "goal"]
+    assert len(by_weight) == 10
+    assert len(keywords(weights, counts, np.ones_like(embeddings))[0]) == 10
+    nothing = count_terms(tokenize([""] * 30))
+    assert keywords(csr_matrix((2, 0)), nothing, embeddings) == [[], []]
+    assert keywords(csr_matrix((0, 0)), nothing, embeddings) == []
+
+
+def test_bad_input():
+    counts, labels, embeddings = corpus()
+    weights = ClassTfidf().fit_transform(count_by_topic(counts.counts, labels))
+    with pytest.raises(InputError, match="column for each"):
+        keywords(weights[:, :2], counts, embeddings)
+    with pytest.raises(InputError, match="30 documents"):
+        keywords(weights, counts, embeddings[:5])
+    with pytest.raises(InputError, match="diversity"):
+        keywords(weights, counts, embeddings, diversity=2)

@@ -1,0 +1,100 @@
+"""Stop words by list, function words by statistic."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics.errors import InputError
+from embedtopics.terms import function_words, stop_words_for, tokenize
+from embedtopics.terms.corpus_words import _information_bound
+
+
+def test_stop_words_are_words_of_the_tokeniser():
+    english = stop_words_for(["en"])
+    assert {"the", "don't", "aren't", "of"} <= set(english)
+    assert not {"computer", "research", "microsoft"} & set(english)
+    assert list(english) == sorted(set(english))
+    french = stop_words_for(["fr"])
+    assert {"d", "qu", "l", "où"} <= set(french)
+    assert set(stop_words_for(["en", "fr"])) == set(english) | set(french)
+    for word in english:
+        assert tokenize([word]).words == (word,)
+
+
+def test_languages_without_a_list_add_nothing():
+    assert stop_words_for([]) == ()
+    assert stop_words_for(["xx"]) == ()
+
+
+def two_topics(n_documents, seed=0):
+    """Documents on two subjects, with a word for each and one that both use alike."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n_documents) % 2
+    texts = []
+    for label in labels:
+        text = ["always", ("ball", "vote")[label]]
+        text += ["filler"] if rng.random() < 0.5 else []
+        text += ["leaning"] if rng.random() < (0.35, 0.65)[label] else []
+        texts.append(" ".join(text))
+    return tokenize(texts), labels
+
+
+def test_finds_words_that_all_topics_use_alike():
+    stream, labels = two_topics(2000)
+    assert function_words(stream, labels) == ("always", "filler")
+
+
+def test_few_documents_lose_no_words():
+    for n_documents in (2, 5, 12, 40):
+        stream, labels = two_topics(n_documents)
+        assert function_words(stream, labels) == ()
+
+
+def test_needs_two_topics():
+    stream, _ = two_topics(2000)
+    assert function_words(stream, np.zeros(2000, dtype=int)) == ()
+    assert function_words(stream, np.full(2000, -1)) == ()
+    assert function_words(stream, np.where(np.arange(2000) < 1000, 3, -1)) == ()
+    assert function_words(tokenize([]), []) == ()
+
+
+def test_topic_numbers_and_noise_do_not_matter():
+    stream, labels = two_topics(2000)
+    assert function_words(stream, labels * 7 + 3) == ("always", "filler")
+    noisy = np.where(np.arange(2000) < 200, -1, labels)
+    assert function_words(stream, noisy) == ("always", "filler")
+
+
+def test_bound_by_hand():
+    """Two topics of 50; one word in 40 and 10 of them: the cells are .4, .1, .1, .4."""
+    information = 0.8 * np.log(1.6) + 0.2 * np.log(0.4)
+    variance = 0.8 * np.log(1.6) ** 2 + 0.2 * np.log(0.4) ** 2 - information**2
+    error = np.sqrt(variance / 100 + 1 / 20_000)
+    expected = (information - 1 / 200 + 1.645 * error) / (np.log(2) * np.log(2))
+    bound = _information_bound(np.array([[40.0], [10.0]]), np.array([50, 50]), 0.1)
+    assert bound == pytest.approx([expected], rel=1e-12)
+
+
+def test_bad_input():
+    stream = tokenize(["a b"])
+    with pytest.raises(InputError, match="1 documents"):
+        function_words(stream, [0, 1])
+    with pytest.raises(InputError, match="min_share"):
+        function_words(stream, [0], min_share=0.0)
+
+
+@pytest.mark.benchmark_data
+@pytest.mark.slow
+def test_on_newsgroups_only_words_without_a_subject(data_folder):
+    path = data_folder / "20newsgroups" / "train.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]
+    found = set(
+        function_words(tokenize([row["text"].partition("\n\n")[2] for row in rows]), labels)
+    )
+    assert {"like", "just", "know", "some", "time"} <= found
+    subjects = "god windows game car space government gun team drive people jesus software key"
+    assert not found & set(subjects.split())

@@ -48,7 +48,7 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
     rho = _nearest_positive(distances)
     sigma = _bandwidths(distances, rho)
     beyond = distances - rho[:, None]
-    with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         weights = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
     directed = csr_matrix(
         (
@@ -83,7 +83,7 @@ def _bandwidths(
     high = np.full(n_documents, np.inf)
     sigma = np.ones(n_documents)
     for _ in range(BISECTIONS):
-        with np.errstate(divide="ignore", invalid="ignore", under="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
             total = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0).sum(axis=1)
         above = total > target
         high = np.where(above, sigma, high)

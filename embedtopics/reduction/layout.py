@@ -23,6 +23,9 @@ __all__ = ["layout"]
 SUB_STEPS = 4
 NEGATIVES_PER_EDGE = 5
 MANY_DOCUMENTS = 10_000
+ENOUGH_FOR_THREADS = 4_000
+"""Documents below which a sub-step is too short to share: threads would wait for one another,
+and on a busy machine each wait may last as long as a time slice."""
 
 
 def layout(
@@ -60,6 +63,8 @@ def layout(
     McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
     for Dimension Reduction", algorithm 5.
     """
+    import numba
+
     from embedtopics.reduction._kernels import move_all
 
     n_documents = start.shape[0]
@@ -73,10 +78,15 @@ def layout(
     negatives = (NEGATIVES_PER_EDGE / SUB_STEPS * strength).astype(np.float32)
     positions = np.ascontiguousarray(start, dtype=np.float32).copy()
     frozen = np.empty_like(positions)
-    move_all(
-        positions, frozen, offsets, neighbors, weights, phases, negatives,
-        np.float32(a), np.float32(b), np.int64(n_epochs), np.uint64(seed),
-    )  # fmt: skip
+    threads = numba.get_num_threads()
+    numba.set_num_threads(threads if n_documents >= ENOUGH_FOR_THREADS else 1)
+    try:
+        move_all(
+            positions, frozen, offsets, neighbors, weights, phases, negatives,
+            np.float32(a), np.float32(b), np.int64(n_epochs), np.uint64(seed),
+        )  # fmt: skip
+    finally:
+        numba.set_num_threads(threads)
     return positions
 
 
@@ -114,13 +124,16 @@ def _edges_by_sub_step(
 
     Edges too weak to be pulled once in all epochs are left out, as UMAP does. An edge's
     `phase` says when in its own rhythm it starts, so that not all edges pull in one epoch.
+    Both are the same for the two ends of an edge: ends that pulled by turns would leap over
+    one another, and a close pair would run off the map.
     """
     n_documents = fuzzy.shape[0]
     rows = np.repeat(np.arange(n_documents, dtype=np.int64), np.diff(fuzzy.indptr))
     weights = (fuzzy.data / fuzzy.data.max()).astype(np.float32)
     kept = weights >= 1.0 / n_epochs
     rows, columns, weights = rows[kept], fuzzy.indices[kept], weights[kept]
-    mixed = _mix(rows.astype(np.uint64) * np.uint64(n_documents) + columns.astype(np.uint64), seed)
+    first, second = np.minimum(rows, columns), np.maximum(rows, columns)
+    mixed = _mix(first.astype(np.uint64) * np.uint64(n_documents) + second.astype(np.uint64), seed)
     sub_step = (mixed % np.uint64(SUB_STEPS)).astype(np.int64)
     phases = ((mixed >> np.uint64(40)) / np.float64(2**24)).astype(np.float32)
     order = np.lexsort((columns, sub_step, rows))

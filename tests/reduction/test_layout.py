@@ -50,7 +50,8 @@ def test_as_trustworthy_as_umap_learn(blobs):
     assert score[0] > score[1] - 0.02
 
 
-def test_same_bits_for_any_number_of_threads(blobs):
+def test_same_bits_for_any_number_of_threads(blobs, monkeypatch):
+    monkeypatch.setattr(sys.modules["embedtopics.reduction.layout"], "ENOUGH_FOR_THREADS", 0)
     embeddings, fuzzy, _ = blobs
     start = principal_start(embeddings, 5)
     before = numba.get_num_threads()
@@ -82,6 +83,18 @@ def test_a_linked_pair_moves_together_and_strangers_apart():
     end = layout(fuzzy, start, min_dist=0.1, n_epochs=200)
     assert np.linalg.norm(end[0] - end[1]) < 2.0
     assert np.isfinite(end).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_close_groups_do_not_run_off_the_map(seed):
+    # Many tight triples: pulls that are not mutual would let each run in one direction for ever.
+    rng = np.random.default_rng(seed)
+    embeddings = unit_rows(
+        np.repeat(rng.normal(size=(150, 12)), 3, axis=0) + 1e-3 * rng.normal(size=(450, 12))
+    )
+    fuzzy = fuzzy_graph(build_graph(embeddings))
+    positions = layout(fuzzy, principal_start(embeddings, 2), min_dist=0.1, seed=seed)
+    assert np.ptp(positions, axis=0).max() < 40
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])

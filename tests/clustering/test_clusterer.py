@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import HDBSCAN, KMeans
+
+from embedtopics.clustering import DensityClusterer, automatic_min_cluster_size, cluster
+from embedtopics.errors import InputError
+from embedtopics.evaluation import agreement
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    rng = np.random.default_rng(0)
+    centers = 14.0 * np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]])
+    sizes = [90, 30, 150, 60, 45]
+    themes = np.repeat(np.arange(5), sizes)
+    points = centers[themes] + rng.normal(size=(len(themes), 3))
+    noise = rng.uniform(-25, 25, size=(40, 3))
+    return np.vstack([points, noise]).astype(np.float32), np.append(themes, np.full(40, -1))
+
+
+ONES = np.ones(415, np.int64)
+
+
+def test_finds_blobs_numbered_from_the_largest(blobs):
+    points, themes = blobs
+    found = cluster(DensityClusterer(15), points, ONES)
+    scores = agreement(themes[themes >= 0], found.labels[themes >= 0])
+    assert scores.nmi_covered == pytest.approx(1.0)
+    sizes = np.bincount(found.labels[found.labels >= 0])
+    assert len(sizes) == 5 and (np.diff(sizes) <= 0).all()
+    assert (found.strengths[found.labels < 0] == 0).all()
+    assert 0 < found.strengths[found.labels >= 0].min() and found.strengths.max() == 1.0
+    assert len(found.persistence) == 5
+
+
+def test_any_clusterer_takes_its_place(blobs):
+    points, _ = blobs
+    theirs = cluster(HDBSCAN(min_cluster_size=15, min_samples=10, copy=True), points, ONES)
+    assert (np.diff(np.bincount(theirs.labels[theirs.labels >= 0])) <= 0).all()
+    assert theirs.strengths.max() == 1.0  # scikit-learn's probabilities are taken over
+    means = cluster(KMeans(4, n_init=1, random_state=0), points, ONES)
+    assert set(means.labels) == {0, 1, 2, 3} and (means.strengths == 1).all()
+    assert np.isnan(means.persistence).all()
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_hdbscan_takes_its_place(blobs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # hdbscan warns of syntax that Python deprecated
+        import hdbscan
+
+        points, _ = blobs
+        theirs = cluster(hdbscan.HDBSCAN(min_cluster_size=15, min_samples=10), points, ONES)
+    ours = cluster(DensityClusterer(15), points, ONES)
+    assert agreement(theirs.labels, ours.labels).ari > 0.95
+    np.testing.assert_allclose(np.sort(theirs.persistence), np.sort(ours.persistence), atol=0.05)
+
+
+def test_persistence_follows_the_new_numbers():
+    class Fixed:
+        cluster_persistence_ = np.array([0.1, 0.2, 0.3])
+
+        def fit_predict(self, X, y=None):
+            return np.array([1, 1, 0, 2, 2, 2, -1])
+
+    found = cluster(Fixed(), np.zeros((7, 2)), np.ones(7, np.int64))
+    np.testing.assert_array_equal(found.labels, [1, 1, 2, 0, 0, 0, -1])
+    np.testing.assert_array_equal(found.persistence, [0.3, 0.2, 0.1])
+
+
+def test_weights_decide_which_is_largest():
+    class Fixed:
+        def fit_predict(self, X, y=None):
+            return np.array([0, 0, 0, 1])
+
+    found = cluster(Fixed(), np.zeros((4, 2)), np.array([1, 1, 1, 10]))
+    np.testing.assert_array_equal(found.labels, [1, 1, 1, 0])
+
+
+def test_repeats_count(blobs):
+    points, _ = blobs
+    once = cluster(DensityClusterer(15), points[:90:30], np.ones(3, np.int64))
+    assert (once.labels == -1).all()
+    alone = cluster(DensityClusterer(15), points[:1], np.array([15]))
+    assert alone.labels.tolist() == [0]
+
+
+def test_all_in_one_place_are_one_topic():
+    found = cluster(DensityClusterer(5), np.ones((40, 3)), np.ones(40, np.int64))
+    assert set(found.labels) == {0}
+    few = cluster(DensityClusterer(5), np.ones((3, 3)), np.ones(3, np.int64))
+    assert set(few.labels) == {-1}
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_few_points(n):
+    points = np.random.default_rng(0).normal(size=(n, 5))
+    found = cluster(DensityClusterer(), points, np.ones(n, np.int64))
+    assert found.labels.shape == (n,)
+
+
+def test_automatic_size_is_half_the_root():
+    assert [automatic_min_cluster_size(n) for n in (1, 100, 10_000, 60_000)] == [5, 5, 50, 122]
+
+
+def test_is_an_estimator():
+    assert clone(DensityClusterer(7, min_samples=3)).get_params() == {
+        "min_cluster_size": 7, "min_samples": 3, "selection": "eom",
+    }  # fmt: skip
+
+
+def test_bad_clusterers_and_parameters_are_named():
+    class Wrong:
+        def fit_predict(self, X, y=None):
+            return np.zeros((3, 3))
+
+    with pytest.raises(InputError, match="one integer a document"):
+        cluster(Wrong(), np.zeros((3, 2)), np.ones(3, np.int64))
+    with pytest.raises(InputError, match="min_cluster_size"):
+        DensityClusterer(1).fit(np.zeros((3, 2)))

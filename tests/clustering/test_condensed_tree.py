@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embedtopics.clustering.condensed_tree import condense
+from embedtopics.clustering.spanning_tree import spanning_tree
+from embedtopics.errors import InputError
+
+TWO_PAIRS = [[0.0], [1.0], [5.0], [6.0], [8.0], [20.0]]
+"""With one neighbour in a core: links of 1, 4, 1, 2 and 12, core distances 1, 1, 1, 1, 2, 12."""
+
+
+def rows(condensed):
+    return list(
+        zip(
+            condensed.parent.tolist(),
+            condensed.child.tolist(),
+            condensed.lambda_.tolist(),
+            condensed.size.tolist(),
+            strict=True,
+        )
+    )
+
+
+def test_a_hand_calculation():
+    condensed = condense(spanning_tree(TWO_PAIRS, min_samples=1), 2)
+    # The document at 20 falls out at 12; at 4 the rest splits; the one at 8 falls out at 2.
+    # Components are numbered as they come to be, clusters from the latest down.
+    upper, lower = condensed.parent[2], condensed.parent[0]
+    assert {upper, lower} == {7, 8}
+    assert rows(condensed)[:6] == [
+        (lower, 0, 1.0, 1),
+        (lower, 1, 1.0, 1),
+        (upper, 2, 1.0, 1),
+        (upper, 3, 1.0, 1),
+        (upper, 4, 0.5, 1),
+        (6, 5, 1 / 12, 1),
+    ]
+    assert sorted(rows(condensed)[6:], key=lambda row: row[3]) == [
+        (6, lower, 0.25, 2),
+        (6, upper, 0.25, 3),
+    ]
+    assert condensed.n_clusters == 3
+
+
+def test_a_larger_smallest_size_leaves_fewer_clusters():
+    condensed = condense(spanning_tree(TWO_PAIRS, min_samples=1), 3)
+    # The pair at 0 and 1 is too small: it falls out where it was held, the root lives on.
+    assert condensed.parent.tolist() == [6] * 6
+    assert condensed.lambda_.tolist() == [0.25, 0.25, 0.5, 0.5, 0.5, 1 / 12]
+
+
+def test_a_heavy_document_is_a_cluster_of_its_own():
+    weights = [1, 1, 1, 1, 1, 5]
+    condensed = condense(spanning_tree(TWO_PAIRS, min_samples=1, weights=weights), 4, weights)
+    # Five copies at 20 have core distance 0: they never come apart.
+    alone, rest = condensed.parent[5], condensed.parent[0]
+    assert alone != rest
+    assert condensed.lambda_[5] == np.inf
+    assert (6, alone, 1 / 12, 5) in rows(condensed)
+    assert (6, rest, 1 / 12, 5) in rows(condensed)
+
+
+def test_a_heavy_document_without_a_life_of_its_own_is_none():
+    # Three copies at 20, five neighbours in a core: they come apart at the distance of the
+    # third neighbour among the others, where they are still held by them.
+    weights = [1, 1, 1, 1, 1, 3]
+    condensed = condense(spanning_tree(TWO_PAIRS, min_samples=5, weights=weights), 3, weights)
+    assert condensed.n_clusters == 1
+
+
+def test_equal_distances_split_at_once():
+    # Three pairs, 2 apart from one another: they part together, not one after the other.
+    points = [[0.0], [1.0], [3.0], [4.0], [6.0], [7.0]]
+    condensed = condense(spanning_tree(points, min_samples=1), 2)
+    assert condensed.n_clusters == 4
+    assert condensed.parent[6:].tolist() == [6, 6, 6]
+    assert condensed.lambda_[6:].tolist() == [0.5, 0.5, 0.5]
+
+
+def test_a_document_between_clusters_by_equal_edges_falls_out():
+    # The document at 3 is 2 from both pairs: neither has a claim on it.
+    points = [[0.0], [1.0], [3.0], [5.0], [6.0]]
+    condensed = condense(spanning_tree(points, min_samples=1), 2)
+    assert condensed.parent[2] == 5
+    assert condensed.lambda_[2] == 0.5
+    assert condensed.size[5:].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("least", [2, 5, 30])
+def test_sizes_add_up(least):
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(300, 2)) + 4 * rng.integers(0, 3, (300, 1))
+    weights = rng.integers(1, 4, 300)
+    condensed = condense(spanning_tree(points, weights=weights), least, weights)
+    inside = np.bincount(
+        condensed.parent - 300, weights=condensed.size, minlength=condensed.n_clusters
+    )
+    assert inside[0] == weights.sum()
+    np.testing.assert_array_equal(inside[1:], condensed.size[300:])
+    assert (condensed.size[300:] >= least).all()
+    assert (condensed.parent[300:] < condensed.child[300:]).all()
+    born = np.concatenate([[0.0], condensed.lambda_[300:]])
+    assert (condensed.lambda_ >= born[condensed.parent - 300]).all()
+
+
+@pytest.mark.parametrize("bad", [1, 0, -3, 2.0, "5", True])
+def test_bad_sizes_are_explained(bad):
+    tree = spanning_tree(TWO_PAIRS)
+    with pytest.raises(InputError, match="min_cluster_size must be a whole number from 2 up; got"):
+        condense(tree, bad)
+
+
+def test_weights_of_another_length_are_explained():
+    with pytest.raises(InputError, match=r"shape \(6,\); got \(3,\)"):
+        condense(spanning_tree(TWO_PAIRS), 2, [1, 1, 1])

@@ -1,0 +1,296 @@
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.sparse.csgraph import connected_components
+from scipy.spatial.distance import cdist
+from sklearn.metrics import adjusted_rand_score
+
+from embedtopics.clustering.condensed_tree import condense
+from embedtopics.clustering.selection import label, labels_at, select
+from embedtopics.clustering.spanning_tree import spanning_tree
+from embedtopics.errors import InputError
+
+
+def blobs(seed, n=1500, n_blobs=12, n_components=4):
+    """Blobs of uneven size and density in a fifth of uniform noise."""
+    rng = np.random.default_rng(seed)
+    centers = rng.uniform(-10, 10, (n_blobs, n_components))
+    which = rng.choice(n_blobs, n * 4 // 5, p=rng.dirichlet(np.ones(n_blobs)))
+    spread = rng.uniform(0.2, 1.0, n_blobs)
+    inside = centers[which] + rng.normal(size=(len(which), n_components)) * spread[which, None]
+    noise = rng.uniform(-12, 12, (n - len(which), n_components))
+    return np.vstack([inside, noise])
+
+
+def by_hdbscan(points, **settings):
+    import hdbscan
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return hdbscan.HDBSCAN(
+            algorithm="boruvka_kdtree", approx_min_span_tree=False, **settings
+        ).fit(points)
+
+
+def assert_same_partition(labels, others):
+    """Both are noise together, and equal up to the numbers."""
+    np.testing.assert_array_equal(labels < 0, others < 0)
+    assert len(np.unique(labels)) == len(np.unique(others))
+    assert len(set(zip(labels.tolist(), others.tolist(), strict=True))) == len(np.unique(labels))
+
+
+def assert_same_as_library(found, labels, probabilities, persistence):
+    assert_same_partition(found.labels, labels)
+    assert adjusted_rand_score(found.labels, labels) == 1.0
+    np.testing.assert_allclose(found.strengths, probabilities, atol=1e-5)
+    theirs = [labels[np.argmax(found.labels == topic)] for topic in range(len(persistence))]
+    np.testing.assert_allclose(found.persistence, np.asarray(persistence)[theirs], atol=1e-5)
+
+
+# With one neighbour in a core, no two edges that matter are equal: the libraries must agree.
+@pytest.mark.parametrize("method", ["eom", "leaf"])
+@pytest.mark.parametrize("least", [5, 20])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_equals_hdbscan_without_ties(seed, least, method):
+    points = blobs(seed)
+    theirs = by_hdbscan(
+        points, min_cluster_size=least, min_samples=1, cluster_selection_method=method
+    )
+    found = labels_at(spanning_tree(points, min_samples=1), least, method=method)
+    assert found.labels.max() > 2
+    assert_same_as_library(
+        found, theirs.labels_, theirs.probabilities_, theirs.cluster_persistence_
+    )
+
+
+@pytest.mark.parametrize("method", ["eom", "leaf"])
+@pytest.mark.parametrize("least", [5, 20])
+@pytest.mark.parametrize("min_samples", [5, 10])
+def test_equals_hdbscan_on_a_tree_whose_ties_are_broken(min_samples, least, method):
+    from hdbscan._hdbscan_linkage import label as single_linkage
+    from hdbscan.hdbscan_ import _tree_to_labels
+
+    tree = spanning_tree(blobs(3), min_samples=min_samples)
+    apart = tree.distances * (1 + 1e-9 * np.arange(len(tree.distances)))
+    tree = replace(tree, distances=apart)
+    linkage = single_linkage(np.c_[tree.edges, apart])
+    labels, probabilities, persistence, *_ = _tree_to_labels(
+        None, linkage, min_cluster_size=least, cluster_selection_method=method
+    )
+    found = labels_at(tree, least, method=method)
+    assert_same_as_library(found, labels, probabilities, persistence)
+
+
+@pytest.mark.parametrize("min_samples", [5, 10])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_differs_from_hdbscan_in_tied_documents_alone(seed, min_samples):
+    points = blobs(seed)
+    theirs = by_hdbscan(points, min_cluster_size=25, min_samples=min_samples)
+    found = labels_at(spanning_tree(points, min_samples=min_samples), 25)
+    tied = (found.labels < 0) & (theirs.labels_ >= 0)
+    assert tied.mean() < 0.01
+    assert_same_partition(found.labels[~tied], theirs.labels_[~tied])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("least", [5, 20])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_equals_fast_hdbscan_without_ties(seed, least):
+    from fast_hdbscan.hdbscan import clusters_from_spanning_tree, compute_minimum_spanning_tree
+
+    points = blobs(seed)
+    tree = spanning_tree(points, min_samples=10)
+    edges = compute_minimum_spanning_tree(points, min_samples=10)[0]
+    np.testing.assert_allclose(tree.distances, np.sort(edges[:, 2]), rtol=1e-5)
+    # Ties are broken alike for both by handing both the same tree without any.
+    tree = replace(tree, distances=tree.distances * (1 + 1e-9 * np.arange(len(edges))))
+    labels, *_ = clusters_from_spanning_tree(
+        np.c_[tree.edges, tree.distances], min_cluster_size=least
+    )
+    # Its strengths are relative to the last document alone, hdbscan's and ours to the last
+    # document or split.
+    assert_same_partition(labels_at(tree, least).labels, labels)
+
+
+def by_definition(points, min_samples, least):
+    """HDBSCAN* of a small data set as Campello et al. define it, from the lowest density up."""
+    distances = cdist(points, points)
+    core = np.sort(distances, axis=1)[:, min(min_samples, len(points) - 1)]
+    reach = np.maximum(distances, np.maximum.outer(core, core))
+    densities = []
+
+    def grow(members, birth):
+        """Return when a cluster is born, what leaves it and when, its members and its parts."""
+        rest, leaving = members, []
+        while True:
+            inside = reach[np.ix_(rest, rest)]
+            for level in np.unique(inside)[::-1]:
+                part_of = connected_components(inside < level, directed=False)[1]
+                if part_of.any():
+                    break
+            density = 1 / level if level else np.inf
+            densities.append(density)
+            parts = [rest[part_of == part] for part in range(part_of.max() + 1)]
+            parts = [part for part in parts if len(part) >= least]
+            if len(parts) != 1:
+                leaving.append((density, len(rest)))
+                return birth, leaving, members, [grow(part, density) for part in parts]
+            leaving.append((density, len(rest) - len(parts[0])))
+            rest = parts[0]
+
+    def best(cluster):
+        birth, leaving, members, parts = cluster
+        own = sum(size * (min(density, highest) - birth) for density, size in leaving)
+        below = [best(part) for part in parts]
+        total = sum(excess for excess, _ in below)
+        if total > own * (1 + 1e-9):
+            return total, [chosen for _, several in below for chosen in several]
+        return own, [members]
+
+    *_, parts = grow(np.arange(len(points)), 0.0)
+    highest = max(filter(np.isfinite, densities), default=1.0)
+    labels = np.full(len(points), -1)
+    chosen = [members for part in parts for members in best(part)[1]]
+    for number, members in enumerate(chosen):
+        labels[members] = number
+    return labels
+
+
+grids = hnp.arrays(
+    np.int64, st.tuples(st.integers(2, 16), st.integers(1, 2)), elements=st.integers(0, 9)
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(grids, st.integers(1, 5), st.integers(2, 5), st.data())
+def test_equals_the_definition_with_ties_and_weights(points, min_samples, least, data):
+    n = len(points)
+    weights = np.array(data.draw(st.lists(st.integers(1, 6), min_size=n, max_size=n)))
+    of_row = np.repeat(np.arange(n), weights)
+    tree = spanning_tree(points, min_samples=min_samples, weights=weights)
+    found = labels_at(tree, least, weights)
+    expected = by_definition(points[of_row], min_samples, least)
+    assert_same_partition(found.labels[of_row], expected)
+
+
+@settings(deadline=None, max_examples=100)
+@given(grids, st.integers(1, 5), st.integers(2, 5), st.sampled_from(["eom", "leaf"]), st.data())
+def test_weights_equal_repeated_rows(points, min_samples, least, method, data):
+    n = len(points)
+    weights = np.array(data.draw(st.lists(st.integers(1, 6), min_size=n, max_size=n)))
+    of_row = np.repeat(np.arange(n), weights)
+    tree = spanning_tree(points, min_samples=min_samples, weights=weights)
+    weighted = labels_at(tree, least, weights, method)
+    tree = spanning_tree(points[of_row], min_samples=min_samples)
+    repeated = labels_at(tree, least, method=method)
+    np.testing.assert_array_equal(weighted.labels[of_row], repeated.labels)
+    np.testing.assert_allclose(weighted.strengths[of_row], repeated.strengths, rtol=1e-6)
+    np.testing.assert_allclose(weighted.persistence, repeated.persistence, rtol=1e-9, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(grids, st.integers(1, 5), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_nothing(points, min_samples, random):
+    order = list(range(len(points)))
+    random.shuffle(order)
+    found = labels_at(spanning_tree(points, min_samples=min_samples), 3)
+    shuffled = labels_at(spanning_tree(points[order], min_samples=min_samples), 3)
+    assert_same_partition(shuffled.labels, found.labels[order])
+    np.testing.assert_allclose(shuffled.strengths, found.strengths[order], rtol=1e-6)
+
+
+TWO_GROUPS = [[20.0], [0.0], [1.0], [5.0], [6.0], [8.0]]
+"""A document far off, then a pair 1 apart, 4 away from three that are held by 1 and 2."""
+
+
+def test_a_hand_calculation():
+    found = labels_at(spanning_tree(TWO_GROUPS, min_samples=1), 2)
+    assert found.labels.tolist() == [-1, 1, 1, 0, 0, 0]
+    assert found.strengths.tolist() == [0.0, 1.0, 1.0, 1.0, 1.0, 0.5]
+    # Both are born at density 1/4; the densest place in the tree is 1.
+    three, pair = (2 * (1 - 1 / 4) + (1 / 2 - 1 / 4)) / 3, 2 * (1 - 1 / 4) / 2
+    np.testing.assert_allclose(found.persistence, [three, pair])
+    assert found.labels.dtype == np.int32
+    assert found.strengths.dtype == np.float32
+
+
+def test_excess_of_mass_weighs_a_cluster_against_its_parts():
+    # Two pairs 2 apart, far from a third: the parts of the first two live from 1/2 to 1, four
+    # documents in all, an excess of 2; the whole lives from 1/100 to 1/2, 4 * 0.49 = 1.96.
+    points = [[0.0], [1.0], [3.0], [4.0], [104.0], [105.0]]
+    tree = spanning_tree(points, min_samples=1)
+    assert labels_at(tree, 2).labels.tolist() == [0, 0, 1, 1, 2, 2]
+    # A little farther away the pairs live from 10/19 to 1: 1.89 against 2.07.
+    nearer = [[0.0], [1.0], [2.9], [3.9], [103.9], [104.9]]
+    tree = spanning_tree(nearer, min_samples=1)
+    assert labels_at(tree, 2).labels.tolist() == [0, 0, 0, 0, 1, 1]
+    assert labels_at(tree, 2, method="leaf").labels.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_topics_are_numbered_by_weight_and_then_by_first_document():
+    points = [[0.0], [1.0], [50.0], [51.0], [100.0], [101.0]]
+    tree = spanning_tree(points, min_samples=1)
+    assert labels_at(tree, 2).labels.tolist() == [0, 0, 1, 1, 2, 2]
+    weights = [1, 1, 1, 1, 2, 1]
+    tree = spanning_tree(points, min_samples=1, weights=weights)
+    assert labels_at(tree, 2, weights).labels.tolist() == [1, 1, 2, 2, 0, 0]
+
+
+def test_a_heavy_document_can_be_a_topic_of_its_own():
+    weights = [9, 1, 1, 1, 1, 1]
+    tree = spanning_tree(TWO_GROUPS, min_samples=3, weights=weights)
+    found = labels_at(tree, 5, weights)
+    assert found.labels.tolist() == [0, 1, 1, 1, 1, 1]
+    assert found.strengths[0] == 1.0
+    assert np.isfinite(found.persistence).all()
+
+
+def test_documents_in_one_place_leave_finite_strengths():
+    points = np.vstack([np.zeros((30, 2)), np.random.default_rng(0).normal(size=(200, 2))])
+    points = np.vstack([points, points + 40.0])
+    found = labels_at(spanning_tree(points), 100)
+    assert np.unique(found.labels).tolist() == [0, 1]
+    assert (found.strengths > 0).all()
+    assert (found.strengths[:30] == 1.0).all()
+    assert ((found.persistence > 0) & (found.persistence < 1)).all()
+
+
+@pytest.mark.parametrize("points", [np.zeros((1, 2)), np.zeros((2, 2)), np.zeros((40, 2))])
+def test_one_place_is_no_cluster_unless_the_root_may_be_one(points):
+    condensed = condense(spanning_tree(points), 2)
+    nothing = label(condensed, select(condensed))
+    assert (nothing.labels == -1).all()
+    assert (nothing.strengths == 0).all()
+    assert nothing.persistence.shape == (0,)
+    whole = label(condensed, select(condensed, allow_single_cluster=True))
+    assert (whole.labels == 0).all()
+    assert (whole.strengths == 1).all()
+
+
+@pytest.mark.parametrize("least", [20, 100, 400])
+def test_a_single_cluster_equals_hdbscan(least):
+    points = np.random.default_rng(5).normal(size=(500, 3))
+    theirs = by_hdbscan(
+        points,
+        min_cluster_size=least,
+        min_samples=1,
+        allow_single_cluster=True,
+    )
+    condensed = condense(spanning_tree(points, min_samples=1), least)
+    found = label(condensed, select(condensed, allow_single_cluster=True))
+    assert_same_as_library(
+        found, theirs.labels_, theirs.probabilities_, theirs.cluster_persistence_
+    )
+
+
+def test_an_unknown_method_is_explained():
+    condensed = condense(spanning_tree(TWO_GROUPS), 2)
+    with pytest.raises(InputError, match='method must be "eom" or "leaf"; got \'dbscan\''):
+        select(condensed, "dbscan")

@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+from scipy.spatial.distance import cdist
+
+from embedtopics.clustering.spanning_tree import spanning_tree
+from embedtopics.errors import InputError
+
+
+def reachability(points, min_samples):
+    """All mutual reachabilities and core distances, from the definition."""
+    distances = cdist(points, points)
+    column = min(min_samples, len(points) - 1)
+    core = np.sort(distances, axis=1)[:, column]
+    return np.maximum(distances, np.maximum.outer(core, core)), core
+
+
+def lightest_total(points, min_samples):
+    """Sorted edge weights of scipy's tree; 1 is added since its sparse graphs have no zeros."""
+    matrix = reachability(points, min_samples)[0] + 1.0
+    np.fill_diagonal(matrix, 0.0)
+    return np.sort(minimum_spanning_tree(matrix).data) - 1.0
+
+
+def is_tree(tree):
+    n = tree.n_documents
+    adjacency = np.zeros((n, n))
+    adjacency[tree.edges[:, 0], tree.edges[:, 1]] = 1
+    return len(tree.edges) == n - 1 and connected_components(adjacency, directed=False)[0] == 1
+
+
+def examples():
+    rng = np.random.default_rng(7)
+    blobs = rng.normal(size=(400, 5)) * rng.uniform(0.05, 1, (400, 1))
+    return {
+        "blobs of uneven density": blobs + 6 * rng.integers(0, 3, (400, 1)),
+        "uniform noise": rng.uniform(size=(500, 5)),
+        "two far clusters": np.vstack([blobs[:200], blobs[200:] + 1e4]),
+        "many tight far clusters": np.repeat(rng.normal(size=(40, 3)) * 100, 12, axis=0)
+        + rng.normal(size=(480, 3)) * 1e-3,
+        "identical points among others": np.vstack([np.zeros((300, 2)), blobs[:100, :2]]),
+        "all identical": np.ones((50, 3)),
+        "a line": np.c_[rng.uniform(size=300), np.zeros((300, 2))],
+        "a grid": np.stack(np.meshgrid(*[np.arange(7.0)] * 3), axis=-1).reshape(-1, 3),
+        "densities over many scales": rng.normal(size=(400, 3))
+        * np.exp(rng.uniform(-12, 3, (400, 1))),
+        "two": np.array([[0.0], [2.0]]),
+        "three": np.array([[0.0], [2.0], [3.0]]),
+    }
+
+
+@pytest.mark.parametrize("min_samples", [1, 4, 10])
+@pytest.mark.parametrize("points", examples().values(), ids=examples())
+def test_the_tree_is_the_lightest(points, min_samples):
+    tree = spanning_tree(points, min_samples=min_samples)
+    matrix, core = reachability(points, min_samples)
+    assert is_tree(tree)
+    np.testing.assert_allclose(tree.distances, lightest_total(points, min_samples), atol=1e-6)
+    np.testing.assert_allclose(tree.distances, matrix[tuple(tree.edges.T)], atol=1e-6)
+    np.testing.assert_allclose(tree.core_distances, core, atol=1e-9)
+
+
+def test_edges_are_in_order():
+    tree = spanning_tree(examples()["a grid"], min_samples=3)
+    assert (tree.edges[:, 0] < tree.edges[:, 1]).all()
+    keys = list(zip(tree.distances, *tree.edges.T, strict=True))
+    assert keys == sorted(keys)
+
+
+def test_a_hand_calculation():
+    # Distances to the second neighbour are 3, 2, 3 and 6. The first three places are within
+    # 3 of one another, with cores of at most 3; the last is 4 away, but its core is 6.
+    tree = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=2)
+    assert tree.core_distances.tolist() == [3.0, 2.0, 3.0, 6.0]
+    assert tree.distances.tolist() == [3.0, 3.0, 6.0]
+
+
+def test_weights_are_points_in_one_place():
+    # A document of weight 2 has its copy as first neighbour, and is two neighbours to others.
+    tree = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=2, weights=[2, 1, 1, 3])
+    assert tree.core_distances.tolist() == [1.0, 1.0, 3.0, 0.0]
+    assert tree.distances.tolist() == [1.0, 3.0, 4.0]
+
+
+small = hnp.arrays(
+    np.int64, st.tuples(st.integers(2, 14), st.integers(1, 2)), elements=st.integers(0, 6)
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(small, st.integers(1, 6), st.data())
+def test_weights_equal_repeated_rows(points, min_samples, data):
+    n = len(points)
+    weights = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
+    of_row = np.repeat(np.arange(n), weights)
+    weighted = spanning_tree(points, min_samples=min_samples, weights=weights)
+    repeated = spanning_tree(points[of_row], min_samples=min_samples)
+    np.testing.assert_array_equal(weighted.core_distances[of_row], repeated.core_distances)
+    within = np.repeat(weighted.core_distances, weights - 1)
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([weighted.distances, within])), repeated.distances
+    )
+
+
+@settings(deadline=None, max_examples=40)
+@given(small, st.integers(1, 6), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_nothing(points, min_samples, random):
+    order = list(range(len(points)))
+    random.shuffle(order)
+    tree = spanning_tree(points, min_samples=min_samples)
+    shuffled = spanning_tree(points[order], min_samples=min_samples)
+    np.testing.assert_array_equal(shuffled.distances, tree.distances)
+    np.testing.assert_array_equal(shuffled.core_distances, tree.core_distances[order])
+
+
+def test_repeated_runs_and_layouts_of_memory_are_bit_identical():
+    points = examples()["blobs of uneven density"].astype(np.float32)
+    points.setflags(write=False)
+    first = spanning_tree(points)
+    for same in (points, np.asfortranarray(points), points.astype(np.float64)):
+        again = spanning_tree(same)
+        assert np.array_equal(again.edges, first.edges)
+        assert np.array_equal(again.distances, first.distances)
+    assert (first.edges.dtype, first.distances.dtype) == (np.int64, np.float64)
+
+
+def test_one_thread_and_many_give_the_same(monkeypatch):
+    from scipy.spatial import cKDTree
+
+    from embedtopics.clustering import boruvka
+
+    points = examples()["uniform noise"]
+    threaded = []
+    original = cKDTree.query
+
+    def count(self, *args, workers=1, **others):
+        threaded.append(workers)
+        return original(self, *args, workers=workers, **others)
+
+    class Counting(cKDTree):
+        query = count
+
+    monkeypatch.setattr("scipy.spatial.cKDTree", Counting)
+    alone = spanning_tree(points)
+    monkeypatch.setattr(boruvka, "WORTH_THREADS", 1)
+    together = spanning_tree(points)
+    assert set(threaded) == {1, -1}
+    assert np.array_equal(alone.edges, together.edges)
+    assert np.array_equal(alone.distances, together.distances)
+
+
+@pytest.mark.parametrize("points", examples().values(), ids=examples())
+def test_small_blocks_of_neighbors_give_the_same(points, monkeypatch):
+    whole = spanning_tree(points, min_samples=4)
+    monkeypatch.setattr("embedtopics.clustering.boruvka.BLOCK", 50)
+    assert np.array_equal(spanning_tree(points, min_samples=4).edges, whole.edges)
+
+
+def test_one_document_has_no_edges():
+    tree = spanning_tree([[1.0, 2.0]])
+    assert tree.edges.shape == (0, 2)
+    assert tree.core_distances.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"coordinates": [1.0, 2.0]}, r"shape \(n_documents, n_components\).*got shape \(2,\)"),
+        ({"coordinates": np.empty((0, 2))}, r"got shape \(0, 2\)"),
+        ({"coordinates": [["a"]]}, "must be numbers"),
+        ({"coordinates": [[0.0], [np.nan], [1.0]]}, "finite.*row 1"),
+        ({"coordinates": [[0.0], [1.0], [np.inf]]}, "finite.*row 2"),
+        ({"min_samples": 0}, "min_samples must be a whole number from 1 up; got 0"),
+        ({"min_samples": 2.5}, "got 2.5"),
+        ({"min_samples": True}, "got True"),
+        ({"weights": [1]}, r"shape \(2,\); got \(1,\)"),
+        ({"weights": [1.0, 2.0]}, "whole numbers; got float64"),
+        ({"weights": [1, 0]}, "at least 1; got 0 in row 1"),
+    ],
+)
+def test_bad_input_is_explained(arguments, message):
+    with pytest.raises(InputError, match=message):
+        spanning_tree(**{"coordinates": [[0.0], [1.0]], **arguments})

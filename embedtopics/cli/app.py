@@ -1,0 +1,48 @@
+"""The commands, and what becomes of errors on the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from embedtopics.cli.demo import demo
+from embedtopics.cli.inspect import inspect
+from embedtopics.cli.topics import topics
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="embedtopics",
+    help="From a file of documents to a topic map.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(inspect)
+app.command()(topics)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from embedtopics import __version__
+
+        typer.echo(f"embedtopics {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """From a file of documents to a topic map."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

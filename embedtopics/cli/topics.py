@@ -1,0 +1,103 @@
+"""``embedtopics topics``: from a file of documents to a folder of results."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embedtopics.cli.guard import guarded
+
+if TYPE_CHECKING:
+    from embedtopics.corpus import Corpus
+
+__all__ = ["run_topics", "topics"]
+
+
+@guarded
+def topics(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            readable=False,  # a file that cannot be read has an error of its own
+            help="csv, tsv, jsonl, parquet (each also .gz), txt, or a folder of txt.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    text: Annotated[str | None, typer.Option(help="Column of texts; guessed if left out.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column of identifiers.")] = None,
+    time: Annotated[str | None, typer.Option(help="Column of dates.")] = None,
+    group: Annotated[str | None, typer.Option(help="Column of groups, such as sources.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Name or folder of a checkpoint; all-MiniLM-L6-v2.")
+    ] = None,
+    min_topic_size: Annotated[
+        int | None, typer.Option(min=2, help="Fewest texts in a topic; chosen if left out.")
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option(help="Language code (repeatable); detected if left out.")
+    ] = None,
+    encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
+    limit: Annotated[int | None, typer.Option(min=1, help="Read only the first rows.")] = None,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 42,
+) -> None:
+    """Find the topics of a file of documents."""
+    from embedtopics.cli.results_folder import check_results_folder
+    from embedtopics.corpus import Corpus
+
+    check_results_folder(out)
+    corpus = Corpus.from_file(
+        file, text=text, id=id, time=time, group=group, encoding=encoding, limit=limit
+    )
+    run_topics(
+        corpus, out=out, seed=seed, encoder=encoder, min_topic_size=min_topic_size,
+        languages=language,
+    )  # fmt: skip
+
+
+def run_topics(
+    corpus: Corpus,
+    *,
+    out: Path,
+    seed: int,
+    encoder: str | None,
+    min_topic_size: int | None,
+    languages: list[str] | None,
+) -> None:
+    """Print the estimate, find the topics, print them, write the folder, say what is next."""
+    from embedtopics.cli.display import make_console, print_inspection, print_topics, spell_seconds
+    from embedtopics.cli.results_folder import CONTENT, check_results_folder, write_results_folder
+    from embedtopics.corpus import require_text
+    from embedtopics.encoders import resolve_encoder
+    from embedtopics.topics import TopicModel, inspect_corpus
+    from embedtopics.topics.model import DEFAULT_ENCODER
+
+    console = make_console()
+    check_results_folder(out)
+    require_text(corpus)
+    begin = time.perf_counter()
+    loaded = resolve_encoder(encoder or DEFAULT_ENCODER)
+    print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
+    model = TopicModel(
+        loaded,
+        min_cluster_size=min_topic_size or "auto",
+        languages=languages or "auto",
+        random_state=seed,
+    ).fit(corpus)
+    result = model.result_
+    console.print()
+    print_topics(console, result)
+    console.print()
+    console.print(
+        f"{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
+        f"{spell_seconds(time.perf_counter() - begin)} in all."
+    )
+    write_results_folder(result, out, title=f"Topics of {corpus.source}")
+    console.print(f"\nwritten to {out}:")
+    for name, meaning in CONTENT.items():
+        console.print(f"  {name:<18} {meaning}", soft_wrap=True)
+    console.print(f"\nnext: open {out / 'report.html'} in a browser; in Python:", soft_wrap=True)
+    console.print(f'  model = embedtopics.TopicModel.load("{out / "model"}")', soft_wrap=True)
+    console.print('  model.predict(["a new text"])')

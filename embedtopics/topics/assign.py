@@ -1,0 +1,236 @@
+"""Topics of texts, seen or new, from the stored result alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.corpus import Corpus
+from embedtopics.encoders import resolve_encoder
+from embedtopics.errors import InputError
+from embedtopics.neighbors import nearest, unit_rows
+from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
+from embedtopics.results import NOISE, TopicResult
+from embedtopics.topics.memberships import vote
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["Assignment", "assign"]
+
+FAR = 0.99
+"""A text farther from its neighbours than this share of the fitted documents from theirs is
+in no topic, whatever its neighbours vote."""
+
+QUERIES_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Topics of some texts.
+
+    Parameters
+    ----------
+    labels : int32 ndarray of shape (n_texts,)
+        -1 for texts that belong to no topic, and for empty ones.
+    memberships : csr_matrix of float32, shape (n_texts, n_topics)
+        Share of each topic in each text; a row sums to at most 1.
+    novelty : float32 ndarray of shape (n_texts,)
+        Share of the fitted documents that are nearer to their neighbours than the text is to
+        its own: near 0 for the familiar, near 1 for what the collection does not hold. NaN
+        for empty texts.
+    """
+
+    labels: Int32Array
+    memberships: csr_matrix
+    novelty: FloatArray
+
+
+def assign(
+    result: TopicResult,
+    texts: Any,
+    *,
+    embeddings: npt.ArrayLike | None = None,
+    encoder: Encoder | str | Callable[[], Encoder] | None = None,
+) -> Assignment:
+    """Find the topics of texts.
+
+    A text of the fit, found again by its content, gets what it got in the fit. A new text
+    gets the vote of its nearest documents, or -1 where most of them are in no topic or all of
+    them are far. What a text gets does not depend on the texts beside it.
+
+    Parameters
+    ----------
+    result : TopicResult
+    texts : Corpus or anything that `Corpus.of` takes
+    embeddings : array_like of shape (n_texts, n_dimensions), optional
+        Vectors of the texts.
+    encoder : Encoder, str, or function that returns an Encoder, optional
+        Who makes the vectors of new texts; by default the encoder of the fit, by its name.
+
+    Returns
+    -------
+    Assignment
+
+    Raises
+    ------
+    InputError
+        Where vectors are needed and neither given nor to be made, or of the wrong width.
+    """
+    corpus = Corpus.of(texts)
+    queries = corpus.distinct()
+    known = _find(result.documents.hashes, queries.hashes)
+    labels = np.full(len(queries), NOISE, dtype=np.int32)
+    seen = known >= 0
+    labels[seen] = result.clustering.labels[known[seen]]
+    closeness = _mean_similarity(result.graph.similarities)
+    novelty = np.empty(len(queries), dtype=np.float32)
+    novelty[seen] = _rank(closeness, closeness[known[seen]])
+    new = np.flatnonzero(~seen)
+    memberships = _stack(result, known, seen, None)
+    if len(new):
+        vectors = _vectors(result, corpus, queries.first_rows[new], embeddings, encoder)
+        shares, near = _vote_new(result, vectors)
+        novelty[new] = _rank(closeness, near)
+        labels[new] = _decide(shares, novelty[new])
+        memberships = _stack(result, known, seen, shares)
+    return _by_row(labels, memberships, novelty, queries.of_row)
+
+
+def _find(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
+    """Return the position of each wanted hash among the stored ones, ascending; -1 if absent."""
+    pair = np.dtype([("high", np.uint64), ("low", np.uint64)])
+    have = np.ascontiguousarray(stored).view(pair).ravel()
+    want = np.ascontiguousarray(wanted).view(pair).ravel()
+    position = np.minimum(np.searchsorted(have, want), max(len(have) - 1, 0))
+    return np.where(have[position] == want, position, -1).astype(np.int64)
+
+
+def _mean_similarity(similarities: FloatArray) -> npt.NDArray[np.float64]:
+    if similarities.shape[1] == 0:
+        return np.ones(len(similarities))
+    return np.asarray(similarities.mean(axis=1, dtype=np.float64))
+
+
+def _rank(closeness: npt.NDArray[np.float64], near: npt.NDArray[np.float64]) -> FloatArray:
+    """Return the share of documents that are closer to their neighbours."""
+    ordered = np.sort(closeness)
+    above = len(ordered) - np.searchsorted(ordered, near, side="right")
+    return (above / len(ordered)).astype(np.float32)
+
+
+def _vectors(
+    result: TopicResult,
+    corpus: Corpus,
+    rows: Int64Array,
+    embeddings: npt.ArrayLike | None,
+    encoder: Encoder | str | Callable[[], Encoder] | None,
+) -> FloatArray:
+    if embeddings is not None:
+        given = np.asarray(embeddings)
+        if given.ndim != 2 or len(given) != len(corpus):
+            raise InputError(
+                f"embeddings must have one row for each of the {len(corpus):,} texts; "
+                f"got shape {given.shape}"
+            )
+        vectors = unit_rows(given[rows])
+    else:
+        vectors = unit_rows(_encode(result, corpus, rows, encoder), what="the encoder's vectors")
+    width = result.embeddings.shape[1]
+    if vectors.shape[1] != width:
+        raise InputError(
+            f"embeddings must have the {width} dimensions of the fit; got {vectors.shape[1]}; "
+            "make them with the encoder of the fit"
+        )
+    return vectors
+
+
+def _encode(
+    result: TopicResult,
+    corpus: Corpus,
+    rows: Int64Array,
+    encoder: Encoder | str | Callable[[], Encoder] | None,
+) -> npt.NDArray[Any]:
+    if encoder is None:
+        encoder = result.settings.get("encoder")
+        if encoder in (None, "given"):
+            raise InputError(
+                "the model was fitted on given embeddings, and some texts are new to it; "
+                "give their embeddings too, or the encoder that makes them"
+            )
+    texts = corpus.document_texts()
+    documents = corpus.distinct().of_row[rows]
+    if not hasattr(encoder, "encode") and callable(encoder):
+        encoder = encoder()
+    return np.asarray(resolve_encoder(encoder).encode([texts[d] for d in documents]))
+
+
+def _vote_new(
+    result: TopicResult, vectors: FloatArray
+) -> tuple[csr_matrix, npt.NDArray[np.float64]]:
+    """Return the neighbours' votes, and the mean similarity to them."""
+    from scipy.sparse import vstack
+
+    k = max(1, result.graph.k)
+    shares, near = [], []
+    for begin in range(0, len(vectors), QUERIES_AT_ONCE):
+        block = vectors[begin : begin + QUERIES_AT_ONCE]
+        indices, similarities = nearest(block, result.embeddings, k)
+        shares.append(vote(indices, similarities, result.clustering.labels, result.n_topics))
+        near.append(_mean_similarity(similarities))
+    return vstack(shares, format="csr"), np.concatenate(near)
+
+
+def _decide(shares: csr_matrix, novelty: FloatArray) -> Int32Array:
+    """Return the topic with the most votes, unless no topic has more or the text is far."""
+    labels = np.full(shares.shape[0], NOISE, dtype=np.int32)
+    if shares.shape[1] == 0:
+        return labels
+    best = np.asarray(shares.argmax(axis=1)).ravel()
+    top = np.asarray(shares.max(axis=1).todense()).ravel()
+    nobody = 1.0 - np.asarray(shares.sum(axis=1)).ravel()
+    sure = (top > 0) & (top >= nobody) & (novelty <= FAR)
+    labels[sure] = best[sure]
+    return labels
+
+
+def _stack(
+    result: TopicResult,
+    known: Int64Array,
+    seen: npt.NDArray[np.bool_],
+    new_shares: csr_matrix | None,
+) -> csr_matrix:
+    """Put the rows of seen and new texts back in their order."""
+    from scipy.sparse import csr_matrix, vstack
+
+    stored = result.memberships[known[seen]]
+    if new_shares is None:
+        new_shares = csr_matrix(np.zeros((int((~seen).sum()), result.n_topics), np.float32))
+    order = np.empty(len(seen), dtype=np.int64)
+    order[np.concatenate([np.flatnonzero(seen), np.flatnonzero(~seen)])] = np.arange(len(seen))
+    return csr_matrix(vstack([stored, new_shares], format="csr")[order])
+
+
+def _by_row(
+    labels: Int32Array, memberships: csr_matrix, novelty: FloatArray, of_row: Int64Array
+) -> Assignment:
+    """Spread the values of distinct texts over the rows."""
+    from scipy.sparse import csr_matrix
+
+    has_text = of_row >= 0
+    row_labels = np.full(len(of_row), NOISE, dtype=np.int32)
+    row_labels[has_text] = labels[of_row[has_text]]
+    row_novelty = np.full(len(of_row), np.nan, dtype=np.float32)
+    row_novelty[has_text] = novelty[of_row[has_text]]
+    spread = csr_matrix(
+        (
+            np.ones(int(has_text.sum()), dtype=np.float32),
+            (np.flatnonzero(has_text), of_row[has_text]),
+        ),
+        shape=(len(of_row), memberships.shape[0]),
+    )
+    return Assignment(row_labels, csr_matrix(spread @ memberships), row_novelty)

@@ -1,0 +1,175 @@
+"""Labels -> what each topic is about: terms, names, typical documents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
+from embedtopics.results import (
+    NOISE,
+    Clustering,
+    DistinctDocuments,
+    TermCounts,
+    TokenStream,
+    Topic,
+    TopicResult,
+)
+from embedtopics.terms import (
+    count_by_topic,
+    count_terms,
+    function_words,
+    keywords,
+    make_labels,
+    representatives,
+    stop_words_for,
+    tokenize,
+)
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["TermSettings", "count_corpus_terms", "describe_topics", "top_words"]
+
+
+@dataclass(frozen=True)
+class TermSettings:
+    """How terms are counted and chosen.
+
+    Parameters
+    ----------
+    stop_words : "auto" or sequence of str
+        "auto" takes the lists of the corpus's languages and adds the words that the corpus
+        uses alike everywhere; a sequence, even an empty one, replaces both.
+    ngram_range : (int, int)
+        Shortest and longest term in words.
+    min_df : int, float or None
+        Documents that must hold a term; None chooses by the size of the collection.
+    n_keywords : int
+        Keywords of each topic.
+    n_representatives : int
+        Typical documents of each topic.
+    """
+
+    stop_words: str | Sequence[str] = "auto"
+    ngram_range: tuple[int, int] = (1, 2)
+    min_df: int | float | None = None
+    n_keywords: int = 10
+    n_representatives: int = 5
+
+
+def count_corpus_terms(
+    texts: Sequence[str], labels: Int32Array, settings: TermSettings, languages: Sequence[str]
+) -> tuple[TokenStream, TermCounts]:
+    """Tokenise the documents once and count their terms.
+
+    Parameters
+    ----------
+    texts : sequence of str, length n_documents
+    labels : int32 ndarray of shape (n_documents,)
+        Topics; they tell which words are used alike everywhere.
+    settings : TermSettings
+    languages : sequence of str
+        ISO 639-1 codes.
+
+    Returns
+    -------
+    tokens : TokenStream
+    counts : TermCounts
+    """
+    tokens = tokenize(texts)
+    listed: Sequence[str]
+    common: Sequence[str]
+    if settings.stop_words == "auto":
+        listed = stop_words_for(languages)
+        common = function_words(tokens, labels)
+    else:
+        listed, common = tuple(settings.stop_words), ()
+    counts = count_terms(
+        tokens,
+        ngram_range=settings.ngram_range,
+        min_df=settings.min_df,
+        stop_words=listed,
+        function_words=common,
+    )
+    return tokens, counts
+
+
+def describe_topics(
+    counts: TermCounts,
+    embeddings: FloatArray,
+    clustering: Clustering,
+    documents: DistinctDocuments,
+    weighting: TermWeighting,
+    settings: TermSettings,
+    languages: Sequence[str],
+) -> tuple[tuple[Topic, ...], csr_matrix]:
+    """Weigh the terms of every topic, and choose its keywords, name and typical documents.
+
+    Returns
+    -------
+    topics : tuple of Topic
+    topic_terms : csr_matrix of float64, shape (n_topics, n_terms)
+    """
+    from scipy.sparse import csr_matrix
+
+    labels = clustering.labels
+    n_topics = int(labels.max(initial=NOISE)) + 1
+    if n_topics == 0:
+        return (), csr_matrix((0, len(counts.terms)), dtype=np.float64)
+    topic_counts = count_by_topic(counts.counts, labels, n_topics, documents.weights)
+    if topic_counts.nnz:
+        topic_terms = csr_matrix(weighting.fit_transform(topic_counts), dtype=np.float64)
+    else:
+        topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
+    chosen = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
+    names = make_labels([[term for term, _ in row] for row in chosen])
+    typical = representatives(
+        embeddings, labels, clustering.strengths, n=settings.n_representatives
+    )
+    inside = labels != NOISE
+    sizes = np.bincount(labels[inside], documents.weights[inside], minlength=n_topics).astype(int)
+    n_texts = int(documents.weights.sum())
+    topics = tuple(
+        Topic(
+            topic_id=topic,
+            label=names[topic],
+            size=int(sizes[topic]),
+            share=float(sizes[topic] / n_texts),
+            keywords=tuple(term for term, _ in chosen[topic]),
+            weights=tuple(float(weight) for _, weight in chosen[topic]),
+            representatives=tuple(int(documents.first_rows[d]) for d in typical[topic]),
+            persistence=float(clustering.persistence[topic]),
+        )
+        for topic in range(n_topics)
+    )
+    return topics, topic_terms
+
+
+def top_words(result: TopicResult, n: int = 10) -> list[list[str]]:
+    """Return the best single words of every topic, chosen as its keywords are.
+
+    Useful to compare with models that know single words only.
+
+    Parameters
+    ----------
+    result : TopicResult
+    n : int
+
+    Returns
+    -------
+    list of list of str
+        At most `n` words a topic, best first.
+    """
+    chosen = keywords(
+        result.topic_terms,
+        result.term_counts,
+        result.embeddings,
+        n=n,
+        languages=tuple(result.settings.get("languages", ())),
+        ngram_range=(1, 1),
+    )
+    return [[term for term, _ in row] for row in chosen]

@@ -1,0 +1,58 @@
+"""Results as plain files that any other program opens."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from embedtopics.results import TopicResult
+from embedtopics.topics.storage import storable
+from embedtopics.topics.tables import documents, table, terms
+
+__all__ = ["write_tables"]
+
+
+def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
+    """Write the tables of a result.
+
+    Parameters
+    ----------
+    result : TopicResult
+    folder : str or Path
+        Must exist.
+
+    Returns
+    -------
+    list of Path
+        ``topics.csv`` (a topic a row), ``documents.parquet`` (every input row in its order,
+        with its topic, membership and map position) and ``terms.parquet`` (the fifty best
+        terms of each topic).
+    """
+    folder = Path(folder)
+    topics = table(result, n_terms=10, n_examples=3, n_characters=300)
+    topics["terms"] = topics["terms"].map(", ".join)
+    for place in range(3):
+        topics[f"example_{place + 1}"] = [
+            found[place] if len(found) > place else "" for found in topics["examples"]
+        ]
+    topics = topics.drop(columns="examples")
+    for name in topics.columns.difference(["topic", "size", "share"]):
+        topics[name] = topics[name].map(_spreadsheet_safe)
+    paths = [folder / name for name in ("topics.csv", "documents.parquet", "terms.parquet")]
+    topics.to_csv(paths[0], index=False, encoding="utf-8")
+    storable(documents(result)).to_parquet(paths[1], engine="pyarrow", compression="zstd")
+    terms(result).to_parquet(paths[2], engine="pyarrow", compression="zstd", index=False)
+    return paths
+
+
+def _spreadsheet_safe(value: Any) -> Any:
+    """Keep a spreadsheet from running a text as a formula, by a leading apostrophe.
+
+    Examples
+    --------
+    >>> _spreadsheet_safe("=1+1")
+    "'=1+1"
+    """
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return "'" + value
+    return value

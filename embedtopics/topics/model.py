@@ -1,0 +1,260 @@
+"""The estimator: a thin scikit-learn face on the pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.exceptions import NotFittedError
+
+from embedtopics._randomness import resolve_seed
+from embedtopics.clustering import DensityClusterer
+from embedtopics.corpus import Corpus
+from embedtopics.encoders import resolve_encoder
+from embedtopics.errors import InputError
+from embedtopics.protocols import (
+    Clusterer,
+    Encoder,
+    Int32Array,
+    RandomState,
+    Reducer,
+    TermWeighting,
+)
+from embedtopics.results import TopicResult
+from embedtopics.terms import ClassTfidf
+from embedtopics.topics.assign import Assignment, assign
+from embedtopics.topics.describe import TermSettings
+from embedtopics.topics.pipeline import Stages, fit_topics
+from embedtopics.topics.storage import load_result, save_result
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["TopicModel"]
+
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+
+
+class TopicModel(ClusterMixin, BaseEstimator):
+    """Finds the topics of a collection of texts.
+
+    Parameters
+    ----------
+    encoder : str or object with ``encode(texts)``, optional
+        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2.
+    n_neighbors : int
+        Neighbours of each document on the graph.
+    n_components : int
+        Dimensions of the space in which documents are clustered.
+    min_cluster_size : "auto" or int
+        Fewest texts in a topic; "auto" takes half the square root of their number, at least 5.
+    reducer : object with ``fit_transform(embeddings)``, optional
+        Makes the coordinates in place of the layout of the neighbour graph.
+    clusterer : object with ``fit_predict(coordinates)``, optional
+        Makes the labels in place of `DensityClusterer`; `min_cluster_size` is then unused.
+    weighting : object with ``fit_transform(topic_counts)``, optional
+        Weighs the terms in place of `ClassTfidf`.
+    languages : "auto" or sequence of str
+        ISO 639-1 codes of the languages of the texts, for stop words and stems.
+    stop_words : "auto" or sequence of str
+        Words that are no terms; "auto" takes the languages' lists and finds the words that
+        this corpus uses alike everywhere.
+    ngram_range : (int, int)
+        Shortest and longest term in words.
+    min_df : int, float or None
+        Documents that must hold a term; None chooses by the size of the collection.
+    random_state : int, numpy.random.Generator or None
+        The same embeddings and integer give the same result, bit for bit; None draws a seed
+        and records it.
+    show_progress : bool or None
+        None shows progress where a terminal or a notebook listens.
+
+    Attributes
+    ----------
+    result_ : TopicResult
+        What the fit found; every question is a function of it.
+    labels_ : int32 ndarray of shape (n_rows,)
+        Topic of each row, -1 for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.repeat([[1.0, 0.0], [0.0, 1.0]], 20, axis=0)
+    >>> points = points + 0.1 * np.random.default_rng(0).normal(size=points.shape)
+    >>> texts = [f"{'apple pie' if i < 20 else 'train station'} {i}" for i in range(40)]
+    >>> model = TopicModel(languages=["en"]).fit(texts, embeddings=points)
+    >>> model.result_.n_topics
+    2
+    """
+
+    def __init__(
+        self,
+        encoder: str | Encoder | None = None,
+        *,
+        n_neighbors: int = 15,
+        n_components: int = 5,
+        min_cluster_size: int | str = "auto",
+        reducer: Reducer | None = None,
+        clusterer: Clusterer | None = None,
+        weighting: TermWeighting | None = None,
+        languages: str | Sequence[str] = "auto",
+        stop_words: str | Sequence[str] = "auto",
+        ngram_range: tuple[int, int] = (1, 2),
+        min_df: int | float | None = None,
+        random_state: RandomState = 0,
+        show_progress: bool | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.min_cluster_size = min_cluster_size
+        self.reducer = reducer
+        self.clusterer = clusterer
+        self.weighting = weighting
+        self.languages = languages
+        self.stop_words = stop_words
+        self.ngram_range = ngram_range
+        self.min_df = min_df
+        self.random_state = random_state
+        self.show_progress = show_progress
+
+    def fit(self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None) -> TopicModel:
+        """Find the topics.
+
+        Parameters
+        ----------
+        X : Corpus, list of str, Series, frame, datasets.Dataset or path of a file
+        y : ignored
+        embeddings : array_like of shape (n_rows, n_dimensions), optional
+            Vectors of the rows, in their order; the encoder is then not used.
+
+        Returns
+        -------
+        TopicModel
+            Itself.
+
+        Raises
+        ------
+        InputError
+            Where the texts, the embeddings or a parameter cannot be worked with.
+        """
+        self._check_parameters()
+        stages = Stages(
+            make_encoder=self._make_encoder,
+            reducer=_fresh(self.reducer),
+            clusterer=_fresh(self.clusterer) or DensityClusterer(self.min_cluster_size),
+            weighting=_fresh(self.weighting) or ClassTfidf(),
+            terms=TermSettings(self.stop_words, self.ngram_range, self.min_df),
+            n_neighbors=self.n_neighbors,
+            n_components=self.n_components,
+            languages=self.languages,
+            seed=resolve_seed(self.random_state),
+            show_progress=self.show_progress,
+        )
+        self.result_ = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
+        return self
+
+    @property
+    def labels_(self) -> Int32Array:
+        """Topic of each row of the fit, shape (n_rows,); -1 for none."""
+        return self._fitted().labels
+
+    def fit_predict(
+        self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None
+    ) -> Int32Array:
+        """Fit, and return the labels of the rows, shape (n_rows,)."""
+        return self.fit(X, embeddings=embeddings).labels_
+
+    def predict(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Int32Array:
+        """Return the topic of each text, shape (n_texts,); -1 for none.
+
+        Texts of the fit get their label of the fit; others the vote of their nearest
+        documents. See `embedtopics.topics.assign`.
+        """
+        return self._assign(X, embeddings).labels
+
+    def transform(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> csr_matrix:
+        """Return the share of each topic in each text, shape (n_texts, n_topics), sparse."""
+        return self._assign(X, embeddings).memberships
+
+    def save(self, folder: str | Path) -> Path:
+        """Save the result; see `embedtopics.topics.save_result`."""
+        return save_result(self._fitted(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, encoder: str | Encoder | None = None) -> TopicModel:
+        """Load a saved model.
+
+        Parameters
+        ----------
+        folder : str or Path
+        encoder : Encoder or str, optional
+            Who encodes new texts; by default the encoder of the fit, loaded when it is needed.
+        """
+        result = load_result(folder)
+        name = result.settings.get("encoder")
+        if encoder is None and isinstance(name, str) and name != "given":
+            encoder = name
+        model = cls(encoder=encoder)
+        model.result_ = result
+        return model
+
+    def _make_encoder(self) -> Encoder:
+        """Load the encoder once, and keep it for later texts."""
+        wanted = DEFAULT_ENCODER if self.encoder is None else self.encoder
+        kept = getattr(self, "_loaded", None)
+        if kept is None or kept[0] is not wanted:
+            self._loaded = (wanted, resolve_encoder(wanted))
+        return self._loaded[1]
+
+    def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
+        result = self._fitted()
+        # Vectors of unknown origin cannot be compared with those of a default encoder.
+        unknown = self.encoder is None and result.settings.get("encoder") == "given"
+        make = None if unknown else self._make_encoder
+        return assign(result, X, embeddings=embeddings, encoder=make)
+
+    def _fitted(self) -> TopicResult:
+        if not hasattr(self, "result_"):
+            raise NotFittedError("this TopicModel is not fitted yet; call fit(texts) first")
+        return self.result_
+
+    def _check_parameters(self) -> None:
+        for name in ("n_neighbors", "n_components"):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+                raise InputError(f"{name} must be an integer from 1 up; got {value!r}")
+        for name, method in (
+            ("reducer", "fit_transform"),
+            ("clusterer", "fit_predict"),
+            ("weighting", "fit_transform"),
+        ):
+            stage = getattr(self, name)
+            if stage is not None and not callable(getattr(stage, method, None)):
+                raise InputError(f"{name} must have a method {method}; got {stage!r}")
+        if isinstance(self.stop_words, str) and self.stop_words != "auto":
+            raise InputError(f'stop_words must be "auto" or a list; got {self.stop_words!r}')
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters in a form that can be written down."""
+        settings: dict[str, Any] = {}
+        for name, value in self.get_params(deep=False).items():
+            if name in ("encoder", "random_state", "show_progress", "languages"):
+                continue
+            if isinstance(value, (tuple, list)):
+                value = list(value)
+            elif not isinstance(value, (str, int, float, type(None))):
+                value = repr(value)
+            settings[name] = value
+        return settings
+
+
+def _fresh(stage: Any) -> Any:
+    """Return an unfitted copy, so that a fit leaves the caller's object as it was."""
+    if stage is None:
+        return None
+    return clone(stage) if hasattr(stage, "get_params") else stage

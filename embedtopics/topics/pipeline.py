@@ -1,0 +1,286 @@
+"""The pipeline: corpus -> result, stage after stage, each timed and each saying what it decided."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._versions import package_versions
+from embedtopics.clustering import cluster
+from embedtopics.corpus import Corpus, detect_languages, require_text
+from embedtopics.encoders import language_warning
+from embedtopics.errors import InputError
+from embedtopics.neighbors import build_graph, unit_rows
+from embedtopics.protocols import Clusterer, Encoder, FloatArray, Reducer, TermWeighting
+from embedtopics.reduction import fuzzy_graph, layout, principal_start
+from embedtopics.results import (
+    Decision,
+    DistinctDocuments,
+    LanguageShares,
+    NeighborGraph,
+    TopicResult,
+)
+from embedtopics.topics.describe import TermSettings, count_corpus_terms, describe_topics
+from embedtopics.topics.memberships import neighbor_memberships
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Stages", "fit_topics"]
+
+MAP_MIN_DIST = 0.1
+"""Distance on the map under which documents need not be drawn closer, so that points of a
+dense topic stay apart; for clustering it is 0."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """Who does each stage, and with what parameters; "auto" is resolved in the fit."""
+
+    make_encoder: Callable[[], Encoder]
+    reducer: Reducer | None
+    clusterer: Clusterer
+    weighting: TermWeighting
+    terms: TermSettings
+    n_neighbors: int
+    n_components: int
+    languages: Sequence[str] | str
+    seed: int
+    show_progress: bool | None
+
+
+@dataclass
+class _Log:
+    """Collects what the stages decide and how long they take."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    languages: LanguageShares | None = None
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def note(self, stage: str, name: str, value: Any, message: str) -> None:
+        self.decisions.append(Decision(stage, name, value, message))
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - begin
+
+
+def fit_topics(
+    corpus: Corpus, embeddings: npt.ArrayLike | None, stages: Stages, settings: Mapping[str, Any]
+) -> TopicResult:
+    """Find the topics of a corpus.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    embeddings : array_like of shape (n_rows, n_dimensions) or None
+        Vectors of the rows; None lets the encoder make them.
+    stages : Stages
+    settings : mapping
+        Parameters to record in the result beside what is resolved here.
+
+    Returns
+    -------
+    TopicResult
+
+    Raises
+    ------
+    InputError
+        Where no row holds text, or the embeddings do not fit the corpus.
+    """
+    log = _Log()
+    with log.stage("corpus"):
+        require_text(corpus)
+        documents = corpus.distinct()
+        texts = corpus.document_texts()
+        _note_corpus(log, corpus, documents)
+        languages = _choose_languages(log, texts, stages.languages)
+    with log.stage("encoder"):
+        vectors, used = _embed(log, corpus, documents, texts, embeddings, stages, languages)
+    with log.stage("neighbors"):
+        graph = build_graph(vectors, stages.n_neighbors, seed=stages.seed)
+        _note_graph(log, graph, stages.n_neighbors)
+    with log.stage("reduction"):
+        coordinates, positions = _reduce(vectors, graph, stages)
+    with log.stage("clustering"):
+        clustering = cluster(stages.clusterer, coordinates, documents.weights)
+        memberships = neighbor_memberships(graph, clustering.labels)
+        size = getattr(stages.clusterer, "min_cluster_size_", None)
+        if size is not None:
+            used["min_cluster_size"] = size
+    with log.stage("terms"):
+        tokens, counts = count_corpus_terms(texts, clustering.labels, stages.terms, languages)
+        _note_terms(log, counts.stop_words, counts.function_words, languages)
+        topics, topic_terms = describe_topics(
+            counts, vectors, clustering, documents, stages.weighting, stages.terms, languages
+        )
+    return TopicResult(
+        corpus=corpus,
+        documents=documents,
+        embeddings=vectors,
+        graph=graph,
+        coordinates=coordinates,
+        map=positions,
+        clustering=clustering,
+        memberships=memberships,
+        tokens=tokens,
+        term_counts=counts,
+        topic_terms=topic_terms,
+        topics=topics,
+        decisions=tuple(log.decisions),
+        settings={**settings, **used, "languages": list(languages), "seed": stages.seed},
+        versions=package_versions(),
+        timings=log.timings,
+    )
+
+
+def _note_corpus(log: _Log, corpus: Corpus, documents: DistinctDocuments) -> None:
+    log.decisions.extend(corpus.notes)
+    empty = int((documents.of_row < 0).sum())
+    if empty:
+        message = f"{empty:,} of {len(corpus):,} rows hold no text; they stay, in no topic."
+        log.note("corpus", "empty", empty, message)
+    repeats = int(documents.weights.sum()) - len(documents)
+    if repeats:
+        log.note("corpus", "duplicates", repeats,
+                 f"{repeats:,} rows repeat the text of another row; each text counts once, "
+                 "weighted by its rows, and its rows share one topic.")  # fmt: skip
+
+
+def _choose_languages(
+    log: _Log, texts: Sequence[str], wanted: Sequence[str] | str
+) -> tuple[str, ...]:
+    """Return the languages whose stop words apply; those of at least a tenth of the texts."""
+    if wanted != "auto":
+        return (wanted,) if isinstance(wanted, str) else tuple(wanted)
+    found = detect_languages(texts)
+    log.languages = found
+    chosen = tuple(code for code, share in found.shares.items() if share >= 0.1)
+    if found.main is None:
+        log.note("corpus", "languages", [], "No language could be told; no stop words apply.")
+        return ()
+    shares = ", ".join(f"{c} {found.shares[c]:.0%}" for c in chosen)
+    log.note("corpus", "languages", list(chosen),
+             f"Languages found in {found.n_sampled:,} sampled texts: {shares}.")  # fmt: skip
+    return chosen
+
+
+def _embed(
+    log: _Log,
+    corpus: Corpus,
+    documents: DistinctDocuments,
+    texts: Sequence[str],
+    embeddings: npt.ArrayLike | None,
+    stages: Stages,
+    languages: tuple[str, ...],
+) -> tuple[FloatArray, dict[str, Any]]:
+    """Return the documents' unit vectors, given or made, and the settings they came from."""
+    if embeddings is not None:
+        given = np.asarray(embeddings)
+        if given.ndim != 2 or len(given) != len(corpus):
+            raise InputError(
+                f"embeddings must have one row for each of the {len(corpus):,} texts; "
+                f"got shape {given.shape}"
+            )
+        _check_rows(given, documents.first_rows)
+        log.note("encoder", "given", True, "The embeddings were given, not made here.")
+        return unit_rows(given[documents.first_rows]), {"encoder": "given"}
+    encoder = stages.make_encoder()
+    shares = log.languages or LanguageShares(
+        {code: 1 / len(languages) for code in languages}, len(texts)
+    )
+    warning = language_warning(encoder, shares)
+    if warning is not None:
+        log.decisions.append(warning)
+    used = {
+        "encoder": getattr(encoder, "name", type(encoder).__name__),
+        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+    }
+    report = getattr(encoder, "encode_with_report", None)
+    if report is None:
+        return unit_rows(encoder.encode(texts), what="the encoder's vectors"), used
+    encoding = report(texts, show_progress=stages.show_progress)
+    _note_encoding(log, encoding, getattr(encoder, "max_length", None))
+    return unit_rows(encoding.embeddings, what="the encoder's vectors"), used
+
+
+def _check_rows(given: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> None:
+    """Refuse vectors that cannot be compared, naming the caller's row."""
+    if given.dtype.kind not in "fiu":
+        raise InputError(f"embeddings must be numbers; got an array of {given.dtype}")
+    for begin in range(0, len(rows), 8192):
+        block = given[rows[begin : begin + 8192]]
+        bad = ~np.isfinite(block).all(axis=1) | ~block.any(axis=1)
+        if bad.any():
+            row = int(rows[begin + int(np.flatnonzero(bad)[0])])
+            raise InputError(
+                f"embeddings must be finite and not all zero; row {row + 1} is not; "
+                "encode that text again, or leave it empty"
+            )
+
+
+def _note_encoding(log: _Log, encoding: Any, max_length: int | None) -> None:
+    if encoding.truncated_share > 0:
+        log.note("encoder", "truncated", encoding.truncated_share,
+                 f"{encoding.truncated_share:.1%} of the texts are longer than the encoder reads "
+                 f"({max_length} tokens); {encoding.unseen_token_share:.1%} of all tokens were "
+                 "not seen.")  # fmt: skip
+    if encoding.unknown_token_share > 0.001:
+        share = encoding.unknown_token_share
+        message = f"{share:.1%} of the tokens are unknown to the encoder."
+        log.note("encoder", "unknown_tokens", share, message)
+
+
+def _note_graph(log: _Log, graph: NeighborGraph, wanted: int) -> None:
+    if graph.method != "exact":
+        log.note("neighbors", "recall", graph.recall,
+                 f"Neighbours were searched approximately; {graph.recall:.1%} of the true ones "
+                 "were found in a sample.")  # fmt: skip
+    if graph.k < wanted:
+        message = f"Documents have {graph.k} neighbours, not {wanted}: the collection is small."
+        log.note("neighbors", "k", graph.k, message)
+
+
+def _reduce(
+    vectors: FloatArray, graph: NeighborGraph, stages: Stages
+) -> tuple[FloatArray, FloatArray]:
+    """Return the coordinates for clustering and the positions on the map."""
+    fuzzy = fuzzy_graph(graph)
+    seed = stages.seed
+    if stages.reducer is None:
+        coordinates = layout(fuzzy, principal_start(vectors, stages.n_components), seed=seed)
+    else:
+        made = np.asarray(stages.reducer.fit_transform(vectors.copy()))
+        if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
+            raise InputError(
+                f"a reducer must return one finite row a document ({len(vectors)}); "
+                f"{type(stages.reducer).__name__} returned shape {made.shape}"
+            )
+        coordinates = np.ascontiguousarray(made, dtype=np.float32)
+    positions = layout(fuzzy, principal_start(vectors, 2), min_dist=MAP_MIN_DIST, seed=seed)
+    return coordinates, positions
+
+
+def _note_terms(
+    log: _Log,
+    stop_words: Sequence[str],
+    function_words: Sequence[str],
+    languages: tuple[str, ...],
+) -> None:
+    if stop_words:
+        whose = ", ".join(languages) or "given"
+        message = f"{len(stop_words):,} stop words were left out ({whose})."
+        log.note("terms", "stop_words", list(stop_words), message)
+    if function_words:
+        shown = ", ".join(function_words[:12]) + (", ..." if len(function_words) > 12 else "")
+        log.note("terms", "function_words", list(function_words),
+                 f"{len(function_words):,} words are used alike in all topics of this corpus and "
+                 f"were left out: {shown}.")  # fmt: skip

@@ -1,0 +1,292 @@
+"""A result as a folder: arrays in npz, rows in parquet, the rest in JSON; never pickle.
+
+::
+
+    manifest.json     kind, format version, size and SHA-256 of every file
+    result.json       topics, settings, versions, timings, decisions, history
+    rows.parquet      texts, ids and the input's other columns, with the caller's index
+    arrays.npz        documents, graph, coordinates, map, labels, token ids, sparse matrices
+    embeddings.npy    unit vectors, float32
+    words.json        words of the token stream, terms, stop words
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._files import read_manifest, replacing_folder, write_manifest
+from embedtopics.corpus import Corpus
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.results import (
+    Clustering,
+    Decision,
+    DistinctDocuments,
+    NeighborGraph,
+    TermCounts,
+    TokenStream,
+    Topic,
+    TopicResult,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+__all__ = ["KIND", "load_result", "save_result"]
+
+KIND = "embedtopics topic result"
+FORMAT = 1
+SPARSE = ("memberships", "counts", "topic_terms")
+TEXT, ID, STATUS = "__text__", "__id__", "__status__"
+
+
+def save_result(result: TopicResult, folder: str | Path) -> Path:
+    """Save a result.
+
+    The folder is written beside its place and then moved there: where anything fails, what
+    was saved there before stays whole.
+
+    Parameters
+    ----------
+    result : TopicResult
+    folder : str or Path
+        New, empty, or a saved result that is to be replaced.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    InputError
+        Where the folder holds other files or cannot be written.
+    """
+    try:
+        with replacing_folder(folder, KIND) as fresh:
+            write_result(result, fresh)
+    except OSError as error:
+        if isinstance(error, CorruptFileError):
+            raise
+        raise InputError(
+            f"could not save to {folder}: {error.strerror or error}; what was there before is "
+            "whole; free some space or name another folder"
+        ) from error
+    return Path(folder)
+
+
+def write_result(result: TopicResult, folder: Path) -> None:
+    """Write the files of a result into an empty folder."""
+    _write_rows(result.corpus, folder / "rows.parquet")
+    np.save(folder / "embeddings.npy", result.embeddings, allow_pickle=False)
+    np.savez(folder / "arrays.npz", **_arrays(result))
+    _write_json(folder / "words.json", {
+        "words": result.tokens.words,
+        "terms": result.term_counts.terms,
+        "stop_words": result.term_counts.stop_words,
+        "function_words": result.term_counts.function_words,
+    })  # fmt: skip
+    _write_json(folder / "result.json", {
+        "corpus": {
+            "text_column": result.corpus.text_column,
+            "time_column": result.corpus.time_column,
+            "group_column": result.corpus.group_column,
+            "source": result.corpus.source,
+            "notes": [dataclasses.asdict(note) for note in result.corpus.notes],
+        },
+        "graph": {"method": result.graph.method, "recall": result.graph.recall},
+        "topics": [dataclasses.asdict(topic) for topic in result.topics],
+        "decisions": [dataclasses.asdict(decision) for decision in result.decisions],
+        "settings": dict(result.settings),
+        "versions": dict(result.versions),
+        "timings": dict(result.timings),
+        "history": result.history,
+    })  # fmt: skip
+    write_manifest(folder, KIND, FORMAT)
+
+
+def load_result(folder: str | Path) -> TopicResult:
+    """Load a saved result; every file is checked against its recorded checksum.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Returns
+    -------
+    TopicResult
+        Equal to the one that was saved, bit for bit.
+
+    Raises
+    ------
+    InputError
+        Where the folder does not exist.
+    CorruptFileError
+        Where it is not a saved result, was damaged, or is of a newer version.
+    """
+    folder = Path(folder)
+    read_manifest(folder, KIND, FORMAT)
+    try:
+        return _read_result(folder)
+    except (KeyError, ValueError, TypeError) as error:
+        raise CorruptFileError(
+            f"{folder} cannot be read as a saved result ({error}); save it again"
+        ) from error
+
+
+def _read_result(folder: Path) -> TopicResult:
+    content = json.loads((folder / "result.json").read_text("utf-8"))
+    words = json.loads((folder / "words.json").read_text("utf-8"))
+    with np.load(folder / "arrays.npz", allow_pickle=False) as stored:
+        arrays = {name: stored[name] for name in stored.files}
+    sparse = {name: _sparse(arrays, name) for name in SPARSE}
+    return TopicResult(
+        corpus=_read_rows(folder / "rows.parquet", content["corpus"]),
+        documents=DistinctDocuments(**_part(arrays, "documents")),
+        embeddings=np.load(folder / "embeddings.npy", allow_pickle=False),
+        graph=NeighborGraph(**_part(arrays, "graph"), **content["graph"]),
+        coordinates=arrays["coordinates"],
+        map=arrays["map"],
+        clustering=Clustering(**_part(arrays, "clustering")),
+        memberships=sparse["memberships"],
+        tokens=TokenStream(**_part(arrays, "tokens"), words=tuple(words["words"])),
+        term_counts=TermCounts(
+            counts=sparse["counts"],
+            terms=tuple(words["terms"]),
+            lengths=arrays["lengths"],
+            stop_words=tuple(words["stop_words"]),
+            function_words=tuple(words["function_words"]),
+        ),
+        topic_terms=sparse["topic_terms"],
+        topics=tuple(_topic(topic) for topic in content["topics"]),
+        decisions=tuple(Decision(**decision) for decision in content["decisions"]),
+        settings=content["settings"],
+        versions=content["versions"],
+        timings=content["timings"],
+        history=tuple(content["history"]),
+    )
+
+
+def _arrays(result: TopicResult) -> dict[str, Any]:
+    arrays: dict[str, Any] = {
+        "coordinates": result.coordinates,
+        "map": result.map,
+        "lengths": result.term_counts.lengths,
+    }
+    parts: dict[str, Any] = {
+        "documents": result.documents,
+        "graph": result.graph,
+        "clustering": result.clustering,
+        "tokens": result.tokens,
+    }
+    for name, part in parts.items():
+        for item in dataclasses.fields(part):
+            value = getattr(part, item.name)
+            if isinstance(value, np.ndarray):
+                arrays[f"{name}.{item.name}"] = value
+    matrices = (result.memberships, result.term_counts.counts, result.topic_terms)
+    for name, matrix in zip(SPARSE, matrices, strict=True):
+        arrays[f"{name}.data"] = matrix.data
+        arrays[f"{name}.indices"] = matrix.indices
+        arrays[f"{name}.indptr"] = matrix.indptr
+        arrays[f"{name}.shape"] = np.array(matrix.shape, dtype=np.int64)
+    return arrays
+
+
+def _part(arrays: dict[str, Any], name: str) -> dict[str, Any]:
+    return {
+        key.split(".", 1)[1]: value for key, value in arrays.items() if key.startswith(f"{name}.")
+    }
+
+
+def _sparse(arrays: dict[str, Any], name: str) -> csr_matrix:
+    from scipy.sparse import csr_matrix
+
+    part = _part(arrays, name)
+    return csr_matrix(
+        (part["data"], part["indices"], part["indptr"]), shape=tuple(part["shape"].tolist())
+    )
+
+
+def _topic(content: dict[str, Any]) -> Topic:
+    lists: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
+    }
+    if lists["persistence"] is None:
+        lists["persistence"] = float("nan")
+    return Topic(**lists)
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    with path.open("w", encoding="utf-8") as stream:
+        json.dump(_plain(content), stream, ensure_ascii=False, allow_nan=False)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _plain(value: Any) -> Any:
+    """Turn a value into what JSON knows; NaN, which it does not, becomes null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    if isinstance(value, (str, int, float, bool, type(None))):
+        return value
+    return repr(value)
+
+
+def _write_rows(corpus: Corpus, path: Path) -> None:
+    """Write the rows; columns that parquet cannot hold are written as their text."""
+    import pandas as pd
+
+    own = pd.DataFrame(
+        {TEXT: list(corpus.texts), ID: list(corpus.ids), STATUS: corpus.status},
+        index=corpus.index,
+    )
+    frame = pd.concat([own, storable(corpus.metadata)], axis=1)
+    frame.to_parquet(path, engine="pyarrow", compression="zstd")
+
+
+def storable(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame that parquet can hold: odd columns as text, column names as strings."""
+    import pyarrow as pa
+
+    kept = frame.copy(deep=False)
+    kept.columns = [str(name) for name in kept.columns]
+    for position, name in enumerate(kept.columns):
+        column = kept.iloc[:, position]
+        if column.dtype != object:
+            continue
+        try:
+            pa.Array.from_pandas(column)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            text = column.map(lambda value: None if value is None else str(value))
+            kept[name] = text.astype("string")
+    return kept
+
+
+def _read_rows(path: Path, about: dict[str, Any]) -> Corpus:
+    import pandas as pd
+
+    frame = pd.read_parquet(path, engine="pyarrow")
+    return Corpus(
+        texts=tuple(frame.pop(TEXT)),
+        ids=tuple(frame.pop(ID)),
+        status=frame.pop(STATUS).to_numpy(dtype=np.int8),
+        metadata=frame,
+        text_column=about["text_column"],
+        time_column=about["time_column"],
+        group_column=about["group_column"],
+        source=about["source"],
+        notes=tuple(Decision(**note) for note in about["notes"]),
+    )

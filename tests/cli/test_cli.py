@@ -1,0 +1,220 @@
+"""Each command, each kind of bad input, through a process of its own or Typer's runner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from embedtopics._demo import demo_path
+from embedtopics.cli.app import app
+from embedtopics.errors import InputError
+
+
+def run(*arguments, **kwargs):
+    return CliRunner().invoke(app, [str(a) for a in arguments], **kwargs)
+
+
+def refused(*arguments):
+    """Run a command that must be refused; return its one line."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def articles(tmp_path):
+    path = tmp_path / "articles.csv"
+    path.write_text("body,n\nfirst text here,1\nsecond text there,2\n")
+    return path
+
+
+def test_help_names_the_commands():
+    done = run("--help")
+    assert done.exit_code == 0
+    for command in ("demo", "inspect", "topics"):
+        assert command in done.output
+        assert run(command, "--help").exit_code == 0
+
+
+def test_help_is_light():
+    code = (
+        "import sys; from embedtopics.cli.app import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(*sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert not loaded & {"numpy", "pandas", "torch", "transformers", "plotly", "faiss", "sklearn"}
+
+
+def test_version():
+    done = run("--version")
+    assert (done.exit_code, done.output) == (0, "embedtopics 0.1.0\n")
+
+
+def test_missing_file(tmp_path):
+    assert "nowhere.csv" in refused("topics", tmp_path / "nowhere.csv", "--out", tmp_path / "o")
+
+
+def test_folder_where_a_file_is_meant(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "empty" in refused("topics", tmp_path / "empty", "--out", tmp_path / "o")
+
+
+def test_unknown_column_lists_those_that_exist(articles, tmp_path):
+    line = refused("topics", articles, "--text", "bdy", "--out", tmp_path / "o")
+    assert "bdy" in line and "body" in line and "n" in line
+
+
+def test_column_of_numbers(articles, tmp_path):
+    assert "'n'" in refused("topics", articles, "--text", "n", "--out", tmp_path / "o")
+
+
+def test_wrong_encoding_names_the_offset_and_the_remedy(tmp_path):
+    path = tmp_path / "latin.csv"
+    path.write_bytes("body\ncafé\n".encode("latin-1"))
+    line = refused("inspect", path)
+    assert "8" in line and "--encoding" in line
+
+
+def test_empty_and_textless_files(tmp_path):
+    (tmp_path / "empty.csv").write_text("")
+    assert "empty" in refused("inspect", tmp_path / "empty.csv")
+    (tmp_path / "blank.csv").write_text('body,n\n" ",1\n"",2\n')
+    refused("topics", tmp_path / "blank.csv", "--text", "body", "--out", tmp_path / "o")
+
+
+def test_broken_rows_are_numbered(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"text": "one"}\n{"text": \n')
+    assert "row 2" in refused("inspect", tmp_path / "a.jsonl")
+    (tmp_path / "a.csv").write_text("text,n\none,1\ntwo,2,3\n")
+    assert "3" in refused("inspect", tmp_path / "a.csv")
+
+
+def test_unknown_encoder_lists_what_was_tried(articles, tmp_path):
+    line = refused(
+        "topics", articles, "--text", "body", "--encoder", "no-such/model", "--out", tmp_path / "o"
+    )
+    assert "no-such/model" in line and "cache" in line and "hub" in line
+
+
+def test_folder_with_other_files_is_refused_before_the_work(articles, tmp_path):
+    out = tmp_path / "o"
+    out.mkdir()
+    (out / "thesis.docx").write_text("mine")
+    assert "holds other files" in refused("topics", articles, "--text", "body", "--out", out)
+    assert [p.name for p in out.iterdir()] == ["thesis.docx"]
+
+
+def test_file_in_place_of_the_folder(articles, tmp_path):
+    assert "is a file" in refused("topics", articles, "--text", "body", "--out", articles)
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_folder_without_permission(articles, tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    assert "permission" in refused("topics", articles, "--text", "body", "--out", locked / "o")
+
+
+def test_permission_is_asked_before_the_work(articles, tmp_path, monkeypatch):
+    monkeypatch.setattr("embedtopics._files.os.access", lambda *_: False)
+    assert "permission" in refused("topics", articles, "--text", "body", "--out", tmp_path / "o")
+
+
+@pytest.fixture(scope="module")
+def demo_results(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "results"
+    done = subprocess.run(
+        [sys.executable, "-m", "embedtopics", "demo", "--out", str(out)],
+        capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return out, done
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_demo_prints_the_topics_and_writes_the_folder(demo_results):
+    out, done = demo_results
+    assert {p.name for p in out.iterdir()} == {
+        "documents.parquet", "manifest.json", "model", "report.html", "terms.parquet", "topics.csv",
+    }  # fmt: skip
+    table = done.stdout.split("topics cover")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    assert "written to" in done.stdout and "next:" in done.stdout
+    assert "multilingual" in done.stderr  # an English encoder, a partly French corpus
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_demo_finds_the_themes_it_was_written_on(demo_results):
+    from embedtopics.evaluation import agreement
+
+    out, _ = demo_results
+    gold = pd.read_csv(demo_path(), dtype=str, keep_default_na=False)
+    found = pd.read_parquet(out / "documents.parquet")
+    assert found["id"].tolist() == gold["id"].tolist()
+    kept = (gold["theme"] != "off_topic") & (gold["theme"] != "")
+    scores = agreement(gold.loc[kept, "theme"], found.loc[kept.to_numpy(), "topic"])
+    assert scores.nmi > 0.6
+    english = (kept & (gold["language"] == "en")).to_numpy()
+    assert agreement(gold.loc[english, "theme"], found.loc[english, "topic"]).nmi > 0.7
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_running_again_replaces_the_results(demo_results, tmp_path):
+    out, first = demo_results
+    again = subprocess.run(
+        [sys.executable, "-m", "embedtopics", "demo", "--out", str(out)],
+        capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"},
+    )  # fmt: skip
+    assert again.stdout.split("topics cover")[0] == first.stdout.split("topics cover")[0]
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_interrupt_while_encoding_leaves_nothing(tmp_path):
+    long = tmp_path / "long.csv"
+    words = "the quick brown fox jumps over a lazy dog near some river bank in spring "
+    pd.DataFrame({"text": [f"{i} " + words * 12 for i in range(3000)]}).to_csv(long, index=False)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "embedtopics", "topics", str(long), "--out", str(tmp_path / "o")],
+        stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    for line in process.stderr:
+        if "memory" in line:  # the estimate is out; encoding begins
+            break
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in rest
+    assert [p.name for p in tmp_path.iterdir()] == ["long.csv"]
+
+
+def test_unexpected_errors_are_not_hidden(monkeypatch, articles):
+    def explode(*_, **__):
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("embedtopics.corpus.Corpus.from_file", explode)
+    assert isinstance(run("inspect", articles).exception, RuntimeError)
+
+
+def test_errors_are_one_line_whatever_they_hold(monkeypatch, articles):
+    def refuse(*_, **__):
+        raise InputError("first\nsecond")
+
+    monkeypatch.setattr("embedtopics.corpus.Corpus.from_file", refuse)
+    assert refused("inspect", articles) == "error: first second"

@@ -1,0 +1,262 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
+from sklearn.exceptions import NotFittedError
+
+import embedtopics as et
+from embedtopics.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def fitted(toy):
+    texts, vectors, _ = toy
+    return et.TopicModel(languages=["en"], random_state=1).fit(texts, embeddings=vectors)
+
+
+def same(one, two):
+    """Whether two results agree to the bit."""
+    np.testing.assert_array_equal(one.labels, two.labels)
+    np.testing.assert_array_equal(one.embeddings, two.embeddings)
+    np.testing.assert_array_equal(one.graph.indices, two.graph.indices)
+    np.testing.assert_array_equal(one.graph.similarities, two.graph.similarities)
+    np.testing.assert_array_equal(one.coordinates, two.coordinates)
+    np.testing.assert_array_equal(one.map, two.map)
+    assert (one.memberships != two.memberships).nnz == 0
+    assert (one.topic_terms != two.topic_terms).nnz == 0
+    assert [t.keywords for t in one.topics] == [t.keywords for t in two.topics]
+
+
+def test_finds_the_themes(fitted, toy):
+    _, _, themes = toy
+    labels = fitted.labels_
+    assert fitted.result_.n_topics == 3
+    assert fitted.result_.coverage > 0.9
+    assert (labels[labels >= 0] == themes[labels >= 0]).all()  # largest first: 60, 45, 30
+
+
+def test_keywords_come_from_the_theme(fitted):
+    first = fitted.result_.topics[0]
+    fruit = {"apple", "pear", "plum", "cherry", "orchard", "harvest", "juice", "cider", "blossom"}
+    assert len(fruit & {w for term in first.keywords for w in term.split()}) >= 4
+    assert "the" not in first.keywords
+    assert first.label
+
+
+def test_representatives_are_rows_of_the_topic(fitted):
+    for topic in fitted.result_.topics:
+        assert set(fitted.labels_[list(topic.representatives)]) == {topic.topic_id}
+        assert len(set(topic.representatives)) == len(topic.representatives) == 5
+
+
+def test_same_embeddings_and_seed_same_result(fitted, toy):
+    texts, vectors, _ = toy
+    again = et.TopicModel(languages=["en"], random_state=1).fit(texts, embeddings=vectors)
+    same(fitted.result_, again.result_)
+
+
+def test_order_of_rows_does_not_matter(fitted, toy):
+    texts, vectors, _ = toy
+    order = np.random.default_rng(0).permutation(len(texts))
+    moved = et.TopicModel(languages=["en"], random_state=1).fit(
+        [texts[i] for i in order], embeddings=vectors[order]
+    )
+    np.testing.assert_array_equal(moved.labels_, fitted.labels_[order])
+    np.testing.assert_array_equal(
+        moved.result_.by_row(moved.result_.map, np.nan),
+        fitted.result_.by_row(fitted.result_.map, np.nan)[order],
+    )
+
+
+def test_predicting_the_fitted_texts_gives_their_labels(fitted, toy):
+    texts, vectors, _ = toy
+    np.testing.assert_array_equal(fitted.predict(texts), fitted.labels_)
+    np.testing.assert_array_equal(fitted.predict(texts[::-1]), fitted.labels_[::-1])
+    np.testing.assert_array_equal(fitted.predict(texts, embeddings=vectors), fitted.labels_)
+
+
+def test_new_texts_get_the_vote_of_their_neighbors(fitted, toy):
+    _, vectors, themes = toy
+    rng = np.random.default_rng(5)
+    centers = np.array([vectors[themes == t].mean(axis=0) for t in range(3)])
+    near = centers + 0.05 * rng.normal(size=(3, 16))
+    far = -centers.sum(axis=0)
+    queries = np.vstack([near, far])
+    texts = ["new one", "new two", "new three", "something else"]
+    np.testing.assert_array_equal(fitted.predict(texts, embeddings=queries), [0, 1, 2, -1])
+    shares = fitted.transform(texts, embeddings=queries).toarray()
+    np.testing.assert_allclose(shares[:3], np.eye(3), atol=0.2)
+    novelty = et.topics.assign(fitted.result_, texts, embeddings=queries).novelty
+    assert novelty[3] == 1.0 and (novelty[:3] < 0.5).all()
+
+
+def test_an_answer_does_not_depend_on_the_batch(fitted):
+    queries = np.random.default_rng(8).normal(size=(40, 16))
+    texts = [f"query {i}" for i in range(40)]
+    together = et.topics.assign(fitted.result_, texts, embeddings=queries)
+    for row in (0, 13, 39):
+        alone = et.topics.assign(fitted.result_, [texts[row]], embeddings=queries[row : row + 1])
+        assert alone.labels[0] == together.labels[row]
+        assert alone.novelty[0] == together.novelty[row]
+        np.testing.assert_array_equal(
+            alone.memberships.toarray()[0], together.memberships[row].toarray()[0]
+        )
+
+
+def test_memberships_agree_with_labels(fitted):
+    shares = fitted.result_.memberships.toarray()
+    labels = fitted.result_.clustering.labels
+    assert (shares.sum(axis=1) <= 1 + 1e-6).all()
+    inside = labels >= 0
+    np.testing.assert_array_equal(shares[inside].argmax(axis=1), labels[inside])
+    assert (shares[~inside].sum(axis=1) <= 0.5 + 1e-6).all()
+
+
+def test_empty_and_missing_texts_stay_rows_in_no_topic(toy):
+    texts, vectors, _ = toy
+    series = pd.Series([None, *texts, "  ", float("nan")], index=range(100, 103 + len(texts)))
+    given = np.vstack([np.full(16, np.nan), vectors, np.zeros((2, 16))])
+    model = et.TopicModel(languages=["en"], random_state=1).fit(series, embeddings=given)
+    result = model.result_
+    assert len(model.labels_) == len(series)
+    assert list(model.labels_[[0, -2, -1]]) == [-1, -1, -1]
+    frame = et.topics.documents(result)
+    assert frame.index.equals(series.index)
+    assert frame["status"].iloc[[0, -2, -1]].tolist() == ["missing", "empty", "missing"]
+    assert np.isnan(frame["x"].iloc[0])
+    assert {"empty"} <= {d.name for d in result.decisions}
+    np.testing.assert_array_equal(model.predict(["", None]), [-1, -1])
+
+
+def test_duplicates_share_a_topic_and_count_once(fitted, toy):
+    texts, vectors, _ = toy
+    repeated = [*texts, *(f"  {t} " for t in texts[:20]), texts[3]]
+    given = np.vstack([vectors, vectors[:20], vectors[3:4]])
+    model = et.TopicModel(languages=["en"], random_state=1).fit(repeated, embeddings=given)
+    assert len(model.result_.documents) == len(texts)
+    np.testing.assert_array_equal(model.labels_[len(texts) : -1], model.labels_[:20])
+    assert sum(t.size for t in model.result_.topics) == int((model.labels_ >= 0).sum())
+    np.testing.assert_array_equal(model.result_.embeddings, fitted.result_.embeddings)
+
+
+def test_five_thousand_identical_texts_are_one_topic():
+    model = et.TopicModel(languages=["en"]).fit(["same text"] * 5000, embeddings=np.ones((5000, 3)))
+    assert set(model.labels_) == {0}
+    assert model.result_.topics[0].size == 5000
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 12])
+def test_few_documents_give_a_valid_result(n):
+    rng = np.random.default_rng(0)
+    texts = [f"a few words about number {i}" for i in range(n)]
+    result = et.TopicModel(languages=["en"]).fit(texts, embeddings=rng.normal(size=(n, 8))).result_
+    assert result.labels.shape == (n,) and result.map.shape == (n, 2)
+    assert np.isfinite(result.map).all()
+    frame = et.topics.table(result)
+    assert frame["size"].sum() == n
+    et.topics.terms(result), et.topics.documents(result)
+
+
+def test_stages_can_be_replaced_and_stay_unfitted(toy):
+    texts, vectors, themes = toy
+    reducer, clusterer = PCA(4, random_state=0), KMeans(3, n_init=3, random_state=0)
+    model = et.TopicModel(reducer=reducer, clusterer=clusterer, languages=["en"])
+    labels = model.fit_predict(texts, embeddings=vectors)
+    np.testing.assert_array_equal(labels, themes)
+    assert not hasattr(reducer, "components_") and not hasattr(clusterer, "labels_")
+    assert model.result_.coordinates.shape[1] == 4
+    assert np.isnan(model.result_.topics[0].persistence)
+
+
+def test_any_object_with_encode_is_an_encoder(toy):
+    texts, vectors, _ = toy
+
+    class Table:
+        name = "a table"
+        asked = 0
+
+        def encode(self, wanted):
+            self.asked += len(wanted)
+            lookup = {" ".join(t.split()): v for t, v in zip(texts, vectors, strict=True)}
+            return np.array([lookup.get(t, vectors[0]) for t in wanted])
+
+    encoder = Table()
+    model = et.TopicModel(encoder, languages=["en"], random_state=1).fit(texts)
+    assert encoder.asked == len(texts)
+    assert model.result_.settings["encoder"] == "a table"
+    np.testing.assert_array_equal(model.predict([texts[0], "never seen"]), [0, 0])
+    assert encoder.asked == len(texts) + 1  # what the fit knows is not encoded again
+
+
+def test_inputs_are_not_changed(toy):
+    texts, vectors, _ = toy
+    given = vectors.astype(np.float64)
+    given.setflags(write=False)
+    frame = pd.DataFrame({"body": texts, "n": range(len(texts))})
+    before = frame.copy()
+    et.TopicModel(languages=["en"]).fit(et.Corpus.of(frame["body"]), embeddings=given)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_settings_say_what_was_resolved(fitted):
+    settings = fitted.result_.settings
+    assert settings["min_cluster_size"] == 6  # half the square root of 135
+    assert settings["seed"] == 1 and settings["languages"] == ["en"]
+    assert settings["encoder"] == "given"
+    assert list(fitted.result_.timings) == [
+        "corpus", "encoder", "neighbors", "reduction", "clustering", "terms",
+    ]  # fmt: skip
+
+
+def test_is_an_estimator():
+    model = et.TopicModel(n_neighbors=7)
+    assert clone(model).n_neighbors == 7
+    with pytest.raises(NotFittedError):
+        model.predict(["a"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_neighbors": 0}, "n_neighbors"),
+        ({"n_components": 1.5}, "n_components"),
+        ({"min_cluster_size": "big"}, "min_cluster_size"),
+        ({"random_state": -1}, "random_state"),
+        ({"clusterer": object()}, "fit_predict"),
+        ({"stop_words": "english"}, "stop_words"),
+    ],
+)
+def test_bad_parameters_are_named(toy, parameters, message):
+    texts, vectors, _ = toy
+    with pytest.raises(InputError, match=message):
+        et.TopicModel(**parameters).fit(texts, embeddings=vectors)
+
+
+def test_bad_embeddings_are_named(toy):
+    texts, vectors, _ = toy
+    model = et.TopicModel(languages=["en"])
+    with pytest.raises(InputError, match="one row for each of the 135"):
+        model.fit(texts, embeddings=vectors[:-1])
+    broken = vectors.copy()
+    broken[17, 3] = np.nan
+    with pytest.raises(InputError, match="row 18"):
+        model.fit(texts, embeddings=broken)
+    broken[17] = 0
+    with pytest.raises(InputError, match="row 18"):
+        model.fit(texts, embeddings=broken)
+
+
+def test_bad_queries_are_named(fitted):
+    with pytest.raises(InputError, match="give their embeddings too"):
+        fitted.predict(["never seen before"])
+    with pytest.raises(InputError, match="16 dimensions of the fit; got 5"):
+        fitted.predict(["never seen before"], embeddings=np.ones((1, 5)))
+
+
+def test_all_empty_is_refused():
+    with pytest.raises(InputError, match="text"):
+        et.TopicModel().fit(["", None, "  "])

@@ -87,14 +87,14 @@ def run_topics(
         random_state=seed,
     ).fit(corpus)
     result = model.result_
+    # Written before anything is printed: a closed pipe must not cost the results.
+    write_results_folder(result, out, title=f"Topics of {corpus.source}")
     console.print()
     print_topics(console, result)
-    console.print()
     console.print(
-        f"{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
+        f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
         f"{spell_seconds(time.perf_counter() - begin)} in all."
     )
-    write_results_folder(result, out, title=f"Topics of {corpus.source}")
     console.print(f"\nwritten to {out}:")
     for name, meaning in CONTENT.items():
         console.print(f"  {name:<18} {meaning}", soft_wrap=True)

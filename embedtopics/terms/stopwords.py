@@ -21,6 +21,12 @@ _KEPT = {
     "fr": "droite état états force parole personne personnes pièce valeur",
 }
 
+_ADDED = {
+    # Numbers in letters, which the English list holds and these lack.
+    "fr": "deux trois quatre cinq six sept huit neuf dix onze douze quinze vingt trente quarante"
+    " cinquante soixante cent cents mille",
+}
+
 
 def stop_words_for(languages: Iterable[str]) -> tuple[str, ...]:
     """Return the stop words of some languages.
@@ -50,6 +56,6 @@ def stop_words_for(languages: Iterable[str]) -> tuple[str, ...]:
 
     words: set[str] = set()
     for code in languages:
-        listed = tokenize(safe_get_stop_words(code)).words
+        listed = tokenize([*safe_get_stop_words(code), _ADDED.get(code, "")]).words
         words |= set(listed) - set(_KEPT.get(code, "").split())
     return tuple(sorted(words))

@@ -1,0 +1,1 @@
+"""Measurements of embedtopics beside other systems; ``python benchmarks/run.py --help``."""

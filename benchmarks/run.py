@@ -1,0 +1,108 @@
+"""Run benchmarks, keep their figures as JSON, and make the tables of README.md from these."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from benchmarks import topic_quality, topic_speed
+from benchmarks.corpora import CACHE
+from benchmarks.jobs import BERTOPIC, EMBEDTOPICS
+from benchmarks.machine import describe_environment, describe_machine
+from benchmarks.options import Options
+from benchmarks.rendering import describe, replace_tables
+
+HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results"
+README = HERE / "README.md"
+BENCHMARKS = {"topic_quality": topic_quality, "topic_speed": topic_speed}
+SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
+
+
+def main() -> None:
+    arguments = _parse()
+    if arguments.tables:
+        write_readme()
+        return
+    options = Options(
+        systems=tuple(SYSTEMS[name] for name in arguments.systems),
+        quick=arguments.quick,
+        seeded=arguments.seeded,
+        repeats=arguments.repeats,
+    )
+    # What is not the whole comparison must not take the place of figures that were.
+    is_whole = not options.quick and len(options.systems) == len(SYSTEMS)
+    folder = RESULTS if is_whole else CACHE / "benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    environments = {system.name: describe_environment(system) for system in options.systems}
+    for name in arguments.names or BENCHMARKS:
+        print(f"{name} ...", file=sys.stderr)
+        result = {
+            "benchmark": name,
+            "date": datetime.date.today().isoformat(),
+            "machine": describe_machine(),
+            "environments": environments,
+            **BENCHMARKS[name].measure(options),
+        }
+        file = folder / f"{name}.json"
+        file.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", "utf-8")
+        print(f"{file}\n\n{render(result)}\n")
+    if is_whole:
+        write_readme()
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument(
+        "--quick", action="store_true", help="smallest size or corpus only; kept apart"
+    )
+    parser.add_argument("--seeded", action="store_true", help="time seeded fits too")
+    parser.add_argument("--repeats", type=int, default=1, help="timings, and seeds, per figure")
+    parser.add_argument(
+        "--systems",
+        nargs="+",
+        choices=SYSTEMS,
+        default=list(SYSTEMS),
+        help="with fewer than all: kept apart",
+    )
+    parser.add_argument("--tables", action="store_true", help="only make the tables again")
+    arguments = parser.parse_args()
+    unknown = sorted(set(arguments.names) - set(BENCHMARKS))
+    if unknown:
+        parser.error(f"expected names of {', '.join(BENCHMARKS)}; got {', '.join(unknown)}")
+    if arguments.repeats < 1:
+        parser.error(f"expected --repeats of at least 1; got {arguments.repeats}")
+    return arguments
+
+
+def render(result: Mapping[str, Any]) -> str:
+    """Return a result's tables, and what they were measured on."""
+    return f"{BENCHMARKS[result['benchmark']].render(result)}\n\n{describe(result)}"
+
+
+def rendered_readme() -> str:
+    """Return README.md with the tables of all kept results."""
+    tables = {}
+    for name in BENCHMARKS:
+        file = RESULTS / f"{name}.json"
+        tables[name] = (
+            render(json.loads(file.read_text("utf-8"))) if file.exists() else "Not measured yet."
+        )
+    return replace_tables(README.read_text("utf-8"), tables)
+
+
+def write_readme() -> None:
+    """Bring the tables of README.md up to date."""
+    README.write_text(rendered_readme(), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

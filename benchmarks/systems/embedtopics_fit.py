@@ -1,0 +1,30 @@
+"""Fit embedtopics with its defaults, the 2-d map and the topic table included (see fitjob.py).
+
+Option: `random_state` (an integer or null). `stop_words` is left to the pipeline, which finds
+the language and drops that language's stop words.
+"""
+
+from __future__ import annotations
+
+from fitjob import Job
+
+N_WORDS = 10
+
+
+def main() -> None:
+    job = Job.from_arguments()
+    with job.stage("imports"):
+        import embedtopics as et
+    with job.stage("loading"):
+        texts, embeddings = job.load()
+    with job.stage("fit"):
+        model = et.TopicModel(random_state=job.options["random_state"])
+        result = model.fit(texts, embeddings=embeddings).result_
+    with job.stage("tables"):
+        et.topics.table(result)
+        words = et.topics.top_words(result, n=N_WORDS)
+    job.finish(result.labels, words, result.timings)
+
+
+if __name__ == "__main__":
+    main()

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from embedtopics.clustering.selection import label, select
 from embedtopics.clustering.condensed_tree import condense
+from embedtopics.clustering.selection import label, select
 from embedtopics.clustering.spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.protocols import Clusterer, Int32Array, Int64Array

@@ -38,17 +38,29 @@ def check_output_folder(folder: str | Path, kind: str) -> Path:
     Raises
     ------
     InputError
-        Where it is a file, holds other files, or cannot be written.
+        Where it is a file or a mount point, holds other files, or cannot be written.
     """
-    folder = Path(folder)
+    try:
+        return _checked_folder(Path(folder).resolve(), kind)
+    except OSError as error:
+        raise InputError(
+            f"cannot write to {folder}: {error.strerror or error}; name another folder"
+        ) from error
+
+
+def _checked_folder(folder: Path, kind: str) -> Path:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"expected a folder for the output; {folder} is a file; name another one")
+    if os.path.ismount(folder):
+        raise InputError(
+            f"{folder} is a mount point and cannot be replaced as a whole; name a folder below it"
+        )
     if folder.is_dir() and any(folder.iterdir()) and not _is_ours(folder, kind):
         raise InputError(
             f"expected an empty or new folder for the output; {folder} holds other files; "
             "name another one, or empty it yourself"
         )
-    parent = folder.absolute().parent
+    parent = folder.parent
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir():
@@ -89,31 +101,44 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     ------
     Path
         An empty folder.
+
+    Raises
+    ------
+    InputError
+        Where the folder cannot be written, or writing fails.
     """
-    folder = check_output_folder(folder, kind).absolute()
+    folder = check_output_folder(folder, kind)
+    fresh: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {folder.parent}: {error.strerror}; "
-            "name a folder that you may write to"
-        ) from error
-    old = fresh.with_suffix(".old")
-    try:
         yield fresh
         fresh.chmod(0o777 & ~_umask())
-        if folder.exists():
-            folder.rename(old)
-        try:
-            fresh.rename(folder)
-        except OSError:
-            if old.exists():
-                old.rename(folder)
-            raise
+        _take_the_place(fresh, folder)
+    except (CorruptFileError, InputError):
+        raise
+    except OSError as error:
+        raise InputError(
+            f"could not write {folder}: {error.strerror or error}; what was there before is "
+            "whole; free some space or name another folder"
+        ) from error
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        shutil.rmtree(old, ignore_errors=True)
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _take_the_place(fresh: Path, folder: Path) -> None:
+    """Rename a folder to the place of another; the other is deleted only when that is done."""
+    old = fresh.with_suffix(".old")
+    if folder.exists():
+        folder.rename(old)
+    try:
+        fresh.rename(folder)
+    except BaseException:  # an interrupt too
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -156,8 +156,8 @@ class NeighborGraph:
     indices : int32 ndarray of shape (n_documents, k)
     similarities : float32 ndarray of shape (n_documents, k)
         Cosine similarities, descending along each row.
-    method : {"exact", "hnsw"}
-        How the neighbours were searched.
+    method : {"exact", "ivf"}
+        How the neighbours were searched: all pairs, or an inverted file.
     recall : float
         Share of the true neighbours found, measured on a sample (1.0 when exact).
     """

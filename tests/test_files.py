@@ -20,9 +20,14 @@ def test_replaces_whole_or_not_at_all(tmp_path):
     folder = tmp_path / "a" / "saved"
     save(folder, "one")
     save(folder, "two")
-    with pytest.raises(OSError, match="no space"), replacing_folder(folder, KIND) as fresh:
+    with (
+        pytest.raises(InputError, match="no space"),
+        replacing_folder(folder, KIND) as fresh,
+    ):
         (fresh / "value.txt").write_text("thr")
         raise OSError(28, "no space")
+    with pytest.raises(KeyboardInterrupt), replacing_folder(folder, KIND):
+        raise KeyboardInterrupt
     assert (folder / "value.txt").read_text() == "two"
     assert [p.name for p in folder.parent.iterdir()] == ["saved"]
     assert read_manifest(folder, KIND, 1)["version"] == 1
@@ -77,3 +82,38 @@ def test_manifest_is_readable_by_people(tmp_path):
     save(tmp_path / "saved", "one")
     content = json.loads((tmp_path / "saved" / "manifest.json").read_text())
     assert content["files"]["value.txt"]["bytes"] == 3
+
+
+def test_an_interrupt_while_taking_the_place_leaves_the_old_one(tmp_path, monkeypatch):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    rename = type(folder).rename
+
+    def interrupted(self, target):
+        if self.suffix == ".new":
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(type(folder), "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(folder, "two")
+    assert (folder / "value.txt").read_text() == "one"
+    assert [p.name for p in tmp_path.iterdir()] == ["saved"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "target").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    save(tmp_path / "link", "one")
+    save(tmp_path / "link", "two")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target" / "value.txt").read_text() == "two"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "target"]
+
+
+def test_mount_points_and_impossible_names_are_refused(tmp_path, monkeypatch):
+    with pytest.raises(InputError, match="name another folder"):
+        save(tmp_path / ("x" * 300), "one")
+    monkeypatch.setattr("embedtopics._files.os.path.ismount", lambda path: path == tmp_path)
+    with pytest.raises(InputError, match="mount point"):
+        save(tmp_path, "one")

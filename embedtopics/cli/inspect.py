@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,26 +43,44 @@ def inspect(
     ] = None,
 ) -> None:
     """Look at a file: columns, languages, what would be cut, and the time a fit would take."""
-    from embedtopics.cli.display import make_console, print_inspection
+    from embedtopics.cli.display import make_console, print_inspection, printable
     from embedtopics.corpus import Corpus, guess_columns, require_text
     from embedtopics.encoders import resolve_encoder
     from embedtopics.topics import inspect_corpus
     from embedtopics.topics.model import DEFAULT_ENCODER
 
     console = make_console()
+    page = None
+    if sample is not None:
+        page = _check_page(out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html"))
     corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
     guessed = {**guess_columns(corpus.metadata), "text": corpus.text_column}
-    found = [f"--{role} {name}" for role, name in guessed.items() if name is not None]
+    found = {
+        role: f"--{role} {shlex.quote(printable(name))}"
+        for role, name in guessed.items() if name is not None
+    }  # fmt: skip
     if found:
-        console.print(f"columns guessed: {' '.join(found)}", soft_wrap=True)
+        console.print(f"columns guessed: {' '.join(found.values())}", soft_wrap=True)
     require_text(corpus)
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER)
     print_inspection(console, inspect_corpus(corpus, loaded))
-    if sample is not None:
-        name = file.name.split(".")[0] or "sample"
-        _map_sample(console, corpus, loaded, sample, out or Path(f"{name}-sample.html"))
-    options = " ".join(option for option in found if not option.startswith("--id"))
-    console.print(f"\nnext: embedtopics topics {file} {options} --out results", soft_wrap=True)
+    if page is not None and sample is not None:
+        _map_sample(console, corpus, loaded, sample, page)
+    options = " ".join(option for role, option in found.items() if role != "id")
+    name = shlex.quote(printable(str(file)))
+    console.print(f"\nnext: embedtopics topics {name} {options} --out results", soft_wrap=True)
+
+
+def _check_page(page: Path) -> Path:
+    """Make sure, before the work, that the page can be written and replaces none but a page."""
+    from embedtopics.errors import InputError
+
+    folder = page.absolute().parent
+    if page.is_dir() or (page.exists() and page.suffix.lower() != ".html"):
+        raise InputError(f"expected an HTML file for the map; got {page}; name another with --out")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write {page}: no such folder, or no permission; use --out")
+    return page
 
 
 def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, path: Path) -> None:

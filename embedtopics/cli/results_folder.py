@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from embedtopics._files import check_output_folder, replacing_folder, write_manifest
-from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from embedtopics.results import TopicResult
@@ -34,17 +33,9 @@ def write_results_folder(result: TopicResult, folder: Path, *, title: str) -> No
     from embedtopics.report import write_report
     from embedtopics.topics import write_result, write_tables
 
-    try:
-        with replacing_folder(folder, KIND) as fresh:
-            (fresh / "model").mkdir()
-            write_result(result, fresh / "model")
-            write_tables(result, fresh)
-            write_report(result, fresh / "report.html", title=title)
-            write_manifest(fresh, KIND, FORMAT)
-    except OSError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(
-            f"could not write to {folder}: {error.strerror or error}; what was there before is "
-            "whole; free some space or name another folder with --out"
-        ) from error
+    with replacing_folder(folder, KIND) as fresh:
+        (fresh / "model").mkdir()
+        write_result(result, fresh / "model")
+        write_tables(result, fresh)
+        write_report(result, fresh / "report.html", title=title)
+        write_manifest(fresh, KIND, FORMAT)

@@ -21,6 +21,7 @@ from embedtopics.corpus.hashing import (
     find_distinct,
     normalize_text,
     read_texts,
+    replace_surrogates,
 )
 from embedtopics.corpus.readers import read_file
 from embedtopics.corpus.tables import as_table, is_frame, name_row, note
@@ -214,7 +215,7 @@ class Corpus:
             text_column=parts.text_column,
             time_column=parts.time_column,
             group_column=parts.group_column,
-            source=parts.source,
+            source=replace_surrogates(parts.source),
             notes=parts.notes,
         )
         # The hashes were needed for the ids; a cached property keeps its value under its name.

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from embedtopics.corpus.hashing import replace_surrogates
 from embedtopics.corpus.opening import check_path, describe_encoding, open_binary, open_text
 from embedtopics.corpus.tables import Table, name_row, note
 from embedtopics.corpus.tabular import read_csv, read_tsv
@@ -154,6 +155,7 @@ def _frame_of_records(
                 f"{type(record).__name__}; write documents as objects such as "
                 '{"text": "..."}'
             )
+        record = {replace_surrogates(key): value for key, value in record.items()}
         for key in record:
             if key not in columns:
                 columns[key] = [None] * n_rows

@@ -98,6 +98,7 @@ class SentenceEncoder:
         )
         self._checkpoint = files.checkpoint
         self._name = os.fspath(name)
+        self._revision = revision
         self._source = files.source
         self._pooling = pooling or files.checkpoint.pooling
         self._normalize = files.checkpoint.normalize if normalize is None else bool(normalize)
@@ -135,6 +136,17 @@ class SentenceEncoder:
     def languages(self) -> tuple[str, ...] | None:
         """ISO 639-1 codes, ``("multilingual",)``, or None where the name does not tell."""
         return known_languages(self._name)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments that make this encoder again."""
+        return {
+            "name": self._name,
+            "revision": self._revision,
+            "pooling": self._pooling,
+            "normalize": self._normalize,
+            "max_length": self._max_length,
+        }
 
     @cached_property
     def fingerprint(self) -> str:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from embedtopics.neighbors.graph import build_graph, nearest, unit_rows
+from embedtopics.neighbors.graph import EXACT_LIMIT, build_graph, nearest, unit_rows
 
-__all__ = ["build_graph", "nearest", "unit_rows"]
+__all__ = ["EXACT_LIMIT", "build_graph", "nearest", "unit_rows"]

@@ -35,7 +35,12 @@ PAIRS_AT_ONCE = 65_536
 """Pairs whose similarities are computed together; bounds the memory of the gathered vectors."""
 
 
-def unit_rows(embeddings: npt.ArrayLike, *, what: str = "embeddings") -> FloatArray:
+def unit_rows(
+    embeddings: npt.ArrayLike,
+    *,
+    what: str = "embeddings",
+    row_numbers: npt.NDArray[np.int64] | None = None,
+) -> FloatArray:
     """Return vectors scaled to length one, as contiguous float32.
 
     Parameters
@@ -44,6 +49,8 @@ def unit_rows(embeddings: npt.ArrayLike, *, what: str = "embeddings") -> FloatAr
         Any floating type, any memory layout; never changed.
     what : str
         What the rows are called in an error.
+    row_numbers : int64 ndarray of shape (n_documents,), optional
+        The caller's number of each row, from 0, for errors.
 
     Returns
     -------
@@ -68,15 +75,21 @@ def unit_rows(embeddings: npt.ArrayLike, *, what: str = "embeddings") -> FloatAr
     unit = np.array(array, dtype=np.float32, order="C")
     finite = np.isfinite(unit).all(axis=1)
     if not finite.all():
-        row = int(np.flatnonzero(~finite)[0])
-        raise InputError(f"{what} must be finite; row {row + 1} holds NaN or an infinite value")
+        row = _first(~finite, row_numbers)
+        raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
     # float64 sums: the squares of a float32 vector may overflow or vanish in float32.
     norms = np.sqrt(np.einsum("ij,ij->i", unit, unit, dtype=np.float64))
     if not norms.all():
-        row = int(np.flatnonzero(norms == 0)[0])
-        raise InputError(f"{what} must not be zero vectors; row {row + 1} is zero everywhere")
+        row = _first(np.asarray(norms == 0), row_numbers)
+        raise InputError(f"{what} must not be zero vectors; row {row} is zero everywhere")
     unit /= norms[:, None].astype(np.float32) if norms.min() > 1e-30 else norms[:, None]
     return unit
+
+
+def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None) -> int:
+    """Return the number, from 1, of the caller's first bad row."""
+    rows = np.flatnonzero(bad) if row_numbers is None else row_numbers[bad]
+    return int(rows.min()) + 1
 
 
 def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> NeighborGraph:
@@ -97,6 +110,11 @@ def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> Neighb
     Returns
     -------
     NeighborGraph
+
+    Notes
+    -----
+    FAISS rounds: where more than sixteen documents lie within its rounding of the k-th
+    neighbour, an exact search may keep one of them and not another equally near.
     """
     n_documents = len(embeddings)
     k = max(0, min(k, n_documents - 1))

@@ -6,10 +6,10 @@ import numba
 import numpy as np
 
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.reduction.layout import SUB_STEPS
 
 __all__ = ["move_all"]
 
-SUB_STEPS = 4
 LOW_BITS = np.uint64(0xFFFFFFFF)
 
 

@@ -12,6 +12,10 @@ EXTENT = 10.0
 """Half the width of the start, the scale that UMAP's gradient steps are made for."""
 
 
+BLOCK = 4096
+"""Documents whose float64 copies are held at a time."""
+
+
 def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     """Project embeddings on their first principal components.
 
@@ -29,15 +33,21 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     float32 ndarray of shape (n_documents, n_components)
         Centred, the largest absolute value scaled to 10.
     """
+    from threadpoolctl import threadpool_limits
+
     n_documents, n_dimensions = embeddings.shape
     mean = embeddings.mean(axis=0, dtype=np.float64)
     covariance = np.zeros((n_dimensions, n_dimensions))
-    for begin in range(0, n_documents, 4096):
-        block = embeddings[begin : begin + 4096] - mean
-        covariance += block.T @ block
-    axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
     start = np.zeros((n_documents, n_components), dtype=np.float32)
-    start[:, : axes.shape[1]] = (embeddings - mean.astype(np.float32)) @ axes.astype(np.float32)
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        for begin in range(0, n_documents, BLOCK):
+            block = embeddings[begin : begin + BLOCK] - mean
+            covariance += block.T @ block
+        axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
+        axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+        for begin in range(0, n_documents, BLOCK):
+            block = embeddings[begin : begin + BLOCK] - mean
+            start[begin : begin + BLOCK, : axes.shape[1]] = block @ axes
     largest = float(np.abs(start).max(initial=0.0))
     return start * np.float32(EXTENT / largest) if largest > 0 else start

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,17 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.corpus import Corpus
-from embedtopics.encoders import resolve_encoder
 from embedtopics.errors import InputError
-from embedtopics.neighbors import nearest, unit_rows
+from embedtopics.neighbors import nearest
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.results import NOISE, TopicResult
 from embedtopics.topics.memberships import vote
+from embedtopics.topics.vectors import (
+    encode_documents,
+    given_vectors,
+    matching_encoder,
+    recorded_encoder,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -55,7 +59,7 @@ def assign(
     texts: Any,
     *,
     embeddings: npt.ArrayLike | None = None,
-    encoder: Encoder | str | Callable[[], Encoder] | None = None,
+    encoder: Encoder | str | None = None,
 ) -> Assignment:
     """Find the topics of texts.
 
@@ -69,8 +73,9 @@ def assign(
     texts : Corpus or anything that `Corpus.of` takes
     embeddings : array_like of shape (n_texts, n_dimensions), optional
         Vectors of the texts.
-    encoder : Encoder, str, or function that returns an Encoder, optional
-        Who makes the vectors of new texts; by default the encoder of the fit, by its name.
+    encoder : Encoder or str, optional
+        Who makes the vectors of new texts; by default the encoder of the fit, made again.
+        An encoder with another fingerprint than the fit's is refused.
 
     Returns
     -------
@@ -83,7 +88,7 @@ def assign(
     """
     corpus = Corpus.of(texts)
     queries = corpus.distinct()
-    known = _find(result.documents.hashes, queries.hashes)
+    known = known_documents(result, corpus)
     labels = np.full(len(queries), NOISE, dtype=np.int32)
     seen = known >= 0
     labels[seen] = result.clustering.labels[known[seen]]
@@ -93,12 +98,17 @@ def assign(
     new = np.flatnonzero(~seen)
     memberships = _stack(result, known, seen, None)
     if len(new):
-        vectors = _vectors(result, corpus, queries.first_rows[new], embeddings, encoder)
+        vectors = _vectors(result, corpus, new, embeddings, encoder)
         shares, near = _vote_new(result, vectors)
         novelty[new] = _rank(closeness, near)
         labels[new] = _decide(shares, novelty[new])
         memberships = _stack(result, known, seen, shares)
     return _by_row(labels, memberships, novelty, queries.of_row)
+
+
+def known_documents(result: TopicResult, corpus: Corpus) -> Int64Array:
+    """Return the document of the fit that has each distinct text of a corpus; -1 if none has."""
+    return _find(result.documents.hashes, corpus.distinct().hashes)
 
 
 def _find(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
@@ -126,20 +136,21 @@ def _rank(closeness: npt.NDArray[np.float64], near: npt.NDArray[np.float64]) -> 
 def _vectors(
     result: TopicResult,
     corpus: Corpus,
-    rows: Int64Array,
+    documents: Int64Array,
     embeddings: npt.ArrayLike | None,
-    encoder: Encoder | str | Callable[[], Encoder] | None,
+    encoder: Encoder | str | None,
 ) -> FloatArray:
+    """Return the unit vectors of some documents of the queries, given or made."""
     if embeddings is not None:
-        given = np.asarray(embeddings)
-        if given.ndim != 2 or len(given) != len(corpus):
-            raise InputError(
-                f"embeddings must have one row for each of the {len(corpus):,} texts; "
-                f"got shape {given.shape}"
-            )
-        vectors = unit_rows(given[rows])
+        vectors, _ = given_vectors(embeddings, corpus, documents)
     else:
-        vectors = unit_rows(_encode(result, corpus, rows, encoder), what="the encoder's vectors")
+        if encoder is None:
+            encoder = recorded_encoder(result.settings)
+        texts = corpus.document_texts()
+        rows = corpus.distinct().first_rows[documents]
+        vectors, _ = encode_documents(
+            matching_encoder(encoder, result.settings), [texts[d] for d in documents], rows, None
+        )
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:
         raise InputError(
@@ -147,26 +158,6 @@ def _vectors(
             "make them with the encoder of the fit"
         )
     return vectors
-
-
-def _encode(
-    result: TopicResult,
-    corpus: Corpus,
-    rows: Int64Array,
-    encoder: Encoder | str | Callable[[], Encoder] | None,
-) -> npt.NDArray[Any]:
-    if encoder is None:
-        encoder = result.settings.get("encoder")
-        if encoder in (None, "given"):
-            raise InputError(
-                "the model was fitted on given embeddings, and some texts are new to it; "
-                "give their embeddings too, or the encoder that makes them"
-            )
-    texts = corpus.document_texts()
-    documents = corpus.distinct().of_row[rows]
-    if not hasattr(encoder, "encode") and callable(encoder):
-        encoder = encoder()
-    return np.asarray(resolve_encoder(encoder).encode([texts[d] for d in documents]))
 
 
 def _vote_new(

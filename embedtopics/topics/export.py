@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from embedtopics.results import TopicResult
-from embedtopics.topics.storage import storable
+from embedtopics.topics._parquet import storable
 from embedtopics.topics.tables import documents, table, terms
 
 __all__ = ["write_tables"]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from embedtopics.corpus import Corpus, detect_languages
+from embedtopics.corpus import EMPTY, MISSING, Corpus, detect_languages
 from embedtopics.encoders import language_warning
+from embedtopics.neighbors import EXACT_LIMIT
 from embedtopics.protocols import Encoder
 from embedtopics.results import LanguageShares
 
@@ -26,9 +27,6 @@ SECONDS_PER_PAIR = 1.6e-8
 
 SECONDS_PER_DOCUMENT = 6.5e-4
 """All other stages after encoding, for each document; measured on two cores."""
-
-EXACT_LIMIT = 20_000
-"""Documents up to which all pairs are compared."""
 
 BASE_MEMORY = 0.9e9
 """Bytes of the interpreter, the libraries and a small encoder."""
@@ -103,8 +101,8 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     return Inspection(
         n_rows=len(corpus),
         n_documents=n_documents,
-        n_missing=int((corpus.status == 2).sum()),
-        n_empty=int((corpus.status == 1).sum()),
+        n_missing=int((corpus.status == MISSING).sum()),
+        n_empty=int((corpus.status == EMPTY).sum()),
         n_repeated=int(distinct.weights.sum()) - n_documents,
         languages=languages,
         mean_characters=n_characters / n_documents if n_documents else 0.0,

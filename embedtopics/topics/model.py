@@ -26,10 +26,11 @@ from embedtopics.protocols import (
 )
 from embedtopics.results import TopicResult
 from embedtopics.terms import ClassTfidf
-from embedtopics.topics.assign import Assignment, assign
+from embedtopics.topics.assign import Assignment, assign, known_documents
 from embedtopics.topics.describe import TermSettings
 from embedtopics.topics.pipeline import Stages, fit_topics
 from embedtopics.topics.storage import load_result, save_result
+from embedtopics.topics.vectors import recorded_encoder
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -37,6 +38,11 @@ if TYPE_CHECKING:
 __all__ = ["TopicModel"]
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+RESTORED = (
+    "n_neighbors", "n_components", "min_cluster_size", "languages", "stop_words", "ngram_range",
+    "min_df",
+)  # fmt: skip
+"""Parameters that a loaded model takes from the settings of its result."""
 
 
 class TopicModel(ClusterMixin, BaseEstimator):
@@ -196,10 +202,10 @@ class TopicModel(ClusterMixin, BaseEstimator):
             Who encodes new texts; by default the encoder of the fit, loaded when it is needed.
         """
         result = load_result(folder)
-        name = result.settings.get("encoder")
-        if encoder is None and isinstance(name, str) and name != "given":
-            encoder = name
-        model = cls(encoder=encoder)
+        kept = {name: result.settings[name] for name in RESTORED if name in result.settings}
+        if "ngram_range" in kept:
+            kept["ngram_range"] = tuple(kept["ngram_range"])
+        model = cls(encoder=encoder, random_state=result.settings.get("seed", 0), **kept)
         model.result_ = result
         return model
 
@@ -213,10 +219,15 @@ class TopicModel(ClusterMixin, BaseEstimator):
 
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
         result = self._fitted()
-        # Vectors of unknown origin cannot be compared with those of a default encoder.
-        unknown = self.encoder is None and result.settings.get("encoder") == "given"
-        make = None if unknown else self._make_encoder
-        return assign(result, X, embeddings=embeddings, encoder=make)
+        if embeddings is not None or self._knows_all(X):
+            return assign(result, X, embeddings=embeddings)
+        if self.encoder is None and not hasattr(self, "_loaded"):
+            self._loaded = (DEFAULT_ENCODER, recorded_encoder(result.settings))
+        return assign(result, X, encoder=self._make_encoder())
+
+    def _knows_all(self, X: Any) -> bool:
+        """Tell whether all texts are of the fit, so that no encoder need be loaded."""
+        return bool(np.all(known_documents(self._fitted(), Corpus.of(X)) >= 0))
 
     def _fitted(self) -> TopicResult:
         if not hasattr(self, "result_"):
@@ -226,7 +237,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         for name in ("n_neighbors", "n_components"):
             value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            if not _is_count(value, 1):
                 raise InputError(f"{name} must be an integer from 1 up; got {value!r}")
         for name, method in (
             ("reducer", "fit_transform"),
@@ -236,6 +247,24 @@ class TopicModel(ClusterMixin, BaseEstimator):
             stage = getattr(self, name)
             if stage is not None and not callable(getattr(stage, method, None)):
                 raise InputError(f"{name} must have a method {method}; got {stage!r}")
+        size = self.min_cluster_size
+        if size != "auto" and not _is_count(size, 2):
+            raise InputError(
+                f'min_cluster_size must be "auto" or an integer from 2 up; got {size!r}'
+            )
+        span = self.ngram_range
+        if len(tuple(span)) != 2 or not _is_count(span[0], 1) or not _is_count(span[1], span[0]):
+            raise InputError(f"ngram_range must be (shortest, longest) from 1 up; got {span!r}")
+        if not isinstance(self.languages, (str, list, tuple)):
+            raise InputError(f'languages must be "auto" or a list of codes; got {self.languages!r}')
+        if self.min_df is not None and not (
+            _is_count(self.min_df, 1)
+            or (isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0)
+        ):
+            raise InputError(
+                "min_df must be None, a number of documents from 1 up or a share from 0 to 1; "
+                f"got {self.min_df!r}"
+            )
         if isinstance(self.stop_words, str) and self.stop_words != "auto":
             raise InputError(f'stop_words must be "auto" or a list; got {self.stop_words!r}')
 
@@ -245,12 +274,20 @@ class TopicModel(ClusterMixin, BaseEstimator):
         for name, value in self.get_params(deep=False).items():
             if name in ("encoder", "random_state", "show_progress", "languages"):
                 continue
+            if isinstance(value, np.generic):
+                value = value.item()
             if isinstance(value, (tuple, list)):
                 value = list(value)
             elif not isinstance(value, (str, int, float, type(None))):
                 value = repr(value)
             settings[name] = value
         return settings
+
+
+def _is_count(value: Any, least: int) -> bool:
+    """Tell whether a value is an integer, and no less than another."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    return whole and bool(value >= least)
 
 
 def _fresh(stage: Any) -> Any:

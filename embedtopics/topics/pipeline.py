@@ -16,7 +16,7 @@ from embedtopics.clustering import cluster
 from embedtopics.corpus import Corpus, detect_languages, require_text
 from embedtopics.encoders import language_warning
 from embedtopics.errors import InputError
-from embedtopics.neighbors import build_graph, unit_rows
+from embedtopics.neighbors import build_graph
 from embedtopics.protocols import Clusterer, Encoder, FloatArray, Reducer, TermWeighting
 from embedtopics.reduction import fuzzy_graph, layout, principal_start
 from embedtopics.results import (
@@ -26,8 +26,11 @@ from embedtopics.results import (
     NeighborGraph,
     TopicResult,
 )
+from embedtopics.terms import stop_words_for
+from embedtopics.topics._parquet import unstorable_columns
 from embedtopics.topics.describe import TermSettings, count_corpus_terms, describe_topics
 from embedtopics.topics.memberships import neighbor_memberships
+from embedtopics.topics.vectors import GIVEN, describe_encoder, encode_documents, given_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +40,9 @@ __all__ = ["Stages", "fit_topics"]
 MAP_MIN_DIST = 0.1
 """Distance on the map under which documents need not be drawn closer, so that points of a
 dense topic stay apart; for clustering it is 0."""
+
+MAIN_LANGUAGE = 0.1
+"""Share of the texts from which on a language counts as one of the corpus's."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,10 @@ def _note_corpus(log: _Log, corpus: Corpus, documents: DistinctDocuments) -> Non
     if empty:
         message = f"{empty:,} of {len(corpus):,} rows hold no text; they stay, in no topic."
         log.note("corpus", "empty", empty, message)
+    as_text = unstorable_columns(corpus.metadata)
+    if as_text:
+        message = f"Columns that files cannot hold as they are get saved as text: {as_text}."
+        log.note("corpus", "columns_as_text", as_text, message)
     repeats = int(documents.weights.sum()) - len(documents)
     if repeats:
         log.note("corpus", "duplicates", repeats,
@@ -158,18 +168,18 @@ def _note_corpus(log: _Log, corpus: Corpus, documents: DistinctDocuments) -> Non
 def _choose_languages(
     log: _Log, texts: Sequence[str], wanted: Sequence[str] | str
 ) -> tuple[str, ...]:
-    """Return the languages whose stop words apply; those of at least a tenth of the texts."""
+    """Return the languages whose stop words and stems apply."""
     if wanted != "auto":
         return (wanted,) if isinstance(wanted, str) else tuple(wanted)
-    found = detect_languages(texts)
-    log.languages = found
-    chosen = tuple(code for code, share in found.shares.items() if share >= 0.1)
-    if found.main is None:
+    found = log.languages = detect_languages(texts)
+    chosen = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
+    chosen = chosen or tuple(found.shares)[:1]
+    if not chosen:
         log.note("corpus", "languages", [], "No language could be told; no stop words apply.")
         return ()
-    shares = ", ".join(f"{c} {found.shares[c]:.0%}" for c in chosen)
-    log.note("corpus", "languages", list(chosen),
-             f"Languages found in {found.n_sampled:,} sampled texts: {shares}.")  # fmt: skip
+    shares = ", ".join(f"{code} {found.shares[code]:.0%}" for code in chosen)
+    message = f"Languages found in {found.n_sampled:,} sampled texts: {shares}."
+    log.note("corpus", "languages", list(chosen), message)
     return chosen
 
 
@@ -184,15 +194,15 @@ def _embed(
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Return the documents' unit vectors, given or made, and the settings they came from."""
     if embeddings is not None:
-        given = np.asarray(embeddings)
-        if given.ndim != 2 or len(given) != len(corpus):
-            raise InputError(
-                f"embeddings must have one row for each of the {len(corpus):,} texts; "
-                f"got shape {given.shape}"
-            )
-        _check_rows(given, documents.first_rows)
+        vectors, n_conflicts = given_vectors(embeddings, corpus)
         log.note("encoder", "given", True, "The embeddings were given, not made here.")
-        return unit_rows(given[documents.first_rows]), {"encoder": "given"}
+        if n_conflicts:
+            message = (
+                f"{n_conflicts:,} texts that repeat were given different embeddings; one of them "
+                "was taken for all rows of the text."
+            )
+            log.note("encoder", "conflicting_embeddings", n_conflicts, message)
+        return vectors, {"encoder": GIVEN}
     encoder = stages.make_encoder()
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
@@ -200,31 +210,10 @@ def _embed(
     warning = language_warning(encoder, shares)
     if warning is not None:
         log.decisions.append(warning)
-    used = {
-        "encoder": getattr(encoder, "name", type(encoder).__name__),
-        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
-    }
-    report = getattr(encoder, "encode_with_report", None)
-    if report is None:
-        return unit_rows(encoder.encode(texts), what="the encoder's vectors"), used
-    encoding = report(texts, show_progress=stages.show_progress)
-    _note_encoding(log, encoding, getattr(encoder, "max_length", None))
-    return unit_rows(encoding.embeddings, what="the encoder's vectors"), used
-
-
-def _check_rows(given: npt.NDArray[Any], rows: npt.NDArray[np.int64]) -> None:
-    """Refuse vectors that cannot be compared, naming the caller's row."""
-    if given.dtype.kind not in "fiu":
-        raise InputError(f"embeddings must be numbers; got an array of {given.dtype}")
-    for begin in range(0, len(rows), 8192):
-        block = given[rows[begin : begin + 8192]]
-        bad = ~np.isfinite(block).all(axis=1) | ~block.any(axis=1)
-        if bad.any():
-            row = int(rows[begin + int(np.flatnonzero(bad)[0])])
-            raise InputError(
-                f"embeddings must be finite and not all zero; row {row + 1} is not; "
-                "encode that text again, or leave it empty"
-            )
+    vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
+    if encoding is not None:
+        _note_encoding(log, encoding, getattr(encoder, "max_length", None))
+    return vectors, describe_encoder(encoder)
 
 
 def _note_encoding(log: _Log, encoding: Any, max_length: int | None) -> None:
@@ -275,6 +264,10 @@ def _note_terms(
     function_words: Sequence[str],
     languages: tuple[str, ...],
 ) -> None:
+    unlisted = [code for code in languages if not stop_words_for([code])]
+    if unlisted:
+        message = f"There is no stop-word list for: {', '.join(unlisted)}."
+        log.note("terms", "no_stop_words", unlisted, message)
     if stop_words:
         whose = ", ".join(languages) or "given"
         message = f"{len(stop_words):,} stop words were left out ({whose})."

@@ -22,7 +22,7 @@ import numpy as np
 
 from embedtopics._files import read_manifest, replacing_folder, write_manifest
 from embedtopics.corpus import Corpus
-from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.errors import CorruptFileError
 from embedtopics.results import (
     Clustering,
     Decision,
@@ -33,9 +33,9 @@ from embedtopics.results import (
     Topic,
     TopicResult,
 )
+from embedtopics.topics._parquet import storable, unique_names
 
 if TYPE_CHECKING:
-    import pandas as pd
     from scipy.sparse import csr_matrix
 
 __all__ = ["KIND", "load_result", "save_result"]
@@ -68,16 +68,8 @@ def save_result(result: TopicResult, folder: str | Path) -> Path:
     InputError
         Where the folder holds other files or cannot be written.
     """
-    try:
-        with replacing_folder(folder, KIND) as fresh:
-            write_result(result, fresh)
-    except OSError as error:
-        if isinstance(error, CorruptFileError):
-            raise
-        raise InputError(
-            f"could not save to {folder}: {error.strerror or error}; what was there before is "
-            "whole; free some space or name another folder"
-        ) from error
+    with replacing_folder(folder, KIND) as fresh:
+        write_result(result, fresh)
     return Path(folder)
 
 
@@ -94,9 +86,9 @@ def write_result(result: TopicResult, folder: Path) -> None:
     })  # fmt: skip
     _write_json(folder / "result.json", {
         "corpus": {
-            "text_column": result.corpus.text_column,
-            "time_column": result.corpus.time_column,
-            "group_column": result.corpus.group_column,
+            "text_column": _saved_name(result.corpus, result.corpus.text_column),
+            "time_column": _saved_name(result.corpus, result.corpus.time_column),
+            "group_column": _saved_name(result.corpus, result.corpus.group_column),
             "source": result.corpus.source,
             "notes": [dataclasses.asdict(note) for note in result.corpus.notes],
         },
@@ -121,7 +113,8 @@ def load_result(folder: str | Path) -> TopicResult:
     Returns
     -------
     TopicResult
-        Equal to the one that was saved, bit for bit.
+        Equal to the one that was saved, bit for bit, but for columns of the input that files
+        cannot hold as they are: these come back as text.
 
     Raises
     ------
@@ -225,7 +218,7 @@ def _topic(content: dict[str, Any]) -> Topic:
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
     with path.open("w", encoding="utf-8") as stream:
-        json.dump(_plain(content), stream, ensure_ascii=False, allow_nan=False)
+        json.dump(_plain(content), stream, allow_nan=False)
         stream.flush()
         os.fsync(stream.fileno())
 
@@ -247,32 +240,19 @@ def _plain(value: Any) -> Any:
 
 def _write_rows(corpus: Corpus, path: Path) -> None:
     """Write the rows; columns that parquet cannot hold are written as their text."""
-    import pandas as pd
-
-    own = pd.DataFrame(
-        {TEXT: list(corpus.texts), ID: list(corpus.ids), STATUS: corpus.status},
-        index=corpus.index,
-    )
-    frame = pd.concat([own, storable(corpus.metadata)], axis=1)
+    frame = storable(corpus.metadata)
+    frame.insert(0, TEXT, list(corpus.texts))
+    frame.insert(1, ID, list(corpus.ids))
+    frame.insert(2, STATUS, corpus.status)
     frame.to_parquet(path, engine="pyarrow", compression="zstd")
 
 
-def storable(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a frame that parquet can hold: odd columns as text, column names as strings."""
-    import pyarrow as pa
-
-    kept = frame.copy(deep=False)
-    kept.columns = [str(name) for name in kept.columns]
-    for position, name in enumerate(kept.columns):
-        column = kept.iloc[:, position]
-        if column.dtype != object:
-            continue
-        try:
-            pa.Array.from_pandas(column)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-            text = column.map(lambda value: None if value is None else str(value))
-            kept[name] = text.astype("string")
-    return kept
+def _saved_name(corpus: Corpus, column: Any) -> str | None:
+    """Return the name under which a column of the metadata is saved."""
+    if column is None:
+        return None
+    names = list(corpus.metadata.columns)
+    return unique_names(names)[names.index(column)] if column in names else str(column)
 
 
 def _read_rows(path: Path, about: dict[str, Any]) -> Corpus:

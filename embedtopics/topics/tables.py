@@ -95,12 +95,11 @@ def documents(result: TopicResult) -> pd.DataFrame:
         "x": positions[:, 0],
         "y": positions[:, 1],
     }
-    given = corpus.metadata.rename(
-        columns={
-            name: f"{name}_given" for name in corpus.metadata.columns
-            if name in made or name in ("id", "text")
-        }
-    )  # fmt: skip
+    given = corpus.metadata.copy(deep=False)
+    reserved = {"id", "text", *made}
+    given.columns = pd.Index(
+        [f"{name}_given" if name in reserved else name for name in given.columns]
+    )
     first = pd.DataFrame({"id": list(corpus.ids), "text": list(corpus.texts)}, index=corpus.index)
     return pd.concat([first, given, pd.DataFrame(made, index=corpus.index)], axis=1)
 

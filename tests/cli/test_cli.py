@@ -204,6 +204,34 @@ def test_interrupt_while_encoding_leaves_nothing(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["long.csv"]
 
 
+def test_a_page_is_asked_for_before_the_work(articles, tmp_path):
+    precious = tmp_path / "thesis.docx"
+    precious.write_text("mine")
+    line = refused("inspect", articles, "--sample", 2, "--out", precious)
+    assert "thesis.docx" in line and precious.read_text() == "mine"
+    assert "no such folder" in refused(
+        "inspect", articles, "--sample", 2, "--out", tmp_path / "nowhere" / "map.html"
+    )
+
+
+def test_a_full_disk_leaves_the_old_results_whole(tmp_path, monkeypatch):
+    from embedtopics.cli import results_folder
+    from tests.factories import make_result
+
+    result = make_result(60, 2)
+    results_folder.write_results_folder(result, tmp_path / "o", title="one")
+    before = {p: p.read_bytes() for p in (tmp_path / "o").rglob("*") if p.is_file()}
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("embedtopics.report.write_report", full)
+    with pytest.raises(InputError, match="No space left on device; what was there before is whole"):
+        results_folder.write_results_folder(result, tmp_path / "o", title="two")
+    assert {p: p.read_bytes() for p in (tmp_path / "o").rglob("*") if p.is_file()} == before
+    assert [p.name for p in tmp_path.iterdir()] == ["o"]
+
+
 def test_unexpected_errors_are_not_hidden(monkeypatch, articles):
     def explode(*_, **__):
         raise RuntimeError("a bug")

@@ -111,6 +111,17 @@ def test_curve_equals_umap_learns_published_values():
     assert (a, b) == (pytest.approx(1.5769, abs=1e-3), pytest.approx(0.8951, abs=1e-3))
 
 
+def test_start_is_the_same_for_any_number_of_threads():
+    from threadpoolctl import threadpool_limits
+
+    embeddings = unit_rows(np.random.default_rng(0).normal(size=(3000, 96)))
+    starts = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            starts.append(principal_start(embeddings, 5))
+    np.testing.assert_array_equal(*starts)
+
+
 def test_start_equals_principal_components():
     from sklearn.decomposition import PCA
 

@@ -225,15 +225,24 @@ def test_is_an_estimator():
         ({"n_neighbors": 0}, "n_neighbors"),
         ({"n_components": 1.5}, "n_components"),
         ({"min_cluster_size": "big"}, "min_cluster_size"),
+        ({"min_cluster_size": 1}, "min_cluster_size"),
+        ({"ngram_range": (2, 1)}, "ngram_range"),
+        ({"min_df": -1}, "min_df"),
+        ({"languages": None}, "languages"),
         ({"random_state": -1}, "random_state"),
         ({"clusterer": object()}, "fit_predict"),
         ({"stop_words": "english"}, "stop_words"),
     ],
 )
 def test_bad_parameters_are_named(toy, parameters, message):
-    texts, vectors, _ = toy
+    texts = toy[0]
+
+    class Never:
+        def encode(self, texts):
+            raise AssertionError("parameters are checked before the work")
+
     with pytest.raises(InputError, match=message):
-        et.TopicModel(**parameters).fit(texts, embeddings=vectors)
+        et.TopicModel(**{"encoder": Never(), **parameters}).fit(texts)
 
 
 def test_bad_embeddings_are_named(toy):
@@ -260,3 +269,60 @@ def test_bad_queries_are_named(fitted):
 def test_all_empty_is_refused():
     with pytest.raises(InputError, match="text"):
         et.TopicModel().fit(["", None, "  "])
+
+
+def test_bad_rows_are_counted_as_the_caller_counts(fitted, toy):
+    texts, vectors, _ = toy
+    with pytest.raises(InputError, match="row 2 holds NaN"):
+        fitted.predict([texts[0], "a new one"], embeddings=[vectors[0], np.full(16, np.nan)])
+
+    class Broken:
+        def encode(self, wanted):
+            return np.array([np.zeros(3) if "42" in t else np.ones(3) for t in wanted])
+
+    with pytest.raises(InputError, match="row 43 is zero"):
+        et.TopicModel(Broken(), languages=["en"]).fit([f"text number {i}" for i in range(50)])
+
+    class Short:
+        def encode(self, wanted):
+            return np.ones((len(wanted) - 1, 3))
+
+    with pytest.raises(InputError, match="one vector a text, 50 rows; Short returned shape"):
+        et.TopicModel(Short(), languages=["en"]).fit([f"text number {i}" for i in range(50)])
+
+
+def test_repeats_with_different_vectors_do_not_depend_on_the_order(toy):
+    texts, vectors, _ = toy
+    repeated = [*texts, texts[0], texts[0]]
+    given = np.vstack([vectors, vectors[1], vectors[2]])
+    order = np.random.default_rng(1).permutation(len(repeated))
+    model = et.TopicModel(languages=["en"])
+    one = model.fit(repeated, embeddings=given).result_
+    two = model.fit([repeated[i] for i in order], embeddings=given[order]).result_
+    np.testing.assert_array_equal(one.embeddings, two.embeddings)
+    np.testing.assert_array_equal(one.labels[order], two.labels)
+    conflict = next(d for d in one.decisions if d.name == "conflicting_embeddings")
+    assert conflict.value == 1
+
+
+def test_a_language_without_stop_words_is_noted(toy):
+    texts, vectors, _ = toy
+    result = et.TopicModel(languages=["tlh"]).fit(texts, embeddings=vectors).result_
+    assert [d.value for d in result.decisions if d.name == "no_stop_words"] == [["tlh"]]
+
+
+def test_odd_texts_go_through_all_stages(toy, tmp_path):
+    texts, vectors, _ = toy
+    odd = [
+        "lone \ud800 surrogate", "a\x00b null",
+        "\u202eright to left\u202c \u05e9\u05dc\u05d5\u05dd",
+        "<script>alert(1)</script> & %{x}", "emoji \U0001f600" * 5, "long word " * 200_000,
+    ]  # fmt: skip
+    model = et.TopicModel(languages=["en"]).fit(
+        texts + odd, embeddings=np.vstack([vectors, vectors[:6] + 0.01])
+    )
+    assert (model.labels_[-6:] == 0).all()
+    loaded = et.TopicModel.load(model.save(tmp_path / "model"))
+    np.testing.assert_array_equal(loaded.predict(texts + odd), model.labels_)
+    page = et.report.report_html(model.result_)
+    assert "<script>alert(1)" not in page and len(page) < 9e6

@@ -102,3 +102,104 @@ def test_saving_into_a_folder_with_other_files_is_refused(fitted, tmp_path):
     with pytest.raises(InputError, match="holds other files"):
         fitted.save(tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+ODD = {
+    "nested": [{}, {}, None],
+    "big": [2**70, 1, None],
+    "broken": [["\ud83d"], ["fine"], None],
+    "category": pd.Categorical(["x", "y", "x"]),
+    "mixed category": pd.Categorical([1, "y", 1]),
+    "zone": pd.to_datetime(["2024-01-01", None, "2024-01-03"], utc=True),
+    "complex": [1j, 2j, 3j],
+    "lists": [["a"], [], ["b", "c"]],
+    1: [1.5, 2.5, np.nan],
+    "1": ["one", "two", "three"],
+    "topic": ["mine", "mine", "mine"],
+    "topic_given": ["too", "too", "too"],
+}
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([1, "x", 2.5], name="mixed"),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)], names=["group", "n"]),
+        pd.Index(["same", "same", "same"]),
+        pd.date_range("2024-01-01", periods=3, tz="Europe/Paris"),
+    ],
+    ids=["mixed", "two levels", "repeated", "dates"],
+)
+def test_any_metadata_and_index_can_be_saved(tmp_path, index):
+    frame = pd.DataFrame(ODD, index=index)
+    frame["text"] = ["one text", "another text", "a third"]
+    corpus = et.Corpus.from_frame(frame, text="text")
+    model = et.TopicModel(languages=["en"]).fit(corpus, embeddings=np.eye(3))
+    noted = [d for d in model.result_.decisions if d.name == "columns_as_text"]
+    assert {"nested", "big", "complex", "mixed category"} <= set(noted[0].value)
+    loaded = et.TopicModel.load(model.save(tmp_path / "model")).result_.corpus
+    assert loaded.texts == corpus.texts
+    assert len(loaded.index) == 3 and loaded.index.nlevels == index.nlevels
+    assert loaded.metadata["big"].tolist()[:2] == [str(2**70), "1"]
+    assert loaded.metadata["big"].isna().tolist() == [False, False, True]
+    assert list(loaded.metadata["category"]) == ["x", "y", "x"]
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    et.topics.write_tables(model.result_, tables)
+    written = pd.read_parquet(tables / "documents.parquet")
+    assert len(written) == 3 and len(set(written.columns)) == len(written.columns)
+
+
+def test_a_time_column_named_by_a_number_comes_back(tmp_path):
+    frame = pd.DataFrame({0: ["a text", "b text"], 1: ["2024-01-01", "2024-01-02"]})
+    corpus = et.Corpus.from_frame(frame, text=0, time=1)
+    model = et.TopicModel(languages=["en"]).fit(corpus, embeddings=np.eye(2))
+    loaded = et.TopicModel.load(model.save(tmp_path / "model")).result_.corpus
+    assert loaded.time.tolist() == corpus.time.tolist()
+
+
+def test_parameters_come_back_with_the_model(fitted, toy, tmp_path):
+    loaded = et.TopicModel.load(fitted.save(tmp_path / "model"))
+    assert loaded.languages == ["en"] and loaded.random_state == 3
+    assert loaded.ngram_range == (1, 2) and loaded.n_neighbors == 15
+
+
+class Coder:
+    """An encoder that says how it is set."""
+
+    dimensions = 4
+
+    def __init__(self, fingerprint):
+        self.name, self.fingerprint = "coder", fingerprint
+
+    def encode(self, texts):
+        lengths = [[len(t), t.count("e") + 1, t.count("a") + 1, 1] for t in texts]
+        return np.array(lengths, dtype=np.float32)
+
+
+def test_another_encoder_than_the_one_of_the_fit_is_refused(toy, tmp_path):
+    texts = toy[0]
+    model = et.TopicModel(Coder("one"), languages=["en"]).fit(texts)
+    folder = model.save(tmp_path / "model")
+    expected = model.predict(["a new text"])
+    same = et.TopicModel.load(folder, encoder=Coder("one"))
+    np.testing.assert_array_equal(same.predict(["a new text"]), expected)
+    with pytest.raises(InputError, match="has other weights or settings"):
+        et.TopicModel.load(folder, encoder=Coder("two")).predict(["a new text"])
+    with pytest.raises(InputError, match="encoder of your own"):
+        et.TopicModel.load(folder).predict(["a new text"])
+    np.testing.assert_array_equal(et.TopicModel.load(folder).predict(texts), model.labels_)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_an_encoder_with_settings_is_made_again_as_it_was(tmp_path):
+    texts = [f"A short text about the number {i} and nothing else." for i in range(30)]
+    encoder = et.SentenceEncoder(pooling="cls", max_length=64)
+    model = et.TopicModel(encoder, languages=["en"]).fit(texts)
+    loaded = et.TopicModel.load(model.save(tmp_path / "model"))
+    new = ["A text that nobody wrote before."]
+    one, two = (et.topics.assign(m.result_, new, encoder=e).novelty for m, e in (
+        (model, encoder), (loaded, None)))  # fmt: skip
+    assert one == two
+    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))

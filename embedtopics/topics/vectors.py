@@ -1,0 +1,161 @@
+"""The documents' vectors, given by the caller or made by an encoder, checked row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.corpus import Corpus
+from embedtopics.encoders import SentenceEncoder, resolve_encoder
+from embedtopics.errors import InputError
+from embedtopics.neighbors import unit_rows
+from embedtopics.protocols import Encoder, FloatArray, Int64Array
+from embedtopics.results import DistinctDocuments, Encoding
+
+__all__ = ["describe_encoder", "encode_documents", "given_vectors", "recorded_encoder"]
+
+GIVEN = "given"
+"""What stands in the settings for the encoder where the caller gave the vectors."""
+
+
+def given_vectors(
+    embeddings: npt.ArrayLike, corpus: Corpus, documents: Int64Array | None = None
+) -> tuple[FloatArray, int]:
+    """Return the unit vectors of documents from the vectors of the rows.
+
+    Where rows of the same text have different vectors, the smallest in lexicographic order is
+    taken, whatever the order of the rows.
+
+    Parameters
+    ----------
+    embeddings : array_like of shape (n_rows, n_dimensions)
+    corpus : Corpus
+    documents : int64 ndarray, optional
+        Documents that are wanted; by default all.
+
+    Returns
+    -------
+    vectors : float32 ndarray of shape (n_wanted, n_dimensions)
+    n_conflicts : int
+        Wanted documents whose rows have different vectors.
+
+    Raises
+    ------
+    InputError
+        Where the shape is wrong, or a row that is needed is not finite or all zero.
+    """
+    given = np.asarray(embeddings)
+    if given.ndim != 2 or len(given) != len(corpus):
+        raise InputError(
+            f"embeddings must have one row for each of the {len(corpus):,} texts; "
+            f"got shape {given.shape}"
+        )
+    distinct = corpus.distinct()
+    if documents is None:
+        documents = np.arange(len(distinct))
+    rows, n_conflicts = _chosen_rows(given, distinct, documents)
+    return unit_rows(given[rows], row_numbers=rows), n_conflicts
+
+
+def _chosen_rows(
+    given: npt.NDArray[Any], distinct: DistinctDocuments, documents: Int64Array
+) -> tuple[Int64Array, int]:
+    """Return the row whose vector stands for each document, and how many had a choice."""
+    rows = distinct.first_rows[documents].copy()
+    repeated = np.flatnonzero(distinct.weights[documents] > 1)
+    if not len(repeated):
+        return rows, 0
+    order = np.argsort(distinct.of_row, kind="stable")
+    ends = np.searchsorted(distinct.of_row[order], documents[repeated], side="right")
+    n_conflicts = 0
+    for place, end in zip(repeated, ends, strict=True):
+        same = order[end - distinct.weights[documents[place]] : end]
+        candidates = given[same]
+        if (candidates != candidates[0]).any():
+            rows[place] = same[np.lexsort(candidates.T[::-1])[0]]
+            n_conflicts += 1
+    return rows, n_conflicts
+
+
+def encode_documents(
+    encoder: Encoder, texts: Sequence[str], rows: Int64Array, show_progress: bool | None
+) -> tuple[FloatArray, Encoding | None]:
+    """Return the unit vectors that an encoder makes, and its report where it gives one.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    texts : sequence of str, length n
+    rows : int64 ndarray of shape (n,)
+        The caller's row of each text, for errors.
+    show_progress : bool or None
+
+    Returns
+    -------
+    vectors : float32 ndarray of shape (n, n_dimensions)
+    report : Encoding or None
+    """
+    with_report = getattr(encoder, "encode_with_report", None)
+    report = None if with_report is None else with_report(texts, show_progress=show_progress)
+    vectors = np.asarray(encoder.encode(texts) if report is None else report.embeddings)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise InputError(
+            f"an encoder must return one vector a text, {len(texts):,} rows; "
+            f"{type(encoder).__name__} returned shape {vectors.shape}"
+        )
+    return unit_rows(vectors, what="the encoder's vectors", row_numbers=rows), report
+
+
+def describe_encoder(encoder: Encoder) -> dict[str, Any]:
+    """Return what has to be known of an encoder to tell it from others, and to load it again."""
+    return {
+        "encoder": getattr(encoder, "name", type(encoder).__name__),
+        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+        # Only what can be made again from a few words has settings.
+        "encoder_settings": getattr(encoder, "settings", None),
+    }
+
+
+def recorded_encoder(settings: Mapping[str, Any]) -> Encoder:
+    """Load the encoder that a result was made with.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be made again from what was recorded.
+    """
+    wanted = settings.get("encoder_settings")
+    if isinstance(wanted, dict):
+        return SentenceEncoder(**wanted)
+    if settings.get("encoder") == GIVEN:
+        raise InputError(
+            "the model was fitted on given embeddings, and some texts are new to it; "
+            "give their embeddings too, or the encoder that makes them"
+        )
+    raise InputError(
+        f"the model was fitted with an encoder of your own ({settings.get('encoder')}), which "
+        "cannot be loaded by name; give it with encoder=, or give the embeddings"
+    )
+
+
+def matching_encoder(encoder: Any, settings: Mapping[str, Any]) -> Encoder:
+    """Return an encoder after making sure that it is the one of the fit.
+
+    Raises
+    ------
+    InputError
+        Where its fingerprint differs from the recorded one.
+    """
+    resolved = resolve_encoder(encoder)
+    expected = settings.get("encoder_fingerprint")
+    found = getattr(resolved, "fingerprint", None)
+    if expected is not None and found is not None and expected != found:
+        raise InputError(
+            f"expected the encoder of the fit ({settings.get('encoder')}); "
+            f"{getattr(resolved, 'name', resolved)!r} has other weights or settings, so its "
+            "vectors cannot be compared; load the model without naming an encoder, or fit again"
+        )
+    return resolved

@@ -75,12 +75,12 @@ def unit_rows(
     unit = np.array(array, dtype=np.float32, order="C")
     finite = np.isfinite(unit).all(axis=1)
     if not finite.all():
-        row = _first(~finite, row_numbers)
+        row = _first(np.logical_not(finite), row_numbers)
         raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
     # float64 sums: the squares of a float32 vector may overflow or vanish in float32.
     norms = np.sqrt(np.einsum("ij,ij->i", unit, unit, dtype=np.float64))
     if not norms.all():
-        row = _first(np.asarray(norms == 0), row_numbers)
+        row = _first(~norms.astype(bool), row_numbers)
         raise InputError(f"{what} must not be zero vectors; row {row} is zero everywhere")
     unit /= norms[:, None].astype(np.float32) if norms.min() > 1e-30 else norms[:, None]
     return unit

@@ -6,11 +6,12 @@ import numba
 import numpy as np
 
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.reduction.layout import SUB_STEPS
+from embedtopics.reduction.layout import SUB_STEPS, TABLE_SHIFT
 
 __all__ = ["move_all"]
 
 LOW_BITS = np.uint64(0xFFFFFFFF)
+TABLE_STEP = np.float32(2.0**-TABLE_SHIFT)
 
 
 @numba.njit(inline="always")
@@ -46,6 +47,16 @@ def _separate(frozen: FloatArray, i: int, j: int, away: FloatArray) -> np.float3
 
 
 @numba.njit(inline="always")
+def _look_up(table: FloatArray, squared: np.float32) -> np.float32:
+    """Return a force at a squared distance, by linear interpolation in a table of forces."""
+    bits = np.float32(squared).view(np.int32)
+    place = bits >> TABLE_SHIFT
+    rest = np.float32(bits & ((1 << TABLE_SHIFT) - 1)) * TABLE_STEP
+    between: np.float32 = table[place] + rest * (table[place + 1] - table[place])
+    return between
+
+
+@numba.njit(inline="always")
 def _add_clipped(move: FloatArray, away: FloatArray, force: np.float32, times: np.float32) -> None:
     for c in range(move.shape[0]):
         move[c] += times * _clip(force * away[c])
@@ -55,7 +66,7 @@ def _add_clipped(move: FloatArray, away: FloatArray, force: np.float32, times: n
     numba.void(
         numba.float32[:, ::1], numba.float32[:, ::1], numba.int64[::1], numba.int32[::1],
         numba.float32[::1], numba.float32[::1], numba.float32[::1],
-        numba.float32, numba.float32, numba.int64, numba.uint64,
+        numba.float32[::1], numba.float32[::1], numba.int64, numba.uint64,
     ),
     parallel=True, fastmath=True, cache=True,
 )  # fmt: skip
@@ -67,8 +78,8 @@ def move_all(
     weights: FloatArray,
     phases: FloatArray,
     negatives: FloatArray,
-    a: np.float32,
-    b: np.float32,
+    pulls_at: FloatArray,
+    pushes_at: FloatArray,
     n_epochs: np.int64,
     seed: np.uint64,
 ) -> None:
@@ -92,8 +103,7 @@ def move_all(
                 if pulls > 0:
                     squared = _separate(frozen, i, neighbors[edge], away)
                     if squared > np.float32(0.0):
-                        power = squared**b
-                        pull = -two * a * b * power / (squared * (one + a * power))
+                        pull = _look_up(pulls_at, squared)
                         _add_clipped(move, away, pull, np.float32(pulls))
             state = _scramble(np.uint64(i) ^ _scramble(np.uint64(step) ^ _scramble(seed)))
             phase = np.float32(_scramble(np.uint64(i) ^ seed)) * np.float32(2.0**-32)
@@ -102,7 +112,7 @@ def move_all(
                 other = int((state * np.uint64(n_documents)) >> np.uint64(32))
                 squared = _separate(frozen, i, other, away)
                 if squared > np.float32(0.0):
-                    push = two * b / ((np.float32(0.001) + squared) * (one + a * squared**b))
+                    push = _look_up(pushes_at, squared)
                     _add_clipped(move, away, push, one)
             for c in range(n_components):
                 positions[i, c] = frozen[i, c] + rate * move[c]

@@ -22,6 +22,8 @@ __all__ = ["layout"]
 
 SUB_STEPS = 4
 NEGATIVES_PER_EDGE = 5
+TABLE_SHIFT = 16
+TABLE_SIZE = (0x7F800000 >> TABLE_SHIFT) + 1
 MANY_DOCUMENTS = 10_000
 ENOUGH_FOR_THREADS = 4_000
 """Documents below which a sub-step is too short to share: threads would wait for one another,
@@ -83,7 +85,7 @@ def layout(
     try:
         move_all(
             positions, frozen, offsets, neighbors, weights, phases, negatives,
-            np.float32(a), np.float32(b), np.int64(n_epochs), np.uint64(seed),
+            *force_tables(a, b), np.int64(n_epochs), np.uint64(seed),
         )  # fmt: skip
     finally:
         numba.set_num_threads(threads)
@@ -115,6 +117,34 @@ def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float
     wanted = np.where(distance < min_dist, 1.0, np.exp(-(distance - min_dist) / spread))
     (a, b), _ = curve_fit(lambda d, a, b: 1.0 / (1.0 + a * d ** (2 * b)), distance, wanted)
     return float(a), float(b)
+
+
+def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
+    """Tabulate the forces by squared distance, at every float32 with seven bits of mantissa.
+
+    Looking forces up is faster than raising to a power, and above all the same everywhere: the
+    library that a compiled loop takes its ``pow`` from is not the same when the loop was just
+    compiled as when it was read from the cache, and their last bits differ.
+
+    Parameters
+    ----------
+    a, b : float
+        Of the similarity curve 1 / (1 + a·d^(2b)).
+
+    Returns
+    -------
+    pulls, pushes : float32 ndarray of shape (32641,)
+        Factors of the vector between two documents: UMAP's gradients of attraction, -2ab·d^(2b-2)
+        / (1 + a·d^(2b)), and of repulsion, 2b / ((0.001 + d²)(1 + a·d^(2b))).
+    """
+    bits = np.arange(TABLE_SIZE, dtype=np.int32) << TABLE_SHIFT
+    # The first place is zero and the last infinity; nothing is looked up beyond the largest float.
+    bits[0], bits[-1] = 1 << TABLE_SHIFT, bits[-1] - 1
+    squared = bits.view(np.float32).astype(np.float64)
+    power = squared**b
+    pulls = -2 * a * b * power / (squared * (1 + a * power))
+    pushes = 2 * b / ((0.001 + squared) * (1 + a * power))
+    return pulls.astype(np.float32), pushes.astype(np.float32)
 
 
 def _edges_by_sub_step(

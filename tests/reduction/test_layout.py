@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -105,6 +106,45 @@ def test_few_documents(n):
     assert positions.shape == (n, 5) and np.isfinite(positions).all()
 
 
+def test_forces_equal_the_formulas():
+    from embedtopics.reduction._kernels import _look_up
+    from embedtopics.reduction.layout import force_tables
+
+    a, b = curve_parameters(0.1)
+    pulls, pushes = force_tables(a, b)
+    for squared in np.float32([1e-12, 3e-4, 0.1, 1.0, 2.5, 77.7, 1e6]):
+        power = float(squared) ** b
+        pull = -2 * a * b * power / (squared * (1 + a * power))
+        push = 2 * b / ((0.001 + squared) * (1 + a * power))
+        assert _look_up.py_func(pulls, squared) == pytest.approx(pull, rel=2e-4)
+        assert _look_up.py_func(pushes, squared) == pytest.approx(push, rel=2e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_same_bits_from_freshly_compiled_and_cached_code(tmp_path):
+    code = (
+        "import numpy as np, hashlib; from embedtopics.neighbors import build_graph, unit_rows;"
+        "from embedtopics.reduction import fuzzy_graph, layout, principal_start;"
+        "e = unit_rows(np.random.default_rng(0).normal(size=(600, 12)));"
+        "p = layout(fuzzy_graph(build_graph(e)), principal_start(e, 5), n_epochs=60);"
+        "print(hashlib.sha256(p.tobytes()).hexdigest())"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    digests = [
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for _ in range(2)
+    ]
+    assert any(tmp_path.rglob("*.nbi")), "the second run should have read the first one's code"
+    assert digests[0] == digests[1]
+
+
 def test_curve_equals_umap_learns_published_values():
     # The values that umap-learn's documentation gives for min_dist = 0.1, spread = 1.
     a, b = curve_parameters(0.1)
@@ -145,8 +185,6 @@ def test_works_where_the_compiled_code_cannot_be_kept(tmp_path):
         "f = csr_matrix(np.ones((3, 3), np.float32) - np.eye(3, dtype=np.float32));"
         "print(layout(f, np.eye(3, 2, dtype=np.float32), n_epochs=5).shape)"
     )
-    import os
-
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "NUMBA_CACHE_DIR": str(locked / "x")},

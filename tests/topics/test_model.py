@@ -326,3 +326,23 @@ def test_odd_texts_go_through_all_stages(toy, tmp_path):
     np.testing.assert_array_equal(loaded.predict(texts + odd), model.labels_)
     page = et.report.report_html(model.result_)
     assert "<script>alert(1)" not in page and len(page) < 9e6
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+@pytest.mark.filterwarnings("ignore")  # both warn of optional packages and of Python's syntax
+def test_umap_learn_and_hdbscan_take_their_places(toy):
+    import hdbscan
+    import umap
+
+    texts, vectors, themes = toy
+    model = et.TopicModel(
+        reducer=umap.UMAP(n_components=5, metric="cosine", random_state=0),
+        clusterer=hdbscan.HDBSCAN(min_cluster_size=10),
+        languages=["en"],
+    )
+    labels = model.fit_predict(texts, embeddings=vectors)
+    inside = labels >= 0
+    assert inside.mean() > 0.8 and model.result_.n_topics == 3
+    assert (labels[inside] == themes[inside]).all()
+    assert np.isfinite([t.persistence for t in model.result_.topics]).all()

@@ -26,6 +26,7 @@ ATTACK = (
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
+    pytest.mark.smoke,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
 

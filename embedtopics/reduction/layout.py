@@ -122,9 +122,9 @@ def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float
 def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
     """Tabulate the forces by squared distance, at every float32 with seven bits of mantissa.
 
-    Looking forces up is faster than raising to a power, and above all the same everywhere: the
-    library that a compiled loop takes its ``pow`` from is not the same when the loop was just
-    compiled as when it was read from the cache, and their last bits differ.
+    Looking forces up is faster than raising to a power, and above all the same everywhere: with
+    powers in it, the loop gave other last bits when it was just compiled than when the same loop
+    was read from the cache.
 
     Parameters
     ----------

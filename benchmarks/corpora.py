@@ -1,4 +1,4 @@
-"""The labelled corpora and the arXiv abstracts, with their embeddings.
+"""The labelled corpora, the arXiv abstracts and titles, and texts of shuffled words.
 
 The files are development data and not part of the repository. They are looked for in the folders
 that EMBEDTOPICS_DATA and EMBEDTOPICS_EMBEDDINGS name, by default beside the repository.
@@ -10,8 +10,9 @@ import gzip
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,24 @@ from benchmarks.jobs import ROOT
 
 __all__ = [
     "CACHE",
+    "ENCODED",
     "LABELLED",
     "LabelledCorpus",
     "hash_texts",
     "load_arxiv",
+    "load_encoded",
     "load_labelled",
-    "read_arxiv_texts",
+    "load_shuffled",
     "sample_rows",
 ]
 
 DATA = Path(os.environ.get("EMBEDTOPICS_DATA") or ROOT.parent / "shared" / "data")
 EMBEDDINGS = Path(os.environ.get("EMBEDTOPICS_EMBEDDINGS") or ROOT.parent / "shared" / "embeddings")
 CACHE = ROOT / ".cache"
-LABELLED = ("bbc_news", "ag_news", "20newsgroups")
+LABELLED = ("bbc_news", "ag_news", "20newsgroups", "octis_m10", "octis_dblp")
+ARXIV_ABSTRACTS = "arxiv_abstracts/arxiv_abstracts.jsonl.gz"
+N_TITLES = 226_000
+SHUFFLED_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,12 +71,30 @@ def load_labelled(name: str) -> LabelledCorpus:
         If a file is missing, or the embeddings are not of these texts.
     """
     texts, classes, file = _READERS[name]()
+    if file is None:
+        return LabelledCorpus(name, texts, classes, load_encoded(name)[1])
     embeddings = np.load(_existing(EMBEDDINGS / file, "EMBEDTOPICS_EMBEDDINGS"))
     if len(embeddings) != len(texts):
         raise SystemExit(
             f"expected {len(texts)} rows in {file}, one a text of {name}, got {len(embeddings)}"
         )
     return LabelledCorpus(name, texts, classes, embeddings.astype(np.float32))
+
+
+def load_arxiv() -> LabelledCorpus:
+    """Return the arXiv abstracts with their primary categories as classes."""
+    texts, embeddings = load_encoded("arxiv_abstracts")
+    rows = _read_rows(ARXIV_ABSTRACTS)
+    return LabelledCorpus("arXiv", texts, [row["primary_cat"] for row in rows], embeddings)
+
+
+def load_shuffled(name: str) -> tuple[list[str], np.ndarray]:
+    """Return texts of words drawn from all over a labelled corpus, and their embeddings.
+
+    They are about nothing: as many as a tenth of the corpus, each as long as one of its texts,
+    their words dealt at random from all of its words.
+    """
+    return load_encoded(f"shuffled_{name}")
 
 
 def _read_bbc_news() -> tuple[list[str], list[str], str]:
@@ -105,21 +129,68 @@ def _read_20newsgroups() -> tuple[list[str], list[str], str]:
     return texts, [row["label"] for row in rows], "20newsgroups.npy"
 
 
-_READERS = {
+def _read_octis_m10() -> tuple[list[str], list[str], str]:
+    rows = _read_rows("octis_m10/octis_m10.jsonl.gz")
+    return [row["text"] for row in rows], [row["label"] for row in rows], "octis_m10.npy"
+
+
+def _read_octis_dblp() -> tuple[list[str], list[str], None]:
+    rows = _read_rows("octis_dblp/octis_dblp.jsonl.gz")
+    return [row["text"] for row in rows], [row["label"] for row in rows], None
+
+
+_READERS: dict[str, Callable[[], tuple[list[str], list[str], str | None]]] = {
     "bbc_news": _read_bbc_news,
     "ag_news": _read_ag_news,
     "20newsgroups": _read_20newsgroups,
+    "octis_m10": _read_octis_m10,
+    "octis_dblp": _read_octis_dblp,
 }
 
 
-def read_arxiv_texts() -> list[str]:
+def _read_arxiv_abstracts() -> list[str]:
     """Return title + ". " + abstract of all arXiv abstracts, in the order of the file."""
-    rows = _read_rows("arxiv_abstracts/arxiv_abstracts.jsonl.gz")
+    rows = _read_rows(ARXIV_ABSTRACTS)
     return [f"{row['title']}. {row['abstract']}" for row in rows]
 
 
-def load_arxiv(cache: Path = CACHE) -> tuple[list[str], np.ndarray]:
-    """Read the arXiv texts, and their embeddings as embed_arxiv.py left them.
+def _read_arxiv_titles() -> list[str]:
+    """Return a sample of the arXiv titles; the file is ordered by date."""
+    path = _existing(DATA / "arxiv_titles/arxiv_titles.tsv.gz", "EMBEDTOPICS_DATA")
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        titles = [line.rstrip("\n").split("\t")[3] for line in stream][1:]
+    return [titles[row] for row in sample_rows(len(titles), N_TITLES)]
+
+
+def _shuffle(name: str) -> list[str]:
+    texts = [text for text in _READERS[name]()[0] if text]
+    words = [text.split() for text in texts]
+    rng = np.random.default_rng(0)
+    pool = np.array([word for text in words for word in text], dtype=object)
+    rng.shuffle(pool)
+    lengths = np.array([len(text) for text in words])
+    lengths = rng.permutation(lengths)[: round(SHUFFLED_SHARE * len(texts))]
+    ends = np.cumsum(lengths)
+    return [" ".join(pool[end - n : end]) for n, end in zip(lengths, ends, strict=True)]
+
+
+ENCODED: dict[str, Callable[[], list[str]]] = {
+    "arxiv_abstracts": _read_arxiv_abstracts,
+    "arxiv_titles": _read_arxiv_titles,
+    "octis_dblp": lambda: _read_octis_dblp()[0],
+    **{f"shuffled_{name}": partial(_shuffle, name) for name in LABELLED},
+}
+"""Texts whose embeddings have to be made here, by embed.py."""
+
+
+def load_encoded(name: str, cache: Path = CACHE) -> tuple[list[str], np.ndarray]:
+    """Read texts, and their embeddings as embed.py left them.
+
+    Parameters
+    ----------
+    name : str
+        One of `ENCODED`.
+    cache : Path
 
     Returns
     -------
@@ -131,18 +202,18 @@ def load_arxiv(cache: Path = CACHE) -> tuple[list[str], np.ndarray]:
     SystemExit
         If there are no embeddings, or they are of other texts.
     """
-    texts = read_arxiv_texts()
-    file = cache / "arxiv_abstracts.npy"
+    texts = ENCODED[name]()
+    file = cache / f"{name}.npy"
     if not file.exists():
         raise SystemExit(
-            f"expected the embeddings of the arXiv abstracts in {file}; they are not there; "
-            "make them once with: python benchmarks/embed_arxiv.py"
+            f"expected the embeddings of {name} in {file}; they are not there; "
+            f"make them once with: python benchmarks/embed.py {name}"
         )
     made_of = json.loads(file.with_suffix(".json").read_text("utf-8"))["texts_sha256"]
     if made_of != hash_texts(texts):
         raise SystemExit(
             f"expected embeddings of the texts in {DATA}; those in {file} are of others; "
-            "delete them and make them again with: python benchmarks/embed_arxiv.py"
+            f"delete them and make them again with: python benchmarks/embed.py {name}"
         )
     return texts, np.load(file)
 

@@ -78,7 +78,8 @@ class Outcome:
     seconds_to_exit : float
         From the start of the process to its end: the writing of the files counts too.
     stages : dict of str to float
-        Seconds of the script's parts: interpreter, imports, loading, fit, tables.
+        Seconds of the script's parts: interpreter, imports, loading, fit, tables,
+        predict.
     timings : dict of str to float
         Seconds by stage as the system itself tells them, if it does.
     peak_rss_mb : float
@@ -132,6 +133,7 @@ def fit(
     *,
     random_state: int | None = None,
     stop_words: str | None = None,
+    n_held_out: int = 0,
     numba_cache: Path | None = None,
 ) -> Outcome:
     """Run one fit in a fresh process.
@@ -143,6 +145,8 @@ def fit(
         Folder filled by `write_inputs`.
     random_state : int or None
     stop_words : str or None
+    n_held_out : int
+        Last texts that are not fitted, but predicted afterwards.
     numba_cache : Path or None
         Folder of the compiled functions; None leaves them where Numba puts them.
 
@@ -162,7 +166,11 @@ def fit(
             "texts": str(inputs / "texts.jsonl"),
             "embeddings": str(inputs / "embeddings.npy"),
             "outcome": name,
-            "options": {"random_state": random_state, "stop_words": stop_words},
+            "options": {
+                "random_state": random_state,
+                "stop_words": stop_words,
+                "n_held_out": n_held_out,
+            },
         }
         job.write_text(json.dumps(description), "utf-8")
         cache = {} if numba_cache is None else {"NUMBA_CACHE_DIR": str(numba_cache)}

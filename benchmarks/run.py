@@ -12,7 +12,13 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import topic_quality, topic_speed
+from benchmarks import (
+    topic_predict,
+    topic_quality,
+    topic_resolutions,
+    topic_speed,
+    topic_stability,
+)
 from benchmarks.corpora import CACHE
 from benchmarks.jobs import BERTOPIC, EMBEDTOPICS
 from benchmarks.machine import describe_environment, describe_machine
@@ -22,7 +28,13 @@ from benchmarks.rendering import describe, replace_tables
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 README = HERE / "README.md"
-BENCHMARKS = {"topic_quality": topic_quality, "topic_speed": topic_speed}
+BENCHMARKS = {
+    "topic_quality": topic_quality,
+    "topic_resolutions": topic_resolutions,
+    "topic_predict": topic_predict,
+    "topic_stability": topic_stability,
+    "topic_speed": topic_speed,
+}
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 
 

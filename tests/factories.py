@@ -14,6 +14,7 @@ from embedtopics.results import (
     Clustering,
     Decision,
     NeighborGraph,
+    Reason,
     TermCounts,
     TokenStream,
     Topic,
@@ -32,6 +33,8 @@ def make_result(
 ):
     """Return a TopicResult of blobs: about 15% noise, some duplicates and one empty row.
 
+    Of the documents in a topic some are in its dense core, and some joined it.
+
     `texts` replace the texts of the first rows, `topic_labels` the names of the first topics,
     and `changes` any field of the result.
     """
@@ -47,8 +50,8 @@ def make_result(
     labels, sizes = _by_size(truth[draft], documents.weights, n_topics)
     stream, counts = _count([drafts[i] for i in draft])
     topic_terms = _weigh(counts.counts, labels, n_topics)
-    strengths = np.where(labels == NOISE, 0.0, np.exp(-0.3 * spread[draft])).astype(np.float32)
-    member = np.flatnonzero(labels != NOISE)
+    in_core = (labels != NOISE) & (spread[draft] < 1.5)
+    strengths = np.where(in_core, np.exp(-0.3 * spread[draft]), 0.0).astype(np.float32)
     result = TopicResult(
         corpus=corpus,
         documents=documents,
@@ -56,10 +59,8 @@ def make_result(
         graph=_neighbors(_embed(positions[draft])),
         coordinates=positions[draft],
         map=positions[draft, :2].copy(),
-        clustering=Clustering(labels, strengths, np.linspace(0.6, 0.1, n_topics)),
-        memberships=csr_matrix(
-            (strengths[member], (member, labels[member])), shape=(len(documents), n_topics)
-        ),
+        clustering=Clustering(labels, strengths, np.linspace(0.6, 0.1, n_topics), _reasons(labels)),
+        memberships=_memberships(labels, n_topics, rng),
         tokens=stream,
         term_counts=counts,
         topic_terms=topic_terms,
@@ -126,6 +127,19 @@ def _by_size(truth, weights, n_topics):
     renumber[order] = np.arange(n_topics)
     renumber[NOISE] = NOISE
     return renumber[truth], rows[order]
+
+
+def _reasons(labels):
+    """Return the reasons of noise, each as often as the other."""
+    noise = np.where(np.arange(len(labels)) % 2, Reason.BETWEEN, Reason.ISOLATED)
+    return np.where(labels == NOISE, noise, Reason.IN_TOPIC).astype(np.int8)
+
+
+def _memberships(labels, n_topics, rng):
+    """Return shares that are largest where the label is: of a topic, or of none."""
+    shares = rng.dirichlet(np.ones(n_topics + 1), len(labels))  # the last is that of none
+    shares = 0.4 * shares + 0.6 * (labels[:, None] % (n_topics + 1) == np.arange(n_topics + 1))
+    return csr_matrix(shares[:, :n_topics].astype(np.float32))
 
 
 def _embed(positions):

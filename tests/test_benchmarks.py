@@ -15,8 +15,14 @@ import embedtopics
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import embed_arxiv, jobs, run, topic_quality, topic_speed  # noqa: E402
-from benchmarks.corpora import LabelledCorpus, hash_texts, load_arxiv, sample_rows  # noqa: E402
+from benchmarks import embed, jobs, run, topic_quality, topic_speed  # noqa: E402
+from benchmarks.corpora import (  # noqa: E402
+    ENCODED,
+    LabelledCorpus,
+    hash_texts,
+    load_encoded,
+    sample_rows,
+)
 from benchmarks.machine import describe_environment, describe_machine  # noqa: E402
 from benchmarks.options import Options  # noqa: E402
 from benchmarks.rendering import describe, replace_tables  # noqa: E402
@@ -58,7 +64,7 @@ def test_a_job_carries_everything_there_and_back(tmp_path):
     assert found.labels.tolist() == [0, -1, 1]
     assert found.words == [
         ["tax", "cut"],
-        [repr(TEXTS[2]), str({"random_state": 7, "stop_words": None})],
+        [repr(TEXTS[2]), str({"random_state": 7, "stop_words": None, "n_held_out": 0})],
     ]
     assert found.timings == {"layout": 0.25}
     assert found.n_topics == 2
@@ -234,14 +240,18 @@ def test_speed_benchmark_treats_both_systems_alike(tmp_path, monkeypatch):
         return outcome([0] * n_texts, [["word"]])
 
     monkeypatch.setattr(topic_speed, "fit", fit)
-    monkeypatch.setattr(topic_speed, "load_arxiv", lambda: (list("abcdef"), np.eye(6)))
-    monkeypatch.setattr(topic_speed, "SIZES", (3, 5))
+    monkeypatch.setattr(topic_speed, "load_encoded", lambda name: (list("abcdef"), np.eye(6)))
+    monkeypatch.setattr(topic_speed, "SIZES", {3: "short", 5: "long"})
     monkeypatch.setattr(topic_speed, "IMPORTS", {"one": ("pass",), "two": ()})
     systems = tuple(jobs.System(name, tmp_path) for name in ("one", "two"))
     result = topic_speed.measure(Options(systems=systems, seeded=True))
     cases = [(3, None, "cold")]
     cases += [(n, seed, "warm") for n in (3, 5) for seed in (None, 42)]
     plan = [(system, *case) for case in cases for system in ("one", "two")]
+    assert {(run["n_documents"], run["corpus"]) for run in result["runs"]} == {
+        (3, "short"),
+        (5, "long"),
+    }
     keys = ("system", "n_documents", "random_state", "numba_cache")
     assert [tuple(run[key] for key in keys) for run in result["runs"]] == plan
     assert seen == [(*case[:3], f"numba-{case[0]}") for case in plan]
@@ -260,26 +270,26 @@ class Lengths:
 
 
 def test_embedding_resumes_joins_and_finds_foreign_chunks(tmp_path, monkeypatch):
-    monkeypatch.setattr(embed_arxiv, "CHUNK", 2)
+    monkeypatch.setattr(embed, "CHUNK", 2)
     texts, encoder = ["a", "bb", "ccc", "dddd", "eeeee"], Lengths()
     np.save(tmp_path / "000002.npy", encoder.encode(texts[2:4]))
     encoder.n_encoded = 0
-    embed_arxiv.check_chunks(encoder, texts, tmp_path)
-    embed_arxiv.encode_chunks(encoder, texts, tmp_path)
+    embed.check_chunks(encoder, texts, tmp_path)
+    embed.encode_chunks(encoder, texts, tmp_path)
     assert encoder.n_encoded == 1 + 3
-    assert embed_arxiv.join_chunks(texts, tmp_path)[:, 0].tolist() == [1, 2, 3, 4, 5]
-    with pytest.raises(SystemExit, match="expected row 2 of the abstracts"):
-        embed_arxiv.check_chunks(encoder, ["a", "bb", "other", "dddd", "eeeee"], tmp_path)
+    assert embed.join_chunks(texts, tmp_path)[:, 0].tolist() == [1, 2, 3, 4, 5]
+    with pytest.raises(SystemExit, match="expected row 2 in"):
+        embed.check_chunks(encoder, ["a", "bb", "other", "dddd", "eeeee"], tmp_path)
 
 
 def test_cached_embeddings_must_be_of_these_texts(tmp_path, monkeypatch):
-    monkeypatch.setattr("benchmarks.corpora.read_arxiv_texts", lambda: TEXTS)
-    with pytest.raises(SystemExit, match=r"make them once with: python benchmarks/embed_arxiv\.py"):
-        load_arxiv(tmp_path)
-    np.save(tmp_path / "arxiv_abstracts.npy", VECTORS)
-    about = tmp_path / "arxiv_abstracts.json"
+    monkeypatch.setitem(ENCODED, "toy", lambda: TEXTS)
+    with pytest.raises(SystemExit, match=r"make them once with: python benchmarks/embed\.py toy"):
+        load_encoded("toy", tmp_path)
+    np.save(tmp_path / "toy.npy", VECTORS)
+    about = tmp_path / "toy.json"
     about.write_text(json.dumps({"texts_sha256": hash_texts(TEXTS)}))
-    assert load_arxiv(tmp_path)[0] == TEXTS
+    assert load_encoded("toy", tmp_path)[0] == TEXTS
     about.write_text(json.dumps({"texts_sha256": hash_texts(TEXTS[::-1])}))
     with pytest.raises(SystemExit, match="are of others"):
-        load_arxiv(tmp_path)
+        load_encoded("toy", tmp_path)

@@ -31,7 +31,7 @@ def desk(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_python_blocks_run(desk):
-    assert len(PYTHON) == 4
+    assert len(PYTHON) == 5
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)

@@ -1,7 +1,8 @@
 """Fit BERTopic with its defaults, but for what the job asks (see fitjob.py).
 
-Options: `random_state` (an integer, or null for BERTopic's default, which is unseeded) and
-`stop_words` (what CountVectorizer takes, or null for its default, which keeps them).
+Options: `random_state` (an integer, or null for BERTopic's default, which is unseeded),
+`stop_words` (what CountVectorizer takes, or null for its default, which keeps them), and
+`n_held_out` (the last texts are not fitted, but predicted afterwards).
 """
 
 from __future__ import annotations
@@ -34,11 +35,16 @@ def main() -> None:
                 random_state=job.options["random_state"],
             )
         model = BERTopic(**stages)
-        labels, _ = model.fit_transform(texts, embeddings)
+        n_fitted = len(texts) - job.options["n_held_out"]
+        labels, _ = model.fit_transform(texts[:n_fitted], embeddings[:n_fitted])
+    if n_fitted < len(texts):
+        with job.stage("predict"):
+            held_out, _ = model.transform(texts[n_fitted:], embeddings[n_fitted:])
+        labels = [*labels, *held_out]
     # Topics with fewer words than asked for are padded with empty strings.
     words = [
         [word for word, _ in model.get_topic(topic)[:N_WORDS] if word]
-        for topic in sorted(set(labels) - {-1})
+        for topic in sorted(set(model.topics_) - {-1})
     ]
     job.finish(labels, words)
 

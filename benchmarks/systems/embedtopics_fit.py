@@ -1,7 +1,8 @@
 """Fit embedtopics with its defaults, the 2-d map and the topic table included (see fitjob.py).
 
-Option: `random_state` (an integer or null). `stop_words` is left to the pipeline, which finds
-the language and drops that language's stop words.
+Options: `random_state` (an integer or null) and `n_held_out` (the last texts are not fitted, but
+predicted afterwards). `stop_words` is left to the pipeline, which finds the language and drops
+that language's stop words.
 """
 
 from __future__ import annotations
@@ -19,11 +20,17 @@ def main() -> None:
         texts, embeddings = job.load()
     with job.stage("fit"):
         model = et.TopicModel(random_state=job.options["random_state"])
-        result = model.fit(texts, embeddings=embeddings).result_
+        n_fitted = len(texts) - job.options["n_held_out"]
+        result = model.fit(texts[:n_fitted], embeddings=embeddings[:n_fitted]).result_
     with job.stage("tables"):
         et.topics.table(result)
         words = et.topics.top_words(result, n=N_WORDS)
-    job.finish(result.labels, words, result.timings)
+    labels = result.labels
+    if n_fitted < len(texts):
+        with job.stage("predict"):
+            held_out = model.predict(texts[n_fitted:], embeddings=embeddings[n_fitted:])
+        labels = [*labels, *held_out]
+    job.finish(labels, words, result.timings)
 
 
 if __name__ == "__main__":

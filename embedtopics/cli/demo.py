@@ -23,4 +23,4 @@ def demo(
     from embedtopics.corpus import Corpus
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    run_topics(corpus, out=out, seed=seed, encoder=None, min_topic_size=None, languages=None)
+    run_topics(corpus, out=out, encoder=None, replicates=20, random_state=seed)

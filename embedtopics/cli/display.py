@@ -55,6 +55,9 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
     shown.add_column("topic", justify="right")
     shown.add_column("texts", justify="right")
     shown.add_column("share", justify="right")
+    recurs = "recurrence" in frame
+    if recurs:
+        shown.add_column("recurs", justify="right")
     shown.add_column("terms", overflow="fold")
     topics = frame[frame["topic"] >= 0]
     rows: list[Any] = list(topics.head(most).itertuples())
@@ -63,7 +66,10 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
         terms = ", ".join(row.terms) if row.topic >= 0 else row.label
         style = "dim" if row.topic < 0 else ""
         topic = str(row.topic) if row.topic >= 0 else "-"
-        cells = [topic, f"{row.size:,}", f"{row.share:.1%}", terms]
+        cells = [topic, f"{row.size:,}", f"{row.share:.1%}"]
+        if recurs:
+            cells.append(f"{row.recurrence:.2f}" if row.topic >= 0 else "")
+        cells.append(terms)
         shown.add_row(*(Text(printable(cell), style=style) for cell in cells))
     console.print(shown)
     if len(topics) > most:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,9 +33,19 @@ def topics(
     encoder: Annotated[
         str | None, typer.Option(help="Name or folder of a checkpoint; all-MiniLM-L6-v2.")
     ] = None,
+    n_topics: Annotated[
+        str, typer.Option("--topics", help="auto, fine, coarse, or a number, met exactly.")
+    ] = "auto",
     min_topic_size: Annotated[
-        int | None, typer.Option(min=2, help="Fewest texts in a topic; chosen if left out.")
+        int | None,
+        typer.Option(min=2, help="Fewest texts in a topic's core, in place of --topics."),
     ] = None,
+    coverage: Annotated[
+        str, typer.Option(help="auto, or the share of the texts to be in a topic, 0 to 1.")
+    ] = "auto",
+    replicates: Annotated[
+        int, typer.Option(min=0, help="Replicates that tell how stable each topic is; 0 for none.")
+    ] = 20,
     language: Annotated[
         list[str] | None, typer.Option(help="Language code (repeatable); detected if left out.")
     ] = None,
@@ -52,26 +62,38 @@ def topics(
         file, text=text, id=id, time=time, group=group, encoding=encoding, limit=limit
     )
     run_topics(
-        corpus, out=out, seed=seed, encoder=encoder, min_topic_size=min_topic_size,
-        languages=language,
-    )  # fmt: skip
+        corpus,
+        out=out,
+        encoder=encoder,
+        replicates=replicates,
+        n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
+        min_cluster_size=min_topic_size or "auto",
+        coverage=_share(coverage),
+        languages=language or "auto",
+        random_state=seed,
+    )
+
+
+def _share(coverage: str) -> float | str:
+    """Return a number where it is one; what is neither is refused later, with a clear error."""
+    try:
+        return float(coverage)
+    except ValueError:
+        return coverage
 
 
 def run_topics(
-    corpus: Corpus,
-    *,
-    out: Path,
-    seed: int,
-    encoder: str | None,
-    min_topic_size: int | None,
-    languages: list[str] | None,
+    corpus: Corpus, *, out: Path, encoder: str | None, replicates: int, **parameters: Any
 ) -> None:
-    """Print the estimate, find the topics, print them, write the folder, say what is next."""
+    """Print the estimate, find the topics, print them, write the folder, say what is next.
+
+    `parameters` are those of the topic model.
+    """
     from embedtopics.cli.display import make_console, print_inspection, print_topics, spell_seconds
     from embedtopics.cli.results_folder import CONTENT, check_results_folder, write_results_folder
     from embedtopics.corpus import require_text
     from embedtopics.encoders import resolve_encoder
-    from embedtopics.topics import TopicModel, inspect_corpus
+    from embedtopics.topics import TopicModel, inspect_corpus, with_stability
     from embedtopics.topics.model import DEFAULT_ENCODER
 
     console = make_console()
@@ -80,13 +102,9 @@ def run_topics(
     begin = time.perf_counter()
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER)
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
-    model = TopicModel(
-        loaded,
-        min_cluster_size=min_topic_size or "auto",
-        languages=languages or "auto",
-        random_state=seed,
-    ).fit(corpus)
-    result = model.result_
+    result = TopicModel(loaded, **parameters).fit(corpus).result_
+    if replicates and result.topics:
+        result = with_stability(result, replicates)
     # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}")
     console.print()

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.clustering.hierarchy import follow
-from embedtopics.clustering.spanning_tree import SpanningTree, checked_weights
+from embedtopics.clustering.hierarchy import follow, hierarchy_of
+from embedtopics.clustering.spanning_tree import checked_weights
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
+from embedtopics.results import SpanningTree
 
 __all__ = ["CondensedTree", "condense"]
 
@@ -90,7 +91,7 @@ def condense(
     least = _checked_min_cluster_size(min_cluster_size)
     n_documents = tree.n_documents
     weights = checked_weights(weights, n_documents)
-    hierarchy = tree.hierarchy
+    hierarchy = hierarchy_of(tree)
     parents, levels = hierarchy.parents, hierarchy.levels
     itself = np.arange(len(parents))
     sizes = hierarchy.sizes(weights)

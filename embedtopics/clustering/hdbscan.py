@@ -9,39 +9,17 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 
-from embedtopics.clustering.condensed_tree import condense
-from embedtopics.clustering.selection import label, select
+from embedtopics.clustering.resolution import automatic_min_cluster_size
+from embedtopics.clustering.selection import labels_at
 from embedtopics.clustering.spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.protocols import Clusterer, Int32Array, Int64Array
-from embedtopics.results import NOISE, Clustering
+from embedtopics.results import NOISE, Clustering, SpanningTree
 
-__all__ = ["DensityClusterer", "automatic_min_cluster_size", "cluster"]
-
-FEWEST = 5
-"""Documents under which nothing is called a topic, unless the user says otherwise."""
+__all__ = ["DensityClusterer", "cluster"]
 
 NEIGHBORS_IN_CORE = 10
 """Neighbours whose distance says how dense a place is; more leave more documents in noise."""
-
-
-def automatic_min_cluster_size(n_rows: int) -> int:
-    """Choose the smallest size of a topic from the size of the collection.
-
-    Half the square root of the number of texts, and at least 5: topics grow in number and in
-    size with the collection (13 texts for 650, 50 for 10,000, 122 for 60,000).
-
-    Parameters
-    ----------
-    n_rows : int
-        Texts, duplicates counted.
-
-    Examples
-    --------
-    >>> [automatic_min_cluster_size(n) for n in (12, 650, 10_000)]
-    [5, 13, 50]
-    """
-    return max(FEWEST, round(0.5 * float(np.sqrt(n_rows))))
 
 
 class DensityClusterer(ClusterMixin, BaseEstimator):
@@ -53,8 +31,10 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         Fewest texts in a topic; "auto" is `automatic_min_cluster_size`.
     min_samples : int
         Neighbours that a document needs nearby to lie in a dense place.
-    selection : {"eom", "leaf"}
-        Excess of mass, or the finest clusters of the hierarchy.
+    selection : {"leaf", "eom"}
+        The clusters of the hierarchy that do not fall apart into smaller ones of that size, or
+        those of the largest excess of mass. Leaves are much alike from one layout to another;
+        the excess of mass may take one large cluster in one and its many parts in the next.
 
     Attributes
     ----------
@@ -64,6 +44,8 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
     persistence_ : float64 ndarray of shape (n_clusters,)
     min_cluster_size_ : int
         The size that was used.
+    tree_ : SpanningTree or None
+        From which clusters of any other smallest size can be cut; None for a single document.
 
     References
     ----------
@@ -76,7 +58,7 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         self,
         min_cluster_size: int | str = "auto",
         min_samples: int = NEIGHBORS_IN_CORE,
-        selection: str = "eom",
+        selection: str = "leaf",
     ) -> None:
         self.min_cluster_size = min_cluster_size
         self.min_samples = min_samples
@@ -100,6 +82,7 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         weights = np.asarray(weights, dtype=np.int64)
         size = self._resolve_size(int(weights.sum()))
         self.min_cluster_size_ = size
+        self.tree_: SpanningTree | None = None
         if n_documents < 2:
             alone = weights >= size
             self.labels_ = np.where(alone, 0, NOISE).astype(np.int32)
@@ -107,10 +90,8 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
             self.persistence_ = np.full(int(alone.sum()), np.nan)
             return self
         tree = spanning_tree(coordinates, min_samples=self.min_samples, weights=weights)
-        # With all documents in one place there is no outside; they are one topic.
-        one_place = weights.sum() >= size and not tree.distances.any()
-        condensed = condense(tree, size, weights)
-        found = label(condensed, select(condensed, self.selection, allow_single_cluster=one_place))
+        self.tree_ = tree
+        found = labels_at(tree, size, weights, self.selection, allow_one_place=True)
         self.labels_ = found.labels
         self.probabilities_ = found.strengths
         self.persistence_ = found.persistence

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import Int64Array
+from embedtopics.results import SpanningTree
 
-__all__ = ["Hierarchy", "follow", "merge"]
+__all__ = ["Hierarchy", "follow", "hierarchy_of", "merge"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +45,17 @@ class Hierarchy:
         for node, parent in enumerate(self.parents.tolist()[:-1]):
             sizes[parent] += sizes[node]
         return np.array(sizes, dtype=np.int64)
+
+
+_of_tree: WeakKeyDictionary[SpanningTree, Hierarchy] = WeakKeyDictionary()
+
+
+def hierarchy_of(tree: SpanningTree) -> Hierarchy:
+    """Return the components of a tree at every distance, worked out once for all its cuts."""
+    found = _of_tree.get(tree)
+    if found is None:
+        found = _of_tree[tree] = merge(tree.edges, tree.distances, tree.core_distances)
+    return found
 
 
 def merge(

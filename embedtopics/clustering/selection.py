@@ -8,10 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.clustering.condensed_tree import CondensedTree, condense
-from embedtopics.clustering.spanning_tree import SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
-from embedtopics.results import NOISE, Clustering
+from embedtopics.results import NOISE, Clustering, SpanningTree
 
 __all__ = ["Selection", "label", "labels_at", "select"]
 
@@ -134,6 +133,7 @@ def labels_at(
     min_cluster_size: int,
     weights: npt.ArrayLike | None = None,
     method: str = "eom",
+    allow_one_place: bool = False,
 ) -> Clustering:
     """Cluster the documents of a spanning tree at one resolution.
 
@@ -146,6 +146,8 @@ def labels_at(
         Those that the tree was built with; default 1 each.
     method : {"eom", "leaf"}
         See `select`.
+    allow_one_place : bool
+        Whether documents that all lie in one place, so that there is no outside, are a cluster.
 
     Returns
     -------
@@ -159,7 +161,9 @@ def labels_at(
     [0, 0, 0, 1, 1, -1]
     """
     condensed = condense(tree, min_cluster_size, weights)
-    return label(condensed, select(condensed, method))
+    one_place = allow_one_place and not tree.distances.any()
+    big_enough = int(condensed.size[: condensed.n_documents].sum()) >= min_cluster_size
+    return label(condensed, select(condensed, method, one_place and big_enough))
 
 
 def _stabilities(condensed: CondensedTree) -> Float64Array:

@@ -3,51 +3,18 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.clustering.boruvka import boruvka, neighborhoods
-from embedtopics.clustering.hierarchy import Hierarchy, merge
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
+from embedtopics.results import SpanningTree
 
-__all__ = ["SpanningTree", "checked_weights", "spanning_tree"]
+__all__ = ["checked_weights", "spanning_tree"]
 
 Float64Array = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class SpanningTree:
-    """Minimum spanning tree of documents under mutual reachability.
-
-    Every density clustering of the documents, whatever its smallest cluster, is a cut of this
-    tree, so that it is built once and cut many times.
-
-    Parameters
-    ----------
-    edges : int64 ndarray of shape (n_documents - 1, 2)
-        Documents at both ends, the lower first.
-    distances : float64 ndarray of shape (n_documents - 1,)
-        Mutual reachability along each edge, ascending; ties by the documents.
-    core_distances : float64 ndarray of shape (n_documents,)
-    """
-
-    edges: Int64Array
-    distances: Float64Array
-    core_distances: Float64Array
-
-    @property
-    def n_documents(self) -> int:
-        """Number of documents that the tree spans."""
-        return len(self.core_distances)
-
-    @cached_property
-    def hierarchy(self) -> Hierarchy:
-        """The components at every distance, worked out once for all cuts."""
-        return merge(self.edges, self.distances, self.core_distances)
 
 
 def spanning_tree(

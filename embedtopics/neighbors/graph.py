@@ -1,4 +1,4 @@
-"""The k-nearest-neighbour graph, by FAISS, with an answer that does not depend on threads.
+"""The k-nearest-neighbour graph, with an answer that does not depend on threads.
 
 FAISS finds candidates; the similarities are then computed again in a fixed order, because the
 last bits of FAISS's inner products change with the number of threads. Ties are broken by the
@@ -8,13 +8,12 @@ embeddings alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.errors import InputError
+from embedtopics.neighbors.approximate import refined_neighbors
+from embedtopics.neighbors.comparing import exact_neighbors, no_neighbors
 from embedtopics.protocols import FloatArray, Int32Array
 from embedtopics.results import NeighborGraph
 
@@ -22,24 +21,7 @@ __all__ = ["build_graph", "nearest", "unit_rows"]
 
 EXACT_LIMIT = 20_000
 """Documents up to which all pairs are compared; measured on two cores, the search takes about
-as long there as training the inverted lists, and the answer is exact."""
-
-SPARE = 16
-"""Extra candidates fetched, so that ties and last-bit differences at the k-th place are settled
-by the recomputed similarities and not by FAISS."""
-
-RECALL_SAMPLE = 500
-"""Documents whose true neighbours are searched to measure the recall of an approximate graph."""
-
-WANTED_RECALL = 0.975
-"""Recall at which an approximate graph looks into no more lists; a little above the 0.97 that is
-promised, because the sample has an error of its own."""
-
-PROBED_SHARES = (1 / 25, 1 / 16, 1 / 10, 1 / 6, 1 / 3)
-"""Shares of its lists that the index is tried with; the last is what it makes do with."""
-
-PAIRS_AT_ONCE = 65_536
-"""Pairs whose similarities are computed together; bounds the memory of the gathered vectors."""
+as long there as the approximate one, and the answer is exact."""
 
 
 def unit_rows(
@@ -102,9 +84,9 @@ def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None
 def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> NeighborGraph:
     """Find the k nearest neighbours of every document by cosine similarity.
 
-    All pairs are compared up to 20,000 documents. Above, an inverted-file index is trained
-    with a fixed seed on one thread; a sample, searched exactly, tells how many of its lists have
-    to be looked into, and the recall that this gives.
+    All pairs are compared up to 20,000 documents. Above, a rough search is refined along its own
+    graph (see `embedtopics.neighbors.approximate`) until a sample, searched exactly, tells that
+    enough of the true neighbours were found.
 
     Parameters
     ----------
@@ -118,6 +100,7 @@ def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> Neighb
     Returns
     -------
     NeighborGraph
+        Its `method` is "exact" or "ivf".
 
     Notes
     -----
@@ -127,19 +110,13 @@ def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> Neighb
     n_documents = len(embeddings)
     k = max(0, min(k, n_documents - 1))
     if k == 0:
-        empty = np.empty((n_documents, 0))
-        return NeighborGraph(empty.astype(np.int32), empty.astype(np.float32))
-    fetch = min(k + 1 + SPARE, n_documents)
-    itself = np.arange(n_documents)
+        return NeighborGraph(*no_neighbors(n_documents, 0))
     if n_documents <= EXACT_LIMIT:
-        candidates = _flat_index(embeddings).search(embeddings, fetch)[1]
-        indices, similarities = _settle(embeddings, embeddings, candidates, k, itself)
-        return NeighborGraph(indices, similarities, "exact", 1.0)
-    index = _inverted_index(embeddings)
-    recall = _choose_probes(index, embeddings, k, seed)
-    candidates = index.search(embeddings, fetch)[1]
-    indices, similarities = _settle(embeddings, embeddings, candidates, k, itself)
-    return NeighborGraph(indices, similarities, "ivf", recall)
+        itself = np.arange(n_documents)
+        indices, similarities = exact_neighbors(embeddings, embeddings, k, itself=itself)
+        return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), "exact", 1.0)
+    indices, similarities, recall = refined_neighbors(embeddings, k, seed)
+    return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), "ivf", recall)
 
 
 def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32Array, FloatArray]:
@@ -160,106 +137,5 @@ def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32A
     similarities : float32 ndarray of shape (n_queries, k)
         Descending. A query's row does not depend on the other queries.
     """
-    k = min(k, len(embeddings))
-    fetch = min(k + SPARE, len(embeddings))
-    candidates = _flat_index(embeddings).search(queries, fetch)[1]
-    return _settle(queries, embeddings, candidates, k, None)
-
-
-def _flat_index(embeddings: FloatArray) -> Any:
-    import faiss
-
-    index = faiss.IndexFlatIP(embeddings.shape[1])
-    index.add(embeddings)
-    return index
-
-
-def _inverted_index(embeddings: FloatArray) -> Any:
-    """Build an inverted-file index whose lists do not depend on the number of threads."""
-    import faiss
-
-    n_documents, n_dimensions = embeddings.shape
-    n_lists = int(4 * np.sqrt(n_documents))
-    index = faiss.IndexIVFFlat(
-        faiss.IndexFlatIP(n_dimensions), n_dimensions, n_lists, faiss.METRIC_INNER_PRODUCT
-    )
-    index.cp.seed = 1234
-    index.cp.niter = 8
-    index.cp.min_points_per_centroid = 1
-    index.cp.max_points_per_centroid = 48
-    index.cp.spherical = True
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        index.train(embeddings)
-        index.add(embeddings)
-    finally:
-        faiss.omp_set_num_threads(threads)
-    return index
-
-
-def _choose_probes(index: Any, embeddings: FloatArray, k: int, seed: int) -> float:
-    """Let the index look into as few of its lists as give the wanted recall; return the recall."""
-    n_documents = len(embeddings)
-    sample = np.random.default_rng(seed).choice(n_documents, RECALL_SAMPLE, replace=False)
-    queries, fetch = embeddings[sample], min(k + 1 + SPARE, n_documents)
-    candidates = _flat_index(embeddings).search(queries, fetch)[1]
-    exact, _ = _settle(queries, embeddings, candidates, k, sample)
-    recall = 0.0
-    for share in PROBED_SHARES:
-        index.nprobe = max(1, round(index.nlist * share))
-        candidates = index.search(queries, fetch)[1]
-        found, _ = _settle(queries, embeddings, candidates, k, sample)
-        hits = [np.isin(a, b).sum() for a, b in zip(exact, found, strict=True)]
-        recall = float(np.sum(hits) / exact.size)
-        if recall >= WANTED_RECALL:
-            break
-    return recall
-
-
-def _settle(
-    queries: FloatArray,
-    embeddings: FloatArray,
-    candidates: npt.NDArray[np.int64],
-    k: int,
-    itself: npt.NDArray[np.int64] | None,
-) -> tuple[Int32Array, FloatArray]:
-    """Recompute the candidates' similarities, order them, and keep the best k."""
-    indices = np.empty((len(queries), k), dtype=np.int32)
-    similarities = np.empty((len(queries), k), dtype=np.float32)
-    for rows in _slices(len(queries), max(1, PAIRS_AT_ONCE // candidates.shape[1])):
-        found = candidates[rows]
-        scores = np.einsum("ijk,ik->ij", embeddings[found], queries[rows])
-        # FAISS pads with -1 where its lists held too few.
-        worthless = found < 0
-        if itself is not None:
-            worthless |= found == itself[rows, None]
-        scores = np.where(worthless, -np.inf, scores)
-        order = np.lexsort((found, -scores), axis=1)[:, :k]
-        indices[rows] = np.take_along_axis(found, order, axis=1)
-        similarities[rows] = np.take_along_axis(scores, order, axis=1)
-    missing = ~np.isfinite(similarities)
-    if missing.any():
-        _fill_missing(queries, embeddings, indices, similarities, itself)
+    indices, similarities = exact_neighbors(queries, embeddings, min(k, len(embeddings)))
     return indices, np.clip(similarities, -1.0, 1.0)
-
-
-def _fill_missing(
-    queries: FloatArray,
-    embeddings: FloatArray,
-    indices: Int32Array,
-    similarities: FloatArray,
-    itself: npt.NDArray[np.int64] | None,
-) -> None:
-    """Search the rows exactly for which the inverted lists held fewer than k documents."""
-    rows = np.flatnonzero(~np.isfinite(similarities).all(axis=1))
-    k = indices.shape[1]
-    fetch = min(k + 1 + SPARE, len(embeddings))
-    candidates = _flat_index(embeddings).search(queries[rows], fetch)[1]
-    own = None if itself is None else itself[rows]
-    indices[rows], similarities[rows] = _settle(queries[rows], embeddings, candidates, k, own)
-
-
-def _slices(n: int, size: int) -> Iterator[slice]:
-    for start in range(0, n, size):
-        yield slice(start, min(start + size, n))

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.plots.labels import densest_points, place_labels
-from embedtopics.plots.palette import NOISE_COLOR, dark, spread_colors
+from embedtopics.plots.palette import NOISE_COLOR, dark, pale, spread_colors
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
 from embedtopics.protocols import Int64Array
 from embedtopics.results import NOISE, TopicResult
@@ -45,7 +45,8 @@ def map(
     Rows that share a text are one point; its hover text says how many they are. Documents of no
     topic lie in grey behind the others. The names stand where their topics are densest, the
     largest topics first; a name that finds no room without covering another is left out, and
-    stays in the legend. A click in the legend hides a topic, a double click shows it alone.
+    stays in the legend. Topics that are not stable are paler, where that was measured. A click in
+    the legend hides a topic, a double click shows it alone.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def map(
     _check(width, height, max_labels, hover_characters)
     labels = result.clustering.labels
     anchors = densest_points(result.map, labels, result.n_topics)
-    colors = spread_colors(anchors)
+    colors = pale(spread_colors(anchors), result)
     hover = _hover_texts(result, hover_characters)
     traces = []
     for topic_id in range(NOISE, result.n_topics):

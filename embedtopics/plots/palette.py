@@ -12,7 +12,9 @@ import numpy.typing as npt
 from embedtopics.plots.labels import densest_points
 from embedtopics.results import TopicResult
 
-__all__ = ["NOISE_COLOR", "color_distances", "dark", "spread_colors", "tint", "topic_colors"]
+__all__ = [
+    "NOISE_COLOR", "color_distances", "dark", "pale", "spread_colors", "tint", "topic_colors",
+]  # fmt: skip
 
 NOISE_COLOR = "#d3d7dd"
 """Colour of what belongs to no topic."""
@@ -25,6 +27,12 @@ PALETTE = (
 )  # fmt: skip
 
 _SWEEPS = 4
+
+_SOLID = 0.75
+"""Recurrence from which on a topic has its full colour."""
+
+_PALEST = 0.25
+"""Share of its colour that is left to a topic that comes back by chance alone."""
 
 # Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color
 # Vision Deficiency", table 1 at severity 1: protanopia, deuteranopia, tritanopia (linear RGB).
@@ -76,9 +84,27 @@ def topic_colors(result: TopicResult) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        One colour ``#rrggbb`` a topic, in the order of the topic ids.
+        One colour ``#rrggbb`` a topic, in the order of the topic ids; paler for topics that come
+        back in few replicates, where that was measured.
     """
-    return spread_colors(densest_points(result.map, result.clustering.labels, result.n_topics))
+    anchors = densest_points(result.map, result.clustering.labels, result.n_topics)
+    return pale(spread_colors(anchors), result)
+
+
+def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:
+    """Return the colours of topics, paler for those that are not stable.
+
+    A topic with a recurrence of 0.75 or more has its full colour; one that comes back no more than
+    by chance has a quarter of it. Without a measured stability the colours stay as they are.
+    """
+    if result.stability is None:
+        return colors
+    recurrence = np.nan_to_num(result.stability.recurrence)
+    chance = result.stability.chance
+    floor = np.zeros_like(recurrence) if chance is None else np.nan_to_num(chance)
+    kept = np.clip((recurrence - floor) / np.maximum(_SOLID - floor, 0.1), 0.0, 1.0)
+    shares = _PALEST + (1 - _PALEST) * kept
+    return tuple(tint(color, share) for color, share in zip(colors, shares.tolist(), strict=True))
 
 
 def spread_colors(positions: npt.NDArray[np.float64]) -> tuple[str, ...]:

@@ -31,7 +31,8 @@ def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
 
     The lines account for every row: topics beyond `max_topics` share one, rows of no topic and
     rows without text have one each. The shared line has figures and no bar, which would dwarf
-    the bars of single topics.
+    the bars of single topics. Where stability was measured, a topic's line says how far it comes
+    back in replicates, and unstable topics are paler.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
         layout={
             "template": "none",
             "height": len(bars) * _BAR + 48,
-            "margin": {"l": 16, "r": 110, "t": 36, "b": 12},
+            "margin": {"l": 16, "r": 110 if result.stability is None else 190, "t": 36, "b": 12},
             "font": {"family": FONT, "size": 13, "color": INK},
             "showlegend": False,
             "bargap": 0.25,
@@ -102,8 +103,11 @@ def _bars(result: TopicResult, max_topics: int) -> list[_Bar]:
     def note(n_rows: int) -> str:
         return f"{n_rows:,} · {n_rows / n_text:.1%}" if n_text else f"{n_rows:,}"
 
+    recurs = [""] * result.n_topics
+    if result.stability is not None:
+        recurs = [f" · recurs {value:.2f}" for value in result.stability.recurrence]
     bars = [
-        _Bar(topic.label, topic.size, color, note(topic.size))
+        _Bar(topic.label, topic.size, color, note(topic.size) + recurs[topic.topic_id])
         for topic, color in zip(result.topics, topic_colors(result), strict=True)
     ][:max_topics]
     rest = result.topics[max_topics:]

@@ -5,13 +5,27 @@ from __future__ import annotations
 import numba
 import numpy as np
 
+from embedtopics._compiling import compiled
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.reduction.layout import SUB_STEPS, TABLE_SHIFT
 
-__all__ = ["move_all"]
+__all__ = ["BEAT_BITS", "PUSHES", "ROWS_AT_ONCE", "SUB_STEPS", "TABLE_SHIFT", "move_all"]
+
+SUB_STEPS = 4
+"""Parts of an epoch; each edge pulls in one of them."""
+
+PUSHES = 8
+"""Documents that each document is pushed away from in a sub-step."""
+
+ROWS_AT_ONCE = 256
+"""Documents that are moved together, by one thread."""
+
+BEAT_BITS = 24
+"""Bits after the point in the rates and phases of edges."""
+
+TABLE_SHIFT = 14
+"""Bits of a float32 that are dropped to find its place in a table of forces."""
 
 LOW_BITS = np.uint64(0xFFFFFFFF)
-TABLE_STEP = np.float32(2.0**-TABLE_SHIFT)
 
 
 @numba.njit(inline="always")
@@ -31,88 +45,167 @@ def _clip(value: np.float32) -> np.float32:
 
 
 @numba.njit(inline="always")
-def _beats(step: np.int64, rate: np.float32, phase: np.float32) -> np.int64:
-    """Count how often something with this rate happens in this step."""
-    return np.int64(np.floor((step + 1) * rate + phase)) - np.int64(np.floor(step * rate + phase))
-
-
-@numba.njit(inline="always")
-def _separate(frozen: FloatArray, i: int, j: int, away: FloatArray) -> np.float32:
-    """Write the vector from j to i into `away`; return its squared length."""
-    squared = np.float32(0.0)
-    for c in range(frozen.shape[1]):
-        away[c] = frozen[i, c] - frozen[j, c]
-        squared += away[c] * away[c]
-    return squared
-
-
-@numba.njit(inline="always")
 def _look_up(table: FloatArray, squared: np.float32) -> np.float32:
-    """Return a force at a squared distance, by linear interpolation in a table of forces."""
-    bits = np.float32(squared).view(np.int32)
-    place = bits >> TABLE_SHIFT
-    rest = np.float32(bits & ((1 << TABLE_SHIFT) - 1)) * TABLE_STEP
-    between: np.float32 = table[place] + rest * (table[place + 1] - table[place])
-    return between
+    """Return a force at a squared distance."""
+    force: np.float32 = table[np.uint64(np.float32(squared).view(np.uint32) >> TABLE_SHIFT)]
+    return force
 
 
 @numba.njit(inline="always")
-def _add_clipped(move: FloatArray, away: FloatArray, force: np.float32, times: np.float32) -> None:
-    for c in range(move.shape[0]):
-        move[c] += times * _clip(force * away[c])
+def _add_pulls(
+    move: FloatArray, row: int, away: FloatArray, frozen: FloatArray, i: int,
+    pulling: Int32Array, n_pulling: int, pulls_at: FloatArray, n_components: int,
+) -> None:  # fmt: skip
+    """Add to a row of `move` what the first `n_pulling` documents in `pulling` do to it."""
+    for place in range(n_pulling):
+        j = pulling[place]
+        squared = np.float32(0.0)
+        for c in range(n_components):
+            away[c] = frozen[i, c] - frozen[j, c]
+            squared += away[c] * away[c]
+        pull = _look_up(pulls_at, squared)
+        for c in range(n_components):
+            move[c, row] += _clip(pull * away[c])
 
 
-@numba.njit(
+@numba.njit(inline="always")
+def _choose_pulling(
+    pulling: Int32Array, epoch: int, first: int, last: int,
+    neighbors: Int32Array, rates: Int32Array, phases: Int32Array,
+) -> int:  # fmt: skip
+    """Write the ends of the edges whose beat falls into this epoch; return their number.
+
+    No rate is above 2. What is written beyond the number is written over: that is faster than
+    to branch on beats that nobody can foresee.
+    """
+    n = 0
+    for edge in range(first, last):
+        rate = np.int64(rates[edge])
+        beat = epoch * rate + phases[edge]
+        pulling[n] = neighbors[edge]
+        pulling[n + 1] = neighbors[edge]
+        n += ((beat + rate) >> BEAT_BITS) - (beat >> BEAT_BITS)
+    return n
+
+
+@numba.njit(inline="always")
+def _add_all_pulls(
+    move: FloatArray, away: FloatArray, pulling: Int32Array, frozen: FloatArray, start: int,
+    n: int, epoch: int, sub_step: int, offsets: Int64Array, neighbors: Int32Array,
+    rates: Int32Array, phases: Int32Array, pulls_at: FloatArray,
+) -> None:  # fmt: skip
+    """Add the pulls on the `n` documents from `start` on."""
+    n_components = frozen.shape[1]
+    for row in range(n):
+        i = start + row
+        at = i * SUB_STEPS + sub_step
+        n_pulling = _choose_pulling(
+            pulling, epoch, offsets[at], offsets[at + 1], neighbors, rates, phases
+        )
+        # The same thrice: the compiler unrolls the loops over a known number.
+        if n_components == 5:
+            _add_pulls(move, row, away, frozen, i, pulling, n_pulling, pulls_at, 5)
+        elif n_components == 2:
+            _add_pulls(move, row, away, frozen, i, pulling, n_pulling, pulls_at, 2)
+        else:
+            _add_pulls(move, row, away, frozen, i, pulling, n_pulling, pulls_at, n_components)
+
+
+@numba.njit(inline="always")
+def _add_pushes(
+    move: FloatArray, push: FloatArray, by_axis: FloatArray, first: int, n: int, other: int,
+    strengths: FloatArray, pushes_at: FloatArray,
+) -> None:  # fmt: skip
+    """Push the `n` documents from `first` on away from as many from `other` on, one each."""
+    for row in range(n):
+        push[row] = np.float32(0.0)
+    for c in range(len(by_axis)):
+        own, others = by_axis[c, first : first + n], by_axis[c, other : other + n]
+        for row in range(n):
+            away = own[row] - others[row]
+            push[row] += away * away
+    for row in range(n):
+        push[row] = _look_up(pushes_at, push[row])
+    for c in range(len(by_axis)):
+        own, others = by_axis[c, first : first + n], by_axis[c, other : other + n]
+        total = move[c]
+        for row in range(n):
+            total[row] += strengths[first + row] * _clip(push[row] * (own[row] - others[row]))
+
+
+@numba.njit(inline="always")
+def _repeat_the_first(by_axis: FloatArray, n_documents: int) -> None:
+    """Write the first documents once more behind the last."""
+    for c in range(len(by_axis)):
+        for row in range(by_axis.shape[1] - n_documents):
+            by_axis[c, n_documents + row] = by_axis[c, row % n_documents]
+
+
+@compiled(
     numba.void(
-        numba.float32[:, ::1], numba.float32[:, ::1], numba.int64[::1], numba.int32[::1],
-        numba.float32[::1], numba.float32[::1], numba.float32[::1],
-        numba.float32[::1], numba.float32[::1], numba.int64, numba.uint64,
+        numba.float32[:, ::1], numba.int64[::1], numba.int32[::1], numba.int32[::1],
+        numba.int32[::1], numba.float32[::1], numba.float32[::1], numba.float32[::1],
+        numba.int64, numba.int64, numba.int64, numba.int64, numba.uint64,
     ),
-    parallel=True, fastmath=True, cache=True,
+    parallel=True, fastmath=True,
 )  # fmt: skip
 def move_all(
     positions: FloatArray,
-    frozen: FloatArray,
     offsets: Int64Array,
     neighbors: Int32Array,
-    weights: FloatArray,
-    phases: FloatArray,
-    negatives: FloatArray,
+    rates: Int32Array,
+    phases: Int32Array,
+    strengths: FloatArray,
     pulls_at: FloatArray,
     pushes_at: FloatArray,
-    n_epochs: np.int64,
+    most_pulling: int,
+    first_epoch: int,
+    end_epoch: int,
+    n_epochs: int,
     seed: np.uint64,
 ) -> None:
-    """Run all epochs, changing `positions` in place; see `layout.layout` for the arrays."""
+    """Run some of all epochs, changing `positions` in place; see `layout.layout` for the arrays.
+
+    The pushes assume that documents which stand side by side have nothing in common.
+    """
     n_documents, n_components = positions.shape
-    one = np.float32(1.0)
-    two = np.float32(2.0)
-    for step in range(n_epochs * SUB_STEPS):
-        epoch = np.int64(step // SUB_STEPS)
+    n_chunks = (n_documents + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
+    # Every sub-step reads one half and writes the other, so that threads meet but once in it. The
+    # second arrays hold the same by component, the first documents once more at the end. The
+    # number of sub-steps is even: epochs begin and end with the first half.
+    halves = np.empty((2, n_documents, n_components), dtype=np.float32)
+    halves_by_axis = np.empty((2, n_components, n_documents + ROWS_AT_ONCE), dtype=np.float32)
+    for i in range(n_documents):
+        for c in range(n_components):
+            halves[0, i, c] = halves_by_axis[0, c, i] = positions[i, c]
+    for step in range(first_epoch * SUB_STEPS, end_epoch * SUB_STEPS):
+        epoch = step // SUB_STEPS
         sub_step = step % SUB_STEPS
-        rate = one - np.float32(epoch) / np.float32(n_epochs)
-        frozen[:, :] = positions
-        for i in numba.prange(n_documents):
-            move = np.zeros(n_components, dtype=np.float32)
+        rate = np.float32(1.0) - np.float32(epoch) / np.float32(n_epochs)
+        frozen, moved = halves[step % 2], halves[1 - step % 2]
+        by_axis, moved_by_axis = halves_by_axis[step % 2], halves_by_axis[1 - step % 2]
+        _repeat_the_first(by_axis, n_documents)
+        salt = _scramble(np.uint64(step) ^ _scramble(seed))
+        for chunk in numba.prange(n_chunks):
+            start = chunk * ROWS_AT_ONCE
+            n = min(ROWS_AT_ONCE, n_documents - start)
+            move = np.zeros((n_components, ROWS_AT_ONCE), dtype=np.float32)
             away = np.empty(n_components, dtype=np.float32)
-            first = offsets[i * SUB_STEPS + sub_step]
-            last = offsets[i * SUB_STEPS + sub_step + 1]
-            for edge in range(first, last):
-                # Each edge pulls a document from both of its directions, hence twice its weight.
-                pulls = _beats(epoch, two * weights[edge], phases[edge])
-                if pulls > 0:
-                    squared = _separate(frozen, i, neighbors[edge], away)
-                    if squared > np.float32(0.0):
-                        pull = _look_up(pulls_at, squared)
-                        _add_clipped(move, away, pull, np.float32(pulls))
-            state = _scramble(np.uint64(i) ^ _scramble(np.uint64(step) ^ _scramble(seed)))
-            phase = np.float32(_scramble(np.uint64(i) ^ seed)) * np.float32(2.0**-32)
-            for _ in range(_beats(np.int64(step), negatives[i], phase)):
+            push = np.empty(ROWS_AT_ONCE, dtype=np.float32)
+            pulling = np.empty(most_pulling, dtype=np.int32)
+            _add_all_pulls(
+                move, away, pulling, frozen, start, n, epoch, sub_step,
+                offsets, neighbors, rates, phases, pulls_at,
+            )  # fmt: skip
+            state = _scramble(np.uint64(chunk) ^ salt)
+            for _ in range(PUSHES):
                 state = _scramble((state + np.uint64(0x9E3779B9)) & LOW_BITS)
                 other = int((state * np.uint64(n_documents)) >> np.uint64(32))
-                squared = _separate(frozen, i, other, away)
-                if squared > np.float32(0.0):
-                    push = _look_up(pushes_at, squared)
-                    _add_clipped(move, away, push, one)
-            for c in range(n_components):
-                positions[i, c] = frozen[i, c] + rate * move[c]
+                _add_pushes(move, push, by_axis, start, n, other, strengths, pushes_at)
+            for row in range(n):
+                i = start + row
+                for c in range(n_components):
+                    moved[i, c] = moved_by_axis[c, i] = frozen[i, c] + rate * move[c, row]
+    for i in range(n_documents):
+        for c in range(n_components):
+            positions[i, c] = halves[0, i, c]

@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["fuzzy_graph"]
 
-BISECTIONS = 64
+MOST_STEPS = 100
+"""Newton steps at most; a dozen are usual."""
+
+PRECISION = 1e-12
+"""Relative length of a step from which on no more are made."""
+
 SMALLEST_SCALE = 1e-3
 """Least bandwidth, as a share of the mean distance; keeps duplicates from dividing by zero."""
 
@@ -75,20 +80,27 @@ def _nearest_positive(distances: npt.NDArray[np.float64]) -> npt.NDArray[np.floa
 def _bandwidths(
     distances: npt.NDArray[np.float64], rho: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Find, by bisection, the bandwidths that make the weights sum to log2(k + 1)."""
+    """Find, by Newton's method, the bandwidths that make the weights sum to log2(k + 1).
+
+    As a function of the inverse bandwidth the sum is convex and falls: from zero on, where all
+    weights are 1, no step goes too far. Where too many neighbours are as near as the nearest,
+    the steps go on without end, and the least bandwidth is taken.
+    """
     n_documents, k = distances.shape
     target = np.log2(k + 1)
     beyond = np.maximum(distances - rho[:, None], 0.0)
-    low = np.zeros(n_documents)
-    high = np.full(n_documents, np.inf)
-    sigma = np.ones(n_documents)
-    for _ in range(BISECTIONS):
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
-            total = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0).sum(axis=1)
-        above = total > target
-        high = np.where(above, sigma, high)
-        low = np.where(above, low, sigma)
-        sigma = np.where(np.isinf(high), sigma * 2, (low + high) / 2)
+    certain = np.count_nonzero(beyond == 0, axis=1)
+    inverse = np.zeros(n_documents)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        for _ in range(MOST_STEPS):
+            falling = np.where(beyond > 0, np.exp(-beyond * inverse[:, None]), 0.0)
+            excess = certain + falling.sum(axis=1) - target
+            slope = np.einsum("ij,ij->i", beyond, falling)
+            further = np.where(excess > 0, inverse + excess / slope, inverse)
+            if not (further > inverse * (1 + PRECISION)).any():
+                break
+            inverse = further
+        sigma = 1.0 / inverse
     own_mean = distances.sum(axis=1) / (k + 1)  # the document itself counts, at distance zero
     overall_mean = own_mean.mean() if n_documents else 0.0
     floor = SMALLEST_SCALE * np.where(rho > 0, own_mean, overall_mean)

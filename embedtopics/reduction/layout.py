@@ -9,6 +9,8 @@ summing all of a document's pulls before it moves would overshoot.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,11 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["layout"]
 
-SUB_STEPS = 4
 NEGATIVES_PER_EDGE = 5
-TABLE_SHIFT = 16
-TABLE_SIZE = (0x7F800000 >> TABLE_SHIFT) + 1
 MANY_DOCUMENTS = 10_000
+EPOCHS_A_STEP = 4
+STEPS_BETWEEN_TRIALS = 16
 ENOUGH_FOR_THREADS = 4_000
 """Documents below which a sub-step is too short to share: threads would wait for one another,
 and on a busy machine each wait may last as long as a time slice."""
@@ -65,31 +66,64 @@ def layout(
     McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
     for Dimension Reduction", algorithm 5.
     """
-    import numba
-
-    from embedtopics.reduction._kernels import move_all
+    from embedtopics.reduction import _kernels
 
     n_documents = start.shape[0]
     if n_epochs is None:
         n_epochs = 500 if n_documents <= MANY_DOCUMENTS else 200
     if n_epochs == 0 or fuzzy.nnz == 0:
         return start.copy()
-    a, b = curve_parameters(min_dist)
-    offsets, neighbors, weights, phases = _edges_by_sub_step(fuzzy, n_epochs, seed)
+    # Pushes are exchanged between documents that stand side by side somewhere: renumber them in
+    # an order without meaning.
+    order = np.argsort(_mix(np.arange(n_documents, dtype=np.uint64), seed), kind="stable")
+    fuzzy = fuzzy[order][:, order]
     strength = np.asarray(fuzzy.sum(axis=1)).ravel() / fuzzy.data.max()
-    negatives = (NEGATIVES_PER_EDGE / SUB_STEPS * strength).astype(np.float32)
-    positions = np.ascontiguousarray(start, dtype=np.float32).copy()
-    frozen = np.empty_like(positions)
+    strength *= NEGATIVES_PER_EDGE / (_kernels.SUB_STEPS * _kernels.PUSHES)
+    positions = np.ascontiguousarray(start[order], dtype=np.float32)
+    arrays = (
+        positions,
+        *_edges_by_sub_step(fuzzy, n_epochs, seed),
+        strength.astype(np.float32),
+        *force_tables(*curve_parameters(min_dist)),
+        2 * int(np.diff(fuzzy.indptr).max()) + 2,
+    )
+
+    def advance(first: int, end: int) -> None:
+        _kernels.move_all(*arrays, first, end, n_epochs, np.uint64(seed))
+
+    _run_on_threads(advance, n_epochs, many=n_documents >= ENOUGH_FOR_THREADS)
+    laid_out = np.empty_like(positions)
+    laid_out[order] = positions
+    return laid_out
+
+
+def _run_on_threads(advance: Callable[[int, int], None], n_epochs: int, *, many: bool) -> None:
+    """Run all epochs on all threads or on one, whichever is faster at the time.
+
+    Threads wait for one another many times an epoch. Where other programs keep the cores busy,
+    each wait may last as long as a time slice, and one thread alone is many times faster. What
+    is computed is the same.
+    """
+    import numba
+
     threads = numba.get_num_threads()
-    numba.set_num_threads(threads if n_documents >= ENOUGH_FOR_THREADS else 1)
+    choices = (threads, 1) if many and threads > 1 else (1,)
+    seconds = dict.fromkeys(choices, 0.0)  # an epoch's; untried choices come first
+    epoch, n_steps = 0, 0
     try:
-        move_all(
-            positions, frozen, offsets, neighbors, weights, phases, negatives,
-            *force_tables(a, b), np.int64(n_epochs), np.uint64(seed),
-        )  # fmt: skip
+        while epoch < n_epochs:
+            fastest = min(choices, key=lambda n: seconds[n])
+            others = [n for n in choices if n != fastest]
+            is_trial = bool(others) and n_steps % STEPS_BETWEEN_TRIALS == 0
+            n_threads = others[0] if is_trial else fastest
+            numba.set_num_threads(n_threads)
+            end = min(epoch + (1 if is_trial else EPOCHS_A_STEP), n_epochs)
+            begin = time.perf_counter()
+            advance(epoch, end)
+            seconds[n_threads] = (time.perf_counter() - begin) / (end - epoch)
+            epoch, n_steps = end, n_steps + 1
     finally:
         numba.set_num_threads(threads)
-    return positions
 
 
 def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float]:
@@ -120,7 +154,7 @@ def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float
 
 
 def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
-    """Tabulate the forces by squared distance, at every float32 with seven bits of mantissa.
+    """Tabulate the forces by squared distance, for every float32 cut to nine bits of mantissa.
 
     Looking forces up is faster than raising to a power, and above all the same everywhere: with
     powers in it, the loop gave other last bits when it was just compiled than when the same loop
@@ -133,14 +167,15 @@ def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
 
     Returns
     -------
-    pulls, pushes : float32 ndarray of shape (32641,)
+    pulls, pushes : float32 ndarray of shape (130560,)
         Factors of the vector between two documents: UMAP's gradients of attraction, -2ab·d^(2b-2)
         / (1 + a·d^(2b)), and of repulsion, 2b / ((0.001 + d²)(1 + a·d^(2b))).
     """
-    bits = np.arange(TABLE_SIZE, dtype=np.int32) << TABLE_SHIFT
-    # The first place is zero and the last infinity; nothing is looked up beyond the largest float.
-    bits[0], bits[-1] = 1 << TABLE_SHIFT, bits[-1] - 1
-    squared = bits.view(np.float32).astype(np.float64)
+    from embedtopics.reduction._kernels import TABLE_SHIFT
+
+    bits = np.arange(0x7F800000 >> TABLE_SHIFT, dtype=np.int32) << TABLE_SHIFT
+    middle = bits + (1 << (TABLE_SHIFT - 1))
+    squared = middle.view(np.float32).astype(np.float64)
     power = squared**b
     pulls = -2 * a * b * power / (squared * (1 + a * power))
     pushes = 2 * b / ((0.001 + squared) * (1 + a * power))
@@ -157,22 +192,24 @@ def _edges_by_sub_step(
     Both are the same for the two ends of an edge: ends that pulled by turns would leap over
     one another, and a close pair would run off the map.
     """
+    from embedtopics.reduction._kernels import BEAT_BITS, SUB_STEPS
+
     n_documents = fuzzy.shape[0]
     rows = np.repeat(np.arange(n_documents, dtype=np.int64), np.diff(fuzzy.indptr))
-    weights = (fuzzy.data / fuzzy.data.max()).astype(np.float32)
+    weights = fuzzy.data / fuzzy.data.max()
     kept = weights >= 1.0 / n_epochs
     rows, columns, weights = rows[kept], fuzzy.indices[kept], weights[kept]
     first, second = np.minimum(rows, columns), np.maximum(rows, columns)
     mixed = _mix(first.astype(np.uint64) * np.uint64(n_documents) + second.astype(np.uint64), seed)
-    sub_step = (mixed % np.uint64(SUB_STEPS)).astype(np.int64)
-    phases = ((mixed >> np.uint64(40)) / np.float64(2**24)).astype(np.float32)
-    order = np.lexsort((columns, sub_step, rows))
+    place = rows * SUB_STEPS + (mixed % np.uint64(SUB_STEPS)).astype(np.int64)
+    # Columns ascend within each row, and a stable sort leaves them so.
+    order = np.argsort(place, kind="stable")
     offsets = np.zeros(n_documents * SUB_STEPS + 1, dtype=np.int64)
-    np.cumsum(
-        np.bincount(rows * SUB_STEPS + sub_step, minlength=n_documents * SUB_STEPS),
-        out=offsets[1:],
-    )
-    return offsets, columns[order].astype(np.int32), weights[order], phases[order]
+    np.cumsum(np.bincount(place, minlength=n_documents * SUB_STEPS), out=offsets[1:])
+    # Each edge pulls a document from both of its directions, hence twice its weight.
+    rates = np.rint(2.0 * weights.astype(np.float64) * 2**BEAT_BITS).astype(np.int32)
+    phases = (mixed >> np.uint64(64 - BEAT_BITS)).astype(np.int32)
+    return offsets, columns[order].astype(np.int32), rates[order], phases[order]
 
 
 def _mix(values: np.ndarray, seed: int) -> np.ndarray:

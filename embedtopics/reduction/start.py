@@ -11,16 +11,15 @@ __all__ = ["principal_start"]
 EXTENT = 10.0
 """Half the width of the start, the scale that UMAP's gradient steps are made for."""
 
-
 BLOCK = 4096
-"""Documents whose float64 copies are held at a time."""
+"""Documents whose part of the covariance is summed in float32."""
 
 
 def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     """Project embeddings on their first principal components.
 
-    The covariance is summed in float64 and its eigenvectors are turned so that the entry of
-    largest absolute value is positive: the start is the same on every run.
+    The eigenvectors of the covariance are turned so that the entry of largest absolute value is
+    positive: the start is the same on every run.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     from threadpoolctl import threadpool_limits
 
     n_documents, n_dimensions = embeddings.shape
-    mean = embeddings.mean(axis=0, dtype=np.float64)
+    mean = embeddings.mean(axis=0, dtype=np.float64).astype(np.float32)
     covariance = np.zeros((n_dimensions, n_dimensions))
     start = np.zeros((n_documents, n_components), dtype=np.float32)
     # On one thread: the order in which BLAS sums depends on how many it has.

@@ -32,6 +32,14 @@ _STAGES = {
 }
 _WORD_LISTS = {"stop_words": "Stop words", "function_words": "Words used everywhere alike"}
 _TEXT_LENGTH = 400
+_PERSISTENCE_NOTE = (
+    "Persistence tells how long a topic holds together as the density asked for grows."
+)
+_RECURRENCE_NOTE = (
+    "Recurrence tells how far a topic comes back when the topics are found anew from random parts "
+    "of the documents: the mean overlap (Jaccard) with its best match over {n_replicates} "
+    "replicates, and the interval that holds nine tenths of them. Paler topics come back less."
+)
 
 
 def default_title(result: TopicResult) -> str:
@@ -52,6 +60,9 @@ def summary(result: TopicResult) -> str:
         ("Topics", f"{result.n_topics:,}"),
         ("In a topic", f"{result.coverage:.1%}"),
     ]
+    if result.stability is not None and len(result.stability.adjusted_rand):
+        index = float(result.stability.adjusted_rand.mean())
+        tiles.append(("Replicates agree (ARI)", f"{index:.2f}"))
     if encoder := _encoder(result):
         tiles.append(("Encoder", text(encoder, 60)))
     if period := _period(result):
@@ -117,7 +128,11 @@ def topics_section(result: TopicResult) -> str:
             "Topics",
             "<p>No topics were found: no group of documents is dense enough.</p>",
         )
+    measured = result.stability
     largest = max(topic.share for topic in result.topics)
+    name, note = "Persistence", _PERSISTENCE_NOTE
+    if measured is not None:
+        name, note = "Recurrence", _RECURRENCE_NOTE.format(n_replicates=measured.n_replicates)
     rows = "\n".join(
         _topic_rows(result, topic, color, topic.share / largest if largest else 0.0)
         for topic, color in zip(result.topics, topic_colors(result), strict=True)
@@ -126,10 +141,10 @@ def topics_section(result: TopicResult) -> str:
         "topics",
         "Topics",
         '<p class="note">A bar under a keyword shows its weight beside the topic\'s best. '
-        "Persistence tells how stable a topic is as the density asked for grows.</p>",
+        f"{note}</p>",
         '<table class="topics"><thead><tr><th scope="col">Topic</th>'
         '<th scope="col" class="number">Rows</th><th scope="col">Share</th>'
-        '<th scope="col" class="number">Persistence</th><th scope="col">Keywords</th></tr></thead>',
+        f'<th scope="col" class="number">{name}</th><th scope="col">Keywords</th></tr></thead>',
         rows,
         "</table>",
     )
@@ -137,7 +152,11 @@ def topics_section(result: TopicResult) -> str:
 
 def _topic_rows(result: TopicResult, topic: Topic, color: str, filled: float) -> str:
     """Return a topic's row, and a row below it that unfolds its typical documents."""
-    persistence = "&ndash;" if math.isnan(topic.persistence) else f"{topic.persistence:.2f}"
+    name, figure = "Persistence", _figure(topic.persistence)
+    if (measured := result.stability) is not None:
+        low, high = _figure(measured.low[topic.topic_id]), _figure(measured.high[topic.topic_id])
+        figure = _figure(measured.recurrence[topic.topic_id])
+        name, figure = "Recurrence", f'{figure} <span class="nowrap">({low}&ndash;{high})</span>'
     best = max(topic.weights, default=0.0) or 1.0
     keywords = " ".join(
         f'<span class="keyword" title="{weight:.3g}">'
@@ -150,9 +169,14 @@ def _topic_rows(result: TopicResult, topic: Topic, color: str, filled: float) ->
         f'<span class="id">{topic.topic_id}</span> <bdi>{text(topic.label, 80)}</bdi></th>'
         f'<td class="number" data-name="Rows">{topic.size:,}</td>'
         f'<td class="share" data-name="Share">{topic.share:.1%}{bar(filled, color)}</td>'
-        f'<td class="number" data-name="Persistence">{persistence}</td>'
+        f'<td class="number" data-name="{name}">{figure}</td>'
         f'<td class="keywords">{keywords}</td></tr>{_representatives(result, topic)}</tbody>'
     )
+
+
+def _figure(value: float) -> str:
+    """Return a figure from 0 to 1, or a dash where it is not known."""
+    return "&ndash;" if math.isnan(value) else f"{value:.2f}"
 
 
 def _representatives(result: TopicResult, topic: Topic) -> str:
@@ -254,4 +278,10 @@ def timings_section(result: TopicResult) -> str:
         for stage, seconds in result.timings.items()
     ]
     rows.append(("<strong>Together</strong>", f"<strong>{total:.1f} s</strong>", ""))
-    return section("timings", "Time", table(("Stage", "Seconds", ""), rows))
+    note = ""
+    if not math.isnan(result.peak_memory):
+        note = (
+            '<p class="note">The process held at most '
+            f"{result.peak_memory / 1e9:.2f} GB of memory.</p>"
+        )
+    return section("timings", "Time and memory", note, table(("Stage", "Seconds", ""), rows))

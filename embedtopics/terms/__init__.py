@@ -9,6 +9,7 @@ from embedtopics.terms.corpus_words import function_words
 from embedtopics.terms.counts import count_by_topic, count_terms
 from embedtopics.terms.naming import make_label, make_labels
 from embedtopics.terms.stopwords import stop_words_for
+from embedtopics.terms.subject import without_subject, word_gains
 from embedtopics.terms.tokens import tokenize
 from embedtopics.terms.topic_keywords import keywords, select_keywords, term_embeddings
 from embedtopics.terms.typical import representatives
@@ -27,4 +28,6 @@ __all__ = [
     "stop_words_for",
     "term_embeddings",
     "tokenize",
+    "without_subject",
+    "word_gains",
 ]

@@ -178,9 +178,6 @@ def count_by_topic(
 def count_words(tokens: TokenStream) -> csr_matrix:
     """Count every word of every document, stop words and all.
 
-    The stream already is a compressed matrix with one entry a token; only repetitions are
-    to be added up.
-
     Parameters
     ----------
     tokens : TokenStream
@@ -188,6 +185,7 @@ def count_words(tokens: TokenStream) -> csr_matrix:
     Returns
     -------
     csr_matrix of int32, shape (n_documents, n_words)
+        Words in the order in which a document has them.
     """
     return _counts_of(tokens.ids, tokens.offsets, len(tokens.words))
 
@@ -196,13 +194,14 @@ def _counts_of(columns: npt.NDArray[Any], offsets: Int64Array, n_columns: int) -
     """Return the counts of a stream of column numbers, documents parted by `offsets`."""
     from scipy.sparse import csr_matrix
 
-    counts = csr_matrix(
-        (np.ones(len(columns), dtype=np.int32), columns, offsets),
-        shape=(len(offsets) - 1, n_columns),
-        copy=True,
+    from embedtopics.terms._kernels import count_in_documents
+
+    counted = count_in_documents(
+        np.ascontiguousarray(columns, dtype=np.int32),
+        np.ascontiguousarray(offsets, dtype=np.int64),
+        n_columns,
     )
-    counts.sum_duplicates()
-    return counts
+    return csr_matrix(counted, shape=(len(offsets) - 1, n_columns))
 
 
 def _ngrams(
@@ -219,14 +218,14 @@ def _ngrams(
     ids = np.arange(n_words).reshape(-1, 1)
     yield 1, counts, ids
     common = np.bincount(counts.indices, minlength=n_words) >= fewest
-    ends = tokens.offsets[1:]
+    document = np.repeat(np.arange(len(tokens), dtype=np.int32), np.diff(tokens.offsets))
     # Number of the (n-1)-gram that starts at each position of the stream; -1 where none does.
     gram = np.where(common[tokens.ids], tokens.ids, -1).astype(np.int64)
     for n in range(2, longest + 1):
         starts = np.flatnonzero(gram[: len(gram) - n + 1] >= 0)
         last_word = tokens.ids[starts + n - 1]
-        inside = starts + n <= ends[np.searchsorted(ends, starts, side="right")]
-        inside &= common[last_word]
+        inside = common[last_word]
+        inside &= document[starts] == document[starts + n - 1]
         if n == longest:
             inside &= edge[tokens.ids[starts]] & edge[last_word]
         starts, last_word = starts[inside], last_word[inside]

@@ -7,6 +7,8 @@ from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
+from embedtopics.topics.resolutions import at_resolution, levels
+from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
 
@@ -15,13 +17,17 @@ __all__ = [
     "Inspection",
     "TopicModel",
     "assign",
+    "at_resolution",
     "documents",
     "inspect_corpus",
+    "levels",
     "load_result",
     "save_result",
+    "stability",
     "table",
     "terms",
     "top_words",
+    "with_stability",
     "write_result",
     "write_tables",
 ]

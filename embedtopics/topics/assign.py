@@ -13,7 +13,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors import nearest
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.results import NOISE, TopicResult
-from embedtopics.topics.memberships import vote
+from embedtopics.topics.memberships import FAR, LEAST_RATIO, clearness, closeness, rank, vote
 from embedtopics.topics.vectors import (
     encode_documents,
     given_vectors,
@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 __all__ = ["Assignment", "assign"]
-
-FAR = 0.99
-"""A text farther from its neighbours than this share of the fitted documents from theirs is
-in no topic, whatever its neighbours vote."""
 
 QUERIES_AT_ONCE = 4096
 
@@ -64,8 +60,8 @@ def assign(
     """Find the topics of texts.
 
     A text of the fit, found again by its content, gets what it got in the fit. A new text
-    gets the vote of its nearest documents, or -1 where most of them are in no topic or all of
-    them are far. What a text gets does not depend on the texts beside it.
+    gets the vote of its nearest documents, or -1 where these are of two topics alike, most of
+    them in none, or all of them far. What a text gets does not depend on the texts beside it.
 
     Parameters
     ----------
@@ -92,16 +88,16 @@ def assign(
     labels = np.full(len(queries), NOISE, dtype=np.int32)
     seen = known >= 0
     labels[seen] = result.clustering.labels[known[seen]]
-    closeness = _mean_similarity(result.graph.similarities)
+    fitted = closeness(result.graph.similarities)
     novelty = np.empty(len(queries), dtype=np.float32)
-    novelty[seen] = _rank(closeness, closeness[known[seen]])
+    novelty[seen] = rank(fitted, fitted[known[seen]])
     new = np.flatnonzero(~seen)
     memberships = _stack(result, known, seen, None)
     if len(new):
         vectors = _vectors(result, corpus, new, embeddings, encoder)
         shares, near = _vote_new(result, vectors)
-        novelty[new] = _rank(closeness, near)
-        labels[new] = _decide(shares, novelty[new])
+        novelty[new] = rank(fitted, near)
+        labels[new] = _decide(shares, novelty[new], _least_ratio(result))
         memberships = _stack(result, known, seen, shares)
     return _by_row(labels, memberships, novelty, queries.of_row)
 
@@ -118,19 +114,6 @@ def _find(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int
     want = np.ascontiguousarray(wanted).view(pair).ravel()
     position = np.minimum(np.searchsorted(have, want), max(len(have) - 1, 0))
     return np.where(have[position] == want, position, -1).astype(np.int64)
-
-
-def _mean_similarity(similarities: FloatArray) -> npt.NDArray[np.float64]:
-    if similarities.shape[1] == 0:
-        return np.ones(len(similarities))
-    return np.asarray(similarities.mean(axis=1, dtype=np.float64))
-
-
-def _rank(closeness: npt.NDArray[np.float64], near: npt.NDArray[np.float64]) -> FloatArray:
-    """Return the share of documents that are closer to their neighbours."""
-    ordered = np.sort(closeness)
-    above = len(ordered) - np.searchsorted(ordered, near, side="right")
-    return (above / len(ordered)).astype(np.float32)
 
 
 def _vectors(
@@ -172,19 +155,29 @@ def _vote_new(
         block = vectors[begin : begin + QUERIES_AT_ONCE]
         indices, similarities = nearest(block, result.embeddings, k)
         shares.append(vote(indices, similarities, result.clustering.labels, result.n_topics))
-        near.append(_mean_similarity(similarities))
+        near.append(closeness(similarities))
     return vstack(shares, format="csr"), np.concatenate(near)
 
 
-def _decide(shares: csr_matrix, novelty: FloatArray) -> Int32Array:
-    """Return the topic with the most votes, unless no topic has more or the text is far."""
+def _least_ratio(result: TopicResult) -> float:
+    """Return how clear a new text's best topic must be: as clear as in the fit."""
+    return float(result.settings.get("least_ratio", LEAST_RATIO))
+
+
+def _decide(shares: csr_matrix, novelty: FloatArray, least_ratio: float) -> Int32Array:
+    """Return the topic with the most votes, unless it is not clear or the text is far."""
     labels = np.full(shares.shape[0], NOISE, dtype=np.int32)
     if shares.shape[1] == 0:
         return labels
     best = np.asarray(shares.argmax(axis=1)).ravel()
     top = np.asarray(shares.max(axis=1).todense()).ravel()
-    nobody = 1.0 - np.asarray(shares.sum(axis=1)).ravel()
-    sure = (top > 0) & (top >= nobody) & (novelty <= FAR)
+    total = np.asarray(shares.sum(axis=1)).ravel()
+    rest = shares.copy()
+    rows = np.repeat(np.arange(len(best)), np.diff(rest.indptr))
+    rest.data[rest.indices == best[rows]] = 0.0
+    second = np.asarray(rest.max(axis=1).todense()).ravel()
+    none = np.clip(1.0 - total, 0.0, 1.0)
+    sure = (clearness(top, second, none) >= least_ratio) & (novelty <= FAR) & (top > 0)
     labels[sure] = best[sure]
     return labels
 

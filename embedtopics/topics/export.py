@@ -36,7 +36,7 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
             found[place] if len(found) > place else "" for found in topics["examples"]
         ]
     topics = topics.drop(columns="examples")
-    for name in topics.columns.difference(["topic", "size", "share"]):
+    for name in topics.columns.difference(["topic", "size", "share", "recurrence"]):
         topics[name] = topics[name].map(_spreadsheet_safe)
     paths = [folder / name for name in ("topics.csv", "documents.parquet", "terms.parquet")]
     topics.to_csv(paths[0], index=False, encoding="utf-8")

@@ -28,7 +28,9 @@ from embedtopics.results import TopicResult
 from embedtopics.terms import ClassTfidf
 from embedtopics.topics.assign import Assignment, assign, known_documents
 from embedtopics.topics.describe import TermSettings
+from embedtopics.topics.memberships import checked_coverage
 from embedtopics.topics.pipeline import Stages, fit_topics
+from embedtopics.topics.resolutions import Resolution
 from embedtopics.topics.storage import load_result, save_result
 from embedtopics.topics.vectors import recorded_encoder
 
@@ -39,7 +41,7 @@ __all__ = ["TopicModel"]
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 RESTORED = (
-    "n_neighbors", "n_components", "min_cluster_size", "languages", "stop_words", "ngram_range",
+    "n_neighbors", "n_components", "n_topics", "coverage", "languages", "stop_words", "ngram_range",
     "min_df",
 )  # fmt: skip
 """Parameters that a loaded model takes from the settings of its result."""
@@ -52,16 +54,25 @@ class TopicModel(ClusterMixin, BaseEstimator):
     ----------
     encoder : str or object with ``encode(texts)``, optional
         Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2.
+    n_topics : {"auto", "fine", "coarse"} or int
+        How fine the topics shall be; an integer is met exactly, by merging the nearest. Another
+        answer can be had from the result later, see `embedtopics.topics.at_resolution`.
+    coverage : "auto" or float
+        Share of the rows with text that is to be in a topic. Texts outside the dense cores join a
+        topic to which their neighbours lead; "auto" leaves out those that lead to two alike or to
+        none, 0 keeps the cores alone, 1 leaves out none that lead to any topic.
     n_neighbors : int
         Neighbours of each document on the graph.
     n_components : int
         Dimensions of the space in which documents are clustered.
     min_cluster_size : "auto" or int
-        Fewest texts in a topic; "auto" takes half the square root of their number, at least 5.
+        Fewest texts in the dense core of a topic, in place of `n_topics`; "auto" is set by the
+        size of the collection, see `embedtopics.clustering.automatic_min_cluster_size`.
     reducer : object with ``fit_transform(embeddings)``, optional
         Makes the coordinates in place of the layout of the neighbour graph.
     clusterer : object with ``fit_predict(coordinates)``, optional
-        Makes the labels in place of `DensityClusterer`; `min_cluster_size` is then unused.
+        Makes the cores in place of `DensityClusterer`; `n_topics` and `min_cluster_size` then
+        stay "auto".
     weighting : object with ``fit_transform(topic_counts)``, optional
         Weighs the terms in place of `ClassTfidf`.
     languages : "auto" or sequence of str
@@ -101,6 +112,8 @@ class TopicModel(ClusterMixin, BaseEstimator):
         self,
         encoder: str | Encoder | None = None,
         *,
+        n_topics: int | str = "auto",
+        coverage: float | str = "auto",
         n_neighbors: int = 15,
         n_components: int = 5,
         min_cluster_size: int | str = "auto",
@@ -115,6 +128,8 @@ class TopicModel(ClusterMixin, BaseEstimator):
         show_progress: bool | None = None,
     ) -> None:
         self.encoder = encoder
+        self.n_topics = n_topics
+        self.coverage = coverage
         self.n_neighbors = n_neighbors
         self.n_components = n_components
         self.min_cluster_size = min_cluster_size
@@ -149,10 +164,13 @@ class TopicModel(ClusterMixin, BaseEstimator):
             Where the texts, the embeddings or a parameter cannot be worked with.
         """
         self._check_parameters()
+        resolution = Resolution(self.n_topics, self.min_cluster_size)
         stages = Stages(
             make_encoder=self._make_encoder,
             reducer=_fresh(self.reducer),
             clusterer=_fresh(self.clusterer) or DensityClusterer(self.min_cluster_size),
+            resolution=resolution if self.clusterer is None else None,
+            coverage=checked_coverage(self.coverage),
             weighting=_fresh(self.weighting) or ClassTfidf(),
             terms=TermSettings(self.stop_words, self.ngram_range, self.min_df),
             n_neighbors=self.n_neighbors,
@@ -247,10 +265,11 @@ class TopicModel(ClusterMixin, BaseEstimator):
             stage = getattr(self, name)
             if stage is not None and not callable(getattr(stage, method, None)):
                 raise InputError(f"{name} must have a method {method}; got {stage!r}")
-        size = self.min_cluster_size
-        if size != "auto" and not _is_count(size, 2):
+        fixed = self.n_topics == "auto" and self.min_cluster_size == "auto"
+        if self.clusterer is not None and not fixed:
             raise InputError(
-                f'min_cluster_size must be "auto" or an integer from 2 up; got {size!r}'
+                f"n_topics and min_cluster_size are the default clusterer's; with a clusterer of "
+                f'your own ({type(self.clusterer).__name__}) leave them at "auto" and set it there'
             )
         span = self.ngram_range
         if len(tuple(span)) != 2 or not _is_count(span[0], 1) or not _is_count(span[1], span[0]):

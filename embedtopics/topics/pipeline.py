@@ -11,25 +11,39 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._memory import peak_memory
 from embedtopics._versions import package_versions
 from embedtopics.clustering import cluster
 from embedtopics.corpus import Corpus, detect_languages, require_text
 from embedtopics.encoders import language_warning
 from embedtopics.errors import InputError
 from embedtopics.neighbors import build_graph
-from embedtopics.protocols import Clusterer, Encoder, FloatArray, Reducer, TermWeighting
+from embedtopics.protocols import (
+    Clusterer,
+    Encoder,
+    FloatArray,
+    Int32Array,
+    Reducer,
+    TermWeighting,
+)
 from embedtopics.reduction import fuzzy_graph, layout, principal_start
 from embedtopics.results import (
+    Clustering,
     Decision,
     DistinctDocuments,
     LanguageShares,
     NeighborGraph,
+    Reason,
+    SpanningTree,
+    TermCounts,
     TopicResult,
 )
-from embedtopics.terms import stop_words_for
+from embedtopics.terms import stop_words_for, without_subject
 from embedtopics.topics._parquet import unstorable_columns
 from embedtopics.topics.describe import TermSettings, count_corpus_terms, describe_topics
-from embedtopics.topics.memberships import neighbor_memberships
+from embedtopics.topics.memberships import Joined, join
+from embedtopics.topics.places import Places, find_places, spread_graph
+from embedtopics.topics.resolutions import Cores, NotEnoughTopics, Resolution, choose_cores
 from embedtopics.topics.vectors import GIVEN, describe_encoder, encode_documents, given_vectors
 
 if TYPE_CHECKING:
@@ -47,11 +61,16 @@ MAIN_LANGUAGE = 0.1
 
 @dataclass(frozen=True)
 class Stages:
-    """Who does each stage, and with what parameters; "auto" is resolved in the fit."""
+    """Who does each stage, and with what parameters; "auto" is resolved in the fit.
+
+    Without a `resolution` the clusterer's labels are taken as they are.
+    """
 
     make_encoder: Callable[[], Encoder]
     reducer: Reducer | None
     clusterer: Clusterer
+    resolution: Resolution | None
+    coverage: float | str
     weighting: TermWeighting
     terms: TermSettings
     n_neighbors: int
@@ -112,22 +131,30 @@ def fit_topics(
     with log.stage("encoder"):
         vectors, used = _embed(log, corpus, documents, texts, embeddings, stages, languages)
     with log.stage("neighbors"):
-        graph = build_graph(vectors, stages.n_neighbors, seed=stages.seed)
-        _note_graph(log, graph, stages.n_neighbors)
+        places = find_places(vectors)
+        near = build_graph(places.of(vectors), stages.n_neighbors, seed=stages.seed)
+        graph = spread_graph(near, places)
+        _note_graph(log, graph, places, stages.n_neighbors)
     with log.stage("reduction"):
-        coordinates, positions = _reduce(vectors, graph, stages)
+        coordinates, positions = _reduce(vectors, near, places, stages)
     with log.stage("clustering"):
-        clustering = cluster(stages.clusterer, coordinates, documents.weights)
-        memberships = neighbor_memberships(graph, clustering.labels)
-        size = getattr(stages.clusterer, "min_cluster_size_", None)
-        if size is not None:
-            used["min_cluster_size"] = size
+        raw = cluster(stages.clusterer, coordinates, documents.weights)
+        tree = getattr(stages.clusterer, "tree_", None)
+        tree = tree if isinstance(tree, SpanningTree) else None
     with log.stage("terms"):
-        tokens, counts = count_corpus_terms(texts, clustering.labels, stages.terms, languages)
+        tokens, counts = count_corpus_terms(texts, raw.labels, stages.terms, languages)
         _note_terms(log, counts.stop_words, counts.function_words, languages)
+    with log.stage("clustering"):
+        cores = _cores(log, raw, tree, stages, documents, counts)
+        used["min_cluster_size"] = cores.min_cluster_size
+        joined = join(graph, cores.clustering, cores.is_subject, documents.weights, stages.coverage)
+        used["least_ratio"] = joined.least_ratio
+        _note_topics(log, cores, joined, documents)
+    with log.stage("terms"):
         topics, topic_terms = describe_topics(
-            counts, vectors, clustering, documents, stages.weighting, stages.terms, languages
-        )
+            counts, vectors, joined.clustering, documents, stages.weighting, stages.terms,
+            languages,
+        )  # fmt: skip
     return TopicResult(
         corpus=corpus,
         documents=documents,
@@ -135,8 +162,8 @@ def fit_topics(
         graph=graph,
         coordinates=coordinates,
         map=positions,
-        clustering=clustering,
-        memberships=memberships,
+        clustering=joined.clustering,
+        memberships=joined.memberships,
         tokens=tokens,
         term_counts=counts,
         topic_terms=topic_terms,
@@ -145,6 +172,8 @@ def fit_topics(
         settings={**settings, **used, "languages": list(languages), "seed": stages.seed},
         versions=package_versions(),
         timings=log.timings,
+        tree=tree,
+        peak_memory=peak_memory(),
     )
 
 
@@ -228,7 +257,11 @@ def _note_encoding(log: _Log, encoding: Any, max_length: int | None) -> None:
         log.note("encoder", "unknown_tokens", share, message)
 
 
-def _note_graph(log: _Log, graph: NeighborGraph, wanted: int) -> None:
+def _note_graph(log: _Log, graph: NeighborGraph, places: Places, wanted: int) -> None:
+    n_shared = len(places.of_document) - len(places.first)
+    if n_shared:
+        message = f"{n_shared:,} texts have the very same vector as another text, and its place."
+        log.note("neighbors", "same_vector", n_shared, message)
     if graph.method != "exact":
         log.note("neighbors", "recall", graph.recall,
                  f"Neighbours were searched approximately; {graph.recall:.1%} of the true ones "
@@ -239,13 +272,14 @@ def _note_graph(log: _Log, graph: NeighborGraph, wanted: int) -> None:
 
 
 def _reduce(
-    vectors: FloatArray, graph: NeighborGraph, stages: Stages
+    vectors: FloatArray, near: NeighborGraph, places: Places, stages: Stages
 ) -> tuple[FloatArray, FloatArray]:
     """Return the coordinates for clustering and the positions on the map."""
-    fuzzy = fuzzy_graph(graph)
-    seed = stages.seed
+    fuzzy = fuzzy_graph(near)
+    seed, apart = stages.seed, places.of(vectors)
     if stages.reducer is None:
-        coordinates = layout(fuzzy, principal_start(vectors, stages.n_components), seed=seed)
+        start = principal_start(apart, stages.n_components)
+        coordinates = places.spread(layout(fuzzy, start, seed=seed))
     else:
         made = np.asarray(stages.reducer.fit_transform(vectors.copy()))
         if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
@@ -254,8 +288,50 @@ def _reduce(
                 f"{type(stages.reducer).__name__} returned shape {made.shape}"
             )
         coordinates = np.ascontiguousarray(made, dtype=np.float32)
-    positions = layout(fuzzy, principal_start(vectors, 2), min_dist=MAP_MIN_DIST, seed=seed)
-    return coordinates, positions
+    positions = layout(fuzzy, principal_start(apart, 2), min_dist=MAP_MIN_DIST, seed=seed)
+    return coordinates, places.spread(positions)
+
+
+def _cores(
+    log: _Log,
+    raw: Clustering,
+    tree: SpanningTree | None,
+    stages: Stages,
+    documents: DistinctDocuments,
+    counts: TermCounts,
+) -> Cores:
+    """Return the dense cores of the topics, at the resolution that is wanted."""
+    if tree is None or stages.resolution is None:
+        is_subject = ~without_subject(counts, raw.labels, len(raw.persistence))
+        return Cores(raw, is_subject, getattr(stages.clusterer, "min_cluster_size_", None))
+
+    def without(labels: Int32Array, n_topics: int) -> npt.NDArray[np.bool_]:
+        return without_subject(counts, labels, n_topics)
+
+    try:
+        return choose_cores(tree, documents.weights, stages.resolution, without)
+    except NotEnoughTopics as error:
+        # All the work is done; as many topics as there are serve better than none.
+        most = error.best.n_subjects
+        log.note("clustering", "n_topics", most, f"Fewer topics than wanted: {error}.")
+        return error.best
+
+
+def _note_topics(log: _Log, cores: Cores, joined: Joined, documents: DistinctDocuments) -> None:
+    empty = int((~cores.is_subject).sum())
+    if empty:
+        message = (
+            f"{empty} dense groups of texts are no topics: their words are those of the whole "
+            "corpus."
+        )
+        log.note("clustering", "no_subject", empty, message)
+    reasons = joined.clustering.reasons
+    if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
+        return
+    rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))
+    said = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
+    message = f"{int(rows.sum()):,} texts are in no topic: {said}."
+    log.note("clustering", "outside", int(rows.sum()), message)
 
 
 def _note_terms(

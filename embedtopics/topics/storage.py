@@ -5,7 +5,8 @@
     manifest.json     kind, format version, size and SHA-256 of every file
     result.json       topics, settings, versions, timings, decisions, history
     rows.parquet      texts, ids and the input's other columns, with the caller's index
-    arrays.npz        documents, graph, coordinates, map, labels, token ids, sparse matrices
+    arrays.npz        documents, graph, coordinates, map, hierarchy, labels, stability, token ids,
+                      sparse matrices
     embeddings.npy    unit vectors, float32
     words.json        words of the token stream, terms, stop words
 """
@@ -28,6 +29,8 @@ from embedtopics.results import (
     Decision,
     DistinctDocuments,
     NeighborGraph,
+    SpanningTree,
+    Stability,
     TermCounts,
     TokenStream,
     Topic,
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "load_result", "save_result"]
 
 KIND = "embedtopics topic result"
-FORMAT = 1
+FORMAT = 2
 SPARSE = ("memberships", "counts", "topic_terms")
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
 
@@ -99,6 +102,8 @@ def write_result(result: TopicResult, folder: Path) -> None:
         "versions": dict(result.versions),
         "timings": dict(result.timings),
         "history": result.history,
+        "peak_memory": result.peak_memory,
+        "n_replicates": None if result.stability is None else result.stability.n_replicates,
     })  # fmt: skip
     write_manifest(folder, KIND, FORMAT)
 
@@ -163,7 +168,27 @@ def _read_result(folder: Path) -> TopicResult:
         versions=content["versions"],
         timings=content["timings"],
         history=tuple(content["history"]),
+        tree=_read_tree(arrays),
+        peak_memory=_number(content.get("peak_memory")),
+        stability=_read_stability(arrays, content.get("n_replicates")),
     )
+
+
+def _read_tree(arrays: dict[str, Any]) -> SpanningTree | None:
+    """Return the hierarchy; None where there was none, and in format 1, which had none."""
+    part = _part(arrays, "tree")
+    return SpanningTree(**part) if part else None
+
+
+def _read_stability(arrays: dict[str, Any], n_replicates: int | None) -> Stability | None:
+    if n_replicates is None:
+        return None
+    return Stability(**_part(arrays, "stability"), n_replicates=n_replicates)
+
+
+def _number(value: float | None) -> float:
+    """Turn null back into NaN."""
+    return float("nan") if value is None else float(value)
 
 
 def _arrays(result: TopicResult) -> dict[str, Any]:
@@ -177,9 +202,11 @@ def _arrays(result: TopicResult) -> dict[str, Any]:
         "graph": result.graph,
         "clustering": result.clustering,
         "tokens": result.tokens,
+        "tree": result.tree,
+        "stability": result.stability,
     }
     for name, part in parts.items():
-        for item in dataclasses.fields(part):
+        for item in dataclasses.fields(part) if part is not None else ():
             value = getattr(part, item.name)
             if isinstance(value, np.ndarray):
                 arrays[f"{name}.{item.name}"] = value
@@ -211,8 +238,7 @@ def _topic(content: dict[str, Any]) -> Topic:
     lists: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value for key, value in content.items()
     }
-    if lists["persistence"] is None:
-        lists["persistence"] = float("nan")
+    lists["persistence"] = _number(lists["persistence"])
     return Topic(**lists)
 
 

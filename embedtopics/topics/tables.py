@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics.results import NOISE, TopicResult
+from embedtopics.results import NOISE, Reason, TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,8 @@ def table(
     Returns
     -------
     DataFrame
-        Columns topic, size (rows), share (of the rows with text), label, terms and examples
+        Columns topic, size (rows), share (of the rows with text), recurrence (how far the topic
+        comes back in replicates; only where stability was measured), label, terms and examples
         (lists); largest topic first, the rows in no topic last, under topic -1.
     """
     import pandas as pd
@@ -61,7 +62,11 @@ def table(
             {"topic": NOISE, "size": outside, "share": share, "label": NO_TOPIC,
              "terms": [], "examples": []}
         )  # fmt: skip
-    return pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms", "examples"])
+    frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms", "examples"])
+    if result.stability is not None:
+        recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
+        frame.insert(3, "recurrence", np.array(recurrence, dtype=np.float64))
+    return frame
 
 
 def documents(result: TopicResult) -> pd.DataFrame:
@@ -71,9 +76,12 @@ def documents(result: TopicResult) -> pd.DataFrame:
     -------
     DataFrame
         In the input's order and with its index; columns id, text, the input's other columns,
-        then status ("text", "empty", "missing"), topic, label, membership (share of the topic
-        in the text), x and y (position on the map; NaN where there is no text). A column of
-        the input with one of these names is kept under ``<name>_given``.
+        then status ("text", "empty", "missing"), topic, label, reason (why it is in none),
+        membership (share of the topic in the text), none (share of no topic), core (whether the
+        text is in the topic's dense core), agreement (share of replicates in which the text stays
+        with its topic; only where stability was measured), x and y (position on the map; NaN
+        where there is no text). A column of the input with one of these names is kept under
+        ``<name>_given``.
     """
     import pandas as pd
 
@@ -91,10 +99,14 @@ def documents(result: TopicResult) -> pd.DataFrame:
         "status": np.array(["text", "empty", "missing"], dtype=object)[corpus.status],
         "topic": labels,
         "label": [names[label] if label != NOISE else NO_TOPIC for label in labels],
+        "reason": [Reason(reason).text for reason in result.reasons.tolist()],
         "membership": result.by_row(own, np.nan),
-        "x": positions[:, 0],
-        "y": positions[:, 1],
+        "none": result.by_row(result.none_shares, np.nan),
+        "core": result.by_row(result.clustering.strengths > 0, False),
     }
+    if result.stability is not None:
+        made["agreement"] = result.by_row(result.stability.agreement, np.nan)
+    made |= {"x": positions[:, 0], "y": positions[:, 1]}
     given = corpus.metadata.copy(deep=False)
     reserved = {"id", "text", *made}
     given.columns = pd.Index(

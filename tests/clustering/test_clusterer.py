@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import HDBSCAN, KMeans
 
-from embedtopics.clustering import DensityClusterer, automatic_min_cluster_size, cluster
+from embedtopics.clustering import DensityClusterer, cluster
 from embedtopics.errors import InputError
 from embedtopics.evaluation import agreement
 
@@ -105,13 +105,9 @@ def test_few_points(n):
     assert found.labels.shape == (n,)
 
 
-def test_automatic_size_is_half_the_root():
-    assert [automatic_min_cluster_size(n) for n in (1, 100, 10_000, 60_000)] == [5, 5, 50, 122]
-
-
 def test_is_an_estimator():
     assert clone(DensityClusterer(7, min_samples=3)).get_params() == {
-        "min_cluster_size": 7, "min_samples": 3, "selection": "eom",
+        "min_cluster_size": 7, "min_samples": 3, "selection": "leaf",
     }  # fmt: skip
 
 

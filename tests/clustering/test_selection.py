@@ -294,3 +294,13 @@ def test_an_unknown_method_is_explained():
     condensed = condense(spanning_tree(TWO_GROUPS), 2)
     with pytest.raises(InputError, match='method must be "eom" or "leaf"; got \'dbscan\''):
         select(condensed, "dbscan")
+
+
+def test_one_place_is_a_cluster_where_that_is_allowed():
+    tree = spanning_tree(np.ones((40, 2)))
+    assert set(labels_at(tree, 40, method="leaf", allow_one_place=True).labels) == {0}
+    assert set(labels_at(tree, 41, method="leaf", allow_one_place=True).labels) == {-1}
+    assert set(labels_at(tree, 40, method="leaf").labels) == {-1}
+    # Wherever there is an outside, the whole is none.
+    tree = spanning_tree(np.append(np.ones(40), 2.0)[:, None])
+    assert set(labels_at(tree, 41, method="leaf", allow_one_place=True).labels) == {-1}

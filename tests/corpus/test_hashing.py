@@ -149,3 +149,13 @@ def test_status():
     assert corpus.status.dtype == np.int8
     assert corpus.texts[5:8] == ("", "", "")
     assert corpus.texts[2] == " \n\t"
+
+
+@given(
+    st.text("a\u00e9e\u0301 \u2000\u00a0\n\x00\x85\ud800\u200b", max_size=12) | st.text(max_size=12)
+)
+def test_normal_form_by_its_definition(text):
+    joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    composed = unicodedata.normalize("NFC", joined)
+    spaced = "".join(" " if unicodedata.category(c) == "Cc" else c for c in composed)
+    assert normalize_text(text) == " ".join(spaced.split())

@@ -128,3 +128,95 @@ def test_extreme_lengths_are_scaled_rightly(scale):
 def test_bad_vectors_are_named(bad, message):
     with pytest.raises(InputError, match=message):
         unit_rows(bad)
+
+
+def refined(monkeypatch, embeddings, k=15):
+    monkeypatch.setattr(graph_module, "EXACT_LIMIT", 100)
+    return build_graph(embeddings, k)
+
+
+def share_found(embeddings, found):
+    truth = brute_force(embeddings, found.k)[1][:, -1:]
+    return (found.similarities >= truth - 1e-6).mean()
+
+
+@pytest.mark.parametrize("n_dimensions", [8, 60])
+def test_recall_is_honest_on_data_without_structure(monkeypatch, n_dimensions):
+    embeddings = unit_rows(np.random.default_rng(0).normal(size=(5000, n_dimensions)))
+    found = refined(monkeypatch, embeddings)
+    assert found.recall == pytest.approx(share_found(embeddings, found), abs=0.03)
+
+
+def test_approximate_lists_are_sorted_full_and_without_repeats(monkeypatch):
+    embeddings = blobs(3000)
+    found = refined(monkeypatch, embeddings)
+    itself = np.arange(3000)[:, None]
+    listed = np.sort(np.hstack([itself, found.indices]), axis=1)
+    assert (np.diff(listed, axis=1) > 0).all() and found.indices.min() >= 0
+    assert (np.diff(found.similarities, axis=1) <= 0).all()
+    expected = np.einsum("ijk,ik->ij", embeddings[found.indices], embeddings)
+    np.testing.assert_allclose(found.similarities, expected, atol=1e-6)
+
+
+def test_many_equal_vectors_beside_a_few_others(monkeypatch):
+    others = blobs(100)
+    embeddings = np.vstack([np.repeat(others[:1], 2000, axis=0), others])
+    found = refined(monkeypatch, embeddings)
+    assert (found.similarities[:2000] == found.similarities[0, 0]).all()
+    assert found.recall >= 0.97 and share_found(embeddings, found) >= 0.97
+
+
+def test_a_document_far_from_all_lists_gets_its_neighbors(monkeypatch):
+    # Two far groups, one of them smaller than a list of neighbours.
+    rng = np.random.default_rng(0)
+    embeddings = unit_rows(
+        np.vstack([[1, 0, 0, 0], [-1, 0, 0, 0]])[np.repeat([0, 1], [2000, 5])]
+        + 0.01 * rng.normal(size=(2005, 4))
+    )
+    found = refined(monkeypatch, embeddings)
+    order, _ = brute_force(embeddings, 15)
+    np.testing.assert_array_equal(np.sort(found.indices[2000:, :4]), np.sort(order[2000:, :4]))
+    assert found.indices.min() >= 0
+
+
+def test_an_array_that_cannot_be_written_is_searched(monkeypatch):
+    embeddings = blobs(800)
+    expected = refined(monkeypatch, embeddings)
+    embeddings.setflags(write=False)
+    np.testing.assert_array_equal(refined(monkeypatch, embeddings).indices, expected.indices)
+    np.testing.assert_array_equal(nearest(embeddings[:3], embeddings, 5)[0][:, 0], [0, 1, 2])
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(2, 30), st.integers(1, 6), st.integers(1, 4), st.integers(0, 10_000))
+def test_friends_of_friends_equal_sets(n, k, most, seed):
+    from embedtopics.neighbors import _kernels, approximate
+
+    rng = np.random.default_rng(seed)
+    k, most = min(k, n - 1), min(k, n - 1, most)
+    indices = np.array(
+        [rng.permutation(np.delete(np.arange(n), i))[:k] for i in range(n)], dtype=np.int32
+    )
+    indices[rng.random(n) < 0.2, -1] = -1
+    fresh = rng.random(indices.shape) < 0.5
+    offsets, followers, fresh_followers = approximate._followers(indices, fresh)
+    candidates = np.full((n, 2 * most * (2 * most + 1)), -1, dtype=np.int32)
+    _kernels.friends_of_friends(
+        indices, fresh, offsets, followers, fresh_followers, most, 0, candidates
+    )
+    edges = [
+        [(j, f) for j, f in zip(indices[i, :most], fresh[i, :most], strict=True) if j >= 0]
+        + [
+            (follower, fresh[follower, rank])
+            for rank in range(k)
+            for follower in range(n)
+            if indices[follower, rank] == i
+        ][:most]
+        for i in range(n)
+    ]
+    for i in range(n):
+        expected = {j for j, _ in edges[i]}
+        expected |= {other for j, new in edges[i] for other, newer in edges[j] if new or newer}
+        found = [j for j in candidates[i].tolist() if j >= 0]
+        assert len(found) == len(set(found))
+        assert set(found) == expected - {i} - set(indices[i].tolist())

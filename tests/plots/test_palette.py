@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from embedtopics.plots import NOISE_COLOR, topic_colors
 from embedtopics.plots.palette import PALETTE, color_distances, dark, spread_colors, tint
+from embedtopics.results import Stability
 from tests.factories import make_result
 
 
@@ -65,3 +68,17 @@ def test_tint_and_dark():
         rgb = np.array([int(dark(color)[i : i + 2], 16) / 255 for i in (1, 3, 5)])
         linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
         assert 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05) >= 7.0
+
+
+def test_topics_that_do_not_come_back_are_paler():
+    result = make_result(n_topics=3)
+    full = topic_colors(result)
+    chance = np.array([0.15, 0.15, 0.15])
+    stability = Stability(
+        recurrence=np.array([0.9, 0.45, 0.1]), low=chance, high=chance,
+        agreement=np.ones(len(result.documents), np.float32),
+        adjusted_rand=np.array([0.5]), n_replicates=2, chance=chance,
+    )  # fmt: skip
+    shown = topic_colors(replace(result, stability=stability))
+    # 0.45 lies half way from chance to the 0.75 of a full colour: a quarter and half of the rest.
+    assert shown == (full[0], tint(full[1], 0.625), tint(full[2], 0.25))

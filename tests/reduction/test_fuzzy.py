@@ -61,3 +61,32 @@ def test_symmetric_and_in_range():
 def test_identical_points_are_certain():
     fuzzy = fuzzy_graph(build_graph(unit_rows(np.ones((20, 4))), 5))
     assert (fuzzy.data == 1).all()
+
+
+def test_bandwidths_equal_a_root_finder():
+    from scipy.optimize import brentq
+
+    from embedtopics.reduction.fuzzy import _bandwidths
+
+    rng = np.random.default_rng(0)
+    # Scales from tiny to large within one row, where steps could go astray.
+    distances = np.sort(10 ** rng.uniform(-7, 0.3, size=(100, 15)), axis=1)
+    rho = distances[:, 0]
+    for sigma, row in zip(_bandwidths(distances, rho), distances, strict=True):
+        beyond = row - row[0]
+
+        def excess(log_sigma, beyond=beyond):
+            return np.exp(-beyond / np.exp(log_sigma)).sum() - np.log2(16)
+
+        assert sigma == pytest.approx(
+            max(np.exp(brentq(excess, -30, 10, xtol=1e-13)), 1e-3 * row.sum() / 16), rel=1e-9
+        )
+
+
+def test_least_bandwidth_where_all_are_equally_near():
+    from embedtopics.reduction.fuzzy import _bandwidths
+
+    distances = np.array([[0.2] * 8 + [0.4] * 7, [0.0] * 15])
+    own_mean = distances[0].sum() / 16
+    expected = [1e-3 * own_mean, 1e-3 * own_mean / 2]
+    np.testing.assert_allclose(_bandwidths(distances, np.array([0.2, 0.0])), expected)

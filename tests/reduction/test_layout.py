@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 
 import numba
@@ -106,6 +104,38 @@ def test_few_documents(n):
     assert positions.shape == (n, 5) and np.isfinite(positions).all()
 
 
+@pytest.mark.parametrize("n_components", [1, 2, 3, 5, 6])
+def test_any_number_of_components_and_of_documents(n_components):
+    # 300 documents are no whole number of those that are moved together.
+    embeddings = unit_rows(np.random.default_rng(0).normal(size=(300, 8)))
+    fuzzy = fuzzy_graph(build_graph(embeddings))
+    positions = layout(fuzzy, principal_start(embeddings, n_components), n_epochs=30)
+    assert positions.shape == (300, n_components) and np.isfinite(positions).all()
+    nearest_neighbors = trustworthiness(embeddings, positions, n_neighbors=5)
+    assert nearest_neighbors > (0.55 if n_components == 1 else 0.7)
+
+
+def test_documents_that_start_in_one_place_stay_finite():
+    fuzzy = fuzzy_graph(build_graph(unit_rows(np.random.default_rng(0).normal(size=(50, 4)))))
+    assert np.isfinite(layout(fuzzy, np.zeros((50, 2), np.float32), n_epochs=20)).all()
+
+
+def test_edges_pull_as_often_as_their_weights_say():
+    from embedtopics.reduction._kernels import BEAT_BITS, _choose_pulling
+
+    rng = np.random.default_rng(0)
+    weights = rng.uniform(0.0, 1.0, 40)
+    rates = np.rint(2 * weights * 2**BEAT_BITS).astype(np.int32)
+    phases = rng.integers(0, 2**BEAT_BITS, 40).astype(np.int32)
+    neighbors = np.arange(40, dtype=np.int32)
+    pulling = np.empty(82, dtype=np.int32)
+    times = np.zeros(40)
+    for epoch in range(500):
+        n = _choose_pulling.py_func(pulling, epoch, 0, 40, neighbors, rates, phases)
+        times += np.bincount(pulling[:n], minlength=40)
+    np.testing.assert_allclose(times, 1000 * weights, atol=1.0)
+
+
 def test_forces_equal_the_formulas():
     from embedtopics.reduction._kernels import _look_up
     from embedtopics.reduction.layout import force_tables
@@ -116,33 +146,8 @@ def test_forces_equal_the_formulas():
         power = float(squared) ** b
         pull = -2 * a * b * power / (squared * (1 + a * power))
         push = 2 * b / ((0.001 + squared) * (1 + a * power))
-        assert _look_up.py_func(pulls, squared) == pytest.approx(pull, rel=2e-4)
-        assert _look_up.py_func(pushes, squared) == pytest.approx(push, rel=2e-4)
-
-
-@pytest.mark.slow
-@pytest.mark.smoke
-def test_same_bits_from_freshly_compiled_and_cached_code(tmp_path):
-    code = (
-        "import numpy as np, hashlib; from embedtopics.neighbors import build_graph, unit_rows;"
-        "from embedtopics.reduction import fuzzy_graph, layout, principal_start;"
-        "e = unit_rows(np.random.default_rng(0).normal(size=(600, 12)));"
-        "p = layout(fuzzy_graph(build_graph(e)), principal_start(e, 5), n_epochs=60);"
-        "print(hashlib.sha256(p.tobytes()).hexdigest())"
-    )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    digests = [
-        subprocess.run(
-            [sys.executable, "-c", code],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for _ in range(2)
-    ]
-    assert any(tmp_path.rglob("*.nbi")), "the second run should have read the first one's code"
-    assert digests[0] == digests[1]
+        assert _look_up.py_func(pulls, squared) == pytest.approx(pull, rel=2e-3)
+        assert _look_up.py_func(pushes, squared) == pytest.approx(push, rel=2e-3)
 
 
 def test_curve_equals_umap_learns_published_values():
@@ -172,22 +177,3 @@ def test_start_equals_principal_components():
         r = np.corrcoef(start[:, column], expected[:, column])[0, 1]
         assert abs(r) == pytest.approx(1.0, abs=1e-4)
     assert np.abs(start).max() == pytest.approx(10.0)
-
-
-@pytest.mark.slow
-@pytest.mark.smoke
-def test_works_where_the_compiled_code_cannot_be_kept(tmp_path):
-    locked = tmp_path / "file"
-    locked.write_text("a file where a folder is wanted")
-    code = (
-        "import numpy as np; from scipy.sparse import csr_matrix;"
-        "from embedtopics.reduction import layout;"
-        "f = csr_matrix(np.ones((3, 3), np.float32) - np.eye(3, dtype=np.float32));"
-        "print(layout(f, np.eye(3, 2, dtype=np.float32), n_epochs=5).shape)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(locked / "x")},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.stdout.strip() == "(3, 2)", done.stderr

@@ -1,10 +1,11 @@
 """What a word is, in many scripts, and that no text breaks the tokeniser."""
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
@@ -96,3 +97,59 @@ def test_bad_input():
         tokenize("a single text")
     with pytest.raises(InputError, match="row 2 is a float"):
         tokenize(["a", float("nan")])
+
+
+def tokenize_text_by_text(texts, lowercase):
+    """Return the words of each text, by the rules run over whole texts, nothing numbered."""
+    import unicodedata
+
+    from embedtopics.terms import tokens
+
+    for text in texts:
+        cleaned = tokens._clean(text, lowercase)
+        if cleaned.isascii():
+            chunks = tokens._ASCII_CHUNK.findall(cleaned)
+        else:
+            for form, plain in tokens._LETTER_FORMS.items():
+                cleaned = cleaned.replace(form, plain)
+            cleaned = unicodedata.normalize("NFC", cleaned).replace("_", " ")
+            chunks = tokens._unicode_chunk().findall(cleaned)
+        yield [word for chunk in chunks for word in tokens._split(chunk)]
+
+
+TRICKY = st.text(
+    "aBσΣé1.,'’-_: =<>&;@#\u0301\u0338\u00ad\u200d\u037e\u2126ก漢の\ud800", max_size=30
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(TRICKY | st.text(max_size=20), max_size=4), st.booleans())
+def test_equals_the_rules_run_over_whole_texts(texts, lowercase):
+    stream = tokenize(texts, lowercase=lowercase)
+    found = [
+        [stream.words[i] for i in stream.ids[begin:end]]
+        for begin, end in pairwise(stream.offsets.tolist())
+    ]
+    assert found == list(tokenize_text_by_text(texts, lowercase))
+
+
+@settings(deadline=None)
+@given(st.lists(st.text("ab .", max_size=12), max_size=6))
+def test_equal_pieces_get_equal_numbers(texts):
+    from embedtopics.terms._kernels import number_pieces
+    from embedtopics.terms.tokens import _BELONGS
+
+    data = "".join(texts).encode()
+    ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    pieces, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _BELONGS, ends)
+    names = [data[begin:end].decode() for begin, end in spans.tolist()]
+    assert len(set(names)) == len(names)
+    assert [[names[i] for i in pieces[a:b]] for a, b in pairwise(offsets.tolist())] == [
+        text.split() for text in texts
+    ]
+
+
+def test_more_different_words_than_the_first_table_holds():
+    texts = [f"w{i} w{i // 2} w{i % 7}" for i in range(20_000)]
+    stream = tokenize(texts)
+    assert [stream.words[i] for i in stream.ids] == " ".join(texts).split()

@@ -204,7 +204,7 @@ def test_inputs_are_not_changed(toy):
 
 def test_settings_say_what_was_resolved(fitted):
     settings = fitted.result_.settings
-    assert settings["min_cluster_size"] == 6  # half the square root of 135
+    assert settings["min_cluster_size"] == 10  # as in any small collection
     assert settings["seed"] == 1 and settings["languages"] == ["en"]
     assert settings["encoder"] == "given"
     assert list(fitted.result_.timings) == [
@@ -318,7 +318,7 @@ def test_odd_texts_go_through_all_stages(toy, tmp_path):
         "\u202eright to left\u202c \u05e9\u05dc\u05d5\u05dd",
         "<script>alert(1)</script> & %{x}", "emoji \U0001f600" * 5, "long word " * 200_000,
     ]  # fmt: skip
-    model = et.TopicModel(languages=["en"]).fit(
+    model = et.TopicModel(n_topics=3, languages=["en"]).fit(
         texts + odd, embeddings=np.vstack([vectors, vectors[:6] + 0.01])
     )
     assert (model.labels_[-6:] == 0).all()

@@ -1,4 +1,4 @@
-"""Encode the arXiv abstracts once, for the benchmarks: ``python benchmarks/embed_arxiv.py``.
+"""Encode texts once, for the benchmarks: ``python benchmarks/embed.py NAME ...``.
 
 The work is kept in chunks of 2,000 rows (000000.npy, 002000.npy, ...), so that it can be broken
 off and taken up again. At the end they become one float32 .npy in the cache, beside a JSON file
@@ -18,7 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks.corpora import CACHE, hash_texts, read_arxiv_texts
+from benchmarks.corpora import CACHE, ENCODED, hash_texts
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.protocols import Encoder
 
@@ -27,15 +27,18 @@ _TOLERANCE = 1e-3
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0].split(":")[0])
+    parser = argparse.ArgumentParser(description="Encode texts once, for the benchmarks.")
     parser.add_argument(
-        "--chunks",
-        type=Path,
-        default=CACHE / "arxiv_abstracts.chunks",
-        help="folder of the chunks; those found there are checked by a sample and kept",
+        "names", nargs="+", choices=ENCODED, metavar="NAME", help=", ".join(ENCODED)
     )
-    chunks = parser.parse_args().chunks
-    texts = read_arxiv_texts()
+    for name in parser.parse_args().names:
+        embed(name)
+
+
+def embed(name: str) -> None:
+    """Encode one of `ENCODED` and keep its embeddings in the cache."""
+    chunks = CACHE / f"{name}.chunks"
+    texts = ENCODED[name]()
     encoder = SentenceEncoder()
     check_chunks(encoder, texts, chunks)
     encode_chunks(encoder, texts, chunks)
@@ -46,8 +49,7 @@ def main() -> None:
         "max_length": encoder.max_length,
         "shape": list(embeddings.shape),
     }
-    file = CACHE / "arxiv_abstracts.npy"
-    file.parent.mkdir(exist_ok=True)
+    file = CACHE / f"{name}.npy"
     _save(file, embeddings)
     file.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     print(f"wrote {file}: {about['shape'][0]} rows of {about['shape'][1]}")
@@ -69,7 +71,7 @@ def check_chunks(encoder: Encoder, texts: Sequence[str], folder: Path) -> None:
         first = np.load(_file(folder, start), mmap_mode="r")[0]
         if first.shape != vector.shape or np.abs(first - vector).max() > _TOLERANCE:
             raise SystemExit(
-                f"expected row {start} of the abstracts in {_file(folder, start)}; its vector is "
+                f"expected row {start} in {_file(folder, start)}; its vector is "
                 "not what this encoder makes of that text; delete the folder and start again"
             )
 

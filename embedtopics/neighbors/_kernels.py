@@ -1,0 +1,134 @@
+"""The loops of the neighbour search, compiled by Numba and kept in its cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._compiling import compiled
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+
+__all__ = ["friends_of_friends", "keep_nearest"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+NOBODY = -1  # As in `comparing`; a constant of this file, for Numba notices no other's change.
+
+ROWS_AT_ONCE = 512
+"""Rows that share one array of marks."""
+
+
+def _given(dtype: Any, n_axes: int) -> Any:
+    """Return the type of a contiguous array that may be read-only."""
+    return numba.types.Array(dtype, n_axes, "C", readonly=True)
+
+
+@compiled(
+    numba.void(
+        _given(numba.float32, 2), _given(numba.float32, 2), _given(numba.int64, 1),
+        _given(numba.int64, 1), _given(numba.int32, 2),
+        numba.int32[:, ::1], numba.float32[:, ::1],
+    ),
+    parallel=True, fastmath={"reassoc", "contract"},
+)  # fmt: skip
+def keep_nearest(
+    queries: FloatArray,
+    embeddings: FloatArray,
+    itself: Int64Array,
+    names: Int64Array,
+    candidates: Int32Array,
+    indices: Int32Array,
+    similarities: FloatArray,
+) -> None:
+    """Put each query's candidates into its list of neighbours where they are near enough.
+
+    All similarities of the package come from this one loop, so that equal vectors have equal
+    similarities. Lists are descending, ties in the order of `names`; no candidate may be in the
+    list already. See `comparing.keep_nearest` for the arrays.
+    """
+    n_dimensions = embeddings.shape[1]
+    k = indices.shape[1]
+    for i in numba.prange(len(queries)):
+        for j in candidates[i]:
+            if j == NOBODY or j == itself[i]:
+                continue
+            similarity = np.float32(0.0)
+            for c in range(n_dimensions):
+                similarity += queries[i, c] * embeddings[j, c]
+            place = k
+            while place > 0:
+                before = indices[i, place - 1]
+                if before != NOBODY and (
+                    similarities[i, place - 1] > similarity
+                    or (similarities[i, place - 1] == similarity and names[before] < names[j])
+                ):
+                    break
+                if place < k:
+                    indices[i, place] = before
+                    similarities[i, place] = similarities[i, place - 1]
+                place -= 1
+            if place < k:
+                indices[i, place] = j
+                similarities[i, place] = similarity
+
+
+@compiled(
+    numba.void(
+        numba.int32[:, ::1], numba.boolean[:, ::1], numba.int64[::1], numba.int32[::1],
+        numba.boolean[::1], numba.int64, numba.int64, numba.int32[:, ::1],
+    ),
+    parallel=True,
+)  # fmt: skip
+def friends_of_friends(
+    indices: Int32Array,
+    fresh: BoolArray,
+    offsets: Int64Array,
+    followers: Int32Array,
+    fresh_followers: BoolArray,
+    most: int,
+    first_row: int,
+    candidates: Int32Array,
+) -> None:
+    """Write, for each row, the neighbours of its neighbours that are not its own.
+
+    The places of `candidates` hold `NOBODY`, and those that are not needed are left so.
+
+    Neighbours are the first `most` in a row's list, and the first `most` rows in whose lists it
+    is (its `followers`). A way over two edges that were both there before is not gone again.
+    """
+    n_rows, n_wanted = len(indices), len(candidates)
+    for chunk in numba.prange((n_wanted + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):
+        marks = np.full(n_rows, -1, dtype=np.int32)
+        for row in range(chunk * ROWS_AT_ONCE, min(n_wanted, (chunk + 1) * ROWS_AT_ONCE)):
+            i = first_row + row
+            marks[i] = i
+            for j in indices[i]:
+                if j != NOBODY:
+                    marks[j] = i
+            n_found = 0
+            n_followers = min(most, offsets[i + 1] - offsets[i])
+            for a in range(most + n_followers):
+                if a < most:
+                    j, is_fresh = indices[i, a], fresh[i, a]
+                else:
+                    place = offsets[i] + a - most
+                    j, is_fresh = followers[place], fresh_followers[place]
+                if j == NOBODY:
+                    continue
+                if marks[j] != i:
+                    marks[j] = i
+                    candidates[row, n_found] = j
+                    n_found += 1
+                for b in range(most + min(most, offsets[j + 1] - offsets[j])):
+                    if b < most:
+                        other, other_fresh = indices[j, b], fresh[j, b]
+                    else:
+                        place = offsets[j] + b - most
+                        other, other_fresh = followers[place], fresh_followers[place]
+                    if other != NOBODY and (is_fresh or other_fresh) and marks[other] != i:
+                        marks[other] = i
+                        candidates[row, n_found] = other
+                        n_found += 1

@@ -1,0 +1,42 @@
+"""The frozen values that travel between the rooms.
+
+Rows and documents are told apart everywhere. A *row* is one row of the caller's input, in the
+caller's order. A *document* is one distinct usable text: rows with the same text share a
+document, and rows without text have none. Documents are ordered by the hash of their content,
+so that nothing computed from them depends on the order in which the rows arrived.
+"""
+
+from __future__ import annotations
+
+from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
+from embedtopics.results.parts import (
+    NOISE,
+    Clustering,
+    Level,
+    NeighborGraph,
+    Reason,
+    SpanningTree,
+    Stability,
+    TermCounts,
+    TokenStream,
+    Topic,
+)
+from embedtopics.results.topic_result import TopicResult
+
+__all__ = [
+    "NOISE",
+    "Clustering",
+    "Decision",
+    "DistinctDocuments",
+    "Encoding",
+    "LanguageShares",
+    "Level",
+    "NeighborGraph",
+    "Reason",
+    "SpanningTree",
+    "Stability",
+    "TermCounts",
+    "TokenStream",
+    "Topic",
+    "TopicResult",
+]

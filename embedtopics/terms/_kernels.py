@@ -1,0 +1,179 @@
+"""The loops over all words of a corpus, compiled by Numba and kept in its cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._compiling import compiled
+from embedtopics.protocols import Int32Array, Int64Array
+
+__all__ = ["count_in_documents", "number_pieces"]
+
+Bytes = npt.NDArray[np.uint8]
+_types: Any = numba.types
+UInt64Array = npt.NDArray[np.uint64]
+SMALLEST_TABLE = 1 << 12
+
+
+@numba.njit(inline="always")
+def _mix(hashed: np.uint64) -> np.uint64:
+    return hashed ^ (hashed >> np.uint64(32))
+
+
+@numba.njit(inline="always")
+def _find(
+    data: Bytes, first: int, length: int, hashed: np.uint64,
+    table: Int32Array, spans: Int64Array, hashes: UInt64Array,
+) -> np.uint64:  # fmt: skip
+    """Return the slot of the table that holds this piece, or that it would take."""
+    mask = np.uint64(len(table) - 1)
+    slot = _mix(hashed) & mask
+    while table[slot] >= 0:
+        known = table[slot]
+        begin = spans[known, 0]
+        if hashes[known] == hashed and spans[known, 1] - begin == length:
+            same = 0
+            while same < length and data[begin + same] == data[first + same]:
+                same += 1
+            if same == length:
+                break
+        slot = (slot + np.uint64(1)) & mask
+    return slot
+
+
+@numba.njit(inline="always")
+def _make_table(size: int, hashes: UInt64Array, n_different: int) -> Int32Array:
+    """Return a hash table with open addressing: at each slot the number of a piece, or -1."""
+    table = np.full(size, -1, dtype=np.int32)
+    mask = np.uint64(size - 1)
+    for known in range(n_different):
+        slot = _mix(hashes[known]) & mask
+        while table[slot] >= 0:
+            slot = (slot + np.uint64(1)) & mask
+        table[slot] = known
+    return table
+
+
+@numba.njit(inline="always")
+def _count_pieces(data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array) -> Int64Array:
+    """Return where each text's pieces begin and end among all pieces."""
+    offsets = np.zeros(len(ends) + 1, dtype=np.int64)
+    begin = 0
+    for text in range(len(ends)):
+        inside, n = False, 0
+        for place in range(begin, ends[text]):
+            now = belongs[data[place]]
+            n += now and not inside
+            inside = now
+        offsets[text + 1] = offsets[text] + n
+        begin = ends[text]
+    return offsets
+
+
+@compiled(
+    _types.Tuple((numba.int32[::1], numba.int64[::1], numba.int64[:, ::1]))(
+        _types.Array(numba.uint8, 1, "C", readonly=True),
+        _types.Array(numba.boolean, 1, "C", readonly=True),
+        _types.Array(numba.int64, 1, "C", readonly=True),
+    )
+)
+def number_pieces(
+    data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array
+) -> tuple[Int32Array, Int64Array, Int64Array]:
+    """Cut texts into pieces between separators, and number the different ones.
+
+    Parameters
+    ----------
+    data : uint8 ndarray of shape (n_bytes,)
+        All texts, one after the other.
+    belongs : bool ndarray of shape (256,)
+        Whether a byte belongs to a piece; the others separate.
+    ends : int64 ndarray of shape (n_texts,)
+        Where each text ends.
+
+    Returns
+    -------
+    pieces : int32 ndarray of shape (n_pieces,)
+        Number of each piece of the texts, in the order in which they are first met.
+    offsets : int64 ndarray of shape (n_texts + 1,)
+        Where each text's pieces begin and end.
+    spans : int64 ndarray of shape (n_different, 2)
+        Where in `data` each different piece begins and ends.
+    """
+    offsets = _count_pieces(data, belongs, ends)
+    pieces = np.empty(offsets[-1], dtype=np.int32)
+    spans = np.empty((SMALLEST_TABLE, 2), dtype=np.int64)
+    hashes = np.empty(SMALLEST_TABLE, dtype=np.uint64)
+    table = _make_table(SMALLEST_TABLE, hashes, 0)
+    n_different = n_pieces = place = 0
+    for end in ends:
+        while place < end:
+            if not belongs[data[place]]:
+                place += 1
+                continue
+            first, hashed = place, np.uint64(0xCBF29CE484222325)  # FNV-1a
+            while place < end and belongs[data[place]]:
+                hashed = (hashed ^ np.uint64(data[place])) * np.uint64(0x100000001B3)
+                place += 1
+            slot = _find(data, first, place - first, hashed, table, spans, hashes)
+            pieces[n_pieces] = n_different if table[slot] < 0 else table[slot]
+            n_pieces += 1
+            if table[slot] < 0:
+                table[slot] = n_different
+                spans[n_different, 0], spans[n_different, 1] = first, place
+                hashes[n_different] = hashed
+                n_different += 1
+                if 2 * n_different > len(table):
+                    spans = np.concatenate((spans, np.empty_like(spans)))
+                    hashes = np.concatenate((hashes, np.empty_like(hashes)))
+                    table = _make_table(2 * len(table), hashes, n_different)
+    return pieces, offsets, spans[:n_different].copy()
+
+
+@compiled(
+    _types.Tuple((numba.int32[::1], numba.int32[::1], numba.int64[::1]))(
+        _types.Array(numba.int32, 1, "C", readonly=True),
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        numba.int64,
+    )
+)
+def count_in_documents(
+    terms: Int32Array, offsets: Int64Array, n_terms: int
+) -> tuple[Int32Array, Int32Array, Int64Array]:
+    """Count how often each term occurs in each document.
+
+    Parameters
+    ----------
+    terms : int32 ndarray of shape (n_occurrences,)
+        Numbers from 0 to `n_terms`, one document after the other.
+    offsets : int64 ndarray of shape (n_documents + 1,)
+        Where each document begins and ends.
+    n_terms : int
+
+    Returns
+    -------
+    counts, terms : int32 ndarray of shape (n_entries,)
+        Within each document in the order in which its terms are first met.
+    offsets : int64 ndarray of shape (n_documents + 1,)
+        Where each document's entries begin and end.
+    """
+    counts = np.empty(len(terms), dtype=np.int32)
+    found = np.empty(len(terms), dtype=np.int32)
+    ends = np.zeros(len(offsets), dtype=np.int64)
+    entry_of = np.full(n_terms, -1, dtype=np.int64)
+    n = 0
+    for document in range(len(offsets) - 1):
+        for place in range(offsets[document], offsets[document + 1]):
+            term = terms[place]
+            if entry_of[term] >= ends[document]:
+                counts[entry_of[term]] += 1
+            else:
+                entry_of[term] = n
+                found[n], counts[n] = term, 1
+                n += 1
+        ends[document + 1] = n
+    return counts[:n].copy(), found[:n].copy(), ends

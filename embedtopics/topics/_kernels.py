@@ -1,0 +1,90 @@
+"""One step of the walk along neighbours, compiled by Numba and kept in its cache."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from embedtopics._compiling import compiled
+from embedtopics.protocols import FloatArray, Int32Array
+
+__all__ = ["step"]
+
+BLOCK = 256
+"""Documents that share one scratch row; a block is one thread's work."""
+
+
+@numba.njit(inline="always")
+def _keep_largest(ids: Int32Array, shares: FloatArray, topic: int, share: np.float32) -> None:
+    """Insert a topic into a short list that descends by share, and by topic among equals."""
+    last = ids.shape[0] - 1
+    if share < shares[last] or (share == shares[last] and ids[last] >= 0 and topic > ids[last]):
+        return
+    place = last
+    while place > 0 and (
+        shares[place - 1] < share or (shares[place - 1] == share and ids[place - 1] > topic)
+    ):
+        ids[place] = ids[place - 1]
+        shares[place] = shares[place - 1]
+        place -= 1
+    ids[place] = topic
+    shares[place] = share
+
+
+@compiled(
+    numba.void(
+        numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1],
+        numba.int32[:, ::1], numba.float32[:, ::1],
+        numba.int32[:, ::1], numba.float32[:, ::1], numba.int64,
+    ),
+    parallel=True,
+)  # fmt: skip
+def step(
+    indices: Int32Array,
+    weights: FloatArray,
+    walkers: Int32Array,
+    ids: Int32Array,
+    shares: FloatArray,
+    new_ids: Int32Array,
+    new_shares: FloatArray,
+    n_topics: np.int64,
+) -> None:
+    """Write, for each walker, the weighted mean of its neighbours' shares; see `walking.walk`."""
+    n_walkers = walkers.shape[0]
+    n_slots = ids.shape[1]
+    for block in numba.prange((n_walkers + BLOCK - 1) // BLOCK):
+        collected = np.zeros(n_topics, dtype=np.float32)
+        touched = np.empty(n_topics, dtype=np.int32)
+        for place in range(block * BLOCK, min(n_walkers, (block + 1) * BLOCK)):
+            walker = walkers[place]
+            n_touched = 0
+            for neighbor in range(indices.shape[1]):
+                weight = weights[walker, neighbor]
+                other = indices[walker, neighbor]
+                for slot in range(n_slots):
+                    topic = ids[other, slot]
+                    amount = weight * shares[other, slot]
+                    # Shares descend. One too small for a float is none, or its topic would be
+                    # taken for untouched the next time.
+                    if topic < 0 or amount <= np.float32(0.0):
+                        break
+                    if collected[topic] == np.float32(0.0):
+                        touched[n_touched] = topic
+                        n_touched += 1
+                    collected[topic] += amount
+            own_ids = new_ids[walker]
+            own_shares = new_shares[walker]
+            own_ids[:] = -1
+            own_shares[:] = np.float32(0.0)
+            total = np.float32(0.0)
+            for seen in range(n_touched):
+                topic = touched[seen]
+                total += collected[topic]
+                _keep_largest(own_ids, own_shares, topic, collected[topic])
+                collected[topic] = np.float32(0.0)
+            kept = np.float32(0.0)
+            for slot in range(n_slots):
+                kept += own_shares[slot]
+            if kept > np.float32(0.0):
+                for slot in range(n_slots):
+                    own_shares[slot] *= total / kept

@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.topics import assign, at_resolution
+from embedtopics.topics.memberships import FAR, clearness
+
+
+@pytest.fixture(scope="module")
+def fitted(toy):
+    texts, vectors, _ = toy
+    return et.TopicModel(languages=["en"], random_state=1).fit(texts, embeddings=vectors).result_
+
+
+def queries_of(vectors, n, seed, spread=0.1):
+    """Return new texts with vectors near those of a fit."""
+    rng = np.random.default_rng(seed)
+    near = vectors[rng.integers(0, len(vectors), n)]
+    return [f"new text {seed} {i}" for i in range(n)], near + spread * rng.normal(size=near.shape)
+
+
+def readings(result):
+    """The result itself, and at other resolutions and coverages."""
+    yield result
+    for n_topics in (2, 5, "fine"):
+        yield at_resolution(result, n_topics)
+    for coverage in (0.0, 0.8, 1.0):
+        yield at_resolution(result, 8, coverage=coverage)
+
+
+def test_texts_of_the_fit_get_what_they_got_in_it(branched, branches):
+    texts, vectors = branches
+    order = np.random.default_rng(0).permutation(len(texts))
+    shuffled = [texts[i] for i in order]
+    for result in readings(branched):
+        found = assign(result, shuffled)
+        np.testing.assert_array_equal(found.labels, result.labels[order])
+        of_row = result.documents.of_row[order]
+        np.testing.assert_array_equal(
+            found.memberships.toarray(), result.memberships.toarray()[of_row]
+        )
+        given = assign(result, shuffled, embeddings=vectors[order])
+        np.testing.assert_array_equal(given.labels, found.labels)
+        np.testing.assert_array_equal(given.novelty, found.novelty)
+
+
+def test_an_answer_does_not_depend_on_the_batch(branched, branches):
+    texts, vectors = branches
+    names, queries = queries_of(vectors, 60, seed=1, spread=0.2)
+    for result in readings(branched):
+        together = assign(result, names, embeddings=queries)
+        mixed = assign(
+            result, [*texts[:50], *names[::-1]], embeddings=np.vstack([vectors[:50], queries[::-1]])
+        )
+        np.testing.assert_array_equal(mixed.labels[:49:-1], together.labels)
+        np.testing.assert_array_equal(mixed.novelty[:49:-1], together.novelty)
+        np.testing.assert_array_equal(
+            mixed.memberships.toarray()[:49:-1], together.memberships.toarray()
+        )
+        for row in (0, 31, 59):
+            alone = assign(result, names[row : row + 1], embeddings=queries[row : row + 1])
+            assert alone.labels[0] == together.labels[row]
+            assert alone.novelty[0] == together.novelty[row]
+
+
+def test_many_queries_are_answered_block_by_block(branched, branches, monkeypatch):
+    _, vectors = branches
+    names, queries = queries_of(vectors, 50, seed=2)
+    at_once = assign(branched, names, embeddings=queries)
+    monkeypatch.setattr(sys.modules["embedtopics.topics.assign"], "QUERIES_AT_ONCE", 7)
+    in_blocks = assign(branched, names, embeddings=queries)
+    np.testing.assert_array_equal(at_once.labels, in_blocks.labels)
+    np.testing.assert_array_equal(at_once.memberships.toarray(), in_blocks.memberships.toarray())
+
+
+def test_shares_of_new_texts_are_those_of_their_neighbors(branched, branches):
+    _, vectors = branches
+    names, queries = queries_of(vectors, 80, seed=3, spread=0.25)
+    for result in readings(branched):
+        found = assign(result, names, embeddings=queries)
+        shares = found.memberships.toarray()
+        assert shares.shape == (80, result.n_topics) and (shares >= 0).all()
+        assert (shares.sum(axis=1) <= 1 + 1e-6).all()
+        unit = queries / np.linalg.norm(queries, axis=1, keepdims=True)
+        similarities = unit @ result.embeddings.T.astype(np.float64)
+        k, labels = result.graph.k, result.clustering.labels
+        for row in range(80):
+            near = np.argsort(-similarities[row])[:k]
+            weights = np.maximum(similarities[row, near], 0)
+            expected = np.zeros(result.n_topics + 1)
+            np.add.at(expected, labels[near], weights / weights.sum())  # the last is none
+            np.testing.assert_allclose(shares[row], expected[:-1], atol=1e-5)
+            np.testing.assert_allclose(1 - shares[row].sum(), expected[-1], atol=1e-5)
+
+
+def test_labels_of_new_texts_follow_from_shares_and_novelty(branched, branches):
+    _, vectors = branches
+    names, queries = queries_of(vectors, 200, seed=4, spread=0.3)
+    for result in readings(branched):
+        found = assign(result, names, embeddings=queries)
+        shares = np.column_stack([found.memberships.toarray(), np.zeros((200, 2))])
+        best, second = -np.sort(-shares, axis=1)[:, :2].T
+        ratios = clearness(best, second, np.clip(1 - shares.sum(axis=1), 0, 1))
+        sure = (ratios >= result.settings["least_ratio"]) & (found.novelty <= FAR) & (best > 0)
+        np.testing.assert_array_equal(found.labels, np.where(sure, shares.argmax(axis=1), -1))
+
+
+def test_a_text_between_two_topics_gets_none(fitted, toy):
+    _, vectors, themes = toy
+    centers = np.array([vectors[themes == t].mean(axis=0) for t in range(3)])
+    # Halfway its neighbours are of both; where exactly, the nearest decide.
+    steps = np.linspace(0, 1, 101)[:, None]
+    path = (1 - steps) * centers[0] + steps * centers[1]
+    names = [f"step {i}" for i in range(101)]
+    found = assign(fitted, names, embeddings=path)
+    assert found.labels[0] == 0 and found.labels[-1] == 1
+    turns = found.labels[np.flatnonzero(np.diff(found.labels, prepend=-2))]
+    assert turns.tolist() == [0, -1, 1]
+    two = found.memberships.toarray()[found.labels == -1][:, :2]
+    assert (two.min(axis=1) > 0).any() and (two.sum(axis=1) > 0.9).all()
+
+
+def test_a_far_text_gets_none_and_is_new(fitted, toy):
+    _, vectors, themes = toy
+    centers = np.array([vectors[themes == t].mean(axis=0) for t in range(3)])
+    opposite = -centers.sum(axis=0)
+    away = np.linalg.svd(vectors)[2][-1]
+    found = assign(fitted, ["opposite", "away"], embeddings=np.array([opposite, away]))
+    assert found.labels.tolist() == [-1, -1]
+    assert (found.novelty > FAR).all()
+
+
+def test_novelty_is_calibrated_on_the_fit(branched, branches):
+    texts, vectors = branches
+    found = assign(branched, texts)
+    has = branched.documents
+    # Each document once: half of them are closer to their neighbours than the middle one.
+    of_documents = found.novelty[has.first_rows]
+    assert np.median(of_documents) == pytest.approx(0.5, abs=0.01)
+    assert of_documents.min() == 0.0 and of_documents.max() < 1.0
+    names, queries = queries_of(vectors, 100, seed=5, spread=0.6)
+    assert np.median(assign(branched, names, embeddings=queries).novelty) > 0.9
+
+
+@pytest.mark.parametrize("wanted", ["labels", "clear", "any"])
+def test_how_clear_is_clear_is_as_in_the_fit(branched, branches, wanted):
+    """Coverage 0, "auto" and 1 ask new texts for one topic alone, a clear one, and any."""
+    _, vectors = branches
+    coverage = {"labels": 0.0, "clear": "auto", "any": 1.0}[wanted]
+    result = at_resolution(branched, 12, coverage=coverage)
+    names, queries = queries_of(vectors, 200, seed=6, spread=0.2)
+    found = assign(result, names, embeddings=queries)
+    shares = found.memberships.toarray()
+    near = found.novelty <= FAR
+    largest = shares.max(axis=1)
+    assert near.sum() > 20
+    if wanted == "labels":
+        np.testing.assert_array_equal(found.labels >= 0, near & (largest > 1 - 1e-5))
+    elif wanted == "any":
+        np.testing.assert_array_equal(found.labels >= 0, near & (largest > 0))
+    else:
+        assert (found.labels[near & (largest > 0.8)] >= 0).all()
+
+
+def test_results_of_before_ask_for_the_default_clearness(branched, branches):
+    _, vectors = branches
+    names, queries = queries_of(vectors, 50, seed=7, spread=0.2)
+    settings = {k: v for k, v in branched.settings.items() if k != "least_ratio"}
+    old = dataclasses.replace(branched, settings=settings)
+    np.testing.assert_array_equal(
+        assign(old, names, embeddings=queries).labels,
+        assign(branched, names, embeddings=queries).labels,
+    )
+
+
+def test_empty_texts_have_no_topic_and_no_novelty(branched, branches):
+    texts, vectors = branches
+    queries = ["", texts[0], None, "a new text"]
+    given = np.vstack([np.zeros(24), vectors[0], np.full(24, np.nan), vectors[1]])
+    found = assign(branched, queries, embeddings=given)
+    np.testing.assert_array_equal(np.isnan(found.novelty), [True, False, True, False])
+    assert found.labels[[0, 2]].tolist() == [-1, -1]
+    assert found.memberships.shape == (4, branched.n_topics)
+    assert found.memberships.toarray()[[0, 2]].sum() == 0
+
+
+def test_nothing_to_assign(branched):
+    found = assign(branched, ["", None])
+    assert found.labels.tolist() == [-1, -1] and found.memberships.nnz == 0
+
+
+def test_a_result_without_topics_assigns_none(toy):
+    rng = np.random.default_rng(0)
+    texts = [f"words {i}" for i in range(4)]
+    result = et.TopicModel(languages=["en"]).fit(texts, embeddings=rng.normal(size=(4, 8))).result_
+    assert result.n_topics == 0
+    found = assign(result, ["new", texts[0]], embeddings=rng.normal(size=(2, 8)))
+    assert found.labels.tolist() == [-1, -1] and found.memberships.shape == (2, 0)
+
+
+@pytest.mark.parametrize("width", [1, 23, 25])
+def test_another_width_is_refused_at_any_resolution(branched, width):
+    for result in (branched, at_resolution(branched, 3)):
+        with pytest.raises(InputError, match=f"24 dimensions of the fit; got {width}"):
+            assign(result, ["a new text"], embeddings=np.ones((1, width)))

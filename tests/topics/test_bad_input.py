@@ -1,0 +1,207 @@
+"""Embeddings as users give them: broken, degenerate, or in any form that NumPy knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.results import Reason
+
+
+def texts_of(n):
+    return [f"a text about number {i} and little else" for i in range(n)]
+
+
+def fit(embeddings, texts=None, **parameters):
+    texts = texts_of(len(embeddings)) if texts is None else texts
+    model = et.TopicModel(languages=["en"], random_state=0, **parameters)
+    return model.fit(texts, embeddings=embeddings)
+
+
+def groups(sizes, n_dimensions=12, spread=0.1, seed=0):
+    """Return vectors around directions that are far from one another."""
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.normal(size=(n_dimensions, len(sizes))))[0].T
+    centers = np.repeat(directions, sizes, axis=0)
+    return centers + spread * rng.normal(size=centers.shape)
+
+
+def check(model, n_rows):
+    """Whether a result holds together, whatever was found."""
+    result = model.result_
+    assert result.labels.shape == (n_rows,)
+    assert np.isfinite(result.map).all() and np.isfinite(result.coordinates).all()
+    assert set(result.labels) - {-1} == set(range(result.n_topics))
+    np.testing.assert_array_equal(result.reasons == Reason.IN_TOPIC, result.labels >= 0)
+    has_text = result.documents.of_row >= 0
+    outside = int((result.labels[has_text] < 0).sum())
+    assert sum(topic.size for topic in result.topics) + outside == has_text.sum()
+    np.testing.assert_array_equal(model.predict(list(result.corpus.texts)), result.labels)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, "finite; row 18 holds NaN or an infinite value"),
+        (np.inf, "finite; row 18 holds NaN or an infinite value"),
+        (-np.inf, "finite; row 18 holds NaN or an infinite value"),
+        (0.0, "must not be zero vectors; row 18 is zero everywhere"),
+    ],
+)
+def test_the_row_is_named(value, message):
+    broken = groups([40, 30])
+    broken[17] = value
+    broken[50] = value
+    with pytest.raises(InputError, match=message):
+        fit(broken)
+    fitted = fit(groups([40, 30]))
+    queries = groups([1, 1])
+    queries[1] = value
+    with pytest.raises(InputError, match=message.replace("18", "2")):
+        fitted.predict(["new one", "new two"], embeddings=queries)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [np.ones(70), np.ones((70, 0)), np.ones((70, 2, 2)), np.full((70, 3), "x"), [[None]] * 70],
+)
+def test_what_is_no_matrix_of_numbers_is_refused(bad):
+    with pytest.raises(InputError, match="embeddings must"):
+        fit(bad, texts_of(70))
+
+
+def test_another_number_of_rows_is_refused():
+    with pytest.raises(InputError, match=r"one row for each of the 70 texts; got shape \(69, 12\)"):
+        fit(groups([69]), texts_of(70))
+
+
+@pytest.mark.parametrize("n", [2, 3, 7, 15])
+def test_fewer_documents_than_neighbors(n):
+    model = fit(groups([n], spread=0.5))
+    check(model, n)
+    assert model.result_.graph.k == n - 1
+    noted = [d.value for d in model.result_.decisions if d.name == "k"]
+    assert noted == [n - 1]
+
+
+def test_more_neighbors_than_documents_are_all_of_them():
+    vectors = groups([30, 30])
+    model = fit(vectors, n_neighbors=500)
+    check(model, 60)
+    assert model.result_.graph.k == 59
+    np.testing.assert_array_equal(model.labels_, fit(vectors, n_neighbors=59).labels_)
+
+
+def test_one_text():
+    model = fit(np.ones((1, 3)))
+    check(model, 1)
+    assert model.labels_.tolist() == [-1] and model.result_.tree is None
+
+
+def test_all_points_in_one_place_are_one_topic():
+    model = fit(np.ones((80, 6)))
+    check(model, 80)
+    assert set(model.labels_) == {0} and model.result_.topics[0].size == 80
+    few = fit(np.ones((4, 6)))
+    check(few, 4)
+    assert set(few.labels_) == {-1}
+    # There is no other resolution, but one topic can be asked for.
+    assert et.topics.levels(model.result_) == ()
+    assert et.topics.at_resolution(model.result_, 1).n_topics == 1
+    assert fit(np.ones((80, 6)), n_topics=3).result_.n_topics == 1
+
+
+@pytest.mark.parametrize("vectors", [groups([120, 60]), np.vstack([groups([120]), -groups([60])])])
+def test_two_far_groups_only(vectors):
+    truth = np.repeat([0, 1], [120, 60])
+    model = fit(vectors)
+    check(model, 180)
+    # However fine the topics are, none holds documents of both.
+    assert len(
+        {*zip(model.labels_[model.labels_ >= 0], truth[model.labels_ >= 0], strict=True)}
+    ) == (model.result_.n_topics)
+    for two in (fit(vectors, n_topics=2), fit(vectors, min_cluster_size=50)):
+        check(two, 180)
+        np.testing.assert_array_equal(two.labels_, truth)
+
+
+def test_one_giant_group():
+    model = fit(groups([600], spread=0.3))
+    check(model, 600)
+    beside = fit(groups([600, 30], spread=0.15), min_cluster_size=25)
+    check(beside, 630)
+    small = beside.labels_[600:]
+    assert len(set(small)) == 1 and small[0] >= 0
+    assert not np.isin(beside.labels_[:600], small).any()
+
+
+def test_no_structure_at_all():
+    rng = np.random.default_rng(0)
+    model = fit(rng.normal(size=(300, 20)))
+    check(model, 300)
+
+
+def test_ten_thousand_copies_of_a_text_and_a_hundred_others():
+    vectors = np.vstack([np.tile(groups([1], seed=1), (10_000, 1)), groups([50, 50], seed=2)])
+    texts = ["the same text"] * 10_000 + texts_of(100)
+    order = np.random.default_rng(0).permutation(len(texts))
+    model = fit(vectors[order], [texts[i] for i in order])
+    check(model, 10_100)
+    labels = np.empty(10_100, int)
+    labels[order] = model.labels_
+    assert len(model.result_.documents) == 101
+    assert len(set(labels[:10_000])) == 1
+    others = fit(vectors, texts, n_topics="fine").labels_[10_000:]
+    assert len(others) == 100
+
+
+def test_many_texts_in_one_place_and_a_hundred_others():
+    vectors = np.vstack([np.tile(groups([1], seed=1), (300, 1)), groups([50, 50], seed=2)])
+    model = fit(vectors)
+    check(model, 400)
+    assert set(model.labels_[:300]) == {0}
+
+
+FORMS = {
+    "float64": lambda a: a.astype(np.float64),
+    "float16": lambda a: a.astype(np.float16),
+    "fortran": np.asfortranarray,
+    "every other column": lambda a: np.repeat(a, 2, axis=1)[:, ::2],
+    "backwards": lambda a: a[::-1].copy()[::-1],
+    "big-endian": lambda a: a.astype(">f4"),
+    "list": lambda a: a.tolist(),
+    "scaled": lambda a: a * np.float32(1024.0),
+}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    # Values that float16 can hold, so that all forms hold the same.
+    vectors = groups([60, 40], seed=4).astype(np.float16).astype(np.float32)
+    return vectors, fit(vectors).result_
+
+
+@pytest.mark.parametrize("form", list(FORMS))
+def test_any_form_is_taken_and_left_alone(plain, form):
+    vectors, expected = plain
+    given = FORMS[form](vectors)
+    if isinstance(given, np.ndarray):
+        given.setflags(write=False)
+    before = np.array(given)
+    found = fit(given)
+    np.testing.assert_array_equal(np.asarray(given), before)
+    np.testing.assert_array_equal(found.labels_, expected.labels)
+    np.testing.assert_array_equal(found.result_.embeddings, expected.embeddings)
+    np.testing.assert_array_equal(found.result_.map, expected.map)
+    names = [f"new {i}" for i in range(len(vectors))]
+    predicted = found.predict(names, embeddings=given)
+    np.testing.assert_array_equal(predicted, fit(vectors).predict(names, embeddings=vectors))
+    np.testing.assert_array_equal(np.asarray(given), before)
+
+
+def test_whole_numbers_are_numbers():
+    vectors = np.round(100 * groups([60, 40], seed=4)).astype(np.int64)
+    np.testing.assert_array_equal(fit(vectors).labels_, fit(vectors.astype(float)).labels_)
+    check(fit(vectors), 100)

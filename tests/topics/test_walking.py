@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+
+from embedtopics.results import NeighborGraph
+from embedtopics.topics.walking import NOWHERE, SLOTS, STEPS, walk
+
+
+def random_graph(n_documents, k, seed=0, low=-0.2):
+    """Neighbours at random, with similarities that descend along each row."""
+    rng = np.random.default_rng(seed)
+    steps = np.argsort(rng.random((n_documents, n_documents - 1)), axis=1)[:, :k] + 1
+    indices = (np.arange(n_documents)[:, None] + steps) % n_documents
+    similarities = -np.sort(-rng.uniform(low, 1.0, (n_documents, k)), axis=1)
+    return NeighborGraph(indices.astype(np.int32), similarities.astype(np.float32))
+
+
+def long_graph(n_documents, k, seed=0):
+    """As `random_graph`, for many documents: neighbours may repeat."""
+    rng = np.random.default_rng(seed)
+    indices = (
+        np.arange(n_documents)[:, None] + rng.integers(1, 60, (n_documents, k))
+    ) % n_documents
+    similarities = -np.sort(-rng.uniform(0.0, 1.0, (n_documents, k)), axis=1)
+    return NeighborGraph(indices.astype(np.int32), similarities.astype(np.float32))
+
+
+def random_labels(n_documents, n_topics, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(-12, n_topics, n_documents)
+    return np.where(labels < -9, NOWHERE, np.maximum(labels, -1)).astype(np.int32)
+
+
+def by_matrices(graph, labels, n_topics):
+    """Return the shares of all topics as the harmonic solution, cut after 30 steps."""
+    n_documents = len(labels)
+    chances = np.zeros((n_documents, n_documents))
+    weights = np.maximum(graph.similarities.astype(np.float64), 0.0)
+    for row, (others, of_row) in enumerate(zip(graph.indices, weights, strict=True)):
+        if of_row.sum() > 0:
+            np.add.at(chances[row], others, of_row / of_row.sum())
+    shares = np.zeros((n_documents, n_topics))
+    shares[labels >= 0, labels[labels >= 0]] = 1.0
+    passing = labels == -1
+    for _ in range(STEPS - 1):
+        shares[passing] = (chances @ shares)[passing]
+    return chances @ shares
+
+
+def spread(walked, n_topics):
+    """Return the shares as a dense array."""
+    dense = np.zeros((len(walked.topics), n_topics))
+    rows, slots = np.nonzero(walked.topics >= 0)
+    dense[rows, walked.topics[rows, slots]] = walked.shares[rows, slots]
+    return dense
+
+
+@pytest.mark.parametrize(("n_topics", "k"), [(1, 1), (2, 3), (7, 10), (16, 15), (16, 2)])
+def test_equals_the_harmonic_solution(n_topics, k):
+    graph = random_graph(250, k, seed=k)
+    labels = random_labels(250, n_topics, seed=n_topics)
+    walked = walk(graph, labels, n_topics)
+    expected = by_matrices(graph, labels, n_topics)
+    np.testing.assert_allclose(spread(walked, n_topics), expected, atol=1e-5)
+    np.testing.assert_allclose(walked.none, 1.0 - expected.sum(axis=1), atol=1e-5)
+
+
+def test_shares_descend_and_unused_slots_are_marked():
+    walked = walk(random_graph(250, 15), random_labels(250, 12), 12)
+    assert walked.topics.shape == walked.shares.shape == (250, SLOTS)
+    assert (np.diff(walked.shares, axis=1) <= 0).all()
+    np.testing.assert_array_equal(walked.topics >= 0, walked.shares > 0)
+    for topics in walked.topics:
+        found = topics[topics >= 0]
+        assert len(set(found.tolist())) == len(found)
+
+
+def test_a_hand_calculation():
+    # 0 -- 1 -- 2 -- 3: topics at both ends; 4 leads to 1 and to where walks end without a topic.
+    indices = np.array([[1, 2], [0, 2], [1, 3], [2, 1], [1, 5], [4, 3]], dtype=np.int32)
+    similarities = np.array([[1, 0], [1, 1], [1, 1], [1, 0], [0.75, 0.25], [1, 1]], np.float32)
+    labels = np.array([0, -1, -1, 1, -1, NOWHERE], dtype=np.int32)
+    found = spread(walk(NeighborGraph(indices, similarities), labels, 2), 2)
+    # Of a line with two inner places, each leads to its own end twice as often as to the other.
+    third = 1 / 3
+    expected = [
+        [2 * third, third],  # the first step is always made, from a labelled document too
+        [2 * third, third],
+        [third, 2 * third],
+        [third, 2 * third],
+        [0.75 * 2 * third, 0.75 * third],
+        [0.5 * 0.75 * 2 * third, 0.5 * 0.75 * third + 0.5],
+    ]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_equal_shares_are_in_the_order_of_topics():
+    indices = np.array([[3, 2, 1], [0, 2, 3], [0, 1, 3], [0, 1, 2]], dtype=np.int32)
+    graph = NeighborGraph(indices, np.full((4, 3), 0.5, np.float32))
+    walked = walk(graph, np.array([-1, 2, 0, 1], dtype=np.int32), 3)
+    assert walked.topics[0, :4].tolist() == [0, 1, 2, -1]
+
+
+def test_nowhere_takes_walks_and_gives_none():
+    graph = random_graph(120, 8, seed=2)
+    labels = random_labels(120, 3, seed=2)
+    some = walk(graph, labels, 3)
+    everywhere = np.where(labels == -1, NOWHERE, labels).astype(np.int32)
+    least = walk(graph, everywhere, 3)
+    assert (least.none >= some.none - 1e-6).all() and least.none.sum() > some.none.sum()
+    nothing = walk(graph, np.full(120, NOWHERE, dtype=np.int32), 3)
+    assert (nothing.none == 1).all() and (nothing.topics == -1).all()
+
+
+def test_more_topics_than_slots_keep_the_largest_and_the_sum():
+    n_topics = SLOTS + 9
+    indices = (np.arange(n_topics + 1)[:, None] + np.arange(1, n_topics + 1)) % (n_topics + 1)
+    graph = NeighborGraph(
+        indices.astype(np.int32),
+        np.tile(np.linspace(1.0, 0.5, n_topics), (n_topics + 1, 1)).astype(np.float32),
+    )
+    labels = np.append(np.arange(n_topics), -1).astype(np.int32)  # the last is in none
+    walked = walk(graph, labels, n_topics)
+    # Its neighbours are the topics 0, 1, 2, ..., each a little farther away.
+    expected = np.linspace(1.0, 0.5, n_topics)
+    expected = expected[:SLOTS] / expected[:SLOTS].sum()
+    assert walked.topics[-1].tolist() == list(range(SLOTS))
+    np.testing.assert_allclose(walked.shares[-1], expected, atol=1e-6)
+    np.testing.assert_allclose(walked.none, 0.0, atol=1e-6)
+
+
+def test_the_sum_is_kept_on_long_walks_with_many_topics():
+    graph = random_graph(300, 15, seed=5, low=0.1)
+    labels = random_labels(300, 60, seed=5)
+    walked = walk(graph, labels, 60)
+    expected = by_matrices(graph, labels, 60).sum(axis=1)
+    np.testing.assert_allclose(walked.shares.sum(axis=1), expected, atol=1e-5)
+
+
+def test_without_neighbors_or_topics_every_walk_is_lost():
+    labels = np.array([0, -1, 1], dtype=np.int32)
+    alone = NeighborGraph(np.empty((3, 0), np.int32), np.empty((3, 0), np.float32))
+    assert (walk(alone, labels, 2).none == 1).all()
+    assert (walk(random_graph(3, 2), np.full(3, -1, np.int32), 0).none == 1).all()
+
+
+def test_neighbors_that_are_not_alike_are_not_visited():
+    indices = np.array([[1, 2], [0, 2], [0, 1]], dtype=np.int32)
+    similarities = np.array([[0.5, -0.5], [-0.1, -0.2], [0.0, -0.3]], dtype=np.float32)
+    walked = walk(NeighborGraph(indices, similarities), np.array([-1, 0, 1], np.int32), 2)
+    np.testing.assert_array_equal(spread(walked, 2), [[1, 0], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(walked.none, [0, 1, 1])
+
+
+def test_shares_too_small_for_a_float_are_none():
+    # All neighbours of document 0 but the last, where walks end, lead to the topic, each with
+    # less than a float holds.
+    indices = np.tile(np.arange(16, dtype=np.int32), (18, 1))
+    indices[0] += 2
+    similarities = np.full((18, 16), 0.5, dtype=np.float32)
+    similarities[0, :-1] = 2e-45
+    similarities[0, -1] = 1.0
+    labels = np.full(18, -1, dtype=np.int32)
+    labels[[1, 17]] = 0, NOWHERE
+    walked = walk(NeighborGraph(indices, similarities), labels, 1)
+    assert (walked.topics[0] == -1).all() and walked.none[0] == 1
+    assert (walked.topics[1:17, 0] == 0).all() and (walked.topics[:, 1:] == -1).all()
+
+
+def test_same_bits_for_any_number_of_threads():
+    graph = long_graph(9_000, 12)
+    labels = random_labels(9_000, 40)
+    before = numba.get_num_threads()
+    found = []
+    try:
+        for threads in range(1, before + 1):
+            numba.set_num_threads(threads)
+            found.append(walk(graph, labels, 40))
+            assert numba.get_num_threads() == threads
+    finally:
+        numba.set_num_threads(before)
+    for other in found[1:]:
+        np.testing.assert_array_equal(found[0].topics, other.topics)
+        np.testing.assert_array_equal(found[0].shares, other.shares)
+
+
+def test_numbering_of_documents_does_not_matter():
+    graph = random_graph(400, 9, seed=3)
+    labels = random_labels(400, 20, seed=3)
+    order = np.random.default_rng(0).permutation(400)
+    new_number = np.argsort(order)
+    moved = NeighborGraph(
+        new_number[graph.indices[order]].astype(np.int32), graph.similarities[order]
+    )
+    one, two = walk(graph, labels, 20), walk(moved, labels[order], 20)
+    np.testing.assert_array_equal(one.topics[order], two.topics)
+    np.testing.assert_array_equal(one.shares[order], two.shares)
+
+
+def test_inputs_are_left_alone():
+    graph, labels = random_graph(50, 4), random_labels(50, 3)
+    before = graph.indices.copy(), graph.similarities.copy(), labels.copy()
+    walk(graph, labels, 3)
+    for array, kept in zip((graph.indices, graph.similarities, labels), before, strict=True):
+        np.testing.assert_array_equal(array, kept)

@@ -181,7 +181,8 @@ def move_all(
     for step in range(first_epoch * SUB_STEPS, end_epoch * SUB_STEPS):
         epoch = step // SUB_STEPS
         sub_step = step % SUB_STEPS
-        rate = np.float32(1.0) - np.float32(epoch) / np.float32(n_epochs)
+        left = np.float32(1.0) - np.float32(epoch) / np.float32(n_epochs)
+        rate = left * left
         frozen, moved = halves[step % 2], halves[1 - step % 2]
         by_axis, moved_by_axis = halves_by_axis[step % 2], halves_by_axis[1 - step % 2]
         _repeat_the_first(by_axis, n_documents)

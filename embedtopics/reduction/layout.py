@@ -5,6 +5,10 @@ the order in which threads get there. Here every document sums the forces on its
 from a frozen copy of the positions; then all move together. The result is the same for any
 number of threads. An epoch is cut into sub-steps, each with a part of the edges, because
 summing all of a document's pulls before it moves would overshoot.
+
+The learning rate falls with the square of the epochs that are left, where UMAP's falls in
+proportion to them. Most of what is wrong with a layout at its end is the noise of the last samples:
+so half of UMAP's epochs keep more of the neighbours than all of them did at its rate.
 """
 
 from __future__ import annotations
@@ -23,6 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["layout"]
 
 NEGATIVES_PER_EDGE = 5
+EPOCHS = 200
+EPOCHS_OF_MANY = 100
+"""Epochs where there are many documents. Twice as many raise the trustworthiness by 0.001 to 0.002
+in five dimensions, measured on seven corpora."""
+
+EPOCHS_OF_MAPS = 150
+"""The same in one or two dimensions, where an epoch takes half the time, and 100 more of them
+raise the trustworthiness by up to 0.01."""
+
 MANY_DOCUMENTS = 10_000
 EPOCHS_A_STEP = 4
 STEPS_BETWEEN_TRIALS = 16
@@ -42,8 +55,8 @@ def layout(
     """Lay a fuzzy graph out by UMAP's attraction and repulsion.
 
     The expected numbers of pulls along an edge and of negative samples per document and epoch
-    are those of UMAP's stochastic gradient descent, as are the gradients, their clipping and
-    the learning rate, which falls linearly from 1 to 0.
+    are those of UMAP's stochastic gradient descent, as are the gradients and their clipping. The
+    learning rate falls from 1 to 0, as the square of the share of epochs left.
 
     Parameters
     ----------
@@ -55,7 +68,7 @@ def layout(
         Distance under which documents need not be drawn closer; 0 packs clusters densely.
     seed : int
     n_epochs : int or None
-        None takes 500 up to 10,000 documents and 200 above.
+        None takes 200 up to 10,000 documents; above, 150 in one or two dimensions and 100 in more.
 
     Returns
     -------
@@ -68,9 +81,10 @@ def layout(
     """
     from embedtopics.reduction import _kernels
 
-    n_documents = start.shape[0]
+    n_documents, n_components = start.shape
     if n_epochs is None:
-        n_epochs = 500 if n_documents <= MANY_DOCUMENTS else 200
+        of_many = EPOCHS_OF_MAPS if n_components <= 2 else EPOCHS_OF_MANY
+        n_epochs = EPOCHS if n_documents <= MANY_DOCUMENTS else of_many
     if n_epochs == 0 or fuzzy.nnz == 0:
         return start.copy()
     # Pushes are exchanged between documents that stand side by side somewhere: renumber them in

@@ -14,6 +14,7 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 __all__ = ["friends_of_friends", "keep_nearest"]
 
 BoolArray = npt.NDArray[np.bool_]
+Int8Array = npt.NDArray[np.int8]
 
 NOBODY = -1  # As in `comparing`; a constant of this file, for Numba notices no other's change.
 
@@ -26,10 +27,24 @@ def _given(dtype: Any, n_axes: int) -> Any:
     return numba.types.Array(dtype, n_axes, "C", readonly=True)
 
 
+@numba.njit(inline="always")
+def _most(
+    short_query: Int8Array, query_scale: FloatArray, short: Int8Array, scale: FloatArray
+) -> np.float32:
+    """Return what the similarity of two vectors is at most, as their short forms tell."""
+    product = np.int32(0)
+    for c in range(len(short)):
+        product = np.int32(product + np.int32(np.int16(short_query[c]) * np.int16(short[c])))
+    most: np.float32 = np.float32(product) * query_scale[0] * scale[0] + query_scale[1] + scale[1]
+    return most
+
+
 @compiled(
     numba.void(
         _given(numba.float32, 2), _given(numba.float32, 2), _given(numba.int64, 1),
         _given(numba.int64, 1), _given(numba.int32, 2),
+        _given(numba.int8, 2), _given(numba.float32, 2),
+        _given(numba.int8, 2), _given(numba.float32, 2),
         numba.int32[:, ::1], numba.float32[:, ::1],
     ),
     parallel=True, fastmath={"reassoc", "contract"},
@@ -40,6 +55,10 @@ def keep_nearest(
     itself: Int64Array,
     names: Int64Array,
     candidates: Int32Array,
+    short_queries: Int8Array,
+    queries_scale: FloatArray,
+    short: Int8Array,
+    scale: FloatArray,
     indices: Int32Array,
     similarities: FloatArray,
 ) -> None:
@@ -50,10 +69,17 @@ def keep_nearest(
     list already. See `comparing.keep_nearest` for the arrays.
     """
     n_dimensions = embeddings.shape[1]
+    n_short = short.shape[1]
     k = indices.shape[1]
     for i in numba.prange(len(queries)):
         for j in candidates[i]:
             if j == NOBODY or j == itself[i]:
+                continue
+            if (
+                n_short
+                and _most(short_queries[i], queries_scale[i], short[j], scale[j])
+                < (similarities[i, k - 1])
+            ):
                 continue
             similarity = np.float32(0.0)
             for c in range(n_dimensions):

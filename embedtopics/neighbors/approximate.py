@@ -1,21 +1,22 @@
 """The neighbours of many documents: a rough search by FAISS, refined along its own graph.
 
-The rough search works on fewer dimensions and looks into a few of the lists that documents were
-sorted into. Then the neighbours of a document's neighbours are looked at: where two documents
-are near, most often one of them already knows a third that is near to both (Dong, Moses and Li
-2011, "Efficient k-nearest neighbor graph construction for generic similarity measures"). How
-rough the search may be, and how often the graph is refined, is told by a sample of documents
-whose true neighbours are known.
+The rough search works on fewer dimensions, each kept in two bits, and looks into a few of the
+lists that documents were sorted into. What it finds is compared again in full. Then the neighbours
+of a document's neighbours are looked at: where two documents are near, most often one of them
+already knows a third that is near to both (Dong, Moses and Li 2011, "Efficient k-nearest neighbor
+graph construction for generic similarity measures"). How rough the search may be, and how often
+the graph is refined, is told by a sample of documents whose true neighbours are known.
 
 Whatever sums in an order that depends on the number of threads is done on one: the projection,
-the training of the lists and the choice of lists.
+all training, and the searches of FAISS, of which several threads of ours each run a part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,11 @@ import numpy.typing as npt
 from embedtopics.neighbors.comparing import (
     NOBODY,
     Neighbors,
+    Short,
     exact_neighbors,
     keep_nearest,
     no_neighbors,
+    shorten,
 )
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
@@ -39,23 +42,32 @@ WANTED_RECALL = 0.975
 """Recall at which the graph is refined no further; a little above the 0.97 that is promised,
 because the sample has an error of its own."""
 
-ROUGH_RECALL = 0.9
-"""Recall that the rough search is given enough lists for; two rounds of refinement then cost
-less than looking into more lists would."""
+LEAST_RECALL = 0.97
+"""Recall under which the search begins again with more lists."""
+
+ROUGH_RECALLS = (0.86, 0.95, 1.0)
+"""Recalls that the rough search is given enough lists for: the first at first, because refinement
+then costs less than looking into more lists would; the next where refinement did not suffice."""
 
 ROUNDS = 4
 """Rounds of refinement at most; later ones find next to nothing."""
 
-FRIENDS = 12
+FRIENDS = 15
 """Neighbours, and as many followers, of each document that are asked for their own."""
 
 KEPT_VARIANCE = 0.8
 """Share of the variance that the dimensions of the rough search have to hold."""
 
-CANDIDATES = 48
+BITS = 4
+"""Bits for each pair of dimensions in the rough search."""
+
+CANDIDATES = 128
 """Documents that the rough search returns, to be compared in all dimensions."""
 
-PROBED_LISTS = (8, 12, 16, 24, 36, 54, 81, 122, 183, 274)
+LISTS = 2.0
+"""Lists, as a multiple of the root of the number of documents."""
+
+PROBED_LISTS = (6, 8, 12, 16, 24, 36, 54, 81, 122, 183, 274, 411)
 """Lists that a document is looked for in; the last is what the search makes do with."""
 
 ROWS_AT_ONCE = 8192
@@ -93,32 +105,66 @@ def refined_neighbors(
     names = np.argsort(lists, kind="stable")
     embeddings, reduced = embeddings[names], reduced[names]
     index = _fill_lists(reduced, lists[names], centroids)
+    stock = _Stock(embeddings, shorten(embeddings), names, reduced, centroids, index)
     sample = np.random.default_rng(seed).choice(len(names), RECALL_SAMPLE, replace=False)
     truth = exact_neighbors(embeddings[sample], embeddings, k, itself=sample, names=names)
-
-    def search(rows: Int64Array, n_lists: int) -> Neighbors:
-        index.nprobe = n_lists
-        probes = _nearest_centroids(reduced[rows], centroids, n_lists)
-        found = no_neighbors(len(rows), k)
-        for part in _parts(len(rows)):
-            nearby = index.search_preassigned(reduced[rows[part]], CANDIDATES, probes[part], None)
-            within = (found[0][part], found[1][part])
-            keep_nearest(
-                within, embeddings[rows[part]], embeddings, nearby[1],
-                itself=rows[part], names=names,
-            )  # fmt: skip
-        return found
-
-    for n_lists in PROBED_LISTS:
-        n_lists = min(n_lists, len(centroids))
-        if _recall(search(sample, n_lists), truth) >= ROUGH_RECALL:
-            break
-    found = search(np.arange(len(names)), n_lists)
-    recall = _refine(found, embeddings, names, sample, truth)
+    found, recall = _find(stock, k, sample, truth)
     _fill_missing(found, embeddings, names)
     indices, similarities = np.empty_like(found[0]), np.empty_like(found[1])
     indices[names], similarities[names] = names[found[0]], found[1]
     return indices, similarities, recall
+
+
+@dataclass(frozen=True, eq=False)
+class _Stock:
+    """What is searched: documents in the order of their lists, in full and in shorter forms."""
+
+    embeddings: FloatArray
+    short: Short
+    names: Int64Array
+    reduced: FloatArray
+    centroids: FloatArray
+    index: Any
+
+    def keep(self, found: Neighbors, rows: Int64Array, candidates: npt.NDArray[Any]) -> None:
+        """Put candidates into the lists of neighbours of some rows, where they are near enough."""
+        keep_nearest(
+            found, self.embeddings[rows], self.embeddings, candidates, itself=rows,
+            names=self.names, short=(self.short.take(rows), self.short),
+        )  # fmt: skip
+
+
+def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[Neighbors, float]:
+    """Search roughly and refine, with more lists as long as the recall does not suffice."""
+    everyone = np.arange(len(stock.names))
+    probed = sorted({min(n_lists, len(stock.centroids)) for n_lists in PROBED_LISTS})
+    for rough_recall in ROUGH_RECALLS:
+        while probed[1:] and _recall(_search(stock, k, sample, probed[0]), truth) < rough_recall:
+            del probed[0]
+        found = _search(stock, k, everyone, probed.pop(0))
+        recall = _refine(found, stock, sample, truth)
+        if recall >= LEAST_RECALL or not probed:
+            break
+    return found, recall
+
+
+def _search(stock: _Stock, k: int, rows: Int64Array, n_lists: int) -> Neighbors:
+    """Find neighbours of some rows in their nearest lists."""
+    stock.index.nprobe = n_lists
+    probes = _nearest_centroids(stock.reduced[rows], stock.centroids, n_lists)
+    found = no_neighbors(len(rows), k)
+    parts = list(_parts(len(rows)))
+
+    def search(part: slice) -> Int64Array:
+        queries = stock.reduced[rows[part]]
+        nearby: Int64Array = stock.index.search_preassigned(
+            queries, CANDIDATES, probes[part], None
+        )[1]
+        return nearby
+
+    for part, nearby in zip(parts, _on_threads(search, parts), strict=True):
+        stock.keep((found[0][part], found[1][part]), rows[part], nearby)
+    return found
 
 
 def _principal_part(embeddings: FloatArray) -> FloatArray:
@@ -132,7 +178,10 @@ def _principal_part(embeddings: FloatArray) -> FloatArray:
         share = np.cumsum(variances[::-1]) / variances.sum()
         wanted = int(np.searchsorted(share, KEPT_VARIANCE)) + 1
         kept = min(n_dimensions, -(-wanted // 8) * 8)  # whole vector registers
-        reduced: FloatArray = embeddings @ np.ascontiguousarray(axes[:, ::-1][:, :kept])
+        # They are coded in pairs: an odd one is paired with zeros.
+        main = np.zeros((n_dimensions, kept + kept % 2), dtype=np.float32)
+        main[:, :kept] = axes[:, ::-1][:, :kept]
+        reduced: FloatArray = embeddings @ main
     return reduced
 
 
@@ -142,7 +191,7 @@ def _train(reduced: FloatArray) -> FloatArray:
 
     n_documents, n_dimensions = reduced.shape
     clusters: Any = faiss.Kmeans(
-        n_dimensions, int(4 * np.sqrt(n_documents)), niter=4, spherical=True, seed=1234,
+        n_dimensions, int(LISTS * np.sqrt(n_documents)), niter=4, spherical=True, seed=1234,
         min_points_per_centroid=1, max_points_per_centroid=24,
     )  # fmt: skip
     with _one_thread():
@@ -159,12 +208,9 @@ def _nearest_centroids(rows: FloatArray, centroids: FloatArray, n: int) -> Int64
     index.add(centroids)
 
     def search(part: slice) -> Int64Array:
-        # Threads of ours, each with one of FAISS's: its sums would depend on how many it has.
-        with _one_thread():
-            return index.search(rows[part], n)[1]  # type: ignore[no-any-return]
+        return index.search(rows[part], n)[1]  # type: ignore[no-any-return]
 
-    with ThreadPoolExecutor(faiss.omp_get_max_threads()) as threads:
-        return np.concatenate(list(threads.map(search, _parts(len(rows)))))
+    return np.concatenate(list(_on_threads(search, list(_parts(len(rows))))))
 
 
 def _fill_lists(reduced: FloatArray, lists: Int64Array, centroids: FloatArray) -> Any:
@@ -174,21 +220,19 @@ def _fill_lists(reduced: FloatArray, lists: Int64Array, centroids: FloatArray) -
     n_dimensions = reduced.shape[1]
     quantizer = faiss.IndexFlatIP(n_dimensions)
     quantizer.add(centroids)
-    index = faiss.IndexIVFFlat(quantizer, n_dimensions, len(centroids), faiss.METRIC_INNER_PRODUCT)
-    index.is_trained = True
-    index.parallel_mode = 3  # over the queries; by default, given lists are searched by one thread
+    index = faiss.IndexIVFPQ(
+        quantizer, n_dimensions, len(centroids), n_dimensions // 2, BITS,
+        faiss.METRIC_INNER_PRODUCT,
+    )  # fmt: skip
+    index.by_residual = False
     lists = np.ascontiguousarray(lists, dtype=np.int64)
+    with _one_thread():
+        index.train(np.ascontiguousarray(reduced[:: max(1, len(reduced) // MOST_TRAINING_ROWS)]))
     index.add_core(len(reduced), faiss.swig_ptr(reduced), None, faiss.swig_ptr(lists))
-    return index
+    return faiss.IndexIVFPQFastScan(index)
 
 
-def _refine(
-    found: Neighbors,
-    embeddings: FloatArray,
-    names: Int64Array,
-    sample: Int64Array,
-    truth: Neighbors,
-) -> float:
+def _refine(found: Neighbors, stock: _Stock, sample: Int64Array, truth: Neighbors) -> float:
     """Look at neighbours of neighbours until the recall suffices; return the recall."""
     from embedtopics.neighbors._kernels import friends_of_friends
 
@@ -207,8 +251,7 @@ def _refine(
             friends_of_friends(
                 before, fresh, offsets, followers, fresh_followers, most, part.start, candidates
             )
-            within = (indices[part], found[1][part])
-            keep_nearest(within, embeddings[part], embeddings, candidates, itself=rows, names=names)
+            stock.keep((indices[part], found[1][part]), rows, candidates)
         for part in _parts(len(indices)):
             fresh[part] = (indices[part, :, None] != before[part, None, :]).all(axis=2)
     return _recall((indices[sample], found[1][sample]), truth)
@@ -244,6 +287,21 @@ def _fill_missing(found: Neighbors, embeddings: FloatArray, names: Int64Array) -
 def _parts(n: int) -> Iterator[slice]:
     for start in range(0, n, ROWS_AT_ONCE):
         yield slice(start, min(start + ROWS_AT_ONCE, n))
+
+
+def _on_threads(search: Callable[[slice], Int64Array], parts: list[slice]) -> Iterator[Int64Array]:
+    """Search the parts on threads of ours, each with one of FAISS's; yield the answers in order.
+
+    FAISS's own threads would share a part as their number wants it, and sum in another order.
+    """
+    import faiss
+
+    def search_alone(part: slice) -> Int64Array:
+        with _one_thread():
+            return search(part)
+
+    with ThreadPoolExecutor(faiss.omp_get_max_threads()) as threads:
+        yield from threads.map(search_alone, parts)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.neighbors import build_graph, nearest, unit_rows
+from embedtopics.neighbors import approximate, build_graph, comparing, nearest, unit_rows
 from embedtopics.neighbors import graph as graph_module
 
 
@@ -220,3 +220,54 @@ def test_friends_of_friends_equal_sets(n, k, most, seed):
         found = [j for j in candidates[i].tolist() if j >= 0]
         assert len(found) == len(set(found))
         assert set(found) == expected - {i} - set(indices[i].tolist())
+
+
+@settings(max_examples=50)
+@given(
+    n=st.integers(2, 60), n_dimensions=st.integers(1, 40), k=st.integers(1, 10),
+    spread=st.sampled_from([0.0, 1e-3, 1.0]), seed=st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_short_forms_change_nothing(n, n_dimensions, k, spread, seed):
+    rng = np.random.default_rng(seed)
+    vectors = unit_rows(rng.normal(size=n_dimensions) + spread * rng.normal(size=(n, n_dimensions)))
+    candidates = np.array([rng.permutation(n) for _ in range(n)], dtype=np.int32)
+    short = comparing.shorten(vectors)
+    lists = []
+    for forms in (None, (short, short)):
+        found = comparing.no_neighbors(n, min(k, n - 1))
+        comparing.keep_nearest(
+            found, vectors, vectors, candidates, itself=np.arange(n), short=forms
+        )
+        lists.append(found)
+    np.testing.assert_array_equal(lists[0][0], lists[1][0])
+    np.testing.assert_array_equal(lists[0][1], lists[1][1])
+
+
+def test_short_forms_spare_the_full_comparison():
+    rng = np.random.default_rng(0)
+    vectors = unit_rows(rng.normal(size=(200, 64)))
+    short = comparing.shorten(vectors)
+    products = short.values.astype(np.float64) @ short.values.T.astype(np.float64)
+    products *= np.outer(short.scale[:, 0], short.scale[:, 0])
+    allowed = short.scale[:, 1][:, None] + short.scale[:, 1]
+    difference = np.abs(vectors.astype(np.float64) @ vectors.T - products)
+    assert (difference <= allowed).all()
+    assert allowed.max() < 0.02
+    # A list that is full of better ones is left as it is, whatever the vectors say in full.
+    found = (np.full((200, 1), 7, np.int32), np.full((200, 1), 0.99, np.float32))
+    others = np.tile(np.arange(100, dtype=np.int32), (200, 1))
+    unlike = np.ones_like(vectors)
+    comparing.keep_nearest(
+        found, unlike, unlike, others, itself=np.arange(200), short=(short, short)
+    )
+    assert (found[0][100:] == 7).all()
+
+
+def test_hard_data_are_searched_again_with_more_lists(monkeypatch):
+    monkeypatch.setattr(graph_module, "EXACT_LIMIT", 1000)
+    vectors = unit_rows(np.random.default_rng(0).normal(size=(3000, 24)))
+    monkeypatch.setattr(approximate, "ROUNDS", 0)
+    monkeypatch.setattr(approximate, "ROUGH_RECALLS", (0.1, 1.0))
+    assert build_graph(vectors, 10).recall > 0.9
+    monkeypatch.setattr(approximate, "ROUGH_RECALLS", (0.1,))
+    assert build_graph(vectors, 10).recall < 0.8

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from embedtopics.reduction.fuzzy import fuzzy_graph
-from embedtopics.reduction.layout import layout
-from embedtopics.reduction.start import principal_start
+from embedtopics.reduction.layout import Springs, layout, springs_of
+from embedtopics.reduction.start import first_components, principal_start
 
-__all__ = ["fuzzy_graph", "layout", "principal_start"]
+__all__ = [
+    "Springs",
+    "first_components",
+    "fuzzy_graph",
+    "layout",
+    "principal_start",
+    "springs_of",
+]

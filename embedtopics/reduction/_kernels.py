@@ -147,7 +147,7 @@ def _repeat_the_first(by_axis: FloatArray, n_documents: int) -> None:
         numba.int32[::1], numba.float32[::1], numba.float32[::1], numba.float32[::1],
         numba.int64, numba.int64, numba.int64, numba.int64, numba.uint64,
     ),
-    parallel=True, fastmath=True,
+    parallel=True, fastmath=True, nogil=True,
 )  # fmt: skip
 def move_all(
     positions: FloatArray,

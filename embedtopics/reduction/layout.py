@@ -15,16 +15,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics.protocols import FloatArray
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["layout"]
+__all__ = ["Springs", "layout", "springs_of"]
 
 NEGATIVES_PER_EDGE = 5
 EPOCHS = 200
@@ -44,13 +45,75 @@ ENOUGH_FOR_THREADS = 4_000
 and on a busy machine each wait may last as long as a time slice."""
 
 
+@dataclass(frozen=True, eq=False)
+class Springs:
+    """A fuzzy graph made ready for layouts: its edges, spread over the sub-steps of an epoch.
+
+    Parameters
+    ----------
+    order : int64 ndarray of shape (n_documents,)
+        The documents as they are numbered in the other arrays.
+    offsets : int64 ndarray of shape (n_documents * SUB_STEPS + 1,)
+        Where the edges of each document begin in each sub-step.
+    neighbors, rates, phases : int32 ndarray of shape (n_edges,)
+        Other end of each edge, how often it pulls in an epoch, and when it starts.
+    strengths : float32 ndarray of shape (n_documents,)
+        Weight of each push against a document.
+    most_pulling : int
+        More edges than pull at any document in a sub-step.
+    seed : int
+    """
+
+    order: Int64Array
+    offsets: Int64Array
+    neighbors: Int32Array
+    rates: Int32Array
+    phases: Int32Array
+    strengths: FloatArray
+    most_pulling: int
+    seed: int
+
+
+def springs_of(fuzzy: csr_matrix, *, seed: int = 0, n_epochs: int | None = None) -> Springs:
+    """Make a fuzzy graph ready for one or several layouts.
+
+    Parameters
+    ----------
+    fuzzy : csr_matrix of float32, shape (n_documents, n_documents)
+        Symmetric edge weights.
+    seed : int
+    n_epochs : int or None
+        Epochs of the longest layout; None takes the default of two dimensions. Edges too weak to
+        be pulled once in so many are left out, as UMAP does.
+
+    Returns
+    -------
+    Springs
+    """
+    from embedtopics.reduction import _kernels
+
+    n_documents = fuzzy.shape[0]
+    n_epochs = default_epochs(n_documents, 2) if n_epochs is None else n_epochs
+    # Pushes are exchanged between documents that stand side by side somewhere: renumber them in
+    # an order without meaning.
+    order = np.argsort(_mix(np.arange(n_documents, dtype=np.uint64), seed), kind="stable")
+    fuzzy = fuzzy[order][:, order]
+    strengths = np.asarray(fuzzy.sum(axis=1)).ravel() / fuzzy.data.max(initial=1.0)
+    strengths *= NEGATIVES_PER_EDGE / (_kernels.SUB_STEPS * _kernels.PUSHES)
+    edges = _edges_by_sub_step(fuzzy, max(1, n_epochs), seed)
+    most_pulling = 2 * int(np.diff(fuzzy.indptr).max(initial=0)) + 2
+    return Springs(order, *edges, strengths.astype(np.float32), most_pulling, seed)
+
+
 def layout(
-    fuzzy: csr_matrix,
+    fuzzy: csr_matrix | Springs,
     start: FloatArray,
     *,
     min_dist: float = 0.0,
     seed: int = 0,
     n_epochs: int | None = None,
+    n_threads: int | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> FloatArray:
     """Lay a fuzzy graph out by UMAP's attraction and repulsion.
 
@@ -60,15 +123,20 @@ def layout(
 
     Parameters
     ----------
-    fuzzy : csr_matrix of float32, shape (n_documents, n_documents)
-        Symmetric edge weights.
+    fuzzy : csr_matrix of float32, shape (n_documents, n_documents), or Springs
+        Symmetric edge weights, or what was made of them.
     start : float32 ndarray of shape (n_documents, n_components)
         Positions to begin with; not changed.
     min_dist : float
         Distance under which documents need not be drawn closer; 0 packs clusters densely.
     seed : int
+        Not used for springs, which have their own.
     n_epochs : int or None
         None takes 200 up to 10,000 documents; above, 150 in one or two dimensions and 100 in more.
+    n_threads : int or None
+        Threads at most; None takes Numba's number. The layout is the same with any.
+    stop : callable, optional
+        Asked from time to time; if it returns true, the layout ends before its time.
 
     Returns
     -------
@@ -82,36 +150,41 @@ def layout(
     from embedtopics.reduction import _kernels
 
     n_documents, n_components = start.shape
-    if n_epochs is None:
-        of_many = EPOCHS_OF_MAPS if n_components <= 2 else EPOCHS_OF_MANY
-        n_epochs = EPOCHS if n_documents <= MANY_DOCUMENTS else of_many
-    if n_epochs == 0 or fuzzy.nnz == 0:
+    n_epochs = default_epochs(n_documents, n_components) if n_epochs is None else n_epochs
+    springs = fuzzy
+    if not isinstance(springs, Springs):
+        springs = springs_of(springs, seed=seed, n_epochs=n_epochs)
+    if n_epochs == 0 or not len(springs.neighbors):
         return start.copy()
-    # Pushes are exchanged between documents that stand side by side somewhere: renumber them in
-    # an order without meaning.
-    order = np.argsort(_mix(np.arange(n_documents, dtype=np.uint64), seed), kind="stable")
-    fuzzy = fuzzy[order][:, order]
-    strength = np.asarray(fuzzy.sum(axis=1)).ravel() / fuzzy.data.max()
-    strength *= NEGATIVES_PER_EDGE / (_kernels.SUB_STEPS * _kernels.PUSHES)
-    positions = np.ascontiguousarray(start[order], dtype=np.float32)
+    positions = np.ascontiguousarray(start[springs.order], dtype=np.float32)
     arrays = (
-        positions,
-        *_edges_by_sub_step(fuzzy, n_epochs, seed),
-        strength.astype(np.float32),
-        *force_tables(*curve_parameters(min_dist)),
-        2 * int(np.diff(fuzzy.indptr).max()) + 2,
-    )
+        positions, springs.offsets, springs.neighbors, springs.rates, springs.phases,
+        springs.strengths, *force_tables(*curve_parameters(min_dist)), springs.most_pulling,
+    )  # fmt: skip
 
     def advance(first: int, end: int) -> None:
-        _kernels.move_all(*arrays, first, end, n_epochs, np.uint64(seed))
+        _kernels.move_all(*arrays, first, end, n_epochs, np.uint64(springs.seed))
 
-    _run_on_threads(advance, n_epochs, many=n_documents >= ENOUGH_FOR_THREADS)
+    many = n_documents >= ENOUGH_FOR_THREADS
+    _run_on_threads(advance, n_epochs, n_threads if many else 1, stop)
     laid_out = np.empty_like(positions)
-    laid_out[order] = positions
+    laid_out[springs.order] = positions
     return laid_out
 
 
-def _run_on_threads(advance: Callable[[int, int], None], n_epochs: int, *, many: bool) -> None:
+def default_epochs(n_documents: int, n_components: int) -> int:
+    """Return the number of epochs that a layout takes by default; see `layout`."""
+    if n_documents <= MANY_DOCUMENTS:
+        return EPOCHS
+    return EPOCHS_OF_MAPS if n_components <= 2 else EPOCHS_OF_MANY
+
+
+def _run_on_threads(
+    advance: Callable[[int, int], None],
+    n_epochs: int,
+    n_threads: int | None,
+    stop: Callable[[], bool] | None,
+) -> None:
     """Run all epochs on all threads or on one, whichever is faster at the time.
 
     Threads wait for one another many times an epoch. Where other programs keep the cores busy,
@@ -121,20 +194,21 @@ def _run_on_threads(advance: Callable[[int, int], None], n_epochs: int, *, many:
     import numba
 
     threads = numba.get_num_threads()
-    choices = (threads, 1) if many and threads > 1 else (1,)
+    most = min(n_threads or threads, threads)
+    choices = (most, 1) if most > 1 else (1,)
     seconds = dict.fromkeys(choices, 0.0)  # an epoch's; untried choices come first
     epoch, n_steps = 0, 0
     try:
-        while epoch < n_epochs:
+        while epoch < n_epochs and not (stop and stop()):
             fastest = min(choices, key=lambda n: seconds[n])
             others = [n for n in choices if n != fastest]
             is_trial = bool(others) and n_steps % STEPS_BETWEEN_TRIALS == 0
-            n_threads = others[0] if is_trial else fastest
-            numba.set_num_threads(n_threads)
+            n_now = others[0] if is_trial else fastest
+            numba.set_num_threads(n_now)
             end = min(epoch + (1 if is_trial else EPOCHS_A_STEP), n_epochs)
             begin = time.perf_counter()
             advance(epoch, end)
-            seconds[n_threads] = (time.perf_counter() - begin) / (end - epoch)
+            seconds[n_now] = (time.perf_counter() - begin) / (end - epoch)
             epoch, n_steps = end, n_steps + 1
     finally:
         numba.set_num_threads(threads)
@@ -198,7 +272,7 @@ def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
 
 def _edges_by_sub_step(
     fuzzy: csr_matrix, n_epochs: int, seed: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[Int64Array, Int32Array, Int32Array, Int32Array]:
     """Spread every document's edges over the sub-steps.
 
     Edges too weak to be pulled once in all epochs are left out, as UMAP does. An edge's
@@ -210,7 +284,7 @@ def _edges_by_sub_step(
 
     n_documents = fuzzy.shape[0]
     rows = np.repeat(np.arange(n_documents, dtype=np.int64), np.diff(fuzzy.indptr))
-    weights = fuzzy.data / fuzzy.data.max()
+    weights = fuzzy.data / fuzzy.data.max(initial=np.float32(np.finfo(np.float32).tiny))
     kept = weights >= 1.0 / n_epochs
     rows, columns, weights = rows[kept], fuzzy.indices[kept], weights[kept]
     first, second = np.minimum(rows, columns), np.maximum(rows, columns)

@@ -6,13 +6,16 @@ import numpy as np
 
 from embedtopics.protocols import FloatArray
 
-__all__ = ["principal_start"]
+__all__ = ["first_components", "principal_start"]
 
 EXTENT = 10.0
 """Half the width of the start, the scale that UMAP's gradient steps are made for."""
 
 BLOCK = 4096
 """Documents whose part of the covariance is summed in float32."""
+
+ENOUGH_DOCUMENTS = 20_000
+"""Documents from which the directions are learnt; where there are more, every second, third ..."""
 
 
 def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
@@ -30,23 +33,46 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     Returns
     -------
     float32 ndarray of shape (n_documents, n_components)
-        Centred, the largest absolute value scaled to 10.
+        The largest absolute value scaled to 10.
     """
     from threadpoolctl import threadpool_limits
 
     n_documents, n_dimensions = embeddings.shape
-    mean = embeddings.mean(axis=0, dtype=np.float64).astype(np.float32)
+    some = embeddings[:: max(1, n_documents // ENOUGH_DOCUMENTS)]
+    mean = some.mean(axis=0, dtype=np.float64).astype(np.float32)
     covariance = np.zeros((n_dimensions, n_dimensions))
     start = np.zeros((n_documents, n_components), dtype=np.float32)
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
-        for begin in range(0, n_documents, BLOCK):
-            block = embeddings[begin : begin + BLOCK] - mean
+        for begin in range(0, len(some), BLOCK):
+            block = some[begin : begin + BLOCK] - mean
             covariance += block.T @ block
         axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
         for begin in range(0, n_documents, BLOCK):
             block = embeddings[begin : begin + BLOCK] - mean
             start[begin : begin + BLOCK, : axes.shape[1]] = block @ axes
+    return _scaled(start)
+
+
+def first_components(start: FloatArray, n_components: int) -> FloatArray:
+    """Return a start of fewer dimensions, those of largest variance.
+
+    Parameters
+    ----------
+    start : float32 ndarray of shape (n_documents, n)
+        Of `principal_start`.
+    n_components : int
+        At most n.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_documents, n_components)
+        The largest absolute value scaled to 10.
+    """
+    return _scaled(start[:, :n_components])
+
+
+def _scaled(start: FloatArray) -> FloatArray:
     largest = float(np.abs(start).max(initial=0.0))
-    return start * np.float32(EXTENT / largest) if largest > 0 else start
+    return start * np.float32(EXTENT / largest) if largest > 0 else start.copy()

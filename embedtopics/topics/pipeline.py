@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._background import in_background
 from embedtopics._memory import peak_memory
 from embedtopics._versions import package_versions
 from embedtopics.clustering import cluster
@@ -26,7 +27,14 @@ from embedtopics.protocols import (
     Reducer,
     TermWeighting,
 )
-from embedtopics.reduction import fuzzy_graph, layout, principal_start
+from embedtopics.reduction import (
+    Springs,
+    first_components,
+    fuzzy_graph,
+    layout,
+    principal_start,
+    springs_of,
+)
 from embedtopics.results import (
     Clustering,
     Decision,
@@ -136,25 +144,31 @@ def fit_topics(
         graph = spread_graph(near, places)
         _note_graph(log, graph, places, stages.n_neighbors)
     with log.stage("reduction"):
-        coordinates, positions = _reduce(vectors, near, places, stages)
-    with log.stage("clustering"):
-        raw = cluster(stages.clusterer, coordinates, documents.weights)
-        tree = getattr(stages.clusterer, "tree_", None)
-        tree = tree if isinstance(tree, SpanningTree) else None
-    with log.stage("terms"):
-        tokens, counts = count_corpus_terms(texts, raw.labels, stages.terms, languages)
-        _note_terms(log, counts.stop_words, counts.function_words, languages)
-    with log.stage("clustering"):
-        cores = _cores(log, raw, tree, stages, documents, counts)
-        used["min_cluster_size"] = cores.min_cluster_size
-        joined = join(graph, cores.clustering, cores.is_subject, documents.weights, stages.coverage)
-        used["least_ratio"] = joined.least_ratio
-        _note_topics(log, cores, joined, documents)
-    with log.stage("terms"):
-        topics, topic_terms = describe_topics(
-            counts, vectors, joined.clustering, documents, stages.weighting, stages.terms,
-            languages,
-        )  # fmt: skip
+        drafts = _prepare(places.of(vectors), near, stages)
+        coordinates = _coordinates(vectors, places, drafts, stages)
+    with in_background(drafts.draw_map) as drawn:
+        with log.stage("clustering"):
+            raw = cluster(stages.clusterer, coordinates, documents.weights)
+            tree = getattr(stages.clusterer, "tree_", None)
+            tree = tree if isinstance(tree, SpanningTree) else None
+        with log.stage("terms"):
+            tokens, counts = count_corpus_terms(texts, raw.labels, stages.terms, languages)
+            _note_terms(log, counts.stop_words, counts.function_words, languages)
+        with log.stage("clustering"):
+            cores = _cores(log, raw, tree, stages, documents, counts)
+            used["min_cluster_size"] = cores.min_cluster_size
+            joined = join(
+                graph, cores.clustering, cores.is_subject, documents.weights, stages.coverage
+            )
+            used["least_ratio"] = joined.least_ratio
+            _note_topics(log, cores, joined, documents)
+        with log.stage("terms"):
+            topics, topic_terms = describe_topics(
+                counts, vectors, joined.clustering, documents, stages.weighting, stages.terms,
+                languages,
+            )  # fmt: skip
+        with log.stage("reduction"):
+            positions = places.spread(drawn())
     return TopicResult(
         corpus=corpus,
         documents=documents,
@@ -271,25 +285,42 @@ def _note_graph(log: _Log, graph: NeighborGraph, places: Places, wanted: int) ->
         log.note("neighbors", "k", graph.k, message)
 
 
-def _reduce(
-    vectors: FloatArray, near: NeighborGraph, places: Places, stages: Stages
-) -> tuple[FloatArray, FloatArray]:
-    """Return the coordinates for clustering and the positions on the map."""
-    fuzzy = fuzzy_graph(near)
-    seed, apart = stages.seed, places.of(vectors)
+@dataclass(frozen=True, eq=False)
+class _Drafts:
+    """What both layouts are drawn from."""
+
+    springs: Springs
+    start: FloatArray
+
+    def draw_map(self, unwanted: Callable[[], bool]) -> FloatArray:
+        """Lay the map out, on half of the threads, for other work goes on beside."""
+        import numba
+
+        return layout(
+            self.springs, first_components(self.start, 2), min_dist=MAP_MIN_DIST,
+            n_threads=max(1, numba.get_num_threads() // 2), stop=unwanted,
+        )  # fmt: skip
+
+
+def _prepare(apart: FloatArray, near: NeighborGraph, stages: Stages) -> _Drafts:
+    springs = springs_of(fuzzy_graph(near), seed=stages.seed)
+    return _Drafts(springs, principal_start(apart, max(2, stages.n_components)))
+
+
+def _coordinates(
+    vectors: FloatArray, places: Places, drafts: _Drafts, stages: Stages
+) -> FloatArray:
+    """Return the coordinates for clustering."""
     if stages.reducer is None:
-        start = principal_start(apart, stages.n_components)
-        coordinates = places.spread(layout(fuzzy, start, seed=seed))
-    else:
-        made = np.asarray(stages.reducer.fit_transform(vectors.copy()))
-        if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
-            raise InputError(
-                f"a reducer must return one finite row a document ({len(vectors)}); "
-                f"{type(stages.reducer).__name__} returned shape {made.shape}"
-            )
-        coordinates = np.ascontiguousarray(made, dtype=np.float32)
-    positions = layout(fuzzy, principal_start(apart, 2), min_dist=MAP_MIN_DIST, seed=seed)
-    return coordinates, places.spread(positions)
+        start = first_components(drafts.start, stages.n_components)
+        return places.spread(layout(drafts.springs, start))
+    made = np.asarray(stages.reducer.fit_transform(vectors.copy()))
+    if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
+        raise InputError(
+            f"a reducer must return one finite row a document ({len(vectors)}); "
+            f"{type(stages.reducer).__name__} returned shape {made.shape}"
+        )
+    return np.ascontiguousarray(made, dtype=np.float32)
 
 
 def _cores(

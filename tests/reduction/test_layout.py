@@ -8,7 +8,13 @@ import pytest
 from sklearn.manifold import trustworthiness
 
 from embedtopics.neighbors import build_graph, unit_rows
-from embedtopics.reduction import fuzzy_graph, layout, principal_start
+from embedtopics.reduction import (
+    first_components,
+    fuzzy_graph,
+    layout,
+    principal_start,
+    springs_of,
+)
 from embedtopics.reduction.layout import curve_parameters
 
 
@@ -177,3 +183,33 @@ def test_start_equals_principal_components():
         r = np.corrcoef(start[:, column], expected[:, column])[0, 1]
         assert abs(r) == pytest.approx(1.0, abs=1e-4)
     assert np.abs(start).max() == pytest.approx(10.0)
+
+
+def test_one_set_of_springs_serves_several_layouts(blobs):
+    embeddings, fuzzy, _ = blobs
+    start = principal_start(embeddings, 5)
+    springs = springs_of(fuzzy, seed=3, n_epochs=40)
+    for n_components in (5, 2):
+        part = first_components(start, n_components)
+        np.testing.assert_array_equal(
+            layout(springs, part, n_epochs=40), layout(fuzzy, part, n_epochs=40, seed=3)
+        )
+
+
+def test_the_first_components_are_those_of_the_larger_start(blobs):
+    embeddings, _, _ = blobs
+    of_five = first_components(principal_start(embeddings, 5), 2)
+    np.testing.assert_allclose(of_five, principal_start(embeddings, 2), rtol=1e-5, atol=1e-5)
+
+
+def test_a_layout_that_nobody_wants_ends_before_its_time(blobs):
+    embeddings, fuzzy, _ = blobs
+    asked = []
+
+    def stop():
+        asked.append(1)
+        return len(asked) > 2
+
+    start = principal_start(embeddings, 2)
+    layout(fuzzy, start, n_epochs=10**9, stop=stop)
+    assert len(asked) == 3

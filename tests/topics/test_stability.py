@@ -298,8 +298,9 @@ def test_progress_goes_to_stderr(branched, capsys):
 
 def test_figures_are_those_of_cold_refits(uneven):
     result, texts, vectors = uneven
-    found = stability(result, 20, random_state=0)
-    refits = cold_refits(result, texts, vectors, range(10))
+    # The means of twenty of either vary by some 0.02.
+    found = stability(result, 40, random_state=0)
+    refits = cold_refits(result, texts, vectors, range(40))
     cold = compare(result.clustering.labels, refits, result.documents.weights)
     assert 0.3 < found.recurrence.mean() < 0.95  # topics that all come back would show little
     np.testing.assert_allclose(means(found), means(cold), atol=NEAR)

@@ -1,0 +1,54 @@
+"""Work beside the main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event
+from typing import TypeVar
+
+__all__ = ["in_background"]
+
+Result = TypeVar("Result")
+
+
+@contextmanager
+def in_background(
+    work: Callable[[Callable[[], bool]], Result],
+) -> Iterator[Callable[[], Result]]:
+    """Let some work go on in another thread, as far as compiled loops can bear it.
+
+    Of Numba's ways to run threads, one may not be entered from two threads at once. Where it is in
+    use, or none is yet, the work is done when its result is asked for.
+
+    Parameters
+    ----------
+    work : callable
+        Gets a function that tells whether the result is still wanted.
+
+    Yields
+    ------
+    callable
+        Returns the result of the work, or raises its error, when it is done.
+    """
+    if not _loops_may_meet():
+        yield lambda: work(lambda: False)
+        return
+    unwanted = Event()
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(work, unwanted.is_set)
+        try:
+            yield future.result
+        finally:
+            unwanted.set()
+
+
+def _loops_may_meet() -> bool:
+    """Tell whether parallel loops of Numba may run in two threads at once."""
+    import numba
+
+    try:
+        return numba.threading_layer() in ("omp", "tbb")  # type: ignore[attr-defined]
+    except ValueError:  # no loop was run so far
+        return False

@@ -1,4 +1,4 @@
-"""One step of the walk along neighbours, compiled by Numba and kept in its cache."""
+"""A step of the walk along neighbours, compiled by Numba and kept in its cache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from embedtopics._compiling import compiled
 from embedtopics.protocols import FloatArray, Int32Array
 
-__all__ = ["step"]
+__all__ = ["keep_largest", "mix", "step"]
 
 BLOCK = 256
 """Documents that share one scratch row; a block is one thread's work."""
@@ -29,6 +29,17 @@ def _keep_largest(ids: Int32Array, shares: FloatArray, topic: int, share: np.flo
         place -= 1
     ids[place] = topic
     shares[place] = share
+
+
+@numba.njit(inline="always")
+def _scale_to(shares: FloatArray, total: np.float32) -> None:
+    """Give what was left out to the kept ones in proportion."""
+    kept = np.float32(0.0)
+    for slot in range(len(shares)):
+        kept += shares[slot]
+    if kept > np.float32(0.0):
+        for slot in range(len(shares)):
+            shares[slot] *= total / kept
 
 
 @compiled(
@@ -82,9 +93,49 @@ def step(
                 total += collected[topic]
                 _keep_largest(own_ids, own_shares, topic, collected[topic])
                 collected[topic] = np.float32(0.0)
-            kept = np.float32(0.0)
-            for slot in range(n_slots):
-                kept += own_shares[slot]
-            if kept > np.float32(0.0):
-                for slot in range(n_slots):
-                    own_shares[slot] *= total / kept
+            _scale_to(own_shares, total)
+
+
+@compiled(
+    numba.void(
+        numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1],
+        numba.float32[:, ::1], numba.float32[:, ::1],
+    ),
+    parallel=True,
+)  # fmt: skip
+def mix(
+    indices: Int32Array,
+    weights: FloatArray,
+    walkers: Int32Array,
+    shares: FloatArray,
+    new_shares: FloatArray,
+) -> None:
+    """Do the same as `step` where every document has a place for the share of every topic."""
+    n_walkers = walkers.shape[0]
+    n_topics = shares.shape[1]
+    for block in numba.prange((n_walkers + BLOCK - 1) // BLOCK):
+        collected = np.empty(n_topics, dtype=np.float32)
+        for place in range(block * BLOCK, min(n_walkers, (block + 1) * BLOCK)):
+            walker = walkers[place]
+            collected[:] = np.float32(0.0)
+            for neighbor in range(indices.shape[1]):
+                weight = weights[walker, neighbor]
+                other = shares[indices[walker, neighbor]]
+                for topic in range(n_topics):
+                    collected[topic] += weight * other[topic]
+            new_shares[walker] = collected
+
+
+@compiled(
+    numba.void(numba.float32[:, ::1], numba.int32[:, ::1], numba.float32[:, ::1]), parallel=True
+)
+def keep_largest(shares: FloatArray, ids: Int32Array, kept: FloatArray) -> None:
+    """Write the largest shares of each document and their topics; `ids` hold -1, `kept` zeros."""
+    for block in numba.prange((len(shares) + BLOCK - 1) // BLOCK):
+        for row in range(block * BLOCK, min(len(shares), (block + 1) * BLOCK)):
+            total = np.float32(0.0)
+            for topic in range(shares.shape[1]):
+                if shares[row, topic] > np.float32(0.0):
+                    total += shares[row, topic]
+                    _keep_largest(ids[row], kept[row], topic, shares[row, topic])
+            _scale_to(kept[row], total)

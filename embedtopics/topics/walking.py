@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +20,11 @@ STEPS = 30
 """Steps of a walk; after them all but a few walks in a hundred have ended or never will."""
 
 SLOTS = 16
-"""Topics of a document that are kept; those with less are given to the kept ones in proportion."""
+"""Topics of a document that are kept; those with less are given to the kept ones in proportion.
+They are left out at the end or, where documents and topics are many, at each step."""
+
+MOST_CELLS = 2**24
+"""Documents times topics up to which all shares are kept on the way, which is faster."""
 
 ENOUGH_FOR_THREADS = 4_000
 """Documents below which a step is too short to share among threads."""
@@ -77,15 +83,30 @@ def walk(graph: NeighborGraph, labels: Int32Array, n_topics: int) -> Walk:
     shares = np.zeros((n_documents, SLOTS), dtype=np.float32)
     if n_topics == 0 or graph.k == 0:
         return Walk(topics, shares)
+    from embedtopics.topics import _kernels
+
     weights = _chances(graph)
+    passing = np.flatnonzero(labels == NOISE).astype(np.int32)
+    everyone = np.arange(n_documents, dtype=np.int32)
+    steps = [passing] * (STEPS - 1) + [everyone]
     is_core = labels >= 0
+    if n_documents * n_topics <= MOST_CELLS:
+        all_shares = np.zeros((n_documents, n_topics), dtype=np.float32)
+        all_shares[is_core, labels[is_core]] = 1.0
+        new_all = all_shares.copy()
+        for walkers in steps:
+            _on_threads(_kernels.mix, graph.indices, weights, walkers, all_shares, new_all)
+            all_shares, new_all = new_all, all_shares
+        _kernels.keep_largest(all_shares, topics, shares)
+        return Walk(topics, shares)
     topics[is_core, 0] = labels[is_core]
     shares[is_core, 0] = 1.0
-    passing = np.flatnonzero(labels == NOISE).astype(np.int32)
     new_topics, new_shares = topics.copy(), shares.copy()
-    everyone = np.arange(n_documents, dtype=np.int32)
-    for walkers in [passing] * (STEPS - 1) + [everyone]:
-        _step(graph.indices, weights, walkers, topics, shares, new_topics, new_shares, n_topics)
+    for walkers in steps:
+        _on_threads(
+            _kernels.step, graph.indices, weights, walkers, topics, shares, new_topics, new_shares,
+            np.int64(n_topics),
+        )  # fmt: skip
         topics, new_topics, shares, new_shares = new_topics, topics, new_shares, shares
     return Walk(topics, shares)
 
@@ -98,23 +119,18 @@ def _chances(graph: NeighborGraph) -> FloatArray:
     return np.ascontiguousarray(weights, dtype=np.float32)
 
 
-def _step(
+def _on_threads(
+    step: Callable[..., None],
     indices: Int32Array,
     weights: FloatArray,
     walkers: Int32Array,
-    topics: Int32Array,
-    shares: FloatArray,
-    new_topics: Int32Array,
-    new_shares: FloatArray,
-    n_topics: int,
+    *arrays: Any,
 ) -> None:
     import numba
-
-    from embedtopics.topics._kernels import step
 
     threads = numba.get_num_threads()
     numba.set_num_threads(threads if len(walkers) >= ENOUGH_FOR_THREADS else 1)
     try:
-        step(indices, weights, walkers, topics, shares, new_topics, new_shares, np.int64(n_topics))
+        step(indices, weights, walkers, *arrays)
     finally:
         numba.set_num_threads(threads)

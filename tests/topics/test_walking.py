@@ -5,7 +5,16 @@ import numpy as np
 import pytest
 
 from embedtopics.results import NeighborGraph
+from embedtopics.topics import walking
 from embedtopics.topics.walking import NOWHERE, SLOTS, STEPS, walk
+
+
+@pytest.fixture(autouse=True, params=["all shares", "slots"])
+def kept_on_the_way(request, monkeypatch):
+    """Both ways of walking have to pass all tests."""
+    if request.param == "slots":
+        monkeypatch.setattr(walking, "MOST_CELLS", 0)
+    return request.param
 
 
 def random_graph(n_documents, k, seed=0, low=-0.2):
@@ -205,3 +214,13 @@ def test_inputs_are_left_alone():
     walk(graph, labels, 3)
     for array, kept in zip((graph.indices, graph.similarities, labels), before, strict=True):
         np.testing.assert_array_equal(array, kept)
+
+
+def test_all_shares_are_exact_where_slots_are_too_few(kept_on_the_way):
+    graph = random_graph(300, 15, seed=5, low=0.1)
+    labels = random_labels(300, 60, seed=5)
+    expected = by_matrices(graph, labels, 60)
+    kept = np.sort(expected, axis=1)[:, -SLOTS:]
+    kept *= (expected.sum(axis=1) / kept.sum(axis=1).clip(1e-30))[:, None]
+    error = np.abs(walk(graph, labels, 60).shares - kept[:, ::-1]).max()
+    assert error < 1e-5 if kept_on_the_way == "all shares" else 1e-4 < error < 0.2

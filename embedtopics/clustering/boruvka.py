@@ -249,8 +249,11 @@ def _nearest(
 
 def _distances(points: Float64Array, first: Int64Array, second: Int64Array) -> Float64Array:
     """Return distances between pairs, always summed in the same order, so that equals are equal."""
+    columns = points.T
+    if first.size > len(points):  # worth having the columns in one piece
+        columns = np.ascontiguousarray(columns)
     total = np.zeros(first.shape)
-    for column in np.ascontiguousarray(points.T):
+    for column in columns:
         difference = column[first] - column[second]
         total += difference * difference
     return np.sqrt(total)

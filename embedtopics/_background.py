@@ -8,43 +8,47 @@ from contextlib import contextmanager
 from threading import Event
 from typing import TypeVar
 
-__all__ = ["in_background"]
+__all__ = ["in_background", "loops_may_meet"]
 
 Result = TypeVar("Result")
 
 
 @contextmanager
 def in_background(
-    work: Callable[[Callable[[], bool]], Result],
+    work: Callable[[Callable[[], bool]], Result], *, runs_loops: bool
 ) -> Iterator[Callable[[], Result]]:
-    """Let some work go on in another thread, as far as compiled loops can bear it.
+    """Let some work go on in another thread.
 
     Of Numba's ways to run threads, one may not be entered from two threads at once. Where it is in
-    use, or none is yet, the work is done when its result is asked for.
+    use, or none is yet, work with such loops is done when its result is asked for.
 
     Parameters
     ----------
     work : callable
         Gets a function that tells whether the result is still wanted.
+    runs_loops : bool
+        Whether the work runs parallel loops of Numba.
 
     Yields
     ------
     callable
         Returns the result of the work, or raises its error, when it is done.
     """
-    if not _loops_may_meet():
+    if runs_loops and not loops_may_meet():
         yield lambda: work(lambda: False)
         return
     unwanted = Event()
-    with ThreadPoolExecutor(1) as executor:
-        future = executor.submit(work, unwanted.is_set)
-        try:
-            yield future.result
-        finally:
-            unwanted.set()
+    executor = ThreadPoolExecutor(1)
+    future = executor.submit(work, unwanted.is_set)
+    try:
+        yield future.result
+    finally:
+        # What is still under way is not waited for: an error is to be seen at once.
+        unwanted.set()
+        executor.shutdown(wait=False)
 
 
-def _loops_may_meet() -> bool:
+def loops_may_meet() -> bool:
     """Tell whether parallel loops of Numba may run in two threads at once."""
     import numba
 

@@ -11,26 +11,30 @@ from embedtopics._background import in_background
 
 @pytest.fixture(params=[True, False], ids=["beside", "afterwards"])
 def may_meet(request, monkeypatch):
-    monkeypatch.setattr(_background, "_loops_may_meet", lambda: request.param)
+    monkeypatch.setattr(_background, "loops_may_meet", lambda: request.param)
     return request.param
 
 
 def test_work_is_done_beside_the_main_thread_where_it_may(may_meet):
-    with in_background(lambda unwanted: threading.get_ident()) as result:
-        pass_on = result
-        assert (pass_on() != threading.get_ident()) is may_meet
+    with in_background(lambda _: threading.get_ident(), runs_loops=True) as result:
+        assert (result() != threading.get_ident()) is may_meet
+
+
+def test_work_without_loops_is_always_done_beside(may_meet):
+    with in_background(lambda _: threading.get_ident(), runs_loops=False) as result:
+        assert result() != threading.get_ident()
 
 
 def test_its_error_is_raised_where_the_result_is_asked_for(may_meet):
     def work(unwanted):
         raise ValueError("broken")
 
-    with pytest.raises(ValueError, match="broken"), in_background(work) as result:
+    with pytest.raises(ValueError, match="broken"), in_background(work, runs_loops=True) as result:
         result()
 
 
 def test_work_learns_that_it_is_unwanted(monkeypatch):
-    monkeypatch.setattr(_background, "_loops_may_meet", lambda: True)
+    monkeypatch.setattr(_background, "loops_may_meet", lambda: True)
     begun, ended = threading.Event(), threading.Event()
 
     def work(unwanted):
@@ -39,10 +43,10 @@ def test_work_learns_that_it_is_unwanted(monkeypatch):
             time.sleep(0.001)
         ended.set()
 
-    with pytest.raises(KeyboardInterrupt), in_background(work):
+    with pytest.raises(KeyboardInterrupt), in_background(work, runs_loops=True):
         assert begun.wait(10)
         raise KeyboardInterrupt
-    assert ended.is_set()
+    assert ended.wait(10)
 
 
 def test_without_any_loop_run_so_far_nothing_may_meet(monkeypatch):
@@ -52,7 +56,7 @@ def test_without_any_loop_run_so_far_nothing_may_meet(monkeypatch):
         raise ValueError("Threading layer is not initialized.")
 
     monkeypatch.setattr(numba, "threading_layer", not_known)
-    assert not _background._loops_may_meet()
+    assert not _background.loops_may_meet()
     for layer, may in (("omp", True), ("tbb", True), ("workqueue", False)):
         monkeypatch.setattr(numba, "threading_layer", lambda layer=layer: layer)
-        assert _background._loops_may_meet() is may
+        assert _background.loops_may_meet() is may

@@ -218,8 +218,8 @@ class Corpus:
             source=replace_surrogates(parts.source),
             notes=parts.notes,
         )
-        # The hashes were needed for the ids; a cached property keeps its value under its name.
-        vars(corpus)["hashes"] = rows.hashes
+        # They were needed for the ids; a cached property keeps its value under its name.
+        vars(corpus).update(hashes=rows.hashes, _is_normal=rows.is_normal)
         return corpus
 
     @property
@@ -243,6 +243,11 @@ class Corpus:
         return read_texts(self.texts, "texts", name_row).hashes
 
     @cached_property
+    def _is_normal(self) -> npt.NDArray[np.bool_]:
+        """Whether each text is known to be its own normal form."""
+        return np.zeros(len(self), dtype=np.bool_)
+
+    @cached_property
     def _distinct(self) -> DistinctDocuments:
         return find_distinct(self.hashes, self.status)
 
@@ -256,7 +261,11 @@ class Corpus:
 
     def document_texts(self) -> list[str]:
         """Return the normalised text of each distinct document, in the order of `distinct`."""
-        return [normalize_text(self.texts[row]) for row in self.distinct().first_rows.tolist()]
+        rows = self.distinct().first_rows
+        return [
+            self.texts[row] if is_normal else normalize_text(self.texts[row])
+            for row, is_normal in zip(rows.tolist(), self._is_normal[rows].tolist(), strict=True)
+        ]
 
     def take(self, rows: npt.ArrayLike) -> Corpus:
         """Return the corpus of some rows, with their ids, metadata and index labels.
@@ -301,7 +310,7 @@ class Corpus:
             source=self.source,
             notes=(*self.notes, note("rows_taken", len(chosen), message)),
         )
-        vars(taken)["hashes"] = self.hashes[chosen]
+        vars(taken).update(hashes=self.hashes[chosen], _is_normal=self._is_normal[chosen])
         return taken
 
 

@@ -58,6 +58,8 @@ class TextRows:
         `TEXT`, `EMPTY` or `MISSING`.
     hashes : uint64 ndarray of shape (n_rows, 2)
         128-bit hash of each normalised text.
+    is_normal : bool ndarray of shape (n_rows,)
+        Whether a text is its own normal form.
     n_repaired : int
         Rows in which lone surrogates were replaced.
     """
@@ -65,6 +67,7 @@ class TextRows:
     texts: tuple[str, ...]
     status: npt.NDArray[np.int8]
     hashes: npt.NDArray[np.uint64]
+    is_normal: npt.NDArray[np.bool_]
     n_repaired: int
 
 
@@ -142,6 +145,7 @@ def read_texts(values: Iterable[object], what: str, name_row: Callable[[int], st
     """
     texts: list[str] = []
     status = bytearray()
+    is_normal = bytearray()
     digests: list[bytes] = []
     n_repaired = 0
     for value in values:
@@ -159,10 +163,17 @@ def read_texts(values: Iterable[object], what: str, name_row: Callable[[int], st
                 f"{type(value).__name__}: convert the values with str() or choose another column"
             )
         texts.append(text)
+        is_normal.append(normal is text)
         digests.append(blake2b(normal.encode(), digest_size=16).digest())
     hashes = np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64).reshape(-1, 2)
     hashes.flags.writeable = False
-    return TextRows(tuple(texts), np.frombuffer(bytes(status), dtype=np.int8), hashes, n_repaired)
+    return TextRows(
+        tuple(texts),
+        np.frombuffer(bytes(status), dtype=np.int8),
+        hashes,
+        np.frombuffer(bytes(is_normal), dtype=np.bool_),
+        n_repaired,
+    )
 
 
 def content_ids(hashes: npt.NDArray[np.uint64]) -> tuple[str, ...]:

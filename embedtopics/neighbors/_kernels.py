@@ -47,7 +47,7 @@ def _most(
         _given(numba.int8, 2), _given(numba.float32, 2),
         numba.int32[:, ::1], numba.float32[:, ::1],
     ),
-    parallel=True, fastmath={"reassoc", "contract"},
+    parallel=True, nogil=True, fastmath={"reassoc", "contract"},
 )  # fmt: skip
 def keep_nearest(
     queries: FloatArray,
@@ -106,7 +106,7 @@ def keep_nearest(
         numba.int32[:, ::1], numba.boolean[:, ::1], numba.int64[::1], numba.int32[::1],
         numba.boolean[::1], numba.int64, numba.int64, numba.int32[:, ::1],
     ),
-    parallel=True,
+    parallel=True, nogil=True,
 )  # fmt: skip
 def friends_of_friends(
     indices: Int32Array,

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._background import loops_may_meet
 from embedtopics.neighbors.comparing import (
     NOBODY,
     Neighbors,
@@ -99,13 +101,13 @@ def refined_neighbors(
         Share of the sample's true neighbours that were found, others equally near included.
     """
     reduced = _principal_part(embeddings)
-    centroids = _train(reduced)
-    lists = _nearest_centroids(reduced, centroids, 1)[:, 0]
+    quantizer = _train(reduced)
+    lists = _nearest_lists(quantizer, reduced)
     # From here on documents of one list stand side by side: what they look at is in the cache.
     names = np.argsort(lists, kind="stable")
     embeddings, reduced = embeddings[names], reduced[names]
-    index = _fill_lists(reduced, lists[names], centroids)
-    stock = _Stock(embeddings, shorten(embeddings), names, reduced, centroids, index)
+    index = _fill_lists(reduced, lists[names], quantizer)
+    stock = _Stock(embeddings, shorten(embeddings), names, reduced, quantizer, index)
     sample = np.random.default_rng(seed).choice(len(names), RECALL_SAMPLE, replace=False)
     truth = exact_neighbors(embeddings[sample], embeddings, k, itself=sample, names=names)
     found, recall = _find(stock, k, sample, truth)
@@ -123,21 +125,24 @@ class _Stock:
     short: Short
     names: Int64Array
     reduced: FloatArray
-    centroids: FloatArray
+    quantizer: Any
     index: Any
 
-    def keep(self, found: Neighbors, rows: Int64Array, candidates: npt.NDArray[Any]) -> None:
+    def keep(
+        self, found: Neighbors, rows: Int64Array | slice, candidates: npt.NDArray[Any]
+    ) -> None:
         """Put candidates into the lists of neighbours of some rows, where they are near enough."""
         keep_nearest(
-            found, self.embeddings[rows], self.embeddings, candidates, itself=rows,
-            names=self.names, short=(self.short.take(rows), self.short),
+            found, self.embeddings[rows], self.embeddings, candidates,
+            itself=np.arange(len(self.names))[rows], names=self.names,
+            short=(self.short.take(rows), self.short),
         )  # fmt: skip
 
 
 def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[Neighbors, float]:
     """Search roughly and refine, with more lists as long as the recall does not suffice."""
-    everyone = np.arange(len(stock.names))
-    probed = sorted({min(n_lists, len(stock.centroids)) for n_lists in PROBED_LISTS})
+    everyone = slice(0, len(stock.names))
+    probed = sorted({min(n_lists, stock.quantizer.ntotal) for n_lists in PROBED_LISTS})
     for rough_recall in ROUGH_RECALLS:
         while probed[1:] and _recall(_search(stock, k, sample, probed[0]), truth) < rough_recall:
             del probed[0]
@@ -148,22 +153,20 @@ def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[
     return found, recall
 
 
-def _search(stock: _Stock, k: int, rows: Int64Array, n_lists: int) -> Neighbors:
+def _search(stock: _Stock, k: int, rows: Int64Array | slice, n_lists: int) -> Neighbors:
     """Find neighbours of some rows in their nearest lists."""
     stock.index.nprobe = n_lists
-    probes = _nearest_centroids(stock.reduced[rows], stock.centroids, n_lists)
-    found = no_neighbors(len(rows), k)
-    parts = list(_parts(len(rows)))
+    reduced = stock.reduced[rows]
+    found = no_neighbors(len(reduced), k)
 
-    def search(part: slice) -> Int64Array:
-        queries = stock.reduced[rows[part]]
-        nearby: Int64Array = stock.index.search_preassigned(
-            queries, CANDIDATES, probes[part], None
-        )[1]
-        return nearby
+    def search(part: slice) -> None:
+        probes = _nearest_in(stock.quantizer, reduced[part], n_lists)
+        nearby = stock.index.search_preassigned(reduced[part], CANDIDATES, probes, None)[1]
+        asking = part if isinstance(rows, slice) else rows[part]
+        with _one_loop():
+            stock.keep((found[0][part], found[1][part]), asking, nearby)
 
-    for part, nearby in zip(parts, _on_threads(search, parts), strict=True):
-        stock.keep((found[0][part], found[1][part]), rows[part], nearby)
+    _on_threads(search, list(_parts(len(reduced))))
     return found
 
 
@@ -185,8 +188,8 @@ def _principal_part(embeddings: FloatArray) -> FloatArray:
     return reduced
 
 
-def _train(reduced: FloatArray) -> FloatArray:
-    """Return the middles of the lists, of shape (n_lists, n_dimensions)."""
+def _train(reduced: FloatArray) -> Any:
+    """Return an index of the middles of the lists."""
     import faiss
 
     n_documents, n_dimensions = reduced.shape
@@ -196,32 +199,35 @@ def _train(reduced: FloatArray) -> FloatArray:
     )  # fmt: skip
     with _one_thread():
         clusters.train(reduced)
-    centroids: FloatArray = clusters.centroids
-    return centroids
+    quantizer = faiss.IndexFlatIP(n_dimensions)
+    quantizer.add(clusters.centroids)
+    return quantizer
 
 
-def _nearest_centroids(rows: FloatArray, centroids: FloatArray, n: int) -> Int64Array:
-    """Return the numbers of the n nearest centroids of each row, nearest first."""
-    import faiss
+def _nearest_lists(quantizer: Any, rows: FloatArray) -> Int64Array:
+    """Return the number of the list that is nearest to each row."""
+    nearest = np.empty(len(rows), dtype=np.int64)
 
-    index: Any = faiss.IndexFlatIP(centroids.shape[1])
-    index.add(centroids)
+    def search(part: slice) -> None:
+        nearest[part] = _nearest_in(quantizer, rows[part], 1)[:, 0]
 
-    def search(part: slice) -> Int64Array:
-        return index.search(rows[part], n)[1]  # type: ignore[no-any-return]
-
-    return np.concatenate(list(_on_threads(search, list(_parts(len(rows))))))
+    _on_threads(search, list(_parts(len(rows))))
+    return nearest
 
 
-def _fill_lists(reduced: FloatArray, lists: Int64Array, centroids: FloatArray) -> Any:
-    """Build the index; the numbers of the lists are known, so no centroid is searched again."""
+def _nearest_in(quantizer: Any, rows: FloatArray, n: int) -> Int64Array:
+    """Return the numbers of the n lists that are nearest to each row, nearest first."""
+    found: Int64Array = quantizer.search(rows, n)[1]
+    return found
+
+
+def _fill_lists(reduced: FloatArray, lists: Int64Array, quantizer: Any) -> Any:
+    """Build the index; the numbers of the lists are known, so none is searched again."""
     import faiss
 
     n_dimensions = reduced.shape[1]
-    quantizer = faiss.IndexFlatIP(n_dimensions)
-    quantizer.add(centroids)
     index = faiss.IndexIVFPQ(
-        quantizer, n_dimensions, len(centroids), n_dimensions // 2, BITS,
+        quantizer, n_dimensions, quantizer.ntotal, n_dimensions // 2, BITS,
         faiss.METRIC_INNER_PRODUCT,
     )  # fmt: skip
     index.by_residual = False
@@ -246,12 +252,13 @@ def _refine(found: Neighbors, stock: _Stock, sample: Int64Array, truth: Neighbor
         before = indices.copy()
         offsets, followers, fresh_followers = _followers(before, fresh)
         for part in _parts(len(indices)):
-            rows = np.arange(part.start, part.stop)
-            candidates = np.full((len(rows), 2 * most * (2 * most + 1)), NOBODY, dtype=np.int32)
+            candidates = np.full(
+                (part.stop - part.start, 2 * most * (2 * most + 1)), NOBODY, dtype=np.int32
+            )
             friends_of_friends(
                 before, fresh, offsets, followers, fresh_followers, most, part.start, candidates
             )
-            stock.keep((indices[part], found[1][part]), rows, candidates)
+            stock.keep((indices[part], found[1][part]), part, candidates)
         for part in _parts(len(indices)):
             fresh[part] = (indices[part, :, None] != before[part, None, :]).all(axis=2)
     return _recall((indices[sample], found[1][sample]), truth)
@@ -289,19 +296,30 @@ def _parts(n: int) -> Iterator[slice]:
         yield slice(start, min(start + ROWS_AT_ONCE, n))
 
 
-def _on_threads(search: Callable[[slice], Int64Array], parts: list[slice]) -> Iterator[Int64Array]:
-    """Search the parts on threads of ours, each with one of FAISS's; yield the answers in order.
+def _on_threads(work: Callable[[slice], None], parts: list[slice]) -> None:
+    """Work on all parts, on threads of ours, each with one of FAISS's and one of Numba's.
 
     FAISS's own threads would share a part as their number wants it, and sum in another order.
     """
     import faiss
+    import numba
 
-    def search_alone(part: slice) -> Int64Array:
+    def work_alone(part: slice) -> None:
+        numba.set_num_threads(1)  # of this thread of ours
         with _one_thread():
-            return search(part)
+            work(part)
 
-    with ThreadPoolExecutor(faiss.omp_get_max_threads()) as threads:
-        yield from threads.map(search_alone, parts)
+    with ThreadPoolExecutor(min(len(parts), faiss.omp_get_max_threads())) as threads:
+        for _ in threads.map(work_alone, parts):
+            pass
+
+
+_turn = Lock()
+
+
+def _one_loop() -> AbstractContextManager[Any]:
+    """Let loops of Numba take turns where they may not run in two threads at once."""
+    return nullcontext() if loops_may_meet() else _turn
 
 
 @contextmanager

@@ -115,9 +115,8 @@ def exact_neighbors(
     """
     import faiss
 
-    index: Any = faiss.IndexFlatIP(embeddings.shape[1])
-    index.add(embeddings)
-    candidates = index.search(queries, min(k + 1 + SPARE, len(embeddings)))[1]
+    n_candidates = min(k + 1 + SPARE, len(embeddings))
+    candidates = faiss.knn(queries, embeddings, n_candidates, faiss.METRIC_INNER_PRODUCT)[1]
     found = no_neighbors(len(queries), k)
     keep_nearest(found, queries, embeddings, candidates, itself=itself, names=names)
     return found

@@ -79,7 +79,8 @@ def _count_pieces(data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array)
         _types.Array(numba.uint8, 1, "C", readonly=True),
         _types.Array(numba.boolean, 1, "C", readonly=True),
         _types.Array(numba.int64, 1, "C", readonly=True),
-    )
+    ),
+    nogil=True,
 )
 def number_pieces(
     data: Bytes, belongs: npt.NDArray[np.bool_], ends: Int64Array

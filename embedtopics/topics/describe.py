@@ -26,7 +26,6 @@ from embedtopics.terms import (
     make_labels,
     representatives,
     stop_words_for,
-    tokenize,
 )
 
 if TYPE_CHECKING:
@@ -62,13 +61,13 @@ class TermSettings:
 
 
 def count_corpus_terms(
-    texts: Sequence[str], labels: Int32Array, settings: TermSettings, languages: Sequence[str]
-) -> tuple[TokenStream, TermCounts]:
-    """Tokenise the documents once and count their terms.
+    tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]
+) -> TermCounts:
+    """Count the terms of the documents.
 
     Parameters
     ----------
-    texts : sequence of str, length n_documents
+    tokens : TokenStream
     labels : int32 ndarray of shape (n_documents,)
         Topics; they tell which words are used alike everywhere.
     settings : TermSettings
@@ -77,10 +76,8 @@ def count_corpus_terms(
 
     Returns
     -------
-    tokens : TokenStream
-    counts : TermCounts
+    TermCounts
     """
-    tokens = tokenize(texts)
     listed: Sequence[str]
     common: Sequence[str]
     if settings.stop_words == "auto":
@@ -88,14 +85,13 @@ def count_corpus_terms(
         common = function_words(tokens, labels)
     else:
         listed, common = tuple(settings.stop_words), ()
-    counts = count_terms(
+    return count_terms(
         tokens,
         ngram_range=settings.ngram_range,
         min_df=settings.min_df,
         stop_words=listed,
         function_words=common,
     )
-    return tokens, counts
 
 
 def describe_topics(

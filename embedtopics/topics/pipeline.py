@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +13,7 @@ from embedtopics._background import in_background
 from embedtopics._memory import peak_memory
 from embedtopics._versions import package_versions
 from embedtopics.clustering import cluster
-from embedtopics.corpus import Corpus, detect_languages, require_text
+from embedtopics.corpus import Corpus, require_text
 from embedtopics.encoders import language_warning
 from embedtopics.errors import InputError
 from embedtopics.neighbors import build_graph
@@ -37,19 +35,25 @@ from embedtopics.reduction import (
 )
 from embedtopics.results import (
     Clustering,
-    Decision,
     DistinctDocuments,
     LanguageShares,
     NeighborGraph,
-    Reason,
     SpanningTree,
     TermCounts,
     TopicResult,
 )
-from embedtopics.terms import stop_words_for, without_subject
-from embedtopics.topics._parquet import unstorable_columns
+from embedtopics.terms import tokenize, without_subject
+from embedtopics.topics._log import (
+    Log,
+    choose_languages,
+    note_corpus,
+    note_encoding,
+    note_graph,
+    note_terms,
+    note_topics,
+)
 from embedtopics.topics.describe import TermSettings, count_corpus_terms, describe_topics
-from embedtopics.topics.memberships import Joined, join
+from embedtopics.topics.memberships import join
 from embedtopics.topics.places import Places, find_places, spread_graph
 from embedtopics.topics.resolutions import Cores, NotEnoughTopics, Resolution, choose_cores
 from embedtopics.topics.vectors import GIVEN, describe_encoder, encode_documents, given_vectors
@@ -62,9 +66,6 @@ __all__ = ["Stages", "fit_topics"]
 MAP_MIN_DIST = 0.1
 """Distance on the map under which documents need not be drawn closer, so that points of a
 dense topic stay apart; for clustering it is 0."""
-
-MAIN_LANGUAGE = 0.1
-"""Share of the texts from which on a language counts as one of the corpus's."""
 
 
 @dataclass(frozen=True)
@@ -86,24 +87,6 @@ class Stages:
     languages: Sequence[str] | str
     seed: int
     show_progress: bool | None
-
-
-@dataclass
-class _Log:
-    """Collects what the stages decide and how long they take."""
-
-    decisions: list[Decision] = field(default_factory=list)
-    languages: LanguageShares | None = None
-    timings: dict[str, float] = field(default_factory=dict)
-
-    def note(self, stage: str, name: str, value: Any, message: str) -> None:
-        self.decisions.append(Decision(stage, name, value, message))
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        yield
-        self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - begin
 
 
 def fit_topics(
@@ -129,39 +112,41 @@ def fit_topics(
     InputError
         Where no row holds text, or the embeddings do not fit the corpus.
     """
-    log = _Log()
+    log = Log()
     with log.stage("corpus"):
         require_text(corpus)
         documents = corpus.distinct()
         texts = corpus.document_texts()
-        _note_corpus(log, corpus, documents)
-        languages = _choose_languages(log, texts, stages.languages)
+        note_corpus(log, corpus, documents)
+        languages = choose_languages(log, texts, stages.languages)
     with log.stage("encoder"):
         vectors, used = _embed(log, corpus, documents, texts, embeddings, stages, languages)
-    with log.stage("neighbors"):
-        places = find_places(vectors)
-        near = build_graph(places.of(vectors), stages.n_neighbors, seed=stages.seed)
-        graph = spread_graph(near, places)
-        _note_graph(log, graph, places, stages.n_neighbors)
-    with log.stage("reduction"):
-        drafts = _prepare(places.of(vectors), near, stages)
-        coordinates = _coordinates(vectors, places, drafts, stages)
-    with in_background(drafts.draw_map) as drawn:
+    with in_background(lambda _: tokenize(texts), runs_loops=False) as tokenized:
+        with log.stage("neighbors"):
+            places = find_places(vectors)
+            near = build_graph(places.of(vectors), stages.n_neighbors, seed=stages.seed)
+            graph = spread_graph(near, places)
+            note_graph(log, graph, places, stages.n_neighbors)
+        with log.stage("reduction"):
+            drafts = _prepare(places.of(vectors), near, stages)
+            coordinates = _coordinates(vectors, places, drafts, stages)
+        with log.stage("terms"):
+            tokens = tokenized()
+    with in_background(drafts.draw_map, runs_loops=True) as drawn:
         with log.stage("clustering"):
             raw = cluster(stages.clusterer, coordinates, documents.weights)
             tree = getattr(stages.clusterer, "tree_", None)
             tree = tree if isinstance(tree, SpanningTree) else None
         with log.stage("terms"):
-            tokens, counts = count_corpus_terms(texts, raw.labels, stages.terms, languages)
-            _note_terms(log, counts.stop_words, counts.function_words, languages)
+            counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
+            note_terms(log, counts.stop_words, counts.function_words, languages)
         with log.stage("clustering"):
             cores = _cores(log, raw, tree, stages, documents, counts)
-            used["min_cluster_size"] = cores.min_cluster_size
             joined = join(
                 graph, cores.clustering, cores.is_subject, documents.weights, stages.coverage
             )
-            used["least_ratio"] = joined.least_ratio
-            _note_topics(log, cores, joined, documents)
+            used.update(min_cluster_size=cores.min_cluster_size, least_ratio=joined.least_ratio)
+            note_topics(log, cores, joined, documents)
         with log.stage("terms"):
             topics, topic_terms = describe_topics(
                 counts, vectors, joined.clustering, documents, stages.weighting, stages.terms,
@@ -191,43 +176,8 @@ def fit_topics(
     )
 
 
-def _note_corpus(log: _Log, corpus: Corpus, documents: DistinctDocuments) -> None:
-    log.decisions.extend(corpus.notes)
-    empty = int((documents.of_row < 0).sum())
-    if empty:
-        message = f"{empty:,} of {len(corpus):,} rows hold no text; they stay, in no topic."
-        log.note("corpus", "empty", empty, message)
-    as_text = unstorable_columns(corpus.metadata)
-    if as_text:
-        message = f"Columns that files cannot hold as they are get saved as text: {as_text}."
-        log.note("corpus", "columns_as_text", as_text, message)
-    repeats = int(documents.weights.sum()) - len(documents)
-    if repeats:
-        log.note("corpus", "duplicates", repeats,
-                 f"{repeats:,} rows repeat the text of another row; each text counts once, "
-                 "weighted by its rows, and its rows share one topic.")  # fmt: skip
-
-
-def _choose_languages(
-    log: _Log, texts: Sequence[str], wanted: Sequence[str] | str
-) -> tuple[str, ...]:
-    """Return the languages whose stop words and stems apply."""
-    if wanted != "auto":
-        return (wanted,) if isinstance(wanted, str) else tuple(wanted)
-    found = log.languages = detect_languages(texts)
-    chosen = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
-    chosen = chosen or tuple(found.shares)[:1]
-    if not chosen:
-        log.note("corpus", "languages", [], "No language could be told; no stop words apply.")
-        return ()
-    shares = ", ".join(f"{code} {found.shares[code]:.0%}" for code in chosen)
-    message = f"Languages found in {found.n_sampled:,} sampled texts: {shares}."
-    log.note("corpus", "languages", list(chosen), message)
-    return chosen
-
-
 def _embed(
-    log: _Log,
+    log: Log,
     corpus: Corpus,
     documents: DistinctDocuments,
     texts: Sequence[str],
@@ -255,34 +205,8 @@ def _embed(
         log.decisions.append(warning)
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
     if encoding is not None:
-        _note_encoding(log, encoding, getattr(encoder, "max_length", None))
+        note_encoding(log, encoding, getattr(encoder, "max_length", None))
     return vectors, describe_encoder(encoder)
-
-
-def _note_encoding(log: _Log, encoding: Any, max_length: int | None) -> None:
-    if encoding.truncated_share > 0:
-        log.note("encoder", "truncated", encoding.truncated_share,
-                 f"{encoding.truncated_share:.1%} of the texts are longer than the encoder reads "
-                 f"({max_length} tokens); {encoding.unseen_token_share:.1%} of all tokens were "
-                 "not seen.")  # fmt: skip
-    if encoding.unknown_token_share > 0.001:
-        share = encoding.unknown_token_share
-        message = f"{share:.1%} of the tokens are unknown to the encoder."
-        log.note("encoder", "unknown_tokens", share, message)
-
-
-def _note_graph(log: _Log, graph: NeighborGraph, places: Places, wanted: int) -> None:
-    n_shared = len(places.of_document) - len(places.first)
-    if n_shared:
-        message = f"{n_shared:,} texts have the very same vector as another text, and its place."
-        log.note("neighbors", "same_vector", n_shared, message)
-    if graph.method != "exact":
-        log.note("neighbors", "recall", graph.recall,
-                 f"Neighbours were searched approximately; {graph.recall:.1%} of the true ones "
-                 "were found in a sample.")  # fmt: skip
-    if graph.k < wanted:
-        message = f"Documents have {graph.k} neighbours, not {wanted}: the collection is small."
-        log.note("neighbors", "k", graph.k, message)
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,7 +248,7 @@ def _coordinates(
 
 
 def _cores(
-    log: _Log,
+    log: Log,
     raw: Clustering,
     tree: SpanningTree | None,
     stages: Stages,
@@ -346,41 +270,3 @@ def _cores(
         most = error.best.n_subjects
         log.note("clustering", "n_topics", most, f"Fewer topics than wanted: {error}.")
         return error.best
-
-
-def _note_topics(log: _Log, cores: Cores, joined: Joined, documents: DistinctDocuments) -> None:
-    empty = int((~cores.is_subject).sum())
-    if empty:
-        message = (
-            f"{empty} dense groups of texts are no topics: their words are those of the whole "
-            "corpus."
-        )
-        log.note("clustering", "no_subject", empty, message)
-    reasons = joined.clustering.reasons
-    if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
-        return
-    rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))
-    said = ", ".join(f"{int(rows[r]):,} {Reason(r).text}" for r in np.flatnonzero(rows).tolist())
-    message = f"{int(rows.sum()):,} texts are in no topic: {said}."
-    log.note("clustering", "outside", int(rows.sum()), message)
-
-
-def _note_terms(
-    log: _Log,
-    stop_words: Sequence[str],
-    function_words: Sequence[str],
-    languages: tuple[str, ...],
-) -> None:
-    unlisted = [code for code in languages if not stop_words_for([code])]
-    if unlisted:
-        message = f"There is no stop-word list for: {', '.join(unlisted)}."
-        log.note("terms", "no_stop_words", unlisted, message)
-    if stop_words:
-        whose = ", ".join(languages) or "given"
-        message = f"{len(stop_words):,} stop words were left out ({whose})."
-        log.note("terms", "stop_words", list(stop_words), message)
-    if function_words:
-        shown = ", ".join(function_words[:12]) + (", ..." if len(function_words) > 12 else "")
-        log.note("terms", "function_words", list(function_words),
-                 f"{len(function_words):,} words are used alike in all topics of this corpus and "
-                 f"were left out: {shown}.")  # fmt: skip

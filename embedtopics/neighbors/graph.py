@@ -19,6 +19,9 @@ from embedtopics.results import NeighborGraph
 
 __all__ = ["build_graph", "nearest", "unit_rows"]
 
+ROWS_AT_ONCE = 4096
+"""Vectors that are scaled at a time."""
+
 EXACT_LIMIT = 20_000
 """Documents up to which all pairs are compared; measured on two cores, the search takes about
 as long there as the approximate one, and the answer is exact."""
@@ -28,6 +31,7 @@ def unit_rows(
     embeddings: npt.ArrayLike,
     *,
     what: str = "embeddings",
+    rows: npt.NDArray[np.int64] | None = None,
     row_numbers: npt.NDArray[np.int64] | None = None,
 ) -> FloatArray:
     """Return vectors scaled to length one, as contiguous float32.
@@ -38,8 +42,10 @@ def unit_rows(
         Any floating type, any memory layout; never changed.
     what : str
         What the rows are called in an error.
+    rows : int64 ndarray of shape (n_documents,), optional
+        Rows of the array that are wanted, in the order in which they are; by default all.
     row_numbers : int64 ndarray of shape (n_documents,), optional
-        The caller's number of each row, from 0, for errors.
+        The caller's number of each row, from 0, for errors; by default its place in the array.
 
     Returns
     -------
@@ -61,18 +67,34 @@ def unit_rows(
             f"{what} must be a 2-d array of numbers, one row a text; "
             f"got shape {array.shape} of {array.dtype}"
         )
-    unit = np.array(array, dtype=np.float32, order="C")
-    finite = np.isfinite(unit).all(axis=1)
+    n_rows = len(array) if rows is None else len(rows)
+    unit = np.empty((n_rows, array.shape[1]), dtype=np.float32)
+    norms = np.empty(n_rows)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for begin in range(0, n_rows, ROWS_AT_ONCE):
+            part = slice(begin, min(begin + ROWS_AT_ONCE, n_rows))
+            unit[part] = array[part] if rows is None else array[rows[part]]
+            _scale(unit[part], norms[part])
+    numbers = rows if row_numbers is None else row_numbers
+    # The squares of finite float32 numbers add up to a finite float64.
+    finite = np.isfinite(norms)
     if not finite.all():
-        row = _first(np.logical_not(finite), row_numbers)
+        row = _first(~finite, numbers)
         raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
-    # float64 sums: the squares of a float32 vector may overflow or vanish in float32.
-    norms = np.sqrt(np.einsum("ij,ij->i", unit, unit, dtype=np.float64))
     if not norms.all():
-        row = _first(~norms.astype(bool), row_numbers)
+        row = _first(norms == 0, numbers)
         raise InputError(f"{what} must not be zero vectors; row {row} is zero everywhere")
-    unit /= norms[:, None].astype(np.float32) if norms.min() > 1e-30 else norms[:, None]
     return unit
+
+
+def _scale(block: FloatArray, norms: npt.NDArray[np.float64]) -> None:
+    """Scale rows to length one in place, and write what their lengths were."""
+    # float64 sums: the squares of a float32 vector may overflow or vanish in float32.
+    norms[:] = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+    tiny = norms < 1e-30
+    rest = block[tiny] / norms[tiny, None]
+    block /= norms[:, None].astype(np.float32)
+    block[tiny] = rest
 
 
 def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None) -> int:

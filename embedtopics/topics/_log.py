@@ -29,6 +29,8 @@ __all__ = [
     "note_topics",
 ]  # fmt: skip
 
+STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
+
 MAIN_LANGUAGE = 0.1
 """Share of the texts from which on a language counts as one of the corpus's."""
 
@@ -39,7 +41,7 @@ class Log:
 
     decisions: list[Decision] = field(default_factory=list)
     languages: LanguageShares | None = None
-    timings: dict[str, float] = field(default_factory=dict)
+    timings: dict[str, float] = field(default_factory=lambda: dict.fromkeys(STAGES, 0.0))
 
     def note(self, stage: str, name: str, value: Any, message: str) -> None:
         self.decisions.append(Decision(stage, name, value, message))
@@ -48,7 +50,7 @@ class Log:
     def stage(self, name: str) -> Iterator[None]:
         begin = time.perf_counter()
         yield
-        self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - begin
+        self.timings[name] += time.perf_counter() - begin
 
 
 def note_corpus(log: Log, corpus: Corpus, documents: DistinctDocuments) -> None:

@@ -124,11 +124,13 @@ def fit_topics(
     with in_background(lambda _: tokenize(texts), runs_loops=False) as tokenized:
         with log.stage("neighbors"):
             places = find_places(vectors)
-            near = build_graph(places.of(vectors), stages.n_neighbors, seed=stages.seed)
+            apart = places.of(vectors)
+            near = build_graph(apart, stages.n_neighbors, seed=stages.seed)
             graph = spread_graph(near, places)
             note_graph(log, graph, places, stages.n_neighbors)
         with log.stage("reduction"):
-            drafts = _prepare(places.of(vectors), near, stages)
+            drafts = _prepare(apart, near, stages)
+            del apart
             coordinates = _coordinates(vectors, places, drafts, stages)
         with log.stage("terms"):
             tokens = tokenized()

@@ -57,7 +57,7 @@ def given_vectors(
     if documents is None:
         documents = np.arange(len(distinct))
     rows, n_conflicts = _chosen_rows(given, distinct, documents)
-    return unit_rows(given[rows], row_numbers=rows), n_conflicts
+    return unit_rows(given, rows=rows), n_conflicts
 
 
 def _chosen_rows(

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
 from embedtopics._compiling import compiled
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
-__all__ = ["BEAT_BITS", "PUSHES", "ROWS_AT_ONCE", "SUB_STEPS", "TABLE_SHIFT", "move_all"]
+__all__ = ["BEAT_BITS", "CYCLE", "PUSHES", "SUB_STEPS", "TABLE_SHIFT", "move_all", "schedule"]
+
+_types: Any = numba.types
 
 SUB_STEPS = 4
 """Parts of an epoch; each edge pulls in one of them."""
@@ -18,6 +22,10 @@ PUSHES = 8
 
 ROWS_AT_ONCE = 256
 """Documents that are moved together, by one thread."""
+
+CYCLE = 8
+"""Epochs after which the same edges pull again; of edges that pull more seldom, some never do, and
+the others more often, so that the mean is right."""
 
 BEAT_BITS = 24
 """Bits after the point in the rates and phases of edges."""
@@ -54,10 +62,10 @@ def _look_up(table: FloatArray, squared: np.float32) -> np.float32:
 @numba.njit(inline="always")
 def _add_pulls(
     move: FloatArray, row: int, away: FloatArray, frozen: FloatArray, i: int,
-    pulling: Int32Array, n_pulling: int, pulls_at: FloatArray, n_components: int,
+    pulling: Int32Array, first: int, n_pulling: int, pulls_at: FloatArray, n_components: int,
 ) -> None:  # fmt: skip
-    """Add to a row of `move` what the first `n_pulling` documents in `pulling` do to it."""
-    for place in range(n_pulling):
+    """Add to a row of `move` what `n_pulling` documents from `pulling[first]` on do to it."""
+    for place in range(first, first + n_pulling):
         j = pulling[place]
         squared = np.float32(0.0)
         for c in range(n_components):
@@ -69,46 +77,112 @@ def _add_pulls(
 
 
 @numba.njit(inline="always")
-def _choose_pulling(
-    pulling: Int32Array, epoch: int, first: int, last: int,
-    neighbors: Int32Array, rates: Int32Array, phases: Int32Array,
-) -> int:  # fmt: skip
-    """Write the ends of the edges whose beat falls into this epoch; return their number.
+def _times(epoch: int, rate: np.int32, phase: np.int32) -> np.int64:
+    """Return how often an edge pulls in an epoch of the cycle: 0, 1 or 2 times."""
+    beat = epoch * np.int64(rate) + phase
+    times: np.int64 = ((beat + np.int64(rate)) >> BEAT_BITS) - (beat >> BEAT_BITS)
+    return times
 
-    No rate is above 2. What is written beyond the number is written over: that is faster than
-    to branch on beats that nobody can foresee.
+
+@numba.njit(inline="always")
+def _count_pulls(
+    counts: Int32Array, i: int, offsets: Int64Array, rates: Int32Array, phases: Int32Array
+) -> None:
+    """Count the pulls at a document in each sub-step of a cycle."""
+    for sub_step in range(SUB_STEPS):
+        at = i * SUB_STEPS + sub_step
+        for edge in range(offsets[at], offsets[at + 1]):
+            for epoch in range(CYCLE):
+                counts[epoch * SUB_STEPS + sub_step] += _times(epoch, rates[edge], phases[edge])
+
+
+@numba.njit(inline="always")
+def _write_pulls(
+    pulling: Int32Array, places: Int64Array, i: int, offsets: Int64Array,
+    neighbors: Int32Array, rates: Int32Array, phases: Int32Array,
+) -> None:  # fmt: skip
+    """Write who pulls at a document in each sub-step, and move the places on."""
+    for sub_step in range(SUB_STEPS):
+        at = i * SUB_STEPS + sub_step
+        for edge in range(offsets[at], offsets[at + 1]):
+            for epoch in range(CYCLE):
+                step = epoch * SUB_STEPS + sub_step
+                for _ in range(_times(epoch, rates[edge], phases[edge])):
+                    pulling[places[step]] = neighbors[edge]
+                    places[step] += 1
+
+
+@compiled(
+    _types.Tuple((numba.int32[:, ::1], numba.int64[:, ::1], numba.int32[::1]))(
+        numba.int64[::1], numba.int32[::1], numba.int32[::1], numba.int32[::1]
+    ),
+    parallel=True,
+)  # fmt: skip
+def schedule(
+    offsets: Int64Array, neighbors: Int32Array, rates: Int32Array, phases: Int32Array
+) -> tuple[Int32Array, Int64Array, Int32Array]:
+    """Write down who pulls at whom in each sub-step of a cycle of epochs.
+
+    Parameters
+    ----------
+    offsets : int64 ndarray of shape (n_documents * SUB_STEPS + 1,)
+        Where the edges of each document begin in each sub-step.
+    neighbors, rates, phases : int32 ndarray of shape (n_edges,)
+        Other end of each edge, how often it pulls in an epoch, and when it starts.
+
+    Returns
+    -------
+    counts : int32 ndarray of shape (CYCLE * SUB_STEPS, n_documents)
+        Pulls at each document.
+    starts : int64 ndarray of shape (CYCLE * SUB_STEPS, n_chunks)
+        Where the pulls at each chunk of documents begin.
+    pulling : int32 ndarray of shape (n_pulls,)
+        Who pulls.
     """
-    n = 0
-    for edge in range(first, last):
-        rate = np.int64(rates[edge])
-        beat = epoch * rate + phases[edge]
-        pulling[n] = neighbors[edge]
-        pulling[n + 1] = neighbors[edge]
-        n += ((beat + rate) >> BEAT_BITS) - (beat >> BEAT_BITS)
-    return n
+    n_documents = (len(offsets) - 1) // SUB_STEPS
+    n_chunks = (n_documents + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
+    counts = np.zeros((CYCLE * SUB_STEPS, n_documents), dtype=np.int32)
+    starts = np.empty((CYCLE * SUB_STEPS, n_chunks), dtype=np.int64)
+    for chunk in numba.prange(n_chunks):
+        first = chunk * ROWS_AT_ONCE
+        end = min(n_documents, first + ROWS_AT_ONCE)
+        for i in range(first, end):
+            _count_pulls(counts[:, i], i, offsets, rates, phases)
+        starts[:, chunk] = counts[:, first:end].sum(axis=1)
+    total = 0
+    for step in range(CYCLE * SUB_STEPS):
+        for chunk in range(n_chunks):
+            n_here = starts[step, chunk]
+            starts[step, chunk] = total
+            total += n_here
+    pulling = np.empty(total, dtype=np.int32)
+    for chunk in numba.prange(n_chunks):
+        places = starts[:, chunk].copy()
+        for i in range(chunk * ROWS_AT_ONCE, min(n_documents, (chunk + 1) * ROWS_AT_ONCE)):
+            _write_pulls(pulling, places, i, offsets, neighbors, rates, phases)
+    return counts, starts, pulling
 
 
 @numba.njit(inline="always")
 def _add_all_pulls(
-    move: FloatArray, away: FloatArray, pulling: Int32Array, frozen: FloatArray, start: int,
-    n: int, epoch: int, sub_step: int, offsets: Int64Array, neighbors: Int32Array,
-    rates: Int32Array, phases: Int32Array, pulls_at: FloatArray,
+    move: FloatArray, away: FloatArray, frozen: FloatArray, start: int, n: int,
+    counts: Int32Array, pulling: Int32Array, place: int, pulls_at: FloatArray,
 ) -> None:  # fmt: skip
     """Add the pulls on the `n` documents from `start` on."""
     n_components = frozen.shape[1]
     for row in range(n):
         i = start + row
-        at = i * SUB_STEPS + sub_step
-        n_pulling = _choose_pulling(
-            pulling, epoch, offsets[at], offsets[at + 1], neighbors, rates, phases
-        )
+        n_pulling = counts[i]
         # The same thrice: the compiler unrolls the loops over a known number.
         if n_components == 5:
-            _add_pulls(move, row, away, frozen, i, pulling, n_pulling, pulls_at, 5)
+            _add_pulls(move, row, away, frozen, i, pulling, place, n_pulling, pulls_at, 5)
         elif n_components == 2:
-            _add_pulls(move, row, away, frozen, i, pulling, n_pulling, pulls_at, 2)
+            _add_pulls(move, row, away, frozen, i, pulling, place, n_pulling, pulls_at, 2)
         else:
-            _add_pulls(move, row, away, frozen, i, pulling, n_pulling, pulls_at, n_components)
+            _add_pulls(
+                move, row, away, frozen, i, pulling, place, n_pulling, pulls_at, n_components
+            )
+        place += n_pulling
 
 
 @numba.njit(inline="always")
@@ -143,22 +217,20 @@ def _repeat_the_first(by_axis: FloatArray, n_documents: int) -> None:
 
 @compiled(
     numba.void(
-        numba.float32[:, ::1], numba.int64[::1], numba.int32[::1], numba.int32[::1],
-        numba.int32[::1], numba.float32[::1], numba.float32[::1], numba.float32[::1],
-        numba.int64, numba.int64, numba.int64, numba.int64, numba.uint64,
+        numba.float32[:, ::1], numba.int32[:, ::1], numba.int64[:, ::1], numba.int32[::1],
+        numba.float32[::1], numba.float32[::1], numba.float32[::1],
+        numba.int64, numba.int64, numba.int64, numba.uint64,
     ),
     parallel=True, fastmath=True, nogil=True,
 )  # fmt: skip
 def move_all(
     positions: FloatArray,
-    offsets: Int64Array,
-    neighbors: Int32Array,
-    rates: Int32Array,
-    phases: Int32Array,
+    counts: Int32Array,
+    starts: Int64Array,
+    pulling: Int32Array,
     strengths: FloatArray,
     pulls_at: FloatArray,
     pushes_at: FloatArray,
-    most_pulling: int,
     first_epoch: int,
     end_epoch: int,
     n_epochs: int,
@@ -180,7 +252,7 @@ def move_all(
             halves[0, i, c] = halves_by_axis[0, c, i] = positions[i, c]
     for step in range(first_epoch * SUB_STEPS, end_epoch * SUB_STEPS):
         epoch = step // SUB_STEPS
-        sub_step = step % SUB_STEPS
+        in_cycle = step % (CYCLE * SUB_STEPS)
         left = np.float32(1.0) - np.float32(epoch) / np.float32(n_epochs)
         rate = left * left
         frozen, moved = halves[step % 2], halves[1 - step % 2]
@@ -193,10 +265,9 @@ def move_all(
             move = np.zeros((n_components, ROWS_AT_ONCE), dtype=np.float32)
             away = np.empty(n_components, dtype=np.float32)
             push = np.empty(ROWS_AT_ONCE, dtype=np.float32)
-            pulling = np.empty(most_pulling, dtype=np.int32)
             _add_all_pulls(
-                move, away, pulling, frozen, start, n, epoch, sub_step,
-                offsets, neighbors, rates, phases, pulls_at,
+                move, away, frozen, start, n, counts[in_cycle], pulling, starts[in_cycle, chunk],
+                pulls_at,
             )  # fmt: skip
             state = _scramble(np.uint64(chunk) ^ salt)
             for _ in range(PUSHES):

@@ -53,24 +53,18 @@ class Springs:
     ----------
     order : int64 ndarray of shape (n_documents,)
         The documents as they are numbered in the other arrays.
-    offsets : int64 ndarray of shape (n_documents * SUB_STEPS + 1,)
-        Where the edges of each document begin in each sub-step.
-    neighbors, rates, phases : int32 ndarray of shape (n_edges,)
-        Other end of each edge, how often it pulls in an epoch, and when it starts.
+    counts, starts, pulling : ndarray
+        Who pulls at whom in each sub-step, see `_kernels.schedule`.
     strengths : float32 ndarray of shape (n_documents,)
         Weight of each push against a document.
-    most_pulling : int
-        More edges than pull at any document in a sub-step.
     seed : int
     """
 
     order: Int64Array
-    offsets: Int64Array
-    neighbors: Int32Array
-    rates: Int32Array
-    phases: Int32Array
+    counts: Int32Array
+    starts: Int64Array
+    pulling: Int32Array
     strengths: FloatArray
-    most_pulling: int
     seed: int
 
 
@@ -101,8 +95,7 @@ def springs_of(fuzzy: csr_matrix, *, seed: int = 0, n_epochs: int | None = None)
     strengths = np.asarray(fuzzy.sum(axis=1)).ravel() / fuzzy.data.max(initial=1.0)
     strengths *= NEGATIVES_PER_EDGE / (_kernels.SUB_STEPS * _kernels.PUSHES)
     edges = _edges_by_sub_step(fuzzy, max(1, n_epochs), seed)
-    most_pulling = 2 * int(np.diff(fuzzy.indptr).max(initial=0)) + 2
-    return Springs(order, *edges, strengths.astype(np.float32), most_pulling, seed)
+    return Springs(order, *_kernels.schedule(*edges), strengths.astype(np.float32), seed)
 
 
 def layout(
@@ -154,12 +147,12 @@ def layout(
     springs = fuzzy
     if not isinstance(springs, Springs):
         springs = springs_of(springs, seed=seed, n_epochs=n_epochs)
-    if n_epochs == 0 or not len(springs.neighbors):
+    if n_epochs == 0 or not len(springs.pulling):
         return start.copy()
     positions = np.ascontiguousarray(start[springs.order], dtype=np.float32)
     arrays = (
-        positions, springs.offsets, springs.neighbors, springs.rates, springs.phases,
-        springs.strengths, *force_tables(*curve_parameters(min_dist)), springs.most_pulling,
+        positions, springs.counts, springs.starts, springs.pulling, springs.strengths,
+        *force_tables(*curve_parameters(min_dist)),
     )  # fmt: skip
 
     def advance(first: int, end: int) -> None:

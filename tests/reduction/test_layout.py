@@ -126,20 +126,36 @@ def test_documents_that_start_in_one_place_stay_finite():
     assert np.isfinite(layout(fuzzy, np.zeros((50, 2), np.float32), n_epochs=20)).all()
 
 
-def test_edges_pull_as_often_as_their_weights_say():
-    from embedtopics.reduction._kernels import BEAT_BITS, _choose_pulling
+def test_edges_pull_as_often_as_their_weights_say_and_at_both_ends_at_once(blobs):
+    from embedtopics.reduction._kernels import CYCLE, SUB_STEPS
 
-    rng = np.random.default_rng(0)
-    weights = rng.uniform(0.0, 1.0, 40)
-    rates = np.rint(2 * weights * 2**BEAT_BITS).astype(np.int32)
-    phases = rng.integers(0, 2**BEAT_BITS, 40).astype(np.int32)
-    neighbors = np.arange(40, dtype=np.int32)
-    pulling = np.empty(82, dtype=np.int32)
-    times = np.zeros(40)
-    for epoch in range(500):
-        n = _choose_pulling.py_func(pulling, epoch, 0, 40, neighbors, rates, phases)
-        times += np.bincount(pulling[:n], minlength=40)
-    np.testing.assert_allclose(times, 1000 * weights, atol=1.0)
+    _, fuzzy, _ = blobs
+    springs = springs_of(fuzzy, seed=3)
+    n_documents = fuzzy.shape[0]
+    times = np.zeros(fuzzy.shape)
+    for step in range(CYCLE * SUB_STEPS):
+        first = springs.starts[step, 0]
+        pulled = np.repeat(np.arange(n_documents), springs.counts[step])
+        pulling = springs.pulling[first : first + len(pulled)]
+        of_step = np.zeros(fuzzy.shape)
+        np.add.at(of_step, (springs.order[pulled], springs.order[pulling]), 1)
+        np.testing.assert_array_equal(of_step, of_step.T)
+        times += of_step
+    # Twice an epoch, for each edge has two directions; the rest is rounded up or down at random.
+    wanted = CYCLE * 2 * fuzzy.toarray() / fuzzy.data.max()
+    assert np.abs(times - wanted).max() < 1
+    assert times.sum() == pytest.approx(wanted.sum(), rel=0.02)
+
+
+def test_documents_of_several_chunks_have_their_own_pulls():
+    from embedtopics.reduction._kernels import ROWS_AT_ONCE
+
+    embeddings = unit_rows(np.random.default_rng(0).normal(size=(2 * ROWS_AT_ONCE + 30, 6)))
+    springs = springs_of(fuzzy_graph(build_graph(embeddings)))
+    sums = np.add.reduceat(springs.counts, [0, ROWS_AT_ONCE, 2 * ROWS_AT_ONCE], axis=1)
+    in_order = np.concatenate([[0], np.cumsum(sums.ravel())])
+    np.testing.assert_array_equal(springs.starts.ravel(), in_order[:-1])
+    assert len(springs.pulling) == in_order[-1]
 
 
 def test_forces_equal_the_formulas():

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from threading import Event
 from typing import TypeVar
 
-__all__ = ["in_background", "loops_may_meet"]
+__all__ = ["in_background", "loops_may_meet", "side_by_side"]
 
 Result = TypeVar("Result")
 
@@ -46,6 +46,37 @@ def in_background(
         # What is still under way is not waited for: an error is to be seen at once.
         unwanted.set()
         executor.shutdown(wait=False)
+
+
+def side_by_side(work: Callable[[int], Result], n: int) -> Iterator[Result]:
+    """Do several pieces of work at once, each on one of Numba's threads, as far as these can meet.
+
+    Parameters
+    ----------
+    work : callable
+        Does the piece of a number.
+    n : int
+
+    Yields
+    ------
+    object
+        The results of ``0 .. n - 1``, in order.
+    """
+    import numba
+
+    if not loops_may_meet():
+        yield from map(work, range(n))
+        return
+
+    def work_alone(number: int) -> Result:
+        numba.set_num_threads(1)  # of this thread
+        return work(number)
+
+    executor = ThreadPoolExecutor(numba.get_num_threads())
+    try:
+        yield from executor.map(work_alone, range(n))
+    finally:
+        executor.shutdown(wait=False, cancel_futures=True)
 
 
 def loops_may_meet() -> bool:

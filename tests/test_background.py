@@ -6,7 +6,7 @@ import time
 import pytest
 
 from embedtopics import _background
-from embedtopics._background import in_background
+from embedtopics._background import in_background, side_by_side
 
 
 @pytest.fixture(params=[True, False], ids=["beside", "afterwards"])
@@ -60,3 +60,20 @@ def test_without_any_loop_run_so_far_nothing_may_meet(monkeypatch):
     for layer, may in (("omp", True), ("tbb", True), ("workqueue", False)):
         monkeypatch.setattr(numba, "threading_layer", lambda layer=layer: layer)
         assert _background.loops_may_meet() is may
+
+
+def test_pieces_come_in_order_and_errors_stop_them(may_meet):
+    import numba
+
+    def piece(number):
+        time.sleep(0.01 * (number % 3))
+        if number == 7:
+            raise ValueError("broken")
+        return number, numba.get_num_threads()
+
+    found = []
+    with pytest.raises(ValueError, match="broken"):
+        for number, threads in side_by_side(piece, 20):
+            found.append(number)
+            assert threads == 1 or not may_meet
+    assert found == list(range(7))

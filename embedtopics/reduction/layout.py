@@ -25,7 +25,7 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Springs", "layout", "springs_of"]
+__all__ = ["Springs", "default_epochs", "layout", "springs_of"]
 
 NEGATIVES_PER_EDGE = 5
 EPOCHS = 200

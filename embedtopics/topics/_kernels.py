@@ -98,7 +98,7 @@ def step(
 
 @compiled(
     numba.void(
-        numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1],
+        numba.int32[:, ::1], numba.float32[:, ::1], numba.int32[::1], numba.int32[::1],
         numba.float32[:, ::1], numba.float32[:, ::1],
     ),
     parallel=True,
@@ -107,10 +107,14 @@ def mix(
     indices: Int32Array,
     weights: FloatArray,
     walkers: Int32Array,
+    labels: Int32Array,
     shares: FloatArray,
     new_shares: FloatArray,
 ) -> None:
-    """Do the same as `step` where every document has a place for the share of every topic."""
+    """Do the same as `step` where every document has a place for the share of every topic.
+
+    Documents whose label is not -1 are wholly their label's, or nobody's: theirs are not read.
+    """
     n_walkers = walkers.shape[0]
     n_topics = shares.shape[1]
     for block in numba.prange((n_walkers + BLOCK - 1) // BLOCK):
@@ -120,9 +124,12 @@ def mix(
             collected[:] = np.float32(0.0)
             for neighbor in range(indices.shape[1]):
                 weight = weights[walker, neighbor]
-                other = shares[indices[walker, neighbor]]
-                for topic in range(n_topics):
-                    collected[topic] += weight * other[topic]
+                other = indices[walker, neighbor]
+                if labels[other] >= 0:
+                    collected[labels[other]] += weight
+                elif labels[other] == -1:
+                    for topic in range(n_topics):
+                        collected[topic] += weight * shares[other, topic]
             new_shares[walker] = collected
 
 

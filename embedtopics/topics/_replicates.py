@@ -19,9 +19,9 @@ import numpy.typing as npt
 from embedtopics.clustering import DensityClusterer, spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.neighbors import nearest
-from embedtopics.neighbors.comparing import NOBODY, keep_nearest, no_neighbors
+from embedtopics.neighbors.comparing import NOBODY, keep_nearest, no_neighbors, shorten
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.reduction import fuzzy_graph, layout, principal_start
+from embedtopics.reduction import default_epochs, fuzzy_graph, layout, principal_start
 from embedtopics.results import NeighborGraph, TermCounts, TopicResult
 from embedtopics.terms import without_subject
 from embedtopics.topics.memberships import join
@@ -41,11 +41,9 @@ computed from the whole as much as that varies from one collection to the next (
 that deletes half; Shao and Wu 1989). Larger shares would share more documents, and with them
 more of what is an accident of this collection."""
 
-EPOCHS, EPOCHS_OF_MANY = 200, 100
-"""Epochs of a replicate's layout, the second where there are many documents. A fit takes 500 and
-200; the figures of replicates that do so, too, differ by less than 0.03."""
-
-MANY_DOCUMENTS = 10_000
+EPOCHS = 0.5
+"""Epochs of a replicate's layout, as a share of what a fit takes; the figures of replicates that
+take as many differ by less than 0.03."""
 
 SPARE_DEVIATIONS = 3.0
 """How many standard deviations more neighbours are listed than a half holds on average."""
@@ -147,7 +145,7 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     embeddings, weights = recipe.embeddings[held], recipe.weights[held]
     graph = _induced(recipe.lists, held, embeddings, recipe.k)
     start = principal_start(embeddings, recipe.n_components)
-    n_epochs = EPOCHS if n_documents <= MANY_DOCUMENTS else EPOCHS_OF_MANY
+    n_epochs = round(EPOCHS * default_epochs(n_documents, recipe.n_components))
     coordinates = layout(fuzzy_graph(graph), start, seed=seed, n_epochs=n_epochs)
     tree = spanning_tree(coordinates, min_samples=DensityClusterer().min_samples, weights=weights)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
@@ -188,15 +186,19 @@ def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGr
     n_documents = len(graph)
     links = _links(graph)
     found = no_neighbors(n_documents, k)
+    short = shorten(embeddings)
+    everyone = np.arange(n_documents)
     for begin in range(0, n_documents, ROWS_AT_ONCE):
-        rows = np.arange(begin, min(begin + ROWS_AT_ONCE, n_documents))
-        near = links[rows]
+        part = slice(begin, min(begin + ROWS_AT_ONCE, n_documents))
+        near = links[part]
         reached = (near @ links + near).tocsr()
         n_reached = np.diff(reached.indptr)
-        candidates = np.full((len(rows), int(n_reached.max())), NOBODY, dtype=np.int32)
+        candidates = np.full((len(n_reached), int(n_reached.max())), NOBODY, dtype=np.int32)
         candidates[np.arange(candidates.shape[1]) < n_reached[:, None]] = reached.indices
-        part = (found[0][rows[0] : rows[-1] + 1], found[1][rows[0] : rows[-1] + 1])
-        keep_nearest(part, embeddings[rows], embeddings, candidates, itself=rows)
+        keep_nearest(
+            (found[0][part], found[1][part]), embeddings[part], embeddings, candidates,
+            itself=everyone[part], short=(short.take(part), short),
+        )  # fmt: skip
     return NeighborGraph(*found, graph.method, graph.recall)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._background import side_by_side
 from embedtopics._progress import progress_bar
 from embedtopics._randomness import resolve_seed
 from embedtopics.errors import InputError
@@ -77,8 +78,10 @@ def stability(
         total=n_replicates, unit="replicate", description="stability", show=show_progress
     ) as bar:
         replicates = []
-        for number in range(n_replicates):
-            replicates.append(replicate(recipe, np.random.default_rng([seed, number])))
+        for found in side_by_side(
+            lambda number: replicate(recipe, np.random.default_rng([seed, number])), n_replicates
+        ):
+            replicates.append(found)
             bar.update()
     return compare(result.clustering.labels, replicates, result.documents.weights, seed)
 

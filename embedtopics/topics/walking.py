@@ -91,11 +91,11 @@ def walk(graph: NeighborGraph, labels: Int32Array, n_topics: int) -> Walk:
     steps = [passing] * (STEPS - 1) + [everyone]
     is_core = labels >= 0
     if n_documents * n_topics <= MOST_CELLS:
+        labels = np.ascontiguousarray(labels, dtype=np.int32)
         all_shares = np.zeros((n_documents, n_topics), dtype=np.float32)
-        all_shares[is_core, labels[is_core]] = 1.0
-        new_all = all_shares.copy()
+        new_all = np.zeros_like(all_shares)
         for walkers in steps:
-            _on_threads(_kernels.mix, graph.indices, weights, walkers, all_shares, new_all)
+            _on_threads(_kernels.mix, graph.indices, weights, walkers, labels, all_shares, new_all)
             all_shares, new_all = new_all, all_shares
         _kernels.keep_largest(all_shares, topics, shares)
         return Walk(topics, shares)

@@ -124,21 +124,17 @@ def fit_topics(
     with in_background(lambda _: tokenize(texts), runs_loops=False) as tokenized:
         with log.stage("neighbors"):
             places = find_places(vectors)
-            apart = places.of(vectors)
-            near = build_graph(apart, stages.n_neighbors, seed=stages.seed)
+            near = build_graph(places.of(vectors), stages.n_neighbors, seed=stages.seed)
             graph = spread_graph(near, places)
             note_graph(log, graph, places, stages.n_neighbors)
         with log.stage("reduction"):
-            drafts = _prepare(apart, near, stages)
-            del apart
+            drafts = _prepare(places.of(vectors), near, stages)
             coordinates = _coordinates(vectors, places, drafts, stages)
         with log.stage("terms"):
             tokens = tokenized()
     with in_background(drafts.draw_map, runs_loops=True) as drawn:
         with log.stage("clustering"):
-            raw = cluster(stages.clusterer, coordinates, documents.weights)
-            tree = getattr(stages.clusterer, "tree_", None)
-            tree = tree if isinstance(tree, SpanningTree) else None
+            raw, tree = _cluster(stages.clusterer, coordinates, documents)
         with log.stage("terms"):
             counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
             note_terms(log, counts.stop_words, counts.function_words, languages)
@@ -247,6 +243,15 @@ def _coordinates(
             f"{type(stages.reducer).__name__} returned shape {made.shape}"
         )
     return np.ascontiguousarray(made, dtype=np.float32)
+
+
+def _cluster(
+    clusterer: Clusterer, coordinates: FloatArray, documents: DistinctDocuments
+) -> tuple[Clustering, SpanningTree | None]:
+    """Return what a clusterer finds, and its hierarchy where it has one of ours."""
+    found = cluster(clusterer, coordinates, documents.weights)
+    tree = getattr(clusterer, "tree_", None)
+    return found, tree if isinstance(tree, SpanningTree) else None
 
 
 def _cores(

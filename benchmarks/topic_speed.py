@@ -28,8 +28,6 @@ SIZES = {
     60_000: "arxiv_abstracts",
     226_000: "arxiv_titles",
 }
-SEEDED_UP_TO = 60_000
-"""Largest size that is timed with a seed too: a seeded UMAP runs on one thread, for very long."""
 
 QUICK_SIZES = {2_000: "arxiv_abstracts"}
 SEED = 42
@@ -93,7 +91,7 @@ def _plan(options: Options, sizes: Sequence[int]) -> Iterator[dict[str, Any]]:
     for system in options.systems:
         yield {"system": system, **cold}
     for size in sizes:
-        for random_state in (None, SEED) if options.seeded and size <= SEEDED_UP_TO else (None,):
+        for random_state in (None, SEED) if options.seeded else (None,):
             warm = {"n_documents": size, "random_state": random_state, "numba_cache": "warm"}
             for _ in range(options.repeats):
                 for system in options.systems:

@@ -115,8 +115,7 @@ def _write_pulls(
 @compiled(
     _types.Tuple((numba.int32[:, ::1], numba.int64[:, ::1], numba.int32[::1]))(
         numba.int64[::1], numba.int32[::1], numba.int32[::1], numba.int32[::1]
-    ),
-    parallel=True,
+    )
 )  # fmt: skip
 def schedule(
     offsets: Int64Array, neighbors: Int32Array, rates: Int32Array, phases: Int32Array
@@ -143,12 +142,15 @@ def schedule(
     n_chunks = (n_documents + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
     counts = np.zeros((CYCLE * SUB_STEPS, n_documents), dtype=np.int32)
     starts = np.empty((CYCLE * SUB_STEPS, n_chunks), dtype=np.int64)
-    for chunk in numba.prange(n_chunks):
+    for chunk in range(n_chunks):
         first = chunk * ROWS_AT_ONCE
         end = min(n_documents, first + ROWS_AT_ONCE)
         for i in range(first, end):
             _count_pulls(counts[:, i], i, offsets, rates, phases)
-        starts[:, chunk] = counts[:, first:end].sum(axis=1)
+        for step in range(CYCLE * SUB_STEPS):
+            starts[step, chunk] = 0
+            for i in range(first, end):
+                starts[step, chunk] += counts[step, i]
     total = 0
     for step in range(CYCLE * SUB_STEPS):
         for chunk in range(n_chunks):
@@ -156,8 +158,10 @@ def schedule(
             starts[step, chunk] = total
             total += n_here
     pulling = np.empty(total, dtype=np.int32)
-    for chunk in numba.prange(n_chunks):
-        places = starts[:, chunk].copy()
+    places = np.empty(CYCLE * SUB_STEPS, dtype=np.int64)
+    for chunk in range(n_chunks):
+        for step in range(CYCLE * SUB_STEPS):
+            places[step] = starts[step, chunk]
         for i in range(chunk * ROWS_AT_ONCE, min(n_documents, (chunk + 1) * ROWS_AT_ONCE)):
             _write_pulls(pulling, places, i, offsets, neighbors, rates, phases)
     return counts, starts, pulling

@@ -85,8 +85,9 @@ def step(
                     collected[topic] += amount
             own_ids = new_ids[walker]
             own_shares = new_shares[walker]
-            own_ids[:] = -1
-            own_shares[:] = np.float32(0.0)
+            for slot in range(n_slots):
+                own_ids[slot] = -1
+                own_shares[slot] = np.float32(0.0)
             total = np.float32(0.0)
             for seen in range(n_touched):
                 topic = touched[seen]
@@ -121,7 +122,8 @@ def mix(
         collected = np.empty(n_topics, dtype=np.float32)
         for place in range(block * BLOCK, min(n_walkers, (block + 1) * BLOCK)):
             walker = walkers[place]
-            collected[:] = np.float32(0.0)
+            for topic in range(n_topics):
+                collected[topic] = np.float32(0.0)
             for neighbor in range(indices.shape[1]):
                 weight = weights[walker, neighbor]
                 other = indices[walker, neighbor]
@@ -130,19 +132,17 @@ def mix(
                 elif labels[other] == -1:
                     for topic in range(n_topics):
                         collected[topic] += weight * shares[other, topic]
-            new_shares[walker] = collected
+            for topic in range(n_topics):
+                new_shares[walker, topic] = collected[topic]
 
 
-@compiled(
-    numba.void(numba.float32[:, ::1], numba.int32[:, ::1], numba.float32[:, ::1]), parallel=True
-)
+@compiled(numba.void(numba.float32[:, ::1], numba.int32[:, ::1], numba.float32[:, ::1]))
 def keep_largest(shares: FloatArray, ids: Int32Array, kept: FloatArray) -> None:
     """Write the largest shares of each document and their topics; `ids` hold -1, `kept` zeros."""
-    for block in numba.prange((len(shares) + BLOCK - 1) // BLOCK):
-        for row in range(block * BLOCK, min(len(shares), (block + 1) * BLOCK)):
-            total = np.float32(0.0)
-            for topic in range(shares.shape[1]):
-                if shares[row, topic] > np.float32(0.0):
-                    total += shares[row, topic]
-                    _keep_largest(ids[row], kept[row], topic, shares[row, topic])
-            _scale_to(kept[row], total)
+    for row in range(len(shares)):
+        total = np.float32(0.0)
+        for topic in range(shares.shape[1]):
+            if shares[row, topic] > np.float32(0.0):
+                total += shares[row, topic]
+                _keep_largest(ids[row], kept[row], topic, shares[row, topic])
+        _scale_to(kept[row], total)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     )
     from embedtopics.clustering import DensityClusterer
     from embedtopics.corpus import Corpus
-    from embedtopics.encoders import SentenceEncoder
+    from embedtopics.encoders import CachedEncoder, SentenceEncoder
     from embedtopics.errors import (
         CorruptFileError,
         EmbedTopicsError,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "CachedEncoder": "embedtopics.encoders",
     "ClassTfidf": "embedtopics.terms",
     "Corpus": "embedtopics.corpus",
     "CorruptFileError": "embedtopics.errors",
@@ -69,6 +70,7 @@ _ROOMS = (
 )
 
 __all__ = [
+    "CachedEncoder",
     "ClassTfidf",
     "Corpus",
     "CorruptFileError",

@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.encoders import CachedEncoder, cached, store
+from embedtopics.errors import InputError
+from embedtopics.results import Encoding
+
+
+class Counting:
+    """Makes vectors of hashes, and remembers what it was asked for."""
+
+    name = "counting"
+    dimensions = 6
+    languages = ("en",)
+
+    def __init__(self, fingerprint="f" * 64, scale=1.0):
+        self.fingerprint = fingerprint
+        self.scale = scale
+        self.asked = []
+
+    def encode_with_report(self, texts, *, show_progress=None):
+        self.asked.append(list(texts))
+        rows = [np.frombuffer(hashlib.blake2b(t.encode()).digest()[:24], "<u4") for t in texts]
+        vectors = np.array(rows, dtype=np.float64).reshape(len(texts), 6) / 2**32 * self.scale
+        lengths = np.array([len(t) for t in texts], dtype=np.int64)
+        return Encoding(vectors.astype(np.float32), lengths, lengths // 2, lengths // 3)
+
+    def encode(self, texts):
+        return self.encode_with_report(texts).embeddings
+
+    @property
+    def n_texts(self):
+        return sum(map(len, self.asked))
+
+
+def assert_same(one, other):
+    for name in ("embeddings", "n_tokens", "n_seen", "n_unknown"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_the_second_time_nothing_is_encoded(tmp_path):
+    texts = [f"text {i}" for i in range(50)]
+    expected = Counting().encode_with_report(texts)
+    first, second = Counting(), Counting()
+    assert_same(CachedEncoder(first, folder=tmp_path).encode_with_report(texts), expected)
+    assert_same(CachedEncoder(second, folder=tmp_path).encode_with_report(texts), expected)
+    assert (first.n_texts, second.n_texts) == (50, 0)
+
+
+def test_more_texts_cost_only_themselves(tmp_path):
+    CachedEncoder(Counting(), folder=tmp_path).encode([f"text {i}" for i in range(40)])
+    more = Counting()
+    texts = [f"text {i}" for i in range(50)]
+    found = CachedEncoder(more, folder=tmp_path).encode_with_report(texts)
+    assert more.n_texts == 10
+    assert_same(found, Counting().encode_with_report(texts))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    calls=st.lists(st.lists(st.text(max_size=3), max_size=12), min_size=1, max_size=4),
+    texts_a_shard=st.integers(1, 5),
+)
+def test_any_calls_in_any_order_give_what_the_encoder_gives(calls, texts_a_shard, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cache")
+    inner = Counting()
+    encoder = CachedEncoder(inner, folder=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cached, "TEXTS_A_SHARD", texts_a_shard)
+        for texts in calls:
+            texts = [t.encode("utf-8", "ignore").decode() for t in texts]
+            if texts:
+                expected = Counting().encode_with_report(texts)
+                assert_same(encoder.encode_with_report(texts), expected)
+    asked = [text for texts in inner.asked for text in texts]
+    assert len(asked) == len(set(asked))  # no text was encoded twice
+
+
+def test_no_texts_give_no_vectors(tmp_path):
+    assert CachedEncoder(Counting(), folder=tmp_path).encode([]).shape == (0, 6)
+
+
+def test_encoders_do_not_see_one_anothers_vectors(tmp_path):
+    CachedEncoder(Counting("a" * 64), folder=tmp_path).encode(["text"])
+    other = Counting("b" * 64, scale=2.0)
+    found = CachedEncoder(other, folder=tmp_path).encode(["text"])
+    assert other.n_texts == 1
+    np.testing.assert_array_equal(found, Counting(scale=2.0).encode(["text"]))
+
+
+def test_half_precision_gives_the_same_the_first_time_as_later(tmp_path):
+    exact = Counting().encode(["one", "two"])
+    once, again = (
+        CachedEncoder(Counting(), folder=tmp_path, dtype="float16").encode(["one", "two"])
+        for _ in range(2)
+    )
+    assert once.dtype == np.float32
+    np.testing.assert_array_equal(once, again)
+    np.testing.assert_allclose(once, exact, rtol=1e-3)
+    assert (once != exact).any()
+
+
+def shards_of(folder):
+    return sorted(Path(folder).glob("**/*.shard"))
+
+
+@pytest.mark.parametrize("at", [3, store.HEADER_BYTES + 5, -5, "cut"])
+def test_a_damaged_shard_is_named_and_made_again(tmp_path, caplog, at):
+    texts = [f"text {i}" for i in range(8)]
+    CachedEncoder(Counting(), folder=tmp_path).encode(texts)
+    (shard,) = shards_of(tmp_path)
+    data = bytearray(shard.read_bytes())
+    if at == "cut":
+        data = data[:-40]
+    else:
+        data[at] ^= 0xFF
+    shard.write_bytes(data)
+    repairing = Counting()
+    found = CachedEncoder(repairing, folder=tmp_path).encode_with_report(texts)
+    assert_same(found, Counting().encode_with_report(texts))
+    assert repairing.n_texts == 8 and str(shard) in caplog.text
+    assert shard not in shards_of(tmp_path)
+    later = Counting()
+    CachedEncoder(later, folder=tmp_path).encode(texts)
+    assert later.n_texts == 0
+
+
+def test_other_shards_survive_a_damaged_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(cached, "TEXTS_A_SHARD", 5)
+    texts = [f"text {i}" for i in range(20)]
+    CachedEncoder(Counting(), folder=tmp_path).encode(texts)
+    shards_of(tmp_path)[1].write_bytes(b"")
+    repairing = Counting()
+    CachedEncoder(repairing, folder=tmp_path).encode(texts)
+    assert repairing.n_texts == 5
+
+
+def test_a_full_disk_costs_one_warning(tmp_path, monkeypatch, caplog):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(cached, "TEXTS_A_SHARD", 2)
+    monkeypatch.setattr(cached, "append", full)
+    texts = [f"text {i}" for i in range(9)]
+    found = CachedEncoder(Counting(), folder=tmp_path).encode_with_report(texts)
+    assert_same(found, Counting().encode_with_report(texts))
+    assert caplog.text.count("No space left") == 1
+
+
+def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path, caplog):
+    (tmp_path / "file").write_text("in the way")
+    encoder = CachedEncoder(Counting(), folder=tmp_path / "file")
+    np.testing.assert_array_equal(encoder.encode(["a"]), Counting().encode(["a"]))
+    assert "cannot be kept" in caplog.text
+
+
+def test_the_least_recently_used_go_first(tmp_path, monkeypatch):
+    monkeypatch.setattr(cached, "TEXTS_A_SHARD", 10)
+    encoder = CachedEncoder(Counting(), folder=tmp_path)
+    batches = [[f"{name} {i}" for i in range(10)] for name in ("old", "used", "new")]
+    for batch in batches[:2]:
+        encoder.encode(batch)
+    for path, age in zip(shards_of(tmp_path), (2e9, 1e9), strict=True):
+        os.utime(path, ns=(int(1e18 - age), int(1e18 - age)))
+    encoder.encode(batches[1])
+    size = shards_of(tmp_path)[0].stat().st_size
+    CachedEncoder(Counting(), folder=tmp_path, max_bytes=2.5 * size).encode(batches[2])
+    asked = {}
+    for name, batch in zip(("old", "used", "new"), batches, strict=True):
+        inner = Counting()
+        CachedEncoder(inner, folder=tmp_path).encode(batch)
+        asked[name] = inner.n_texts
+    assert asked == {"old": 10, "used": 0, "new": 0}
+
+
+def test_files_of_another_format_are_left_alone(tmp_path):
+    other = tmp_path / "vectors-9" / "x.shard"
+    other.parent.mkdir()
+    other.write_bytes(b"later")
+    CachedEncoder(Counting(), folder=tmp_path, max_bytes=1).encode(["a"])
+    assert other.read_bytes() == b"later"
+
+
+WORKER = """
+    import sys, time
+    sys.path.insert(0, {tests!r})
+    from encoders.test_cached import Counting
+    from embedtopics.encoders import CachedEncoder, cached
+
+    cached.TEXTS_A_SHARD = 4
+
+    class Slow(Counting):
+        def encode_with_report(self, texts, *, show_progress=None):
+            time.sleep({seconds})
+            return super().encode_with_report(texts)
+
+    inner = Slow()
+    print("begun", flush=True)
+    CachedEncoder(inner, folder={folder!r}).encode([f"text {{i}}" for i in range({n})])
+    print(inner.n_texts, flush=True)
+"""
+
+
+def worker(folder, n, seconds):
+    code = textwrap.dedent(WORKER).format(
+        tests=str(Path(__file__).parents[1]), folder=str(folder), n=n, seconds=seconds
+    )
+    return subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process cannot be killed there in this way")
+def test_killed_in_the_middle_the_next_run_goes_on_from_there(tmp_path):
+    process = worker(tmp_path, 400, 0.05)
+    assert process.stdout.readline() == "begun\n"
+    while len(shards_of(tmp_path)) < 5:
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    n_kept = 4 * len(shards_of(tmp_path))
+    texts = [f"text {i}" for i in range(400)]
+    next_run = Counting()
+    found = CachedEncoder(next_run, folder=tmp_path).encode_with_report(texts)
+    assert_same(found, Counting().encode_with_report(texts))
+    assert 20 <= n_kept < 400 and next_run.n_texts == 400 - n_kept
+
+
+def test_two_processes_share_a_cache(tmp_path):
+    both = [worker(tmp_path, 60, 0.01) for _ in range(2)]
+    for process in both:
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+    later = Counting()
+    texts = [f"text {i}" for i in range(60)]
+    found = CachedEncoder(later, folder=tmp_path).encode_with_report(texts)
+    assert later.n_texts == 0
+    assert_same(found, Counting().encode_with_report(texts))
+
+
+def test_what_the_encoder_says_is_passed_on(tmp_path):
+    encoder = CachedEncoder(Counting(), folder=tmp_path)
+    assert (encoder.name, encoder.dimensions, encoder.languages) == ("counting", 6, ("en",))
+    assert encoder.fingerprint == "f" * 64 and encoder.folder == tmp_path
+    with pytest.raises(AttributeError):
+        encoder.max_length  # noqa: B018
+
+
+def test_the_folder_can_be_named_by_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "here"))
+    CachedEncoder(Counting()).encode(["a"])
+    assert shards_of(tmp_path / "here")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"dtype": "int8"}, "dtype must be"), ({"max_bytes": 0}, "max_bytes must be above 0")],
+)
+def test_bad_parameters(parameters, message, tmp_path):
+    with pytest.raises(InputError, match=message):
+        CachedEncoder(Counting(), folder=tmp_path, **parameters)
+
+
+def test_an_encoder_that_cannot_be_told_from_others_is_refused(tmp_path):
+    class Plain:
+        def encode(self, texts):
+            return np.zeros((len(texts), 2))
+
+    with pytest.raises(InputError, match="fingerprint"):
+        CachedEncoder(Plain(), folder=tmp_path)
+
+
+def test_rows_that_are_no_strings_are_named(tmp_path):
+    with pytest.raises(InputError, match="row 1"):
+        CachedEncoder(Counting(), folder=tmp_path).encode(["a", None])

@@ -80,7 +80,7 @@ MOST_TRAINING_ROWS = 20_000
 
 
 def refined_neighbors(
-    embeddings: FloatArray, k: int, seed: int
+    embeddings: FloatArray, k: int, seed: int, rows: Int64Array | None = None
 ) -> tuple[Int32Array, FloatArray, float]:
     """Find nearly all of the k nearest neighbours of many documents.
 
@@ -91,6 +91,8 @@ def refined_neighbors(
     k : int
     seed : int
         Seed of the sample on which recall is measured.
+    rows : int64 ndarray, optional
+        Documents that are wanted; by default all.
 
     Returns
     -------
@@ -101,11 +103,12 @@ def refined_neighbors(
         Share of the sample's true neighbours that were found, others equally near included.
     """
     reduced = _principal_part(embeddings)
+    reduced = reduced if rows is None else reduced[rows]
     quantizer = _train(reduced)
     lists = _nearest_lists(quantizer, reduced)
     # From here on documents of one list stand side by side: what they look at is in the cache.
     names = np.argsort(lists, kind="stable")
-    embeddings, reduced = embeddings[names], reduced[names]
+    embeddings, reduced = embeddings[names if rows is None else rows[names]], reduced[names]
     index = _fill_lists(reduced, lists[names], quantizer)
     stock = _Stock(embeddings, shorten(embeddings), names, reduced, quantizer, index)
     sample = np.random.default_rng(seed).choice(len(names), RECALL_SAMPLE, replace=False)

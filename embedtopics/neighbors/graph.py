@@ -103,7 +103,13 @@ def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None
     return int(rows.min()) + 1
 
 
-def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> NeighborGraph:
+def build_graph(
+    embeddings: FloatArray,
+    k: int = 15,
+    *,
+    seed: int = 0,
+    rows: npt.NDArray[np.int64] | None = None,
+) -> NeighborGraph:
     """Find the k nearest neighbours of every document by cosine similarity.
 
     All pairs are compared up to 20,000 documents. Above, a rough search is refined along its own
@@ -118,6 +124,8 @@ def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> Neighb
         Neighbours of each document, itself left out; fewer where there are fewer documents.
     seed : int
         Seed of the sample on which recall is measured.
+    rows : int64 ndarray, optional
+        Documents that are wanted, numbered in the graph as they stand here; by default all.
 
     Returns
     -------
@@ -129,15 +137,16 @@ def build_graph(embeddings: FloatArray, k: int = 15, *, seed: int = 0) -> Neighb
     FAISS rounds: where more than sixteen documents lie within its rounding of the k-th
     neighbour, an exact search may keep one of them and not another equally near.
     """
-    n_documents = len(embeddings)
+    n_documents = len(embeddings) if rows is None else len(rows)
     k = max(0, min(k, n_documents - 1))
     if k == 0:
         return NeighborGraph(*no_neighbors(n_documents, 0))
     if n_documents <= EXACT_LIMIT:
         itself = np.arange(n_documents)
+        embeddings = embeddings if rows is None else embeddings[rows]
         indices, similarities = exact_neighbors(embeddings, embeddings, k, itself=itself)
         return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), "exact", 1.0)
-    indices, similarities, recall = refined_neighbors(embeddings, k, seed)
+    indices, similarities, recall = refined_neighbors(embeddings, k, seed, rows)
     return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), "ivf", recall)
 
 

@@ -124,11 +124,11 @@ def fit_topics(
     with in_background(lambda _: tokenize(texts), runs_loops=False) as tokenized:
         with log.stage("neighbors"):
             places = find_places(vectors)
-            near = build_graph(places.of(vectors), stages.n_neighbors, seed=stages.seed)
+            near = build_graph(vectors, stages.n_neighbors, seed=stages.seed, rows=places.rows)
             graph = spread_graph(near, places)
             note_graph(log, graph, places, stages.n_neighbors)
         with log.stage("reduction"):
-            drafts = _prepare(places.of(vectors), near, stages)
+            drafts = _prepare(vectors, places, near, stages)
             coordinates = _coordinates(vectors, places, drafts, stages)
         with log.stage("terms"):
             tokens = tokenized()
@@ -224,9 +224,10 @@ class _Drafts:
         )  # fmt: skip
 
 
-def _prepare(apart: FloatArray, near: NeighborGraph, stages: Stages) -> _Drafts:
+def _prepare(vectors: FloatArray, places: Places, near: NeighborGraph, stages: Stages) -> _Drafts:
     springs = springs_of(fuzzy_graph(near), seed=stages.seed)
-    return _Drafts(springs, principal_start(apart, max(2, stages.n_components)))
+    start = principal_start(vectors, max(2, stages.n_components))
+    return _Drafts(springs, places.of(start))
 
 
 def _coordinates(

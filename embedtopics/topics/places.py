@@ -37,9 +37,14 @@ class Places:
         """Whether every document has a place of its own."""
         return len(self.first) == len(self.of_document)
 
-    def of(self, vectors: FloatArray) -> FloatArray:
-        """Return the vector of each place."""
-        return vectors if self.all_apart else vectors[self.first]
+    @property
+    def rows(self) -> Int64Array | None:
+        """The first documents, or None where they are all."""
+        return None if self.all_apart else self.first
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """Return the values of each place."""
+        return values if self.all_apart else values[self.first]
 
     def spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
         """Give every document the value of its place."""

@@ -90,8 +90,8 @@ def keywords(
     _check(topic_terms, term_counts, embeddings, diversity)
     candidates = _best_terms(topic_terms, term_counts, ngram_range)
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
-    centred = embeddings - embeddings.mean(axis=0)
-    vectors = term_embeddings(term_counts.counts, centred, pool)
+    middle = embeddings.mean(axis=0, dtype=np.float64)
+    vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
     total = np.asarray(topic_terms.sum(axis=0)).ravel()
     occurrences = np.asarray(term_counts.counts.sum(axis=0)).ravel()
     holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
@@ -171,7 +171,11 @@ def select_keywords(
 
 
 def term_embeddings(
-    counts: csr_matrix, embeddings: FloatArray, term_ids: npt.ArrayLike
+    counts: csr_matrix,
+    embeddings: FloatArray,
+    term_ids: npt.ArrayLike,
+    *,
+    origin: npt.ArrayLike = 0.0,
 ) -> FloatArray:
     """Embed terms as the mean of the documents that hold them.
 
@@ -183,6 +187,8 @@ def term_embeddings(
     embeddings : ndarray of shape (n_documents, n_dimensions)
     term_ids : array_like of int, shape (m,)
         Columns of `counts`.
+    origin : array_like of shape (n_dimensions,)
+        Point that the documents are seen from.
 
     Returns
     -------
@@ -200,6 +206,8 @@ def term_embeddings(
     presence.data = np.ones(len(presence.data), dtype=np.float32)
     # By columns, SciPy reads each document once and keeps the terms' sums near: four times faster.
     sums = np.asarray(presence.T @ np.asarray(embeddings, dtype=np.float32))
+    holders = np.bincount(presence.indices, minlength=presence.shape[1])
+    sums -= (holders[:, None] * np.asarray(origin, dtype=np.float64)).astype(np.float32)
     lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
     unit: FloatArray = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
     return unit

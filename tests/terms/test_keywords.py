@@ -129,3 +129,15 @@ def test_bad_input():
         keywords(weights, counts, embeddings[:5])
     with pytest.raises(InputError, match="diversity"):
         keywords(weights, counts, embeddings, diversity=2)
+
+
+def test_term_embeddings_can_be_seen_from_another_point():
+    rng = np.random.default_rng(0)
+    counts = csr_matrix(rng.poisson(0.4, (60, 9)))
+    embeddings = rng.normal(size=(60, 5)).astype(np.float32) + 3.0
+    middle = embeddings.mean(axis=0)
+    np.testing.assert_allclose(
+        term_embeddings(counts, embeddings, range(9), origin=middle),
+        term_embeddings(counts, embeddings - middle, range(9)),
+        atol=1e-5,
+    )

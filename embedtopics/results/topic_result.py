@@ -67,7 +67,8 @@ class TopicResult:
     versions : mapping of str to str
         Versions of the packages that made the result.
     timings : mapping of str to float
-        Seconds by stage, in order.
+        Seconds that the fit waited for each stage, in order; words are split, and the map is laid
+        out, beside other stages.
     history : tuple of str
         Edits made after the fit, one line each.
     tree : SpanningTree or None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from embedtopics.encoders.cached import CachedEncoder
+from embedtopics.encoders.choosing import fitted, resolve_encoder
 from embedtopics.encoders.languages import language_warning
-from embedtopics.encoders.transformer import SentenceEncoder, resolve_encoder
+from embedtopics.encoders.transformer import SentenceEncoder
 
-__all__ = ["CachedEncoder", "SentenceEncoder", "language_warning", "resolve_encoder"]
+__all__ = ["CachedEncoder", "SentenceEncoder", "fitted", "language_warning", "resolve_encoder"]

@@ -19,13 +19,13 @@ from embedtopics.encoders.pooling import POOLINGS, pool, to_unit_length
 from embedtopics.encoders.resolve import DEFAULT_MODEL, hash_file, resolve_model
 from embedtopics.encoders.tokenizing import TokenizedTexts, check_texts, tokenize
 from embedtopics.errors import InputError
-from embedtopics.protocols import Encoder, FloatArray
+from embedtopics.protocols import FloatArray
 from embedtopics.results import Encoding
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["SentenceEncoder", "resolve_encoder"]
+__all__ = ["SentenceEncoder"]
 
 
 class SentenceEncoder:
@@ -258,35 +258,6 @@ class SentenceEncoder:
         )
         vectors = pool(output.last_hidden_state, attention_mask, self._pooling)
         return to_unit_length(vectors) if self._normalize else vectors
-
-
-def resolve_encoder(spec: Any) -> Encoder:
-    """Return an encoder for a name, a folder, or an object that is one.
-
-    Parameters
-    ----------
-    spec : str, path or Encoder
-
-    Returns
-    -------
-    Encoder
-
-    Raises
-    ------
-    InputError
-        If `spec` is something else.
-    ModelLoadError
-        If a name or folder cannot be loaded.
-    """
-    if isinstance(spec, (str, os.PathLike)):
-        return SentenceEncoder(spec)
-    if isinstance(spec, type) or not callable(getattr(spec, "encode", None)):
-        raise InputError(
-            "expected an encoder: a hub name, the folder of a checkpoint or an object with "
-            f"encode(texts); got {spec!r}"
-        )
-    encoder: Encoder = spec
-    return encoder
 
 
 def _check_count(name: str, value: Any, *, minimum: int) -> None:

@@ -8,6 +8,7 @@ so that nothing computed from them depends on the order in which the rows arrive
 
 from __future__ import annotations
 
+from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.results.parts import (
     NOISE,
@@ -26,12 +27,16 @@ from embedtopics.results.topic_result import TopicResult
 __all__ = [
     "NOISE",
     "Clustering",
+    "Comparison",
     "Decision",
     "DistinctDocuments",
+    "EncoderView",
     "Encoding",
     "LanguageShares",
     "Level",
+    "Move",
     "NeighborGraph",
+    "Overlap",
     "Reason",
     "SpanningTree",
     "Stability",

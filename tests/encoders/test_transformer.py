@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder, resolve_encoder
+from embedtopics.encoders import SentenceEncoder, fitted, resolve_encoder
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import Encoder
 
@@ -234,3 +234,25 @@ def test_counting_tokens_equals_the_report(tiny_encoder, texts):
     assert counted.embeddings.shape == (len(texts), 0)
     for name in ("n_tokens", "n_seen", "n_unknown"):
         np.testing.assert_array_equal(getattr(counted, name), getattr(report, name))
+
+
+class Learner:
+    """Learns the first letters that there are."""
+
+    is_fitted = False
+
+    def fit(self, texts):
+        self.letters, self.is_fitted = sorted({text[0] for text in texts}), True
+        return self
+
+    def encode(self, texts):
+        return np.array([[text.startswith(letter) for letter in self.letters] for text in texts])
+
+
+def test_an_encoder_learns_from_the_corpus_once_and_on_a_copy(tiny_encoder):
+    learner = Learner()
+    learned = fitted(learner, ["apple", "bee"])
+    assert learned.encode(["bear"]).tolist() == [[False, True]]
+    assert not learner.is_fitted
+    assert fitted(learned, ["cat"]) is learned
+    assert fitted(tiny_encoder, ["cat"]) is tiny_encoder

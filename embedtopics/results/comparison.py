@@ -1,0 +1,146 @@
+"""What several encoders make of the same texts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.results.inputs import Decision, DistinctDocuments
+from embedtopics.results.parts import NeighborGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from embedtopics.corpus import Corpus
+
+__all__ = ["Comparison", "EncoderView", "Move", "Overlap"]
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderView:
+    """What one encoder makes of the texts.
+
+    Parameters
+    ----------
+    name : str
+        Unlike that of the other encoders of the comparison.
+    graph : NeighborGraph
+        Nearest neighbours among the documents.
+    map : float32 ndarray of shape (n_documents, 2)
+        Positions, aligned with the maps of the other encoders: a place means the same in each.
+    dimensions : int
+        Length of a vector.
+    seconds : float
+        Time to encode all documents, learning from them included.
+    megabytes : float
+        Memory of the vectors.
+    settings : mapping
+        What has to be known of the encoder to make it again.
+    """
+
+    name: str
+    graph: NeighborGraph
+    map: FloatArray
+    dimensions: int
+    seconds: float
+    megabytes: float
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Overlap:
+    """How alike the neighbours are that two encoders give to each document.
+
+    Parameters
+    ----------
+    first, second : int
+        Places of both encoders in the comparison, the first the lower.
+    jaccard : float32 ndarray of shape (n_documents,)
+        Neighbours in both lists, as a share of those in either.
+    rank_biased : float32 ndarray of shape (n_documents,)
+        Rank-biased overlap: agreement at each depth, the nearest neighbours counting most (Webber,
+        Moffat and Zobel, 2010, "A similarity measure for indefinite rankings", equation 32).
+    """
+
+    first: int
+    second: int
+    jaccard: FloatArray
+    rank_biased: FloatArray
+
+
+@dataclass(frozen=True)
+class Move:
+    """A document that is among other neighbours with one encoder than with another.
+
+    Parameters
+    ----------
+    document : int
+    first, second : int
+        Places of both encoders in the comparison.
+    jaccard : float
+        Overlap of its neighbours.
+    gained : tuple of str
+        Terms that its neighbours under the second encoder share, and those under the first do
+        not; the strongest first.
+    lost : tuple of str
+        The reverse.
+    """
+
+    document: int
+    first: int
+    second: int
+    jaccard: float
+    gained: tuple[str, ...]
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Several encoders on the same texts: their maps, their scores, and where they differ.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    documents : DistinctDocuments
+        All arrays below have one row for each of these, in their order.
+    encoders : tuple of EncoderView
+    groups : int32 ndarray of shape (n_documents,)
+        The label or topic of each document, a place in `group_names`; -1 where there is none.
+    group_names : tuple of str
+    grouped_by : str
+        Where the groups come from, for people: ``'label "section"'`` or ``"topics by tfidf"``.
+    scores : pandas.DataFrame
+        One row for each encoder and measure, with the columns encoder, measure, value, low, high
+        (a 95 % bootstrap interval over documents; NaN where there is none) and n (documents that
+        were looked at).
+    overlaps : tuple of Overlap
+        One for every two encoders.
+    moves : tuple of Move
+        For every two encoders, the documents whose neighbours differ most.
+    decisions : tuple of Decision
+    settings : mapping
+    versions : mapping of str to str
+    timings : mapping of str to float
+        Seconds by stage.
+    """
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    encoders: tuple[EncoderView, ...]
+    groups: Int32Array
+    group_names: tuple[str, ...]
+    grouped_by: str
+    scores: pd.DataFrame
+    overlaps: tuple[Overlap, ...]
+    moves: tuple[Move, ...]
+    decisions: tuple[Decision, ...]
+    settings: Mapping[str, Any]
+    versions: Mapping[str, str]
+    timings: Mapping[str, float]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoders, in their order."""
+        return tuple(view.name for view in self.encoders)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,13 @@ REPOSITORY = Path(__file__).parents[1]
 def pytest_configure(config):
     # Nothing in the tests may reach for a hub, whatever the caller's environment says.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    # Nor write into the caller's cache, or find there what a test should make.
+    config.cache_folder = tempfile.mkdtemp(prefix="embedtopics-tests-")
+    os.environ["EMBEDTOPICS_CACHE"] = config.cache_folder
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(config.cache_folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -23,6 +23,7 @@ from embedtopics.corpus.hashing import (
     read_texts,
     replace_surrogates,
 )
+from embedtopics.corpus.passages import PASSAGE_COLUMNS, split_into_passages
 from embedtopics.corpus.readers import read_file
 from embedtopics.corpus.tables import as_table, is_frame, name_row, note
 from embedtopics.errors import InputError
@@ -312,6 +313,54 @@ class Corpus:
         )
         vars(taken).update(hashes=self.hashes[chosen], _is_normal=self._is_normal[chosen])
         return taken
+
+    def passages(
+        self, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
+    ) -> Corpus:
+        """Return a corpus of passages, so that a long text may hold several topics.
+
+        A passage is a window of whole sentences, which overlaps the next. The row that it comes
+        from, its number there, and where it lies are the columns ``passage_of`` (an id),
+        ``passage``, ``passage_start`` and ``passage_stop``.
+
+        Parameters
+        ----------
+        encoder : SentenceEncoder, optional
+            Passages are as long as it reads. Without one, words are counted.
+        most : int, optional
+            Words of a passage, punctuation marks counted; 180 by default.
+        overlap : int, optional
+            Words that a passage shares with the next at most; an eighth by default.
+
+        Raises
+        ------
+        InputError
+            A column of such a name is there already, or a parameter is bad.
+        """
+        taken = [name for name in PASSAGE_COLUMNS if name in self.metadata]
+        if taken:
+            raise InputError(f"expected no column named {taken[0]!r} yet, got one; rename it")
+        texts, rows, spans = split_into_passages(self, encoder, most=most, overlap=overlap)
+        metadata = self.metadata.iloc[rows].reset_index(drop=True)
+        numbers = metadata.groupby(np.array(rows)).cumcount().to_numpy() + 1
+        ids = [self.ids[row] for row in rows]
+        begins, ends = ([span[side] for span in spans] for side in (0, 1))
+        for name, column in zip(PASSAGE_COLUMNS, (ids, numbers, begins, ends), strict=True):
+            metadata[name] = pd.Series(column, dtype=str if column is ids else np.int64)
+        status = self.status[rows]
+        status.flags.writeable = False
+        message = f"{len(self):,} rows were cut into {len(rows):,} passages."
+        return Corpus(
+            texts=tuple(texts),
+            ids=tuple(f"{name}#{number}" for name, number in zip(ids, numbers, strict=True)),
+            status=status,
+            metadata=metadata,
+            text_column=self.text_column,
+            time_column=self.time_column,
+            group_column=self.group_column,
+            source=self.source,
+            notes=(*self.notes, note("passages", len(rows), message)),
+        )
 
 
 def require_text(corpus: Corpus) -> None:

@@ -4,24 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embedtopics.encoders.checkpoint import Checkpoint
 from embedtopics.encoders.hub import one_line
 from embedtopics.errors import InputError, ModelLoadError
 
-__all__ = ["load_model", "load_tokenizer"]
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+__all__ = ["FAMILIES", "Vocabulary", "check_device", "load_model", "load_vocabulary"]
+
+FAMILIES = (
+    "albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet",
+    "roberta", "xlm-roberta",
+)  # fmt: skip
+"""Families that have tests of their own; most others that transformers knows load as well."""
 
 
-def load_model(checkpoint: Checkpoint, device: str | None, trust_remote_code: bool) -> Any:
-    """Load a checkpoint's transformer in float32, ready to encode.
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """A tokenizer, and the tokens that have a meaning of their own.
+
+    Parameters
+    ----------
+    tokenizer : tokenizers.Tokenizer
+        Neither cuts nor pads.
+    pad_id : int
+    unknown_id : int
+        -1 where no token stands for the unknown.
+    """
+
+    tokenizer: Tokenizer
+    pad_id: int
+    unknown_id: int
+
+
+def check_device(device: str) -> None:
+    """Make sure that torch knows a device.
+
+    Raises
+    ------
+    InputError
+    """
+    import torch
+
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"expected a torch device, got {device!r}: {one_line(error)}") from None
+
+
+def load_model(
+    checkpoint: Checkpoint,
+    *,
+    dtype: str = "float32",
+    attention: str | None = None,
+    trust_remote_code: bool = False,
+) -> Any:
+    """Load a checkpoint's transformer on the CPU, ready to encode.
 
     Parameters
     ----------
     checkpoint : Checkpoint
-    device : str or None
-        As in torch; None takes the first CUDA device where there is one, else the CPU.
+    dtype : {"float32", "float16", "bfloat16"}
+    attention : str, optional
+        Implementation of attention; the fastest that the family has by default.
     trust_remote_code : bool
 
     Returns
@@ -30,53 +80,43 @@ def load_model(checkpoint: Checkpoint, device: str | None, trust_remote_code: bo
 
     Raises
     ------
-    InputError
-        If torch does not know the device.
     ModelLoadError
         If transformers cannot read the checkpoint, or weights are missing.
     """
     import torch
     from transformers import AutoModel
 
-    try:
-        target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError as error:
-        raise InputError(f"expected a torch device, got {device!r}: {one_line(error)}") from None
     with _silent_transformers(), _explained(checkpoint):
         model, report = AutoModel.from_pretrained(
             checkpoint.folder,
-            dtype=torch.float32,
+            dtype=getattr(torch, dtype),
             use_safetensors=True,
             local_files_only=not trust_remote_code,
             trust_remote_code=trust_remote_code,
             output_loading_info=True,
+            **({} if attention is None else {"attn_implementation": attention}),
         )
     # Weights that are not in the file start at random, which must not pass for a model. The
     # pooler is none of ours: it was trained to guess the next sentence, and is not used.
     missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
-    if missing:
+    wrong = sorted(str(key[0]) for key in report.get("mismatched_keys") or ())
+    if missing or wrong:
         raise ModelLoadError(
             f"expected all weights of a {type(model).__name__} in {checkpoint.weights[0]}, got "
-            f"none for {len(missing)} tensors, such as {missing[0]}; fetch the checkpoint again"
+            f"none for {len(missing + wrong)} tensors, such as {(missing + wrong)[0]}; fetch the "
+            "checkpoint again"
         )
-    return model.eval().to(target)
+    return model.eval()
 
 
-def load_tokenizer(
-    checkpoint: Checkpoint, max_length: int, trust_remote_code: bool
-) -> tuple[Any, int, int]:
-    """Return a checkpoint's fast tokenizer, cutting at `max_length` and not padding.
-
-    Returns
-    -------
-    tokenizer : tokenizers.Tokenizer
-    pad_id : int
-    unknown_id : int
-        -1 where no token stands for the unknown.
+def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> Vocabulary:
+    """Load a checkpoint's fast tokenizer.
 
     Raises
     ------
     ModelLoadError
+        If transformers cannot read it, it is none of the fast ones, or it makes tokens that the
+        weights do not know.
     """
     from tokenizers.normalizers import Lowercase, Sequence
     from transformers import AutoTokenizer
@@ -97,9 +137,16 @@ def load_tokenizer(
         steps = [Lowercase()] if fast.normalizer is None else [Lowercase(), fast.normalizer]
         fast.normalizer = Sequence(steps)
     fast.no_padding()
-    fast.enable_truncation(max_length)
+    fast.no_truncation()
+    largest = max(fast.get_vocab().values(), default=-1)
+    if checkpoint.vocabulary is not None and largest >= checkpoint.vocabulary:
+        raise ModelLoadError(
+            f"expected a tokenizer of at most {checkpoint.vocabulary:,} tokens, all that the "
+            f"weights know, got one with the token {largest:,} ({checkpoint.tokenizer_file}); "
+            "fetch both from the same checkpoint"
+        )
     unknown_id = -1 if wrapper.unk_token_id is None else wrapper.unk_token_id
-    return fast, wrapper.pad_token_id or 0, unknown_id
+    return Vocabulary(fast, wrapper.pad_token_id or 0, unknown_id)
 
 
 @contextmanager
@@ -111,10 +158,21 @@ def _explained(checkpoint: Checkpoint) -> Iterator[None]:
         remedy = "fetch the checkpoint again or choose another"
         if "trust_remote_code" in str(error):
             remedy = "read its code and, if you trust it, pass trust_remote_code=True"
+        elif not _is_known(checkpoint.family):
+            remedy = (
+                f"choose one of a family such as {', '.join(FAMILIES)}; where the checkpoint comes "
+                "with code of its own, read it and, if you trust it, pass trust_remote_code=True"
+            )
         raise ModelLoadError(
-            f"expected a checkpoint that transformers can load, got {checkpoint.folder}: "
-            f"{one_line(error)}; {remedy}"
+            f"expected a checkpoint that transformers can load, got {checkpoint.folder} of the "
+            f"family {checkpoint.family!r}: {one_line(error)}; {remedy}"
         ) from None
+
+
+def _is_known(family: str) -> bool:
+    from transformers import CONFIG_MAPPING
+
+    return family in CONFIG_MAPPING
 
 
 @contextmanager

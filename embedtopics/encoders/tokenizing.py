@@ -16,7 +16,7 @@ from embedtopics.protocols import Int32Array
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["TokenizedTexts", "check_texts", "tokenize"]
+__all__ = ["TokenizedTexts", "check_texts", "n_leading", "readable", "tokenize"]
 
 # Half of a surrogate pair cannot be written as UTF-8, and some tokenizers stop at NUL.
 _UNREADABLE = re.compile("[\\ud800-\\udfff\\0]")
@@ -101,8 +101,10 @@ def tokenize(
     -------
     TokenizedTexts
     """
-    empty = tokenizer.encode("").ids
+    # A prompt is no part of the text: its tokens are not counted as read.
+    empty = tokenizer.encode(prompt).ids
     n_special, special_unknown = len(empty), empty.count(unknown_id)
+    n_ends = len(tokenizer.encode("").ids)
     ids: list[bytes] = []
     counts = np.zeros((3, len(texts)), dtype=np.int32)
     row = 0
@@ -110,16 +112,30 @@ def tokenize(
         total=len(texts), unit="text", description="Tokenising", show=show_progress
     ) as bar:
         for slab in _slabs(texts):
-            readable = [prompt + _UNREADABLE.sub("\ufffd", text) for text in slab]
-            for encoding in tokenizer.encode_batch_fast(readable):
+            for encoding in tokenizer.encode_batch_fast([prompt + readable(x) for x in slab]):
                 kept = encoding.ids
                 ids.append(np.array(kept, dtype=np.int32).tobytes())
                 seen = len(kept) - n_special
                 unknown = kept.count(unknown_id) - special_unknown
-                counts[:, row] = seen + _n_cut(encoding, n_special), seen, unknown
+                seen, unknown = max(seen, 0), max(unknown, 0)
+                counts[:, row] = seen + _n_cut(encoding, n_ends), seen, unknown
                 row += 1
             bar.update(len(slab))
     return TokenizedTexts(ids, counts[0], counts[1], counts[2])
+
+
+def readable(text: str) -> str:
+    """Replace what no tokenizer reads, character by character."""
+    return _UNREADABLE.sub("\ufffd", text)
+
+
+def n_leading(tokenizer: Tokenizer, prompt: str) -> int:
+    """Return how many tokens come before the text: those of the prompt, and what opens a text."""
+    if not prompt:
+        return 0
+    encoding = tokenizer.encode(prompt)
+    opening = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
+    return opening[-1] + 1 if opening else 0
 
 
 def _n_cut(encoding: Encoding, n_special: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -10,22 +9,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._progress import progress_bar
-from embedtopics.encoders.batching import distinct_rows, longest_first, token_batches
-from embedtopics.encoders.checkpoint import Checkpoint
+from embedtopics._windows import Span, windows
+from embedtopics.encoders.head import Scale, finish
 from embedtopics.encoders.languages import known_languages
-from embedtopics.encoders.loading import load_model, load_tokenizer
-from embedtopics.encoders.pooling import POOLINGS, pool, to_unit_length
-from embedtopics.encoders.resolve import DEFAULT_MODEL, hash_file, resolve_model
-from embedtopics.encoders.tokenizing import TokenizedTexts, check_texts, tokenize
+from embedtopics.encoders.loading import check_device
+from embedtopics.encoders.opening import Opened, Wish, open_model
+from embedtopics.encoders.recipe import check_count, fingerprint_of, make_recipe, settings_of
+from embedtopics.encoders.resolve import DEFAULT_MODEL
+from embedtopics.encoders.running import embed
+from embedtopics.encoders.runtime import has_gpu
+from embedtopics.encoders.store import default_folder
+from embedtopics.encoders.tokenizing import (
+    TokenizedTexts,
+    check_texts,
+    n_leading,
+    readable,
+    tokenize,
+)
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 from embedtopics.results import Encoding
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from tokenizers import Tokenizer
 
 __all__ = ["SentenceEncoder"]
+
+OVERLAP = 8
+"""Windows of a long text share up to an eighth of their tokens with the next."""
 
 
 class SentenceEncoder:
@@ -37,21 +48,46 @@ class SentenceEncoder:
     the call, nor on their order (to 1e-6, the noise of float32 sums), and equal texts get equal
     vectors.
 
+    On a CPU the model is run by ONNX Runtime. It is exported once, which takes some seconds, kept
+    in the cache folder (``EMBEDTOPICS_CACHE``), and used only where its vectors are those of
+    torch. Nothing is loaded before the first text is encoded.
+
     Parameters
     ----------
     name : str or path
         Folder of a sentence-transformers or Hugging Face checkpoint, or its hub name.
     revision : str, optional
         Commit, branch or tag on the hub. The default model is pinned, others are at "main".
-    pooling : {"mean", "cls", "max"}, optional
-        How token vectors become one vector; as the checkpoint says, else "mean".
+    pooling : str or sequence of str, optional
+        How token vectors become one vector: "mean", "cls", "max", "mean_sqrt_len_tokens",
+        "weightedmean" or "lasttoken"; the vectors of several are joined. As the checkpoint says,
+        else "mean".
+    layers : int or sequence of float, optional
+        Pool the mean of so many last layers, or all layers by these weights, that of the
+        embeddings first. As the checkpoint says, else the last layer alone.
     normalize : bool, optional
         Whether vectors are scaled to length 1; as a sentence-transformers checkpoint says,
         else True.
+    dimensions : int, optional
+        Keep only the first numbers of each vector, before it is scaled: for checkpoints trained
+        for that (Kusupati et al., 2022, "Matryoshka representation learning").
     max_length : int, optional
         Most tokens read of a text, special tokens included; as the checkpoint says.
+    prompt : str, optional
+        Name of one of the checkpoint's `prompts`, or words, to put before every text; as the
+        checkpoint says, else none.
+    long_texts : {"truncate", "chunk"}
+        What becomes of a text with more tokens: its beginning alone is read, or all of it in
+        overlapping windows of whole sentences, whose vectors are averaged by their tokens.
+    precision : {"float32", "int8", "float16", "bfloat16"}
+        Numbers that are computed with. "int8" is twice as fast on a CPU, and turns vectors by a
+        few degrees; its ranges are fixed once, so that a vector does not depend on its batch (to a
+        cosine of 0.99999). The last two are for a GPU.
     device : str, optional
         As in torch; the first CUDA device where there is one, else the CPU.
+    runtime : {"onnx", "torch"}, optional
+        What runs the model; by default ONNX Runtime on a CPU, torch elsewhere, and where a
+        checkpoint cannot be exported.
     tokens_per_batch : int
         Tokens in a batch, padding included. 512 was the fastest on a CPU of two cores; a GPU
         wants tens of thousands.
@@ -65,7 +101,8 @@ class SentenceEncoder:
     InputError
         If a parameter is out of range.
     ModelLoadError
-        If the checkpoint cannot be found, read or verified.
+        If the checkpoint cannot be found, read or verified; some of this shows when the first
+        text is encoded.
 
     Examples
     --------
@@ -79,83 +116,89 @@ class SentenceEncoder:
         name: str | os.PathLike[str] = DEFAULT_MODEL,
         *,
         revision: str | None = None,
-        pooling: str | None = None,
+        pooling: str | Sequence[str] | None = None,
+        layers: int | Sequence[float] | None = None,
         normalize: bool | None = None,
+        dimensions: int | None = None,
         max_length: int | None = None,
+        prompt: str | None = None,
+        long_texts: str = "truncate",
+        precision: str = "float32",
         device: str | None = None,
+        runtime: str | None = None,
         tokens_per_batch: int = 512,
         trust_remote_code: bool = False,
         local_files_only: bool = False,
     ) -> None:
-        if pooling is not None and pooling not in POOLINGS:
-            raise InputError(f"expected pooling to be one of {POOLINGS}, got {pooling!r}")
-        _check_count("tokens_per_batch", tokens_per_batch, minimum=1)
-        files = resolve_model(
-            name,
-            revision=revision,
+        check_count("tokens_per_batch", tokens_per_batch, minimum=1)
+        _check_machine(device, runtime, precision)
+        self._recipe = make_recipe(
+            name, revision=revision, pooling=pooling, layers=layers, normalize=normalize,
+            dimensions=dimensions, max_length=max_length, prompt=prompt, precision=precision,
+            long_texts=long_texts, trust_remote_code=trust_remote_code,
             local_files_only=local_files_only,
-            with_code=trust_remote_code,
-        )
-        self._checkpoint = files.checkpoint
-        self._name = os.fspath(name)
-        self._revision = revision
-        self._source = files.source
-        self._pooling = pooling or files.checkpoint.pooling
-        self._normalize = files.checkpoint.normalize if normalize is None else bool(normalize)
-        self._max_length = _choose_length(max_length, files.checkpoint)
+        )  # fmt: skip
         self._tokens_per_batch = tokens_per_batch
-        self._model = load_model(files.checkpoint, device, trust_remote_code)
-        self._tokenizer, self._pad_id, self._unknown_id = load_tokenizer(
-            files.checkpoint, self._max_length, trust_remote_code
-        )
+        self._device = device
+        self._wished_runtime = runtime
+        self._trusts_code = trust_remote_code
 
     def __repr__(self) -> str:
-        return f"SentenceEncoder({self._name!r})"
+        return f"SentenceEncoder({self.name!r})"
 
     @property
     def name(self) -> str:
         """Name or folder that was asked for."""
-        return self._name
+        return self._recipe.name
 
     @property
     def source(self) -> str:
         """Where the weights were found: "path", "hub cache", "package ..." or "hub"."""
-        return self._source
+        return self._recipe.source
 
     @property
+    def prompts(self) -> dict[str, str]:
+        """Words that the checkpoint was trained to see before a text, by their purpose."""
+        return dict(self._recipe.checkpoint.prompts)
+
+    @cached_property
     def dimensions(self) -> int:
         """Length of a vector."""
-        return int(self._model.config.hidden_size)
+        width = self._recipe.width
+        if width is None:
+            one = np.ones((1, 1), dtype=np.int64)
+            width = int(self._opened.run(one, one, one).shape[1])
+        return width if self._recipe.dimensions is None else min(width, self._recipe.dimensions)
 
     @property
     def max_length(self) -> int:
-        """Most tokens read of a text, special tokens included."""
-        return self._max_length
+        """Most tokens read of a text, or of a window of it, special tokens included."""
+        return self._recipe.max_length
+
+    @property
+    def runtime(self) -> str:
+        """What runs the model: "onnx" or "torch"."""
+        return self._opened.run.name
+
+    @property
+    def runtime_note(self) -> str:
+        """Why it is torch that runs the model on a CPU; empty where it is not."""
+        return self._opened.note
 
     @property
     def languages(self) -> tuple[str, ...] | None:
         """ISO 639-1 codes, ``("multilingual",)``, or None where the name does not tell."""
-        return known_languages(self._name)
+        return known_languages(self.name)
 
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments that make this encoder again."""
-        return {
-            "name": self._name,
-            "revision": self._revision,
-            "pooling": self._pooling,
-            "normalize": self._normalize,
-            "max_length": self._max_length,
-        }
+        return settings_of(self._recipe)
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over all that a vector depends on: weights, vocabulary and how they are used."""
-        checkpoint = self._checkpoint
-        files = [hash_file(path) for path in (*checkpoint.weights, checkpoint.tokenizer_file)]
-        settings = [self._pooling, self._normalize, self._max_length]
-        settings += [checkpoint.lower_case, checkpoint.prompt]
-        return hashlib.sha256(repr((files, settings)).encode()).hexdigest()
+        return fingerprint_of(self._recipe)
 
     def encode(self, texts: Sequence[str], *, show_progress: bool | None = None) -> FloatArray:
         """Return one vector a text.
@@ -163,8 +206,8 @@ class SentenceEncoder:
         Parameters
         ----------
         texts : sequence of str
-            Empty strings are allowed. What lies behind `max_length` tokens is not read;
-            `encode_with_report` counts it.
+            Empty strings are allowed. What lies behind `max_length` tokens is not read, unless
+            `long_texts` is "chunk"; `encode_with_report` counts it.
         show_progress : bool, optional
             None shows a bar where stderr is a terminal or a notebook listens.
 
@@ -190,7 +233,10 @@ class SentenceEncoder:
         -------
         Encoding
         """
+        texts = check_texts(texts)
         tokens = self._tokenize(texts, show_progress)
+        if self._recipe.long_texts == "chunk" and (tokens.n_seen < tokens.n_tokens).any():
+            return self._encode_windows(texts, tokens, show_progress)
         embeddings = self._embed(tokens.ids, show_progress)
         return Encoding(embeddings, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
 
@@ -204,74 +250,136 @@ class SentenceEncoder:
         Encoding
             Its embeddings have no columns.
         """
-        tokens = self._tokenize(texts, False)
+        tokens = self._tokenize(check_texts(texts), False)
         none = np.empty((len(tokens.ids), 0), dtype=np.float32)
-        return Encoding(none, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
+        seen = tokens.n_tokens if self._recipe.long_texts == "chunk" else tokens.n_seen
+        return Encoding(none, tokens.n_tokens, seen, tokens.n_unknown)
+
+    def windows(self, texts: Sequence[str]) -> list[list[Span]]:
+        """Cut texts into overlapping windows of whole sentences, each short enough to be read.
+
+        Parameters
+        ----------
+        texts : sequence of str
+
+        Returns
+        -------
+        list of list of (int, int)
+            For each text the spans of its windows, in characters; one for a short text.
+        """
+        texts = [readable(text) for text in check_texts(texts)]
+        most = max(1, self.max_length - len(self._cutting.encode(self._recipe.prompt).ids))
+        spans = []
+        for text in texts:
+            offsets = self._whole.encode(text, add_special_tokens=False).offsets
+            if len(offsets) <= most:
+                spans.append([(0, len(text))])
+                continue
+            starts = np.maximum.accumulate([start for start, _ in offsets])
+            spans.append(windows(text, starts, most, most // OVERLAP))
+        return spans
+
+    def _encode_windows(
+        self, texts: list[str], tokens: TokenizedTexts, show_progress: bool | None
+    ) -> Encoding:
+        """Encode long texts window by window, and average the windows by their tokens."""
+        is_long = tokens.n_seen < tokens.n_tokens
+        rows = np.flatnonzero(is_long).tolist()
+        spans = self.windows([texts[row] for row in rows])
+        parts = [
+            texts[row][start:stop]
+            for row, found in zip(rows, spans, strict=True)
+            for start, stop in found
+        ]
+        of_part = np.repeat(rows, [len(found) for found in spans])
+        in_parts = self._tokenize(parts, False)
+        ids = [b"" if long else text for text, long in zip(tokens.ids, is_long, strict=True)]
+        vectors = self._embed([*ids, *in_parts.ids], show_progress)
+        embeddings, windowed = vectors[: len(texts)], vectors[len(texts) :]
+        weights = np.maximum(in_parts.n_seen, 1).astype(np.float32)
+        np.add.at(embeddings, of_part, windowed * weights[:, None])
+        embeddings[rows] /= np.bincount(of_part, weights, len(texts))[rows, None].astype(np.float32)
+        if self._recipe.normalize:
+            embeddings[rows] = finish(embeddings[rows], (Scale(),))
+        # A window may be cut in turn, where a text alone has other tokens than in its sentence.
+        cut = np.bincount(of_part, in_parts.n_tokens - in_parts.n_seen, len(texts)).astype(np.int32)
+        unknown = np.bincount(of_part, in_parts.n_unknown, len(texts)).astype(np.int32)
+        seen = np.where(is_long, np.maximum(tokens.n_tokens - cut, 0), tokens.n_seen)
+        return Encoding(
+            embeddings,
+            tokens.n_tokens,
+            seen.astype(np.int32),
+            np.where(is_long, np.minimum(unknown, seen), tokens.n_unknown).astype(np.int32),
+        )
+
+    @cached_property
+    def _opened(self) -> Opened:
+        device = self._device or ("cuda" if self._may_use_gpu and has_gpu() else "cpu")
+        recipe = self._recipe
+        wish = Wish(
+            checkpoint=recipe.checkpoint, name=recipe.name, pooling=recipe.pooling,
+            layers=recipe.layers, max_length=recipe.max_length, precision=recipe.precision,
+            device=device, runtime=self._wished_runtime, trust_remote_code=self._trusts_code,
+        )  # fmt: skip
+        return open_model(wish, default_folder())
+
+    @property
+    def _may_use_gpu(self) -> bool:
+        return self._recipe.precision != "int8" and self._wished_runtime != "onnx"
+
+    @cached_property
+    def _cutting(self) -> Tokenizer:
+        tokenizer = self._opened.vocabulary.tokenizer
+        tokenizer.enable_truncation(self.max_length)
+        return tokenizer
+
+    @cached_property
+    def _whole(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(self._cutting.to_str())
+        tokenizer.no_truncation()
+        return tokenizer
+
+    @cached_property
+    def _n_unpooled(self) -> int:
+        if self._recipe.checkpoint.head.pools_prompt:
+            return 0
+        return n_leading(self._cutting, self._recipe.prompt)
 
     def _tokenize(self, texts: Sequence[str], show_progress: bool | None) -> TokenizedTexts:
         return tokenize(
-            self._tokenizer,
-            check_texts(texts),
-            unknown_id=self._unknown_id,
-            prompt=self._checkpoint.prompt,
+            self._cutting,
+            texts,
+            unknown_id=self._opened.vocabulary.unknown_id,
+            prompt=self._recipe.prompt,
             show_progress=show_progress,
         )
 
     def _embed(self, ids: list[bytes], show_progress: bool | None) -> FloatArray:
-        import torch
+        return embed(
+            self._opened.run, ids, pad_id=self._opened.vocabulary.pad_id,
+            n_unpooled=self._n_unpooled, tokens_per_batch=self._tokens_per_batch,
+            finish=self._finish, dimensions=self.dimensions, show_progress=show_progress,
+        )  # fmt: skip
 
-        first = distinct_rows(ids)
-        # A tokenizer without special tokens makes nothing of an empty text: a vector of zeros.
-        order = longest_first(
-            ids, [row for row in range(len(ids)) if first[row] == row and ids[row]]
-        )
-        lengths = [len(ids[row]) // 4 for row in order]
-        embeddings = np.zeros((len(ids), self.dimensions), dtype=np.float32)
-        with (
-            progress_bar(
-                total=sum(lengths), unit="token", description="Encoding", show=show_progress
-            ) as bar,
-            torch.inference_mode(),
-        ):
-            for batch in token_batches(lengths, self._tokens_per_batch):
-                vectors = self._forward([ids[row] for row in order[batch]])
-                embeddings[order[batch]] = vectors.float().cpu().numpy()
-                bar.update(sum(lengths[batch]))
-        repeated = [row for row in range(len(ids)) if first[row] != row]
-        embeddings[repeated] = embeddings[[first[row] for row in repeated]]
-        return embeddings
-
-    def _forward(self, batch: list[bytes]) -> Tensor:
-        """Return the vectors of a batch whose first text is the longest."""
-        import torch
-
-        ids = np.full((len(batch), len(batch[0]) // 4), self._pad_id, dtype=np.int64)
-        mask = np.zeros_like(ids)
-        for row, text in enumerate(batch):
-            tokens = np.frombuffer(text, dtype=np.int32)
-            ids[row, : len(tokens)] = tokens
-            mask[row, : len(tokens)] = 1
-        device = self._model.device
-        attention_mask = torch.from_numpy(mask).to(device)
-        output = self._model(
-            input_ids=torch.from_numpy(ids).to(device), attention_mask=attention_mask
-        )
-        vectors = pool(output.last_hidden_state, attention_mask, self._pooling)
-        return to_unit_length(vectors) if self._normalize else vectors
+    def _finish(self, pooled: FloatArray) -> FloatArray:
+        vectors = finish(pooled, self._recipe.steps)[:, : self._recipe.dimensions]
+        return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors
 
 
-def _check_count(name: str, value: Any, *, minimum: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InputError(f"expected {name} to be an integer of at least {minimum}, got {value!r}")
-
-
-def _choose_length(wanted: int | None, checkpoint: Checkpoint) -> int:
-    if wanted is None:
-        return checkpoint.max_length
-    _check_count("max_length", wanted, minimum=3)
-    if checkpoint.position_limit is not None and wanted > checkpoint.position_limit:
+def _check_machine(device: str | None, runtime: str | None, precision: str) -> None:
+    """Make sure that device, runtime and precision go together."""
+    if runtime not in (None, "onnx", "torch"):
+        raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
+    if device not in (None, "cpu"):
+        check_device(str(device))
+    elif device == "cpu" and precision in ("float16", "bfloat16"):
+        raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
+    if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
         raise InputError(
-            f"expected max_length to be at most {checkpoint.position_limit}, all that this model "
-            f"can read, got {wanted}; give a smaller one or choose a model for longer texts"
+            f'runtime="onnx" and precision="int8" are for the CPU, got device={device!r}; leave '
+            "one of them out"
         )
-    return int(wanted)
+    if runtime == "torch" and precision == "int8":
+        raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')

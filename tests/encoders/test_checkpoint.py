@@ -4,6 +4,7 @@ import shutil
 import pytest
 
 from embedtopics.encoders.checkpoint import read_checkpoint
+from embedtopics.encoders.head import Scale
 from embedtopics.errors import ModelLoadError
 
 
@@ -18,7 +19,7 @@ def folder(tiny_bert, tmp_path):
 
 def test_a_plain_folder_is_pooled_by_mean_and_normalised(folder):
     checkpoint = read_checkpoint(folder)
-    assert (checkpoint.pooling, checkpoint.normalize) == ("mean", True)
+    assert (checkpoint.head.pooling, checkpoint.head.steps) == (("mean",), (Scale(),))
     assert (checkpoint.max_length, checkpoint.position_limit) == (32, 32)
     assert checkpoint.weights == (folder / "model.safetensors",)
 
@@ -37,7 +38,8 @@ def test_positions_after_the_padding_id_are_not_counted(tiny_roberta):
 @pytest.mark.parametrize("normalize", [True, False])
 def test_a_sentence_transformers_folder_says_how(make_sentence_folder, pooling, normalize, legacy):
     checkpoint = read_checkpoint(make_sentence_folder(pooling, normalize, legacy=legacy))
-    assert (checkpoint.pooling, checkpoint.normalize) == (pooling, normalize)
+    assert checkpoint.head.pooling == (pooling,)
+    assert checkpoint.head.steps == (Scale(),) * normalize
     assert checkpoint.max_length == 12
 
 
@@ -49,10 +51,12 @@ def test_the_default_prompt_is_read(make_sentence_folder):
     folder = make_sentence_folder()
     settings = {"prompts": {"passage": "passage: "}, "default_prompt_name": "passage"}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
-    assert read_checkpoint(folder).prompt == "passage: "
+    checkpoint = read_checkpoint(folder)
+    assert checkpoint.prompt == "passage: "
+    assert checkpoint.prompts == {"passage": "passage: "}
+    assert checkpoint.head.pools_prompt
     edit_json(folder / "1_Pooling" / "config.json", include_prompt=False)
-    with pytest.raises(ModelLoadError, match="include_prompt"):
-        read_checkpoint(folder)
+    assert not read_checkpoint(folder).head.pools_prompt
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
@@ -75,7 +79,7 @@ def test_shards_are_found_and_a_missing_one_is_named(folder):
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
     with pytest.raises(ModelLoadError, match=r"model-1\.safetensors"):
         read_checkpoint(folder)
-    (folder / "model-1.safetensors").touch()
+    shutil.copy(folder / "model-2.safetensors", folder / "model-1.safetensors")
     names = [path.name for path in read_checkpoint(folder).weights]
     assert names == ["model-1.safetensors", "model-2.safetensors"]
 
@@ -96,9 +100,9 @@ def test_broken_json_is_named(folder, content):
 @pytest.mark.parametrize(
     ("modules", "expected"),
     [
-        (["Transformer", "Pooling", "Dense"], "got sentence_transformers.models.Dense"),
+        (["Transformer", "Pooling", "LSTM"], "got sentence_transformers.models.LSTM"),
         (["Pooling", "Transformer"], "got Pooling, Transformer"),
-        (["Transformer", "Pooling", "Normalize", "Normalize"], "Normalize, Normalize"),
+        (["Transformer", "Pooling", "WeightedLayerPooling"], "Pooling, WeightedLayerPooling"),
         (["Transformer"], "got Transformer"),
     ],
 )
@@ -118,15 +122,33 @@ def test_modules_from_elsewhere_are_refused(make_sentence_folder):
 
 @pytest.mark.parametrize("legacy", [True, False])
 def test_other_poolings_are_refused_by_name(make_sentence_folder, legacy):
-    folder = make_sentence_folder("mean_sqrt_len_tokens", legacy=legacy)
-    with pytest.raises(ModelLoadError, match="got mean_sqrt_len_tokens"):
+    folder = make_sentence_folder("mean_of_means", legacy=legacy)
+    if legacy:
+        edit_json(folder / "1_Pooling" / "config.json", pooling_mode_mean_of_means=True)
+    with pytest.raises(ModelLoadError, match="got mean_of_means"):
         read_checkpoint(folder)
 
 
-def test_joined_poolings_are_refused(make_sentence_folder):
+def test_joined_poolings_are_read_in_the_order_of_their_vectors(make_sentence_folder):
     folder = make_sentence_folder()
     edit_json(folder / "1_Pooling" / "config.json", pooling_mode_cls_token=True)
-    with pytest.raises(ModelLoadError, match=r"got cls \+ mean"):
+    assert read_checkpoint(folder).head.pooling == ("cls", "mean")
+
+
+@pytest.mark.parametrize("cut", [4, 1000, -1])
+def test_weights_that_broke_off_are_found_before_they_are_loaded(folder, cut):
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:cut])
+    with pytest.raises(ModelLoadError, match=r"whole safetensors weights in .*model\.safetensors"):
+        read_checkpoint(folder)
+
+
+def test_a_module_outside_of_the_checkpoint_is_refused(make_sentence_folder):
+    folder = make_sentence_folder()
+    modules = json.loads((folder / "modules.json").read_text())
+    modules[1]["path"] = "../elsewhere"
+    (folder / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelLoadError, match="inside the checkpoint"):
         read_checkpoint(folder)
 
 

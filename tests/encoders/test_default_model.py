@@ -40,7 +40,7 @@ def test_figures_equal_sentence_transformers(encoder):
     generator = np.random.default_rng(11)
     texts = [" ".join(generator.choice(words, size=size)) for size in (0, 1, 2, 5, 40, 90, 90, 300)]
     texts += ["", "   ", "nul\0byte", "[SEP] in the text", "x" * 3000, "a\n\tb"]
-    oracle = SentenceTransformer(str(encoder._checkpoint.folder), device="cpu")
+    oracle = SentenceTransformer(str(encoder._recipe.checkpoint.folder), device="cpu")
     expected = oracle.encode(texts, show_progress_bar=False)
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
 
@@ -66,10 +66,25 @@ def test_a_folder_saved_by_sentence_transformers(tiny_bert, tmp_path, pooling, n
 
 
 @pytest.mark.slow
+@pytest.mark.smoke
+def test_eight_bits_turn_vectors_little_and_do_not_depend_on_the_batch(encoder):
+    words = "markets river school cat 3.14 naïve bank rates sleep the of and in".split()
+    generator = np.random.default_rng(3)
+    texts = [" ".join(generator.choice(words, size=size)) for size in (0, 1, 3, 9, 30, 80, 400)]
+    rounded = SentenceEncoder(precision="int8")
+    together = rounded.encode(texts)
+    assert (np.einsum("ij,ij->i", together, encoder.encode(texts)) > 0.96).all()
+    alone = np.vstack([rounded.encode([text]) for text in texts])
+    assert (np.einsum("ij,ij->i", together, alone) > 0.99999).all()
+
+
+@pytest.mark.slow
 @pytest.mark.benchmark_data
-def test_the_published_sts_figure(encoder, data_folder):
+@pytest.mark.parametrize(("precision", "least"), [("float32", 82.01), ("int8", 81.8)])
+def test_the_published_sts_figure(data_folder, precision, least):
     from scipy.stats import spearmanr
 
+    encoder = SentenceEncoder(precision=precision)
     with gzip.open(data_folder / "stsb" / "en_test.jsonl.gz", "rt", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     first, second = (
@@ -78,4 +93,5 @@ def test_the_published_sts_figure(encoder, data_folder):
     cosines = np.einsum("ij,ij->i", first, second)
     rho = spearmanr(cosines, [row["score"] for row in rows]).statistic
     assert len(rows) == 1379
-    assert abs(100 * rho - 82.03) < 0.02
+    # The published figure is 82.03.
+    assert least < 100 * rho < 82.5

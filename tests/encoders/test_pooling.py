@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from embedtopics.encoders.pooling import POOLINGS, pool, to_unit_length
+from embedtopics.encoders.head import Dense, Scale, finish
+from embedtopics.encoders.pooling import POOLINGS, pool, pooled_model
 
 torch = pytest.importorskip("torch")
 
@@ -14,6 +15,17 @@ BY_HAND = {
     "mean": [[3.0, -2.0], [3.0, -2.0]],
     "cls": [[1.0, -4.0], [2.0, -1.0]],
     "max": [[5.0, 0.0], [4.0, -1.0]],
+    "mean_sqrt_len_tokens": [[9 / 3**0.5, -6 / 3**0.5], [6 / 2**0.5, -4 / 2**0.5]],
+    "weightedmean": [[22 / 6, -8 / 6], [10 / 3, -7 / 3]],
+    "lasttoken": [[5.0, 0.0], [4.0, -3.0]],
+}
+WITHOUT_FIRST = {
+    "mean": [[4.0, -1.0], [4.0, -3.0]],
+    "cls": [[3.0, -2.0], [4.0, -3.0]],
+    "max": [[5.0, 0.0], [4.0, -3.0]],
+    "mean_sqrt_len_tokens": [[8 / 2**0.5, -2 / 2**0.5], [4.0, -3.0]],
+    "weightedmean": [[21 / 5, -4 / 5], [4.0, -3.0]],
+    "lasttoken": [[5.0, 0.0], [4.0, -3.0]],
 }
 
 
@@ -36,6 +48,45 @@ def test_padding_changes_nothing(pooling):
     )
 
 
-def test_unit_length():
-    unit = to_unit_length(torch.tensor([[3.0, 4.0], [0.0, 0.0]]))
-    np.testing.assert_allclose(unit.numpy(), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_tokens_of_a_prompt_are_left_out_by_hand(pooling):
+    mask = torch.tensor([[0, 1, 1], [0, 1, 0]])
+    pooled = pool(torch.tensor(STATES), mask, pooling)
+    np.testing.assert_allclose(pooled.numpy(), WITHOUT_FIRST[pooling], rtol=1e-6)
+
+
+class Layers(torch.nn.Module):
+    """Gives three layers: the ids, ten times the ids, and a hundred times."""
+
+    def forward(self, input_ids, attention_mask, output_hidden_states=False):
+        states = tuple((input_ids * factor).float().unsqueeze(-1) for factor in (1, 10, 100))
+        kept = states if output_hidden_states else None
+        return type("Output", (), {"last_hidden_state": states[-1], "hidden_states": kept})
+
+
+@pytest.mark.parametrize(
+    ("layers", "factor"),
+    [(1, 100), (2, 55), (3, 37), ((0.5, 0.0, 0.5), 50.5), ((0.0, 1.0, 0.0), 10)],
+)
+def test_layers_are_combined_by_hand(layers, factor):
+    ids = torch.tensor([[1, 3]])
+    mask = torch.ones_like(ids)
+    pooled = pooled_model(Layers(), ("mean", "max"), layers)(ids, mask, mask)
+    np.testing.assert_allclose(pooled.numpy(), [[2 * factor, 3 * factor]], rtol=1e-6)
+
+
+def test_steps_after_the_pooling_by_hand():
+    vectors = np.array([[3.0, 4.0], [0.0, 0.0]], dtype=np.float32)
+    np.testing.assert_allclose(finish(vectors, (Scale(),)), [[0.6, 0.8], [0.0, 0.0]], rtol=1e-6)
+    weight, bias = np.array([[1.0, -1.0]], np.float32), np.array([0.5], np.float32)
+    by_hand = {
+        "Identity": [-0.5, 0.5],
+        "ReLU": [0.0, 0.5],
+        "Tanh": np.tanh([-0.5, 0.5]),
+        "Sigmoid": 1 / (1 + np.exp([0.5, -0.5])),
+        "GELU": [-0.1542688, 0.3457312],
+    }
+    for activation, expected in by_hand.items():
+        made = finish(vectors, (Dense(None, weight, bias, activation),))
+        np.testing.assert_allclose(made[:, 0], expected, rtol=1e-6)
+        assert made.dtype == np.float32

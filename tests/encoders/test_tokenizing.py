@@ -12,7 +12,7 @@ pytest.importorskip("tokenizers")
 
 @pytest.fixture(scope="module")
 def tokenizer(tiny_encoder):
-    return tiny_encoder._tokenizer  # cuts at 12 tokens, 10 without [CLS] and [SEP]
+    return tiny_encoder._cutting  # cuts at 12 tokens, 10 without [CLS] and [SEP]
 
 
 def ids_of(tokens):

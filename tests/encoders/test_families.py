@@ -1,0 +1,145 @@
+"""Every family on a tiny random checkpoint: on ONNX Runtime, on torch, as transformers has it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.errors import ModelLoadError
+
+SPECIAL = ["<pad>", "<unk>", "<cls>", "<sep>", "<mask>"]
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 40,
+    "initializer_range": 0.5,
+}
+IDS = {
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+    "cls_token_id": 2,
+    "sep_token_id": 3,
+}
+FAMILIES = {
+    "bert": {},
+    "roberta": {"type_vocab_size": 1},
+    "xlm-roberta": {"type_vocab_size": 1},
+    "camembert": {"type_vocab_size": 1},
+    "distilbert": {"dim": 16, "n_layers": 3, "n_heads": 2, "hidden_dim": 24},
+    "albert": {"embedding_size": 8},
+    "electra": {"embedding_size": 8},
+    "mpnet": {},
+    "deberta-v2": {"relative_attention": True, "position_buckets": 8, "pos_att_type": "p2c|c2p",
+                   "position_biased_input": False, "norm_rel_ebd": "layer_norm",
+                   "share_att_key": True, "type_vocab_size": 0},
+    "modernbert": {"local_attention": 8, "global_attn_every_n_layers": 2,
+                   "reference_compile": False},
+}  # fmt: skip
+TEXTS = ["the cat sat on the mat", "", "a", "red river " * 12, "dog and unknowable 東京 light",
+         "the cat sat on the mat and the dog ran in the park"]  # fmt: skip
+
+
+def words():
+    return "the a cat dog sat ran on in mat park and or red blue river stone light sound".split()
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def checkpoint(request, tmp_path_factory):
+    """A folder of a family with random weights and a vocabulary of words."""
+    import torch
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from tokenizers.processors import TemplateProcessing
+    from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
+
+    folder = tmp_path_factory.mktemp("families") / request.param
+    vocabulary = {word: place for place, word in enumerate(SPECIAL + words())}
+    settings = {**SIZES, **IDS, "vocab_size": len(vocabulary), **FAMILIES[request.param]}
+    config = AutoConfig.for_model(request.param, **settings)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(5)
+        AutoModel.from_config(config).save_pretrained(folder)
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.post_processor = TemplateProcessing(
+        single="<cls> $A <sep>", special_tokens=[("<cls>", 2), ("<sep>", 3)]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token="<pad>", unk_token="<unk>", cls_token="<cls>",
+        sep_token="<sep>", mask_token="<mask>", model_max_length=32,
+    ).save_pretrained(folder)  # fmt: skip
+    # The class that wraps the tokenizer is no matter of the family here.
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    config["tokenizer_class"] = "PreTrainedTokenizerFast"
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
+    return folder
+
+
+def states_of(folder, text, max_length):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokens = AutoTokenizer.from_pretrained(folder)(
+        text, truncation=True, max_length=max_length, return_tensors="pt"
+    )
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    with torch.no_grad():
+        output = model(
+            input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"],
+            output_hidden_states=True,
+        )  # fmt: skip
+    return output.last_hidden_state[0].numpy(), [x[0].numpy() for x in output.hidden_states]
+
+
+def test_vectors_are_those_of_transformers(checkpoint):
+    encoder = SentenceEncoder(checkpoint, runtime="onnx")
+    assert (encoder.runtime, encoder.max_length) == ("onnx", 32)
+    found = encoder.encode(TEXTS)
+    for text, vector in zip(TEXTS, found, strict=True):
+        expected = states_of(checkpoint, text, 32)[0].mean(axis=0)
+        np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
+    np.testing.assert_allclose(
+        found, SentenceEncoder(checkpoint, runtime="torch").encode(TEXTS), atol=1e-5
+    )
+    alone = np.vstack([encoder.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(found, alone, atol=1e-6)
+
+
+def test_layers_and_joined_poolings_are_those_of_transformers(checkpoint):
+    last_two = SentenceEncoder(checkpoint, layers=2, pooling=("cls", "max"), normalize=False)
+    weighted = SentenceEncoder(checkpoint, layers=[1, 0, 2, 1], normalize=False)
+    for text, joined, mixed in zip(
+        TEXTS, last_two.encode(TEXTS), weighted.encode(TEXTS), strict=True
+    ):
+        states = np.array(states_of(checkpoint, text, 32)[1])
+        mean = states[-2:].mean(axis=0)
+        np.testing.assert_allclose(joined, np.r_[mean[0], mean.max(axis=0)], atol=1e-4, rtol=1e-5)
+        expected = np.einsum("l,ltd->td", [0.25, 0, 0.5, 0.25], states).mean(axis=0)
+        np.testing.assert_allclose(mixed, expected, atol=1e-4, rtol=1e-5)
+
+
+def test_an_unknown_family_says_what_is_known(checkpoint, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(checkpoint, tmp_path / "odd")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "model_type": "abacus"}))
+    with pytest.raises(ModelLoadError, match=r"family .abacus.*such as albert, bert.*trust_remote"):
+        SentenceEncoder(folder).encode(["the cat"])
+
+
+def test_a_tokenizer_of_more_tokens_than_the_weights(checkpoint, tmp_path):
+    import shutil
+
+    folder = shutil.copytree(checkpoint, tmp_path / "mismatch")
+    file = folder / "tokenizer.json"
+    tokenizer = json.loads(file.read_text())
+    tokenizer["model"]["vocab"]["extra"] = 99
+    file.write_text(json.dumps(tokenizer))
+    with pytest.raises(ModelLoadError, match=r"at most 23 tokens.*the token 99"):
+        SentenceEncoder(folder).encode(["the cat"])

@@ -1,0 +1,225 @@
+"""What runs a model: exported, rounded to 8 bits, kept on disk, and made again when damaged."""
+
+import json
+import logging
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embedtopics.encoders import SentenceEncoder, exporting, opening, quantizing
+from embedtopics.encoders.exporting import ExportError
+from embedtopics.encoders.prepared import FORMAT
+from embedtopics.encoders.quantizing import measure_extremes, quantize_model
+from embedtopics.encoders.runtime import OnnxRuntime
+from embedtopics.errors import InputError, ModelLoadError
+
+onnx = pytest.importorskip("onnx")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def folders(cache):
+    return sorted((cache / FORMAT).glob("*"))
+
+
+def one_layer(weight):
+    """An ONNX model that looks a token's row up and multiplies it with a matrix."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    table = np.array([[0, 0], [1, 100], [-1, 50], [0.5, -20]], dtype=np.float32)
+    ints = [helper.make_tensor_value_info(n, TensorProto.INT64, ["b", "t"])
+            for n in ("input_ids",)]  # fmt: skip
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
+            helper.make_node("MatMul", ["rows", "weight"], ["vectors"]),
+        ],
+        "g", ints, [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(weight, "weight")],
+    )  # fmt: skip
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    return model.SerializeToString(), table
+
+
+def test_extremes_and_rounding_by_hand():
+    weight = np.array([[2.0, -1.0], [0.01, 0.02]], dtype=np.float32)
+    model, table = one_layer(weight)
+    texts = [np.array([1, 2], dtype=np.int32), np.array([3], dtype=np.int32)]
+    extremes = measure_extremes(model, texts)
+    np.testing.assert_array_equal(extremes["rows"][0], [-1, -20])
+    np.testing.assert_array_equal(extremes["rows"][1], [1, 100])
+    rounded = OnnxRuntime(quantize_model(model, extremes, 8))
+    ids = np.array([[0, 1, 2, 3]])
+    found, expected = rounded(ids, ids, ids)[0], table @ weight
+    # Rounding alone: half a step of the input times the weights, and half of one of the weights.
+    np.testing.assert_allclose(found, expected, atol=0.04)
+    assert np.abs(found - expected).max() > 0  # it is not the float model
+    # Without the factors the second channel's range would cost the first 2 / 120 of its values.
+    assert abs(found[3, 1] - expected[3, 1]) < 0.02
+
+
+@pytest.mark.parametrize("bits", [7, 8])
+def test_weights_stay_within_their_bits(bits):
+    weight = np.random.default_rng(0).normal(size=(2, 5)).astype(np.float32)
+    model, _ = one_layer(weight)
+    extremes = measure_extremes(model, [np.array([1, 2, 3], dtype=np.int32)])
+    made = onnx.load_from_string(quantize_model(model, extremes, bits))
+    integers = [onnx.numpy_helper.to_array(t) for t in made.graph.initializer
+                if t.name.endswith("_weight")]  # fmt: skip
+    assert [np.abs(array).max() for array in integers] == [2 ** (bits - 1) - 1]
+    assert {node.op_type for node in made.graph.node} >= {"QuantizeLinear", "MatMulIntegerToFloat"}
+    assert "MatMul" not in {node.op_type for node in made.graph.node}
+
+
+def test_int8_is_near_and_does_not_depend_on_the_batch(tiny_bert, texts, monkeypatch):
+    # Random weights bear rounding less well than trained ones.
+    monkeypatch.setattr(opening, "LEAST_INT8_COSINE", 0.5)
+    exact, rounded = (SentenceEncoder(tiny_bert, precision=p) for p in ("float32", "int8"))
+    assert exact.fingerprint != rounded.fingerprint
+    assert rounded.settings["precision"] == "int8"
+    together = rounded.encode(texts)
+    cosines = np.einsum("ij,ij->i", together, exact.encode(texts))
+    assert (cosines > 0.9).all()
+    assert (cosines < 1 - 1e-6).any()
+    alone = np.vstack([rounded.encode([text]) for text in texts])
+    assert (np.einsum("ij,ij->i", together, alone) > 0.99999).all()
+
+
+def test_a_checkpoint_that_does_not_bear_8_bits_says_so(tiny_bert, monkeypatch, cache):
+    monkeypatch.setattr(opening, "LEAST_INT8_COSINE", 1.1)
+    with pytest.raises(ModelLoadError, match="vectors turn too far") as caught:
+        SentenceEncoder(tiny_bert, precision="int8").encode(["the cat"])
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_is_made_ready_once(tiny_bert, texts, cache, monkeypatch):
+    first = SentenceEncoder(tiny_bert).encode(texts)
+    assert [f.name.rpartition("-")[2] for f in folders(cache)] == ["float32"]
+
+    def fail(*_):
+        raise AssertionError("exported twice")
+
+    monkeypatch.setattr(opening, "export_model", fail)
+    again = SentenceEncoder(tiny_bert)
+    np.testing.assert_array_equal(again.encode(texts), first)
+    # Another pooling is another model; another length, prompt or scaling is not.
+    SentenceEncoder(tiny_bert, normalize=False, max_length=9, prompt="the ").encode(texts)
+    with pytest.raises(AssertionError):
+        SentenceEncoder(tiny_bert, pooling="max").encode(texts)
+
+
+@pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json", "about.json"])
+@pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
+def test_a_damaged_model_is_named_and_made_again(tiny_bert, texts, cache, caplog, file, damage):
+    first = SentenceEncoder(tiny_bert).encode(texts)
+    path = folders(cache)[0] / file
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(data if damage == "flip" else data[: len(data) // 2])
+    with caplog.at_level(logging.WARNING, "embedtopics"):
+        np.testing.assert_array_equal(SentenceEncoder(tiny_bert).encode(texts), first)
+    assert str(folders(cache)[0]) in caplog.text
+    whole = json.loads((folders(cache)[0] / "about.json").read_text())
+    assert whole["cosine"] > 0.99999
+
+
+def test_a_cache_that_cannot_be_written_costs_a_warning(tiny_bert, texts, cache, caplog):
+    cache.write_text("a file in the way")
+    with caplog.at_level(logging.WARNING, "embedtopics"):
+        encoder = SentenceEncoder(tiny_bert)
+        assert encoder.encode(texts).shape == (8, 16)
+        encoder.encode(texts)
+    assert caplog.text.count("cannot be kept") == 1
+
+
+def test_what_cannot_be_exported_runs_on_torch_and_says_so(tiny_bert, texts, cache, monkeypatch):
+    expected = SentenceEncoder(tiny_bert).encode(texts)
+    shutil.rmtree(cache)
+
+    def fail(*_):
+        raise ExportError("no such operation")
+
+    monkeypatch.setattr(opening, "export_model", fail)
+    encoder = SentenceEncoder(tiny_bert)
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
+    assert encoder.runtime == "torch"
+    assert "no such operation" in encoder.runtime_note
+    with pytest.raises(ModelLoadError, match="no such operation"):
+        SentenceEncoder(tiny_bert, runtime="onnx").encode(texts)
+
+
+def test_an_export_with_other_vectors_is_refused(tiny_bert, monkeypatch):
+    import torch
+
+    class Drifting(torch.nn.Module):
+        """Gives in the trace what depends on the length of the traced text alone."""
+
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(30, 8)
+
+        def forward(self, ids, mask, pooled):
+            return self.table(ids).sum(dim=1) + torch.arange(8) * len(ids[0].tolist())
+
+    with pytest.raises(ExportError, match="differ from those of torch"):
+        exporting.export_model(Drifting().eval(), 30, 20)
+
+
+def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(exporting, "MOST_BYTES", 10)
+    with pytest.raises(ExportError, match="a file holds 2"):
+        exporting.export_model(torch.nn.Linear(3, 3), 30, 20)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"precision": "int4"}, "one of float32, int8"),
+        ({"precision": "float16", "device": "cpu"}, "for a GPU"),
+        ({"precision": "int8", "runtime": "torch"}, "needs ONNX Runtime"),
+        ({"runtime": "tensorflow"}, "onnx or torch"),
+        ({"runtime": "onnx", "device": "cuda"}, "for the CPU"),
+        ({"layers": 0}, "layers"),
+        ({"layers": [1, -1]}, "sum other than 0"),
+        ({"dimensions": 0}, "dimensions"),
+        ({"dimensions": 17}, "at most 16"),
+        ({"long_texts": "drop"}, "truncate, chunk"),
+        ({"pooling": ("mean", "sum")}, "pooling"),
+    ],
+)
+def test_settings_that_do_not_go_together(tiny_bert, settings, message):
+    with pytest.raises(InputError, match=message):
+        SentenceEncoder(tiny_bert, **settings)
+
+
+def test_a_prepared_encoder_loads_neither_torch_nor_transformers(tiny_bert, cache):
+    code = (
+        "import sys; from embedtopics import SentenceEncoder;"
+        f"SentenceEncoder({str(tiny_bert)!r}).encode(['the cat', 'a dog']);"
+        "print('torch' in sys.modules, 'transformers' in sys.modules, 'pandas' in sys.modules)"
+    )
+    outputs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert outputs[1].stdout.split() == ["False", "False", "False"]
+
+
+def test_weights_of_a_cpu_without_exact_products_have_7_bits(monkeypatch):
+    for flags, bits in (("ssse3 avx2", 7), ("ssse3 avx512_vnni", 8), ("asimd", 8)):
+        monkeypatch.setattr(quantizing.sys, "platform", "linux")
+        monkeypatch.setattr(Path, "read_text", lambda *_, flags=flags: flags)
+        assert quantizing.weight_bits() == bits

@@ -1,0 +1,137 @@
+"""Folders that sentence-transformers saved, against sentence-transformers itself."""
+
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.errors import InputError, ModelLoadError
+
+TEXTS = ["", "the cat", "dog " * 30, "red and blue", "light or sound and the river"]
+
+pytestmark = [pytest.mark.slow, pytest.mark.smoke, pytest.mark.filterwarnings("default")]
+
+
+@pytest.fixture
+def save(tiny_bert, tmp_path):
+    """Save modules after a tiny transformer; return its folder and the oracle."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.models import Transformer
+
+    def make(*after, all_layers=False, **settings):
+        arguments = {"config_kwargs": {"output_hidden_states": True}} if all_layers else {}
+        body = Transformer(str(tiny_bert), max_seq_length=12, **arguments)
+        oracle = SentenceTransformer(modules=[body, *after], device="cpu", **settings)
+        with torch.no_grad():
+            oracle.save(str(tmp_path / "saved"))
+        return tmp_path / "saved", oracle
+
+    return make
+
+
+def pooling(*modes, **settings):
+    from sentence_transformers.models import Pooling
+
+    return Pooling(16, pooling_mode=modes, **settings)
+
+
+def assert_same(encoder, oracle, **how):
+    expected = oracle.encode(TEXTS, show_progress_bar=False, **how)
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "modes",
+    [("mean_sqrt_len_tokens",), ("weightedmean",), ("lasttoken",), ("max", "mean"),
+     ("mean", "cls", "max")],
+)  # fmt: skip
+def test_every_pooling_and_several_joined(save, modes):
+    folder, oracle = save(pooling(*modes))
+    encoder = SentenceEncoder(folder)
+    assert encoder.dimensions == 16 * len(modes)
+    assert_same(encoder, oracle)
+
+
+@pytest.mark.parametrize("activation", ["Tanh", "Identity", "GELU", "ReLU", "Sigmoid"])
+def test_a_dense_layer_like_that_of_labse(save, activation):
+    import torch
+    from sentence_transformers.models import Dense, Normalize
+
+    dense = Dense(16, 6, activation_function=getattr(torch.nn, activation)())
+    folder, oracle = save(pooling("cls"), dense, Normalize())
+    encoder = SentenceEncoder(folder)
+    assert encoder.dimensions == 6
+    assert_same(encoder, oracle)
+    with pytest.raises(InputError, match="16 numbers which the dense layer"):
+        SentenceEncoder(folder, pooling=("cls", "max"))
+
+
+def test_a_dense_layer_with_code_of_its_own_is_refused(save):
+    from sentence_transformers.models import Dense
+
+    folder, _ = save(pooling("mean"), Dense(16, 6))
+    config = json.loads((folder / "2_Dense" / "config.json").read_text())
+    config["activation_function"] = "my_package.Evil"
+    (folder / "2_Dense" / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelLoadError, match=r"got my_package\.Evil"):
+        SentenceEncoder(folder)
+
+
+def test_a_damaged_dense_layer_is_named(save):
+    from sentence_transformers.models import Dense
+
+    folder, _ = save(pooling("mean"), Dense(16, 6))
+    weights = folder / "2_Dense" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:60])
+    with pytest.raises(ModelLoadError, match="2_Dense"):
+        SentenceEncoder(folder)
+
+
+def test_weighted_layers(save):
+    import torch
+    from sentence_transformers.models import WeightedLayerPooling
+
+    weights = torch.nn.Parameter(torch.tensor([0.5, 2.0]))
+    layers = WeightedLayerPooling(16, num_hidden_layers=2, layer_start=1, layer_weights=weights)
+    folder, oracle = save(layers, pooling("mean"), all_layers=True)
+    encoder = SentenceEncoder(folder)
+    assert encoder.settings["layers"] == pytest.approx([0.0, 0.2, 0.8])
+    assert_same(encoder, oracle)
+
+
+def test_prompts_like_those_of_e5(save):
+    from sentence_transformers.models import Normalize
+
+    prompts = {"query": "the cat and ", "passage": "red river "}
+    folder, oracle = save(pooling("mean"), Normalize(), prompts=prompts)
+    encoder = SentenceEncoder(folder, prompt="query")
+    assert encoder.prompts["passage"] == "red river "
+    assert_same(encoder, oracle, prompt_name="query")
+    assert_same(SentenceEncoder(folder, prompt="a stone "), oracle, prompt="a stone ")
+    assert_same(SentenceEncoder(folder), oracle)
+    report = encoder.encode_with_report(TEXTS)
+    assert report.n_tokens.tolist() == [0, 2, 30, 3, 6]
+    assert report.n_seen.tolist() == [0, 2, 7, 3, 6]
+
+
+@pytest.mark.parametrize("mode", ["mean", "max", "weightedmean", "lasttoken", "cls"])
+def test_a_prompt_that_is_read_and_not_pooled(save, mode):
+    prompts = {"query": "the cat and "}
+    folder, oracle = save(
+        pooling(mode, include_prompt=False), prompts=prompts, default_prompt_name="query"
+    )
+    texts = TEXTS[1:]  # of the empty text no token would be left
+    expected = oracle.encode(texts, show_progress_bar=False)
+    np.testing.assert_allclose(SentenceEncoder(folder).encode(texts), expected, atol=1e-5)
+
+
+def test_vectors_are_cut_before_they_are_scaled(save):
+    from sentence_transformers.models import Normalize
+
+    folder, oracle = save(pooling("mean"), Normalize())
+    encoder = SentenceEncoder(folder, dimensions=5)
+    assert encoder.dimensions == 5
+    assert_same(encoder, oracle, truncate_dim=5, normalize_embeddings=True)
+    assert encoder.fingerprint != SentenceEncoder(folder).fingerprint

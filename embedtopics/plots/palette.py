@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.plots.labels import densest_points
-from embedtopics.results import TopicResult
+from embedtopics.results import Comparison, TopicResult
 
 __all__ = [
-    "NOISE_COLOR", "color_distances", "dark", "pale", "spread_colors", "tint", "topic_colors",
+    "NOISE_COLOR", "color_distances", "dark", "group_colors", "pale", "spread_colors", "tint",
+    "topic_colors",
 ]  # fmt: skip
 
 NOISE_COLOR = "#d3d7dd"
@@ -89,6 +90,25 @@ def topic_colors(result: TopicResult) -> tuple[str, ...]:
     """
     anchors = densest_points(result.map, result.clustering.labels, result.n_topics)
     return pale(spread_colors(anchors), result)
+
+
+def group_colors(result: Comparison) -> tuple[str, ...]:
+    """Return the colour of each group of a comparison, the same in all of its maps.
+
+    Groups that lie side by side on the map of the first encoder never look alike; the other maps
+    are aligned with it.
+
+    Parameters
+    ----------
+    result : Comparison
+
+    Returns
+    -------
+    tuple of str
+        One colour ``#rrggbb`` a group, in the order of `Comparison.group_names`.
+    """
+    first = result.encoders[0].map
+    return spread_colors(densest_points(first, result.groups, len(result.group_names)))
 
 
 def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:

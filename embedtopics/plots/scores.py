@@ -122,7 +122,7 @@ def score_table(names: tuple[str, ...], rows: tuple[ScoreRow, ...], share: float
     """Return a Plotly table of the scores that fills the lowest `share` of a figure."""
     n_encoders = len(names)
     between = " " if n_encoders < 6 else "<br>"
-    cells = [[escape(cut(row.measure, 80)) for row in rows]]
+    cells = [[f"<span>{escape(cut(row.measure, 80))}</span>" for row in rows]]
     cells += [[_cell(row.scores[place], between) for row in rows] for place in range(n_encoders)]
     align = ["left", *["right"] * n_encoders]
     return {
@@ -130,7 +130,7 @@ def score_table(names: tuple[str, ...], rows: tuple[ScoreRow, ...], share: float
         "domain": {"x": [0.0, 1.0], "y": [0.0, share]},
         "columnwidth": [1.5, *[1.0] * n_encoders],
         "header": {
-            "values": ["", *(escape(cut(name, 24)) for name in names)],
+            "values": ["", *(escape(cut(name, max(18, 96 // n_encoders))) for name in names)],
             "align": align,
             "fill": {"color": "#fff"},
             "line": {"width": 0},
@@ -150,7 +150,9 @@ def score_table(names: tuple[str, ...], rows: tuple[ScoreRow, ...], share: float
 
 def _cell(score: Score, between: str) -> str:
     """Return a score with its interval, bold where it leads for certain."""
-    value = f"<b>{spell(score.value)}</b>" if score.best else spell(score.value)
+    # a mark of some kind in every cell: Plotly sets marked text a little lower than plain
+    mark = "b" if score.best else "span"
+    value = f"<{mark}>{spell(score.value)}</{mark}>"
     if math.isnan(score.low) or math.isnan(score.high):
         return value
     return f"{value}{between}[{spell(score.low)}, {spell(score.high)}]"

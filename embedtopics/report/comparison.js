@@ -2,6 +2,7 @@
 (() => {
   const LISTED = 100;
   const RANGE = 14; // pixels from a point within which one points at it
+  const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   const byId = (id) => document.getElementById(id);
   const data = JSON.parse(byId("comparison").textContent);
   const groups = Scatter.unpack(data.groups, Uint32Array);
@@ -61,7 +62,7 @@
       canvas.height = Math.max(Math.round(clientHeight * ratio), 1);
     }
     map.ratio = ratio;
-    const room = 16 * ratio;
+    const room = 44 * ratio; // so that a line can be drawn around the outermost
     const fit = Math.min((map.base.width - room) / data.span[0],
       (map.base.height - room) / data.span[1]);
     map.scale = Math.max(fit, 1e-6) * state.view.zoom;
@@ -96,15 +97,15 @@
 
   // ---- what is said beside the maps
 
-  const describe = (parent, i, length) => {
+  const short = (text, length) => text.length > length ? `${text.slice(0, length - 1)}…` : text;
+
+  const describe = (parent, i) => {
     const head = add(parent, "div", "head");
     add(head, "span", "dot").style.background = data.colors[groups[i]];
     add(head, "strong", "", data.names[groups[i]]);
     const repeated = weights[i] > 1 ? ` · ${number(weights[i])} rows` : "";
     add(head, "span", "id", `${data.ids[i]}${repeated}`);
-    const text = data.texts[i];
-    const words = add(parent, "p", "", text.length > length ? `${text.slice(0, length)}…` : text);
-    words.dir = "auto";
+    add(parent, "p", "", data.texts[i]).dir = "auto";
   };
 
   const point = (i, map) => {
@@ -113,17 +114,22 @@
       state.over = i;
       ask("over");
       tip.replaceChildren();
-      if (i >= 0) describe(tip, i, 300);
+      if (i >= 0) describe(tip, i);
     }
     tip.hidden = i < 0 || !map;
     if (tip.hidden) return;
     const box = map.holder.getBoundingClientRect();
+    tip.style.width = `${Math.min(box.width, 360)}px`;
     const x = box.left + map.points[2 * i] / map.ratio;
     const y = box.top + map.points[2 * i + 1] / map.ratio;
     const [width, height] = [tip.offsetWidth, tip.offsetHeight];
-    const left = x + 18 + width < window.innerWidth ? x + 18 : Math.max(x - 18 - width, 6);
-    tip.style.left = `${left}px`;
-    tip.style.top = `${Math.max(Math.min(y - 12, window.innerHeight - height - 6), 6)}px`;
+    // within its own map's width, and out of the map by the nearer edge: the others stay in sight
+    const low = y > box.top + box.height / 2;
+    const [above, below] = [y - 18 - height, y + 18];
+    const fits = low ? below + height < window.innerHeight : above < 0;
+    const top = fits ? below : above;
+    tip.style.left = `${Math.min(Math.max(x - width / 2, box.left), box.right - width)}px`;
+    tip.style.top = `${Math.max(Math.min(top, window.innerHeight - height - 4), 4)}px`;
   };
 
   const choice = (parent, i, text) => {
@@ -142,7 +148,7 @@
     holder.replaceChildren();
     ask("over");
     if (i < 0) return;
-    describe(holder, i, 300);
+    describe(holder, i);
     const lists = maps.map((map) => [...neighborsOf(map, i)]);
     const times = new Map();
     for (const j of lists.flat()) times.set(j, (times.get(j) || 0) + 1);
@@ -152,8 +158,9 @@
       add(column, "h4", "", `Nearest by ${data.encoders[index].name}`);
       const items = add(column, "ol");
       for (const j of list) {
-        const item = add(items, "li", times.get(j) === 1 && maps.length > 1 ? "own" : "");
-        choice(item, j, data.texts[j].slice(0, 90));
+        const item = add(items, "li");
+        if (maps.length > 1 && times.get(j) === maps.length) item.className = "shared";
+        choice(item, j, short(data.texts[j], 90));
         if (maps.length > 1) {
           const note = times.get(j) === maps.length ? "in every list"
             : times.get(j) === 1 ? "only here" : `in ${times.get(j)} of ${maps.length}`;
@@ -183,7 +190,8 @@
     for (const i of list.slice(0, LISTED)) {
       const item = add(items, "li");
       choice(item, i, data.texts[i]);
-      add(item, "span", "id", `${data.names[groups[i]]} · ${data.ids[i]} · row ${number(rows[i] + 1)}`);
+      add(item, "span", "id",
+        `${data.names[groups[i]]} · ${data.ids[i]} · row ${number(rows[i] + 1)}`);
     }
   };
 
@@ -296,7 +304,7 @@
     map.holder.addEventListener("blur", () => point(-1));
     map.holder.addEventListener("dblclick", () => { zoom(0); clear(); });
     map.holder.addEventListener("keydown", (event) => {
-      const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      const way = WAYS[event.key];
       if (event.key === "Enter" && state.over >= 0) keep(state.over);
       if (!way) return;
       event.preventDefault();

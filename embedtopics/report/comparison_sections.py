@@ -95,7 +95,8 @@ def maps_section(result: Comparison) -> str:
         '<div id="tip" hidden></div>',
         '<div id="document" hidden></div>',
         '<div id="selection" hidden><div class="line"><h3>Selected documents</h3>'
-        '<button type="button" id="download">Download as CSV</button></div>'
+        '<button type="button" id="download" title="With texts as long as here">Download as CSV'
+        "</button></div>"
         '<p class="note" id="shares"></p><ol id="listed"></ol></div>',
         "<noscript><p>The maps need JavaScript; the tables do not.</p></noscript>",
     )
@@ -105,8 +106,7 @@ def _panel(view: EncoderView, place: int) -> str:
     """Return the place of one map."""
     name = text(view.name, 60)
     return (
-        f'<figure class="panel"><figcaption><strong><bdi>{name}</bdi></strong> '
-        f"<span>{view.dimensions:,} dimensions</span></figcaption>"
+        f'<figure class="panel"><figcaption title="{name}"><bdi>{name}</bdi></figcaption>'
         f'<div class="map" data-map="{place}" tabindex="0" role="application" '
         f'aria-label="Map by {name}"><canvas></canvas><canvas></canvas></div></figure>'
     )
@@ -152,12 +152,14 @@ def scores_section(result: Comparison) -> str:
         f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
         for name, cells in costs
     )
+    columns = f"--encoders:{len(result.encoders)}"
     return section(
         "scores",
         "Scores",
         '<p class="note">More is better. Brackets hold a 95% interval, drawn below on one scale '
         "for the row. Bold stands only where the interval lies above those of all others.</p>",
-        f'<div class="scroll"><table class="scores" style="--encoders:{len(result.encoders)}"><thead><tr><td></td>{heads}</tr></thead>\n'
+        f'<div class="scroll"><table class="scores" style="{columns}"><thead><tr><td></td>'
+        f"{heads}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody>\n<tbody>\n{price}\n</tbody></table></div>",
     )
 

@@ -140,8 +140,8 @@ const Scatter = (() => {
       const anchor = map.encoder.anchors[group - 1];
       if (taken.length >= 8) break;
       if (!anchor || hidden.has(group)) continue;
-      const name = data.names[group].length > 26 ? `${data.names[group].slice(0, 25)}…`
-        : data.names[group];
+      const whole = data.names[group];
+      const name = whole.length > 26 ? `${whole.slice(0, 25)}…` : whole;
       const half = context.measureText(name).width / 2 + 3;
       const [width, height] = [map.base.width / map.ratio, map.base.height / map.ratio];
       const y = (map.origin[1] - anchor[1] * map.scale) / map.ratio;

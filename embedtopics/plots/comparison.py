@@ -12,7 +12,14 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.plots.labels import densest_points, place_labels
 from embedtopics.plots.palette import NOISE_COLOR, dark, group_colors
-from embedtopics.plots.scores import HEAD, ScoreRow, line_height, score_rows, score_table
+from embedtopics.plots.scores import (
+    HEAD,
+    ScoreRow,
+    breaks_lines,
+    line_height,
+    score_rows,
+    score_table,
+)
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
 from embedtopics.results import NOISE, Comparison, EncoderView
 
@@ -135,8 +142,9 @@ def comparison(
             *_labels(result, view, place, colors, (low, high), places.panel, max_labels),
         ]
     if rows:
+        broken = breaks_lines(len(result.encoders), width)
         share = (places.table - _GAP) / places.inner[1]
-        data.append(score_table(result.names, rows, share))
+        data.append(score_table(result.names, rows, share, broken=broken))
     return go.Figure(data=data, layout=layout)
 
 
@@ -169,7 +177,8 @@ def _arrange(
     per_line = max((whole - 2 * _SIDE) // (_entry_width(result) + 40), 1)
     lines = min(math.ceil(n_entries / per_line), _LEGEND_LINES)
     top = (52 if titled else 14) + lines * _LEGEND_LINE
-    table = sum(line_height(row, n_encoders) for row in rows)
+    broken = breaks_lines(n_encoders, width)
+    table = sum(line_height(row, broken=broken) for row in rows)
     table += HEAD + 6 + _GAP if rows else 0
     around = top + n_rows * _NAME + (n_rows - 1) * _GAP + table + _SIDE
     if height is None:

@@ -27,6 +27,9 @@ PALETTE = (
     "#882255", "#44aa99", "#cc79a7", "#8c510a", "#117733", "#8073ac", "#ee8866", "#bf812d",
 )  # fmt: skip
 
+_VARIED = 7
+"""So many colours from the first on differ in hue, and for every kind of colour vision."""
+
 _SWEEPS = 4
 
 _SOLID = 0.75
@@ -95,8 +98,11 @@ def topic_colors(result: TopicResult) -> tuple[str, ...]:
 def group_colors(result: Comparison) -> tuple[str, ...]:
     """Return the colour of each group of a comparison, the same in all of its maps.
 
-    Groups that lie side by side on the map of the first encoder never look alike; the other maps
-    are aligned with it.
+    What lies far apart in one map may touch in another. While there are no more groups than
+    colours, no two share one, wherever they lie: the first take colours of different hue, the
+    others each the colour least like those taken, so that ten are told apart by every kind of
+    colour vision. With more, colours come back, and groups that lie side by side on the map of
+    the first encoder never look alike.
 
     Parameters
     ----------
@@ -107,8 +113,16 @@ def group_colors(result: Comparison) -> tuple[str, ...]:
     tuple of str
         One colour ``#rrggbb`` a group, in the order of `Comparison.group_names`.
     """
-    first = result.encoders[0].map
-    return spread_colors(densest_points(first, result.groups, len(result.group_names)))
+    n_groups = len(result.group_names)
+    if n_groups > len(PALETTE):
+        return spread_colors(densest_points(result.encoders[0].map, result.groups, n_groups))
+    apart = color_distances((*PALETTE, NOISE_COLOR))
+    chosen = list(range(_VARIED))
+    while len(chosen) < n_groups:
+        least = apart[:-1, [*chosen, -1]].min(axis=1)  # grey is taken too
+        least[chosen] = -1.0
+        chosen.append(int(np.argmax(np.round(least, 9))))
+    return tuple(PALETTE[color] for color in chosen[:n_groups])
 
 
 def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:

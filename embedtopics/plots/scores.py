@@ -9,7 +9,10 @@ from typing import Any
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
 from embedtopics.results import Comparison
 
-__all__ = ["HEAD", "Score", "ScoreRow", "line_height", "score_rows", "score_table", "spell"]
+__all__ = [
+    "HEAD", "Score", "ScoreRow", "breaks_lines", "line_height", "score_rows", "score_table",
+    "spell",
+]  # fmt: skip
 
 HEAD = 28
 """Pixels of the line of names over the scores."""
@@ -112,16 +115,21 @@ def spell(value: float) -> str:
     return f"{value:,.{digits}f}".replace("-", "\u2212")
 
 
-def line_height(row: ScoreRow, n_encoders: int) -> int:
+def line_height(row: ScoreRow, *, broken: bool) -> int:
     """Return the pixels that a row of the table takes."""
-    lines = max(len(wrap(cut(row.measure, 80), 26)), 1 if n_encoders < 6 else 2)
+    lines = max(len(wrap(cut(row.measure, 80), 26)), 2 if broken else 1)
     return lines * _LINE + _AIR
 
 
-def score_table(names: tuple[str, ...], rows: tuple[ScoreRow, ...], share: float) -> dict[str, Any]:
-    """Return a Plotly table of the scores that fills the lowest `share` of a figure."""
+def score_table(
+    names: tuple[str, ...], rows: tuple[ScoreRow, ...], share: float, *, broken: bool
+) -> dict[str, Any]:
+    """Return a Plotly table of the scores that fills the lowest `share` of a figure.
+
+    Intervals stand beside their values, or below them where lines are `broken`.
+    """
     n_encoders = len(names)
-    between = " " if n_encoders < 6 else "<br>"
+    between = "<br>" if broken else " "
     cells = [[f"<span>{escape(cut(row.measure, 80))}</span>" for row in rows]]
     cells += [[_cell(row.scores[place], between) for row in rows] for place in range(n_encoders)]
     align = ["left", *["right"] * n_encoders]
@@ -146,6 +154,19 @@ def score_table(names: tuple[str, ...], rows: tuple[ScoreRow, ...], share: float
             "font": {"family": FONT, "size": 12.5, "color": INK},
         },
     }
+
+
+def breaks_lines(n_encoders: int, width: int | None) -> bool:
+    """Tell whether a column is too narrow for a value and its interval side by side.
+
+    A figure without a width of its own may be shown as narrow as 800 pixels.
+
+    Examples
+    --------
+    >>> breaks_lines(3, None), breaks_lines(4, None), breaks_lines(4, 1300)
+    (False, True, False)
+    """
+    return (width or 800) / (n_encoders + 1.5) < 165  # the names of measures take 1.5
 
 
 def _cell(score: Score, between: str) -> str:

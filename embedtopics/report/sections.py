@@ -228,9 +228,9 @@ def decisions_section(
                 items.append(f"<li>{text(decision.message, 600)}{_words(words)}</li>")
         if stage == "terms":
             items += [
-                f"<li>{name} left out of the terms.{_words(words)}</li>"
+                f"<li>{name} left out of the terms.{_words(left_out[key])}</li>"
                 for key, name in _WORD_LISTS.items()
-                if key not in listed and (words := left_out.get(key))
+                if key not in listed and left_out.get(key)
             ]
         if items:
             name = text(_STAGES.get(stage, stage.capitalize()), 60)

@@ -2,7 +2,7 @@
 // Drawing and finding points. A map of 20,000 points is some half a million pixels to blend: less
 // work done here, at once, than to hand each point to the canvas, and the same on every machine.
 const Scatter = (() => {
-  const FADED = 0.13;
+  const FADED = 0.2; // share of its colour that is left to a faded point
 
   const unpack = (text, Kind) => {
     const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -50,17 +50,20 @@ const Scatter = (() => {
     new Uint32Array(image.data.buffer).fill(0xffffffff);
     const full = disc(radius, 0.8);
     const small = disc(0.8 * radius, 0.7);
-    const pale = disc(radius, FADED);
+    const pale = disc(0.8 * radius, 1);
     const shades = colors.map(channels);
-    // faded ones of no group would all but vanish in their own grey
-    const paleShades = [channels("#8a93a0"), ...shades.slice(1)];
+    // mixed with white beforehand: many that let each other shine through would not be pale
+    const paleShades = shades.map((shade, group) =>
+      shade.map((channel) => (group ? FADED * channel + (1 - FADED) * 255 : 233)));
+    // beside faded points, the grey of those in no group would look faded too
+    if (selected !== null) shades[0] = channels("#8a93a0");
     for (let pass = 0; pass < 3; pass += 1) {
       for (let i = 0; i < look.length; i += 1) {
         const group = look[i];
         if (group < 0) continue;
         const faded = selected !== null && !selected[i];
         if ((faded ? 0 : group === 0 && selected === null ? 1 : 2) !== pass) continue;
-        const kind = faded ? pale : group === 0 ? small : full;
+        const kind = faded ? pale : group === 0 && selected === null ? small : full;
         const [x, y] = [points[2 * i], points[2 * i + 1]];
         const [left, top] = [Math.floor(x), Math.floor(y)];
         if (left < kind.reach || top < kind.reach || left >= canvas.width - kind.reach ||

@@ -117,17 +117,26 @@ def listed(page):
     )
 
 
-def full_color(result, document):
-    color = [*group_colors(result), "#d3d7dd"][result.groups[document]]
-    share = 0.7 if result.groups[document] < 0 else 0.8
+def full_color(result, document, *, chosen):
+    """Return the colour of a document; in no group it is darker where others are faded."""
+    color = [*group_colors(result), "#8a93a0" if chosen else "#d3d7dd"][result.groups[document]]
+    share = 0.7 if result.groups[document] < 0 and not chosen else 0.8
     return np.array([255 - share * (255 - int(color[i : i + 2], 16)) for i in (1, 3, 5)])
 
 
-def drawn_in_full(result, maps, document):
+def drawn_in_full(result, maps, document, *, chosen):
     """Tell for each map whether a document has its colour, and not a paler one."""
-    return [
-        bool(np.allclose(m.pixel(document)[:3], full_color(result, document), atol=4)) for m in maps
-    ]
+    color = full_color(result, document, chosen=chosen)
+    return [bool(np.allclose(m.pixel(document)[:3], color, atol=4)) for m in maps]
+
+
+def pale_color(result, document):
+    """Return the colour of a document that is not selected while others are."""
+    group = result.groups[document]
+    if group < 0:
+        return np.full(3, 233)
+    color = group_colors(result)[group]
+    return np.array([255 - 0.2 * (255 - int(color[i : i + 2], 16)) for i in (1, 3, 5)])
 
 
 def check_selected(page, result, expected):
@@ -137,8 +146,12 @@ def check_selected(page, result, expected):
     count = page.ask("document.getElementById('count').textContent")
     assert count == f"{len(expected)} of {n_documents} documents selected"
     maps = maps_of(page, result)
-    for document in np.flatnonzero(result.groups >= 0).tolist():
-        assert drawn_in_full(result, maps, document) == [document in expected] * len(maps)
+    for document in range(n_documents):
+        if document in expected:
+            assert all(drawn_in_full(result, maps, document, chosen=True))
+        else:
+            pale = pale_color(result, document)
+            assert all(np.allclose(m.pixel(document)[:3], pale, atol=4) for m in maps)
 
 
 def among(result, index, test):
@@ -182,7 +195,7 @@ def test_a_selection_ends(page, result, way):
     assert page.ask("document.getElementById('selection').hidden")
     maps = maps_of(page, result)
     for document in range(len(result.documents)):
-        assert all(drawn_in_full(result, maps, document))
+        assert all(drawn_in_full(result, maps, document, chosen=False))
 
 
 def test_pointing_at_a_document_shows_it_in_all_maps_and_its_text_once(page, result):

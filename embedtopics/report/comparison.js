@@ -32,7 +32,7 @@
     return {
       holder, base, top, index, encoder,
       places: Scatter.unpack(encoder.places, Uint16Array),
-      neighbors: Scatter.unpack(encoder.neighbors, Uint32Array),
+      neighbors: Scatter.unpack(encoder.neighbors, data.n <= 65535 ? Uint16Array : Uint32Array),
       points: new Float32Array(2 * data.n), // pixels of the canvas
       scale: 1,
     };

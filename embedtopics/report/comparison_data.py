@@ -53,14 +53,15 @@ def comparison_json(result: Comparison) -> str:
     str
         ``texts`` and ``ids`` are lists of strings; ``rows``, ``weights`` and ``groups`` are uint32
         (a group is one more than in the result, 0 for none); each encoder has ``places`` (uint16
-        pairs), ``neighbors`` (uint32, `depth` a document, nearest first; the number of documents
-        where there is none) and ``anchors`` (where each group is densest, or null). ``span`` is
-        what the maps span, in steps of the places.
+        pairs), ``neighbors`` (uint16 up to 65,535 documents, else uint32; `depth` a document,
+        nearest first; the number of documents where there is none) and ``anchors`` (where each
+        group is densest, or null). ``span`` is what the maps span, in steps of the places.
     """
     low, step, span = _grid(result)
     length = text_length(len(result.documents))
     rows = result.documents.first_rows
     colors = group_colors(result)
+    narrow = "<u2" if len(rows) <= _STEPS else "<u4"
     depth = min([_NEIGHBORS, *(view.graph.k for view in result.encoders)])
     content: dict[str, Any] = {
         "n": len(rows),
@@ -78,7 +79,7 @@ def comparison_json(result: Comparison) -> str:
             {
                 "name": cut(view.name, 60),
                 "places": _pack(np.rint((view.map - low) / step), "<u2"),
-                "neighbors": _pack(_neighbors(view.graph.indices[:, :depth], len(rows))),
+                "neighbors": _pack(_neighbors(view.graph.indices[:, :depth], len(rows)), narrow),
                 "anchors": [
                     None if np.isnan(point).any() else np.rint((point - low) / step).tolist()
                     for point in densest_points(view.map, result.groups, len(result.group_names))

@@ -64,8 +64,8 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
     Returns
     -------
     str
-        A page of some 60 kB and, for each document, up to 300 characters of its text and, for each
-        encoder, 60 bytes.
+        A page of some 40 kB and, for each document, up to 300 characters of its text and 32 bytes
+        for each encoder.
     """
     heading = text(title if title is not None else parts.default_title(result), 160)
     return html_page(

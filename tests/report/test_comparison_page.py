@@ -14,9 +14,9 @@ import pytest
 from embedtopics import report
 from embedtopics.errors import InputError
 from embedtopics.plots import NOISE_COLOR, group_colors
-from embedtopics.report.comparison_data import text_length
+from embedtopics.report.comparison_data import comparison_json, text_length
 from embedtopics.report.comparison_sections import jaccard_by_chance
-from embedtopics.results import Decision, Overlap
+from embedtopics.results import Decision, DistinctDocuments, NeighborGraph, Overlap
 from tests.factories import make_comparison
 from tests.report.test_page import NASTY, Page
 
@@ -103,7 +103,7 @@ def test_neighbors_groups_texts_and_ids_are_those_of_the_result(data, result):
     assert data["depth"] == 6
     for encoder, view in zip(data["encoders"], result.encoders, strict=True):
         np.testing.assert_array_equal(
-            unpack(encoder["neighbors"], "<u4").reshape(-1, 6), view.graph.indices
+            unpack(encoder["neighbors"], "<u2").reshape(-1, 6), view.graph.indices
         )
     rows = result.documents.first_rows
     np.testing.assert_array_equal(unpack(data["rows"], "<u4"), rows)
@@ -112,6 +112,26 @@ def test_neighbors_groups_texts_and_ids_are_those_of_the_result(data, result):
     assert data["ids"] == [result.corpus.ids[row] for row in rows]
     assert data["texts"][5] == " ".join(result.corpus.texts[rows[5]].split())
     assert data["colors"] == [NOISE_COLOR, *group_colors(result)]
+
+
+@pytest.mark.parametrize(("n_documents", "kind"), [(65_535, "<u2"), (65_536, "<u4")])
+def test_neighbors_fit_their_numbers(n_documents, kind):
+    made = make_comparison(n_documents=4, n_groups=1, n_encoders=1)
+    n = n_documents
+    indices = (np.arange(n, dtype=np.int32)[:, None] + 1) % n
+    indices[7] = -1
+    graph = NeighborGraph(indices, np.ones((n, 1), dtype=np.float32))
+    view = replace(made.encoders[0], graph=graph, map=np.zeros((n, 2), dtype=np.float32))
+    documents = DistinctDocuments(
+        np.zeros((n, 2), dtype=np.uint64), np.zeros(n, dtype=np.int64),
+        np.zeros(5, dtype=np.int64), np.ones(n, dtype=np.int64),
+    )  # fmt: skip
+    groups = np.zeros(n, dtype=np.int32)
+    many = replace(made, documents=documents, encoders=(view,), groups=groups)
+    found = json.loads(comparison_json(many))["encoders"][0]["neighbors"]
+    expected = indices.ravel().copy()
+    expected[7] = n
+    np.testing.assert_array_equal(unpack(found, kind), expected)
 
 
 def test_names_lie_on_documents_of_their_groups(data, result):
@@ -134,7 +154,7 @@ def test_a_missing_neighbor_and_an_empty_group_have_their_marks():
     )  # fmt: skip
     page = report.comparison_html(made)
     found = json.loads(re.search(r'id="comparison">(.*?)</script>', page).group(1))
-    kept = unpack(found["encoders"][0]["neighbors"], "<u4").reshape(20, -1)
+    kept = unpack(found["encoders"][0]["neighbors"], "<u2").reshape(20, -1)
     assert kept[3, -1] == 20
     assert found["encoders"][0]["anchors"][2] is None
     assert 'data-group="3"' not in page and 'data-group="2"' in page

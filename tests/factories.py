@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,12 @@ from embedtopics.corpus import Corpus
 from embedtopics.results import (
     NOISE,
     Clustering,
+    Comparison,
     Decision,
+    EncoderView,
+    Move,
     NeighborGraph,
+    Overlap,
     Reason,
     TermCounts,
     TokenStream,
@@ -21,7 +26,7 @@ from embedtopics.results import (
     TopicResult,
 )
 
-__all__ = ["make_result"]
+__all__ = ["make_comparison", "make_result"]
 
 _STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
 _PARTS = "line field season price group study report night".split()
@@ -215,3 +220,64 @@ def _topics(labels, sizes, strengths, documents, topic_terms, terms):
             )
         )
     return tuple(topics)
+
+
+def make_comparison(n_documents=300, n_groups=4, n_encoders=3, seed=0, texts=(), **changes):
+    """Return a Comparison whose encoders see the same blobs, each a little less clearly.
+
+    The documents of no group are those of no topic in `make_result`, and `changes` any field.
+    """
+    result = make_result(n_documents, n_groups, seed, texts)
+    rng = np.random.default_rng(seed + 1)
+    encoders = []
+    for number in range(n_encoders):
+        blur = rng.normal(size=result.coordinates.shape) * number
+        seen = (result.coordinates + blur).astype(np.float32)
+        graph = _neighbors(_embed(seen), k=6)
+        encoders.append(
+            EncoderView(f"encoder {number}", graph, seen[:, :2].copy(), 5 + number, 1.5 + number,
+                        0.25 * (number + 1), {"name": f"encoder {number}"})
+        )  # fmt: skip
+    pairs = list(combinations(range(n_encoders), 2))
+    comparison = Comparison(
+        corpus=result.corpus,
+        documents=result.documents,
+        encoders=tuple(encoders),
+        groups=result.clustering.labels,
+        group_names=tuple(_STEMS[g % len(_STEMS)] for g in range(n_groups)),
+        grouped_by='label "theme"',
+        scores=_scores([view.name for view in encoders], n_documents),
+        overlaps=tuple(_overlap(a, b, encoders) for a, b in pairs),
+        moves=tuple(
+            Move(document, a, b, 0.1, ("engine line", "river"), ("garden",))
+            for a, b in pairs
+            for document in range(min(3, n_documents))
+        ),
+        decisions=(Decision("encoder", "truncated", 0.02, "2.0% of the documents were cut."),),
+        settings={"k": 6, "random_state": seed},
+        versions={"embedtopics": "0.1.0", "numpy": np.__version__},
+        timings={"encode": 4.2, "neighbors": 0.3, "maps": 2.9},
+    )
+    return replace(comparison, **changes)
+
+
+def _scores(names, n):
+    """Return two measures: one with a clear leader, and one that leaves it open."""
+    rows = []
+    for place, name in enumerate(names):
+        rows.append((name, "neighbours share a label", 0.9 - 0.1 * place, 0.03, n))
+        rows.append((name, "topic coherence", 0.5 + 0.02 * place, 0.05, n))
+    frame = pd.DataFrame(rows, columns=["encoder", "measure", "value", "half", "n"])
+    frame["low"], frame["high"] = frame["value"] - frame["half"], frame["value"] + frame["half"]
+    return frame.drop(columns="half")
+
+
+def _overlap(first, second, encoders):
+    """Return the Jaccard overlap of two encoders' neighbours, and the same for the other."""
+    one, other = (encoders[place].graph.indices.tolist() for place in (first, second))
+    jaccard = [
+        len(set(a) & set(b)) / len(set(a) | set(b)) if a else 0.0
+        for a, b in zip(one, other, strict=True)
+    ]
+    jaccard = np.array(jaccard, dtype=np.float32)
+    return Overlap(first, second, jaccard, np.minimum(1.2 * jaccard, 1.0).astype(np.float32))

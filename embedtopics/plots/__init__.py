@@ -5,9 +5,12 @@ Plotly is loaded when the first figure is drawn, not when this room is imported.
 
 from __future__ import annotations
 
+from embedtopics.plots.comparison import comparison
 from embedtopics.plots.document_map import map
-from embedtopics.plots.palette import NOISE_COLOR, topic_colors
+from embedtopics.plots.palette import NOISE_COLOR, group_colors, topic_colors
 from embedtopics.plots.size_bars import sizes
 from embedtopics.plots.term_bars import terms
 
-__all__ = ["NOISE_COLOR", "map", "sizes", "terms", "topic_colors"]
+__all__ = [
+    "NOISE_COLOR", "comparison", "group_colors", "map", "sizes", "terms", "topic_colors",
+]  # fmt: skip

@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.plots.labels import densest_points
-from embedtopics.results import TopicResult
+from embedtopics.results import Comparison, TopicResult
 
 __all__ = [
-    "NOISE_COLOR", "color_distances", "dark", "pale", "spread_colors", "tint", "topic_colors",
+    "NOISE_COLOR", "color_distances", "dark", "group_colors", "pale", "spread_colors", "tint",
+    "topic_colors",
 ]  # fmt: skip
 
 NOISE_COLOR = "#d3d7dd"
@@ -25,6 +26,9 @@ PALETTE = (
     "#0072b2", "#e69f00", "#009e73", "#c51b7d", "#56b4e9", "#d55e00", "#332288", "#ccbb44",
     "#882255", "#44aa99", "#cc79a7", "#8c510a", "#117733", "#8073ac", "#ee8866", "#bf812d",
 )  # fmt: skip
+
+_VARIED = 7
+"""So many colours from the first on differ in hue, and for every kind of colour vision."""
 
 _SWEEPS = 4
 
@@ -89,6 +93,36 @@ def topic_colors(result: TopicResult) -> tuple[str, ...]:
     """
     anchors = densest_points(result.map, result.clustering.labels, result.n_topics)
     return pale(spread_colors(anchors), result)
+
+
+def group_colors(result: Comparison) -> tuple[str, ...]:
+    """Return the colour of each group of a comparison, the same in all of its maps.
+
+    What lies far apart in one map may touch in another. While there are no more groups than
+    colours, no two share one, wherever they lie: the first take colours of different hue, the
+    others each the colour least like those taken, so that ten are told apart by every kind of
+    colour vision. With more, colours come back, and groups that lie side by side on the map of
+    the first encoder never look alike.
+
+    Parameters
+    ----------
+    result : Comparison
+
+    Returns
+    -------
+    tuple of str
+        One colour ``#rrggbb`` a group, in the order of `Comparison.group_names`.
+    """
+    n_groups = len(result.group_names)
+    if n_groups > len(PALETTE):
+        return spread_colors(densest_points(result.encoders[0].map, result.groups, n_groups))
+    apart = color_distances((*PALETTE, NOISE_COLOR))
+    chosen = list(range(_VARIED))
+    while len(chosen) < n_groups:
+        least = apart[:-1, [*chosen, -1]].min(axis=1)  # grey is taken too
+        least[chosen] = -1.0
+        chosen.append(int(np.argmax(np.round(least, 9))))
+    return tuple(PALETTE[color] for color in chosen[:n_groups])
 
 
 def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import os
-import secrets
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from embedtopics.errors import InputError
 from embedtopics.plots import map as document_map
 from embedtopics.plots import sizes
 from embedtopics.report import sections
+from embedtopics.report.document import (
+    asset,
+    checked_place,
+    data_script,
+    html_page,
+    write_page,
+)
 from embedtopics.report.markup import text
 from embedtopics.results import TopicResult
-
-if TYPE_CHECKING:
-    from plotly.graph_objects import Figure
 
 __all__ = ["report_html", "write_report"]
 
@@ -55,22 +53,8 @@ def write_report(
     OSError
         If the folder cannot be written to, or the disk is full.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise InputError(f"the report needs a file name; got the folder {path}; add report.html")
-    if not path.parent.is_dir():
-        raise InputError(f"the report's folder must exist; got {path.parent}; create it first")
-    page = report_html(result, title=title)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("x", encoding="utf-8", newline="\n") as file:
-            file.write(page)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return path
+    path = checked_place(path)
+    return write_page(report_html(result, title=title), path)
 
 
 def report_html(result: TopicResult, *, title: str | None = None) -> str:
@@ -97,29 +81,32 @@ def report_html(result: TopicResult, *, title: str | None = None) -> str:
     hover_characters = hover_length(len(result.documents))
     chart = document_map(result, hover_characters=hover_characters)
     bars = sizes(result, max_topics=30).update_layout(margin_t=4)
-    plotly, script = get_plotlyjs(), _asset("page.js")
     heading = text(title if title is not None else sections.default_title(result), 160)
-    return "\n".join(
+    return html_page(
+        heading,
+        asset("page.css"),
         [
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy(plotly, script)}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{heading}</title>\n<style>\n{_asset('page.css')}</style>\n</head>\n<body>",
-            f"<header><h1>{heading}</h1></header>\n<main>",
             sections.summary(result),
             sections.map_section(result, hover_characters, _HOVER_CHARACTERS),
             sections.sizes_section(),
             sections.topics_section(result),
-            sections.decisions_section(result),
+            sections.decisions_section(
+                result.decisions,
+                {
+                    "stop_words": result.term_counts.stop_words,
+                    "function_words": result.term_counts.function_words,
+                },
+            ),
             sections.history_section(result),
-            sections.settings_section(result),
-            sections.timings_section(result),
-            "</main>",
-            _figure("map", chart),
-            _figure("sizes", bars),
-            f"<script>{plotly}</script>",
-            f"<script>{script}</script>\n</body>\n</html>\n",
-        ]
+            sections.settings_section(result.settings, result.versions),
+            sections.timings_section(result.timings, result.peak_memory),
+        ],
+        [
+            data_script("map-figure", chart.to_json(engine="json")),
+            data_script("sizes-figure", bars.to_json(engine="json")),
+        ],
+        [get_plotlyjs(), asset("page.js")],
+        compiles=True,
     )
 
 
@@ -132,30 +119,3 @@ def hover_length(n_documents: int) -> int:
     (200, 80)
     """
     return max(20, min(_HOVER_CHARACTERS, _HOVER_BUDGET // max(n_documents, 1)))
-
-
-def _asset(name: str) -> str:
-    """Return a file that lies beside this one."""
-    return resources.files("embedtopics.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(*scripts: str) -> str:
-    """Return a content security policy that lets these scripts run and no others.
-
-    Plotly compiles its WebGL programs from strings, hence 'unsafe-eval': it opens nothing to a
-    text, which would need a script of its own first.
-    """
-    digests = (hashlib.sha256(script.encode("utf-8")).digest() for script in scripts)
-    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
-    return (
-        f"default-src 'none'; script-src {hashes} 'unsafe-eval'; style-src 'unsafe-inline'; "
-        "img-src data: blob:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _figure(name: str, figure: Figure) -> str:
-    """Return a figure as data that the page's script reads; no markup can end it early."""
-    json = figure.to_json(engine="json")
-    for character in "<>&":
-        json = json.replace(character, f"\\u{ord(character):04x}")
-    return f'<script type="application/json" id="{name}-figure">{json}</script>'

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath
+from types import MappingProxyType
+from typing import Any
 
 from embedtopics.plots import topic_colors
 from embedtopics.report.markup import bar, flatten, section, table, text
-from embedtopics.results import Topic, TopicResult
+from embedtopics.results import Decision, Topic, TopicResult
 
 __all__ = [
     "decisions_section",
@@ -202,14 +204,23 @@ def _representatives(result: TopicResult, topic: Topic) -> str:
     )
 
 
-def decisions_section(result: TopicResult) -> str:
-    """Return what the pipeline decided without asking, stage by stage."""
-    stages = dict.fromkeys([*_STAGES, *(decision.stage for decision in result.decisions)])
+def decisions_section(
+    decisions: Sequence[Decision], left_out: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> str:
+    """Return what was decided without asking, stage by stage.
+
+    Parameters
+    ----------
+    decisions : sequence of Decision
+    left_out : mapping of str to sequence of str
+        Words by list, shown where no decision shows them.
+    """
+    stages = dict.fromkeys([*_STAGES, *(decision.stage for decision in decisions)])
     parts = []
     listed: set[str] = set()
     for stage in stages:
         items = []
-        for decision in result.decisions:
+        for decision in decisions:
             if decision.stage == stage:
                 words = decision.value if isinstance(decision.value, (list, tuple)) else ()
                 if words:
@@ -217,9 +228,9 @@ def decisions_section(result: TopicResult) -> str:
                 items.append(f"<li>{text(decision.message, 600)}{_words(words)}</li>")
         if stage == "terms":
             items += [
-                f"<li>{name} left out of the terms.{_words(words)}</li>"
+                f"<li>{name} left out of the terms.{_words(left_out[key])}</li>"
                 for key, name in _WORD_LISTS.items()
-                if key not in listed and (words := getattr(result.term_counts, key))
+                if key not in listed and left_out.get(key)
             ]
         if items:
             name = text(_STAGES.get(stage, stage.capitalize()), 60)
@@ -245,12 +256,12 @@ def history_section(result: TopicResult) -> str:
     return section("history", "Edits after the fit", f"<ol>\n{edits}\n</ol>")
 
 
-def settings_section(result: TopicResult) -> str:
-    """Return the parameters of the fit and the versions that ran it."""
+def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """Return the parameters and the versions of what ran."""
     parts = []
     for heading, head, values in (
-        ("Parameters", ("Parameter", "Value"), result.settings),
-        ("Versions", ("Package", "Version"), result.versions),
+        ("Parameters", ("Parameter", "Value"), settings),
+        ("Versions", ("Package", "Version"), versions),
     ):
         if values:
             rows = [
@@ -263,25 +274,22 @@ def settings_section(result: TopicResult) -> str:
     return section("settings", "Settings", '<div class="columns">', *parts, "</div>")
 
 
-def timings_section(result: TopicResult) -> str:
-    """Return the seconds that each stage took."""
-    if not result.timings:
+def timings_section(timings: Mapping[str, float], peak_memory: float = math.nan) -> str:
+    """Return the seconds that each stage took, and the memory in bytes where it is known."""
+    if not timings:
         return ""
-    total = sum(result.timings.values())
-    longest = max(result.timings.values()) or 1.0
+    total = sum(timings.values())
+    longest = max(timings.values()) or 1.0
     rows = [
         (
             text(_STAGES.get(stage, stage.capitalize()), 60),
             f"{seconds:.1f} s",
             bar(seconds / longest),
         )
-        for stage, seconds in result.timings.items()
+        for stage, seconds in timings.items()
     ]
     rows.append(("<strong>Together</strong>", f"<strong>{total:.1f} s</strong>", ""))
     note = ""
-    if not math.isnan(result.peak_memory):
-        note = (
-            '<p class="note">The process held at most '
-            f"{result.peak_memory / 1e9:.2f} GB of memory.</p>"
-        )
+    if not math.isnan(peak_memory):
+        note = f'<p class="note">The process held at most {peak_memory / 1e9:.2f} GB of memory.</p>'
     return section("timings", "Time and memory", note, table(("Stage", "Seconds", ""), rows))

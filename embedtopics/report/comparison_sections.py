@@ -1,0 +1,315 @@
+"""The sections of a comparison's page, each a function from a comparison to HTML."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby
+from pathlib import PurePath
+
+import numpy as np
+
+from embedtopics.plots import NOISE_COLOR, group_colors
+from embedtopics.plots.comparison import count_columns
+from embedtopics.plots.scores import Score, ScoreRow, score_rows, spell
+from embedtopics.protocols import FloatArray
+from embedtopics.report.comparison_data import FULL_TEXT, text_length
+from embedtopics.report.markup import section, table, text
+from embedtopics.results import Comparison, EncoderView, Move, Overlap
+
+__all__ = [
+    "default_title", "jaccard_by_chance", "maps_section", "moves_section", "overlaps_section",
+    "scores_section", "summary",
+]  # fmt: skip
+
+_TOOLS = (
+    ("lasso", "Lasso", "Draw around documents to select them"),
+    ("box", "Box", "Drag a box over documents to select them"),
+    ("move", "Move", "Drag to move all maps"),
+)
+_BINS = 10
+
+
+def default_title(result: Comparison) -> str:
+    """Return a heading that names the file of the corpus, or counts its rows."""
+    source = PurePath(result.corpus.source)
+    n_encoders = len(result.encoders)
+    count = "1 encoder" if n_encoders == 1 else f"{n_encoders} encoders"
+    if source.suffix:
+        return f"{count} on {source.name}"
+    n_rows = len(result.corpus)
+    return f"{count} on 1 row" if n_rows == 1 else f"{count} on {n_rows:,} rows"
+
+
+def summary(result: Comparison) -> str:
+    """Return the figures that one looks for first."""
+    tiles = [
+        ("Rows", f"{len(result.corpus):,}"),
+        ("Distinct documents", f"{len(result.documents):,}"),
+        ("Encoders", f"{len(result.encoders):,}"),
+        ("Neighbours compared", f"{_depth(result):,}"),
+        ("Coloured by", text(result.grouped_by, 80)),
+    ]
+    items = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles)
+    return f'<dl class="tiles">\n{items}\n</dl>'
+
+
+def _depth(result: Comparison) -> int:
+    """Return how many neighbours of each document are compared."""
+    return min(view.graph.k for view in result.encoders)
+
+
+def maps_section(result: Comparison) -> str:
+    """Return the places of the maps, the tools over them and the lists below."""
+    length = text_length(len(result.documents))
+    shorter = ""
+    if length < FULL_TEXT:
+        shorter = (
+            f" With {len(result.documents):,} documents, the page holds the first {length} "
+            "characters of each, to stay small."
+        )
+    tools = "".join(
+        f'<button type="button" data-tool="{name}" aria-pressed="false" title="{title}">'
+        f"{label}</button>"
+        for name, label, title in _TOOLS
+    )
+    panels = "\n".join(_panel(view, place) for place, view in enumerate(result.encoders))
+    columns = count_columns(len(result.encoders))
+    return section(
+        "maps",
+        "Maps",
+        '<p class="note">Each point is a document, and a place means the same in every map. Point '
+        "at one to see it and its nearest neighbours in all; draw around some to follow them; "
+        "click one to compare its neighbours. Shift adds to a selection, a double click or Escape "
+        f"ends it; the arrow keys step from document to document.{shorter}</p>",
+        f'<div class="tools"><span class="choice" role="group" aria-label="What dragging does">'
+        f"{tools}</span>"
+        '<span class="choice" role="group" aria-label="Size"><button type="button" '
+        'data-zoom="1.5" title="Larger" aria-label="Larger">+</button><button type="button" '
+        'data-zoom="0.6667" title="Smaller" aria-label="Smaller">&minus;</button></span>'
+        '<input type="search" id="search" placeholder="Select texts that hold &hellip;" '
+        'aria-label="Select texts that hold">'
+        '<span id="count" role="status"></span>'
+        '<button type="button" id="clear" hidden>Clear</button></div>',
+        _legend(result),
+        f'<div class="panels" data-columns="{columns}">\n{panels}\n</div>',
+        '<div id="tip" hidden></div>',
+        '<div id="document" hidden></div>',
+        '<div id="selection" hidden><div class="line"><h3>Selected documents</h3>'
+        '<button type="button" id="download" title="With texts as long as here">Download as CSV'
+        "</button></div>"
+        '<p class="note" id="shares"></p><ol id="listed"></ol></div>',
+        "<noscript><p>The maps need JavaScript; the tables do not.</p></noscript>",
+    )
+
+
+def _panel(view: EncoderView, place: int) -> str:
+    """Return the place of one map."""
+    name = text(view.name, 60)
+    return (
+        f'<figure class="panel"><figcaption title="{name}"><bdi>{name}</bdi></figcaption>'
+        f'<div class="map" data-map="{place}" tabindex="0" role="application" '
+        f'aria-label="Map by {name}"><canvas></canvas><canvas></canvas></div></figure>'
+    )
+
+
+def _legend(result: Comparison) -> str:
+    """Return one button for each group that has documents; it hides the group in all maps."""
+    counts = np.bincount(result.groups + 1, minlength=len(result.group_names) + 1).tolist()
+    names = ["No group", *result.group_names]
+    colors = [NOISE_COLOR, *group_colors(result)]
+    order = [*range(1, len(names)), 0]
+    buttons = "\n".join(
+        f'<button type="button" data-group="{group}" aria-pressed="true">'
+        f'<span class="dot" style="background:{colors[group]}"></span>'
+        f"<bdi>{text(names[group], 60)}</bdi> "
+        f'<span class="id">{counts[group]:,}</span></button>'
+        for group in order
+        if counts[group]
+    )
+    return (
+        '<div class="legend" role="group" aria-label="Groups" title="Click to hide or show, '
+        f'double-click to see alone">\n{buttons}\n</div>'
+    )
+
+
+def scores_section(result: Comparison) -> str:
+    """Return the scores with their intervals, and what each encoder costs."""
+    rows = score_rows(result)
+    heads = "".join(f'<th scope="col"><bdi>{text(name, 60)}</bdi></th>' for name in result.names)
+    body = "\n".join(
+        f'<tr><th scope="row">{text(row.measure, 120)}'
+        f'<span class="id">{row.n:,} documents</span></th>'
+        + "".join(f"<td>{_score(score, row)}</td>" for score in row.scores)
+        + "</tr>"
+        for row in rows
+    )
+    costs = (
+        ("Dimensions", [f"{view.dimensions:,}" for view in result.encoders]),
+        ("Time to encode", [_seconds(view.seconds) for view in result.encoders]),
+        ("Memory of the vectors", [f"{view.megabytes:,.1f} MB" for view in result.encoders]),
+    )
+    price = "\n".join(
+        f'<tr><th scope="row">{name}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+        for name, cells in costs
+    )
+    columns = f"--encoders:{len(result.encoders)}"
+    return section(
+        "scores",
+        "Scores",
+        '<p class="note">More is better. Brackets hold a 95% interval, drawn below on one scale '
+        "for the row. Bold stands only where the interval lies above those of all others.</p>",
+        f'<div class="scroll"><table class="scores" style="{columns}"><thead><tr><td></td>'
+        f"{heads}</tr></thead>\n"
+        f"<tbody>\n{body}\n</tbody>\n<tbody>\n{price}\n</tbody></table></div>",
+    )
+
+
+def _seconds(value: float) -> str:
+    """Return a time in the unit that people would use."""
+    return f"{value:,.1f} s" if value < 120 else f"{value / 60:,.0f} min"
+
+
+def _score(score: Score, row: ScoreRow) -> str:
+    """Return a score, its interval, and both as a strip on the scale of the row."""
+    value = f"<strong>{spell(score.value)}</strong>" if score.best else spell(score.value)
+    if math.isnan(score.low) or math.isnan(score.high):
+        return value
+    ends = [end for other in row.scores for end in (other.low, other.high) if not math.isnan(end)]
+    low, span = min(ends), (max(ends) - min(ends)) or 1.0
+    left, middle, right = (
+        100.0 * (end - low) / span for end in (score.low, score.value, score.high)
+    )
+    return (
+        f'{value} <span class="interval">[{spell(score.low)}, {spell(score.high)}]</span>'
+        f'<span class="strip"><span style="left:{left:.1f}%;width:{right - left:.1f}%"></span>'
+        f'<i style="left:{min(max(middle, 0.0), 100.0):.1f}%"></i></span>'
+    )
+
+
+def overlaps_section(result: Comparison) -> str:
+    """Return how far every two encoders agree on the neighbours of a document."""
+    if not result.overlaps:
+        return ""
+    k, n_others = _depth(result), max(len(result.documents) - 1, 1)
+    chance = jaccard_by_chance(k, n_others)
+    rows = [_overlap_cells(result, overlap, chance) for overlap in result.overlaps]
+    head = (
+        "Encoders",
+        "Jaccard",
+        "Rank-biased overlap",
+        "Jaccard by chance",
+        "Documents by Jaccard, 0 to 1",
+    )
+    return section(
+        "overlaps",
+        "Neighbours in common",
+        f'<p class="note">How alike the {k:,} nearest neighbours are that two encoders give to '
+        "a document, on average: Jaccard counts the neighbours in both lists as a share of those "
+        "in either; rank-biased overlap weighs the nearest most. Lists drawn at random would have "
+        f"{_share(min(k / n_others, 1.0))} of their neighbours in common (k/n), and no more than "
+        "that in rank-biased overlap.</p>",
+        table(head, rows),
+    )
+
+
+def _overlap_cells(result: Comparison, overlap: Overlap, chance: float) -> tuple[str, ...]:
+    first, second = (text(result.names[p], 60) for p in (overlap.first, overlap.second))
+    return (
+        f"<bdi>{first}</bdi> &ndash; <bdi>{second}</bdi>",
+        _mean(overlap.jaccard),
+        _mean(overlap.rank_biased),
+        f"{chance:.3f}" if chance >= 0.001 else "below 0.001",
+        _histogram(overlap.jaccard),
+    )
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}" if value >= 0.001 else "less than 0.1%"
+
+
+def _mean(values: FloatArray) -> str:
+    """Return the mean of what is known."""
+    known = values[~np.isnan(values)].astype(np.float64)
+    return spell(float(known.mean())) if len(known) else spell(math.nan)
+
+
+def _histogram(values: FloatArray) -> str:
+    """Return ten small bars: documents by overlap."""
+    counts, _ = np.histogram(values[~np.isnan(values)], bins=_BINS, range=(0.0, 1.0))
+    most = max(int(counts.max()), 1)
+    bars = "".join(
+        f'<span style="height:{100.0 * count / most:.0f}%" '
+        f'title="{i / _BINS:.1f} to {(i + 1) / _BINS:.1f}: {count:,} documents"></span>'
+        for i, count in enumerate(counts.tolist())
+    )
+    return f'<span class="histogram">{bars}</span>'
+
+
+def jaccard_by_chance(k: int, n_others: int) -> float:
+    """Return the Jaccard overlap that two lists drawn at random have on average.
+
+    The number in both lists is hypergeometric; this is the exact mean of i / (2k - i).
+
+    Parameters
+    ----------
+    k : int
+        Length of both lists.
+    n_others : int
+        What they are drawn from.
+
+    Examples
+    --------
+    >>> round(jaccard_by_chance(1, 4), 4), round(jaccard_by_chance(2, 3), 4)
+    (0.25, 0.5556)
+    """
+    k = min(k, n_others)
+    if k <= 0:
+        return math.nan
+    every = math.comb(n_others, k)
+    return sum(
+        math.comb(k, i) * math.comb(n_others - k, k - i) / every * i / (2 * k - i)
+        for i in range(1, k + 1)
+    )
+
+
+def moves_section(result: Comparison) -> str:
+    """Return the documents whose neighbours differ most, and by which terms."""
+    if not result.moves:
+        return ""
+    pairs = groupby(result.moves, key=lambda move: (move.first, move.second))
+    blocks = []
+    for number, ((first, second), moves) in enumerate(pairs):
+        one, other = (f"<bdi>{text(result.names[p], 60)}</bdi>" for p in (first, second))
+        rows = [_move_cells(result, move) for move in moves]
+        head = ("Document", "Overlap", f"With {other}, near", f"With {one}, near")
+        blocks.append(
+            f"<details{' open' if not number else ''}><summary>From {one} to {other}: "
+            f"{len(rows):,} document{'s' if len(rows) > 1 else ''}</summary>"
+            f"{table(head, rows)}</details>"
+        )
+    return section(
+        "moves",
+        "What moved, and why",
+        '<p class="note">Documents that keep fewest of their neighbours from one encoder to the '
+        "next, and the terms that the new neighbours share and the old ones do not, or the "
+        "reverse. Click one to see it in all maps.</p>",
+        *blocks,
+    )
+
+
+def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:
+    row = int(result.documents.first_rows[move.document])
+    words = text(result.corpus.texts[row], 140)
+    return (
+        f'<button type="button" class="document" data-document="{move.document}">'
+        f'<bdi dir="auto">{words}</bdi></button>',
+        f'<span class="nowrap">{move.jaccard:.0%}</span>',
+        _terms(move.gained),
+        _terms(move.lost),
+    )
+
+
+def _terms(terms: tuple[str, ...]) -> str:
+    """Return terms one after the other, or a dash."""
+    shown = " ".join(f'<span class="term"><bdi>{text(term, 60)}</bdi></span>' for term in terms)
+    return shown or "&ndash;"

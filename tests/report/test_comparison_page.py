@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics import report
+from embedtopics.errors import InputError
+from embedtopics.plots import NOISE_COLOR, group_colors
+from embedtopics.report.comparison_data import comparison_json, text_length
+from embedtopics.report.comparison_sections import jaccard_by_chance
+from embedtopics.results import Decision, DistinctDocuments, NeighborGraph, Overlap
+from tests.factories import make_comparison
+from tests.report.test_page import NASTY, Page
+
+NAN = float("nan")
+NAME = NASTY.replace("\ud800", "")  # a table of scores holds no lone surrogate
+
+
+@pytest.fixture(scope="module")
+def result():
+    made = make_comparison(texts=[NASTY])
+    scores = pd.DataFrame(
+        [
+            ("encoder 0", "agreement", 0.5, 0.4, 0.6, 300),
+            (NAME, "agreement", 0.9, 0.8, 1.0, 300),
+            ("encoder 2", "agreement", 0.45, NAN, NAN, 300),
+            ("encoder 0", "recall", 0.3, 0.2, 0.4, 120),
+            (NAME, "recall", 0.7, 0.6, 0.8, 120),
+        ],
+        columns=["encoder", "measure", "value", "low", "high", "n"],
+    )
+    views = list(made.encoders)
+    views[1] = replace(views[1], name=NAME)
+    row = int(made.documents.of_row[0])
+    moves = (replace(made.moves[0], document=row, gained=(NASTY,)), *made.moves[1:])
+    return replace(
+        made, encoders=tuple(views), group_names=(NASTY, *made.group_names[1:]), scores=scores,
+        grouped_by=NASTY, moves=moves, decisions=(Decision("encoder", "x", 1, f"Seen {NASTY}"),),
+        settings={"k": NASTY},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def page(result):
+    return report.comparison_html(result)
+
+
+@pytest.fixture(scope="module")
+def data(page):
+    return json.loads(
+        re.search(r'<script type="application/json" id="comparison">(.*?)</script>', page).group(1)
+    )
+
+
+def unpack(text, kind):
+    return np.frombuffer(base64.b64decode(text), dtype=kind)
+
+
+def test_no_text_becomes_an_element(page):
+    parsed = Page(page)
+    scripts = [attributes for tag, attributes in parsed.tags if tag == "script"]
+    assert [script.get("type") for script in scripts] == ["application/json", None, None]
+    assert "b" not in {tag for tag, _ in parsed.tags}
+    assert "<!--" not in page
+    assert "document.title='pwned'" in "".join(parsed.text)
+
+
+def test_the_page_loads_nothing_and_runs_only_its_scripts(page):
+    for _, attributes in Page(page).tags:
+        assert not {"src", "href", "srcset", "action"} & set(attributes)
+        assert not [name for name in attributes if name.startswith("on")]
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', page).group(1)
+    scripts = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    digests = [base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts]
+    assert re.findall(r"'sha256-([^']+)'", policy) == digests
+    assert len(digests) == 2
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe-eval" not in policy
+    for script in scripts:
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b", script)
+
+
+def test_places_are_those_of_the_maps_to_a_65535th(data, result):
+    every = np.vstack([view.map for view in result.encoders]).astype(float)
+    step = np.ptp(every, axis=0).max() / 65535
+    for encoder, view in zip(data["encoders"], result.encoders, strict=True):
+        places = unpack(encoder["places"], "<u2").reshape(-1, 2)
+        np.testing.assert_allclose(
+            every.min(axis=0) + places * step, view.map, rtol=0, atol=0.51 * step
+        )
+    np.testing.assert_allclose(data["span"], np.ptp(every, axis=0) / step, rtol=1e-5)
+
+
+def test_neighbors_groups_texts_and_ids_are_those_of_the_result(data, result):
+    assert data["depth"] == 6
+    for encoder, view in zip(data["encoders"], result.encoders, strict=True):
+        np.testing.assert_array_equal(
+            unpack(encoder["neighbors"], "<u2").reshape(-1, 6), view.graph.indices
+        )
+    rows = result.documents.first_rows
+    np.testing.assert_array_equal(unpack(data["rows"], "<u4"), rows)
+    np.testing.assert_array_equal(unpack(data["weights"], "<u4"), result.documents.weights)
+    np.testing.assert_array_equal(unpack(data["groups"], "<u4"), result.groups + 1)
+    assert data["ids"] == [result.corpus.ids[row] for row in rows]
+    assert data["texts"][5] == " ".join(result.corpus.texts[rows[5]].split())
+    assert data["colors"] == [NOISE_COLOR, *group_colors(result)]
+
+
+@pytest.mark.parametrize(("n_documents", "kind"), [(65_535, "<u2"), (65_536, "<u4")])
+def test_neighbors_fit_their_numbers(n_documents, kind):
+    made = make_comparison(n_documents=4, n_groups=1, n_encoders=1)
+    n = n_documents
+    indices = (np.arange(n, dtype=np.int32)[:, None] + 1) % n
+    indices[7] = -1
+    graph = NeighborGraph(indices, np.ones((n, 1), dtype=np.float32))
+    view = replace(made.encoders[0], graph=graph, map=np.zeros((n, 2), dtype=np.float32))
+    documents = DistinctDocuments(
+        np.zeros((n, 2), dtype=np.uint64), np.zeros(n, dtype=np.int64),
+        np.zeros(5, dtype=np.int64), np.ones(n, dtype=np.int64),
+    )  # fmt: skip
+    groups = np.zeros(n, dtype=np.int32)
+    many = replace(made, documents=documents, encoders=(view,), groups=groups)
+    found = json.loads(comparison_json(many))["encoders"][0]["neighbors"]
+    expected = indices.ravel().copy()
+    expected[7] = n
+    np.testing.assert_array_equal(unpack(found, kind), expected)
+
+
+def test_names_lie_on_documents_of_their_groups(data, result):
+    for encoder in data["encoders"]:
+        places = unpack(encoder["places"], "<u2").reshape(-1, 2)
+        for group, anchor in enumerate(encoder["anchors"]):
+            members = places[result.groups == group].tolist()
+            assert [round(value) for value in anchor] in members
+
+
+def test_a_missing_neighbor_and_an_empty_group_have_their_marks():
+    made = make_comparison(n_documents=20, n_groups=2)
+    first = made.encoders[0]
+    indices = first.graph.indices.copy()
+    indices[3, -1] = -1
+    graph = replace(first.graph, indices=indices)
+    made = replace(
+        made, encoders=(replace(first, graph=graph), *made.encoders[1:]),
+        group_names=(*made.group_names, "nobody's"),
+    )  # fmt: skip
+    page = report.comparison_html(made)
+    found = json.loads(re.search(r'id="comparison">(.*?)</script>', page).group(1))
+    kept = unpack(found["encoders"][0]["neighbors"], "<u2").reshape(20, -1)
+    assert kept[3, -1] == 20
+    assert found["encoders"][0]["anchors"][2] is None
+    assert 'data-group="3"' not in page and 'data-group="2"' in page
+
+
+def cells(page, name):
+    body = page.split(f'<section id="{name}">')[1].split("</section>")[0]
+    rows = re.findall(r"<tr>(.*?)</tr>", body, flags=re.DOTALL)
+    return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row, flags=re.DOTALL) for row in rows]
+
+
+def test_scores_show_intervals_and_who_leads(page):
+    rows = {row[0].split("<")[0]: row[1:] for row in cells(page, "scores")}
+    agreement, recall = rows["agreement"], rows["recall"]
+    assert agreement[0].startswith('0.500 <span class="interval">[0.400, 0.600]</span>')
+    assert agreement[1].startswith("0.900 ")  # the third has no interval, so nobody leads
+    assert agreement[2] == "0.450"
+    assert recall[1].startswith("<strong>0.700</strong> ")
+    assert recall[2] == "\u2013"
+    # strips lie on one scale for the row, here from 0.2 to 0.8
+    assert 'left:0.0%;width:33.3%"></span><i style="left:16.7%' in recall[0]
+    assert 'left:66.7%;width:33.3%"></span><i style="left:83.3%' in recall[1]
+    assert rows["Dimensions"] == ["5", "6", "7"]
+    assert rows["Time to encode"] == ["1.5 s", "2.5 s", "3.5 s"]
+    assert rows["Memory of the vectors"] == ["0.2 MB", "0.5 MB", "0.8 MB"]
+
+
+def test_overlaps_stand_beside_chance(result):
+    n = len(result.documents)
+    jaccard = np.linspace(0.0, 1.0, n, dtype=np.float32)
+    overlap = Overlap(0, 2, jaccard, (jaccard / 2).astype(np.float32))
+    head, row = cells(report.comparison_html(replace(result, overlaps=(overlap,))), "overlaps")
+    assert head[3] == "Jaccard by chance"
+    assert row[:3] == ["<bdi>encoder 0</bdi> &ndash; <bdi>encoder 2</bdi>", "0.500", "0.250"]
+    assert row[3] == f"{jaccard_by_chance(6, n - 1):.3f}"
+    assert [int(c) for c in re.findall(r": (\d+) documents", row[4])] == [30] * 10
+
+
+@pytest.mark.parametrize(("k", "n"), [(1, 1), (1, 5), (2, 5), (3, 6), (4, 4)])
+def test_chance_is_the_mean_over_all_pairs_of_lists(k, n):
+    lists = [set(chosen) for chosen in combinations(range(n), k)]
+    overlaps = [len(a & b) / len(a | b) for a in lists for b in lists]
+    assert jaccard_by_chance(k, n) == pytest.approx(np.mean(overlaps))
+
+
+def test_chance_is_found_for_large_corpora():
+    # one neighbour in common is all that happens, of 99 in either list
+    assert jaccard_by_chance(50, 10**6) == pytest.approx(50 * 50 / 10**6 / 99, rel=1e-3)
+
+
+def test_moves_name_their_document_terms_and_overlap(page, result):
+    body = page.split('<section id="moves">')[1].split("</section>")[0]
+    documents = [int(d) for d in re.findall(r'data-document="(\d+)"', body)]
+    assert documents == [move.document for move in result.moves]
+    assert body.count("<details") == 3 and body.count("<details open>") == 1
+    assert body.count(">10%</span>") == len(result.moves)
+    assert body.count("<bdi>engine line</bdi>") == len(result.moves) - 1
+
+
+def test_summary_counts_and_the_title_are_there(page, result):
+    tiles = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert tiles["Rows"] == str(len(result.corpus))
+    assert tiles["Distinct documents"] == str(len(result.documents))
+    assert (tiles["Encoders"], tiles["Neighbours compared"]) == ("3", "6")
+    assert "<h1>3 encoders on 313 rows</h1>" in page
+    assert "<h1>&lt;b&gt;T</h1>" in report.comparison_html(result, title="<b>T")
+
+
+def test_the_legend_counts_each_group(page, result):
+    found = re.findall(r'data-group="(\d+)".*?<span class="id">(\d+)</span>', page)
+    counts = {int(group) - 1: int(count) for group, count in found}
+    assert counts == {g: int(np.sum(result.groups == g)) for g in range(-1, 4)}
+
+
+def test_texts_are_cut_to_300_characters_and_shorter_where_they_are_very_many():
+    made = make_comparison(texts=["word " * 200])
+    page = report.comparison_html(made)
+    found = json.loads(re.search(r'id="comparison">(.*?)</script>', page).group(1))
+    longest = max(found["texts"], key=len)
+    assert longest == ("word " * 200)[:299] + "…"
+    assert [text_length(n) for n in (0, 1, 30_000, 60_000, 10**7)] == [300, 300, 300, 150, 40]
+
+
+@pytest.mark.parametrize("n_encoders", [1, 2, 6])
+def test_few_documents_and_encoders_have_a_page(n_encoders):
+    made = make_comparison(n_documents=3, n_groups=1, n_encoders=n_encoders)
+    page = report.comparison_html(made)
+    assert page.count('class="panel"') == n_encoders
+    assert ('<section id="overlaps">' in page) == (n_encoders > 1)
+
+
+def test_maps_of_a_single_place_have_a_page():
+    made = make_comparison(n_documents=10, n_encoders=1)
+    still = replace(made.encoders[0], map=np.ones((10, 2), dtype=np.float32))
+    page = report.comparison_html(replace(made, encoders=(still,)))
+    assert '"span":[1.0,1.0]' in page
+
+
+def test_write_comparison_writes_one_file_the_same_each_time(tmp_path, result, page):
+    path = tmp_path / "comparison.html"
+    path.write_text("old")
+    assert report.write_comparison(result, path) == path
+    assert [p.name for p in tmp_path.iterdir()] == ["comparison.html"]
+    assert path.read_text(encoding="utf-8") == page
+
+
+def test_a_place_that_cannot_be_is_refused(tmp_path, result):
+    with pytest.raises(InputError, match="file name"):
+        report.write_comparison(result, tmp_path)
+    with pytest.raises(InputError, match="create it"):
+        report.write_comparison(result, tmp_path / "none" / "comparison.html")

@@ -119,23 +119,23 @@ def _print_scores(console: Console, result: Comparison) -> None:
         for row in difference_table(result).to_dict("records")
     }  # fmt: skip
     shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("measure", no_wrap=True)
-    shown.add_column("encoder", overflow="fold")
+    shown.add_column("", overflow="fold")
     shown.add_column("value", justify="right", no_wrap=True)
     shown.add_column("95 %", no_wrap=True)
     shown.add_column("from the first", no_wrap=True)
     previous = ""
     for row in result.scores.dropna(subset="value").to_dict("records"):
         value, has_interval = row["value"], row["low"] == row["low"]
-        measure = row["measure"].replace("_", " ").replace("documents per second", "texts per s")
+        measure = row["measure"].replace("_", " ").replace("documents per second", "texts a second")
+        if measure != previous:
+            shown.add_row(Text(measure))
+        previous = measure
         cells = [
-            "" if measure == previous else measure,
-            printable(row["encoder"]),
+            f"  {printable(row['encoder'])}",
             f"{value:.3f}" if has_interval or value < 10 else f"{value:,.0f}",
-            f"{row['low']:.3f}-{row['high']:.3f}" if has_interval else "",
+            f"{row['low']:.3f} to {row['high']:.3f}" if has_interval else "",
             apart.get((row["measure"], row["encoder"]), ""),
         ]
-        previous = measure
         shown.add_row(*(Text(cell) for cell in cells))
     console.print(shown)
 

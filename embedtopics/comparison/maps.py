@@ -27,10 +27,11 @@ __all__ = ["draw_maps", "edges_of", "narrow"]
 MAP_MIN_DIST = 0.1
 """Distance on the map under which documents need not be drawn closer, as on the map of topics."""
 
-LEFT_OUT = 0.7
-"""Share of the epochs that is left out where a map starts from the layout of the mean. With all,
-chance moves documents more than what the encoders disagree on; with the last tenth alone, those
-that belong elsewhere do not get there."""
+LEFT_OUT = 0.5
+"""Share of the epochs that is left out where a map starts from the layout of the mean. Where none
+is, chance moves documents about as much as what the encoders disagree on. Where 0.7 are, an encoder
+that has nothing in common with the others does not get away from them: its map loses 0.1 of its
+trustworthiness, against 0.01 here."""
 
 NARROW = 16
 """Dimensions of what stands for sparse vectors where a start is made of them."""
@@ -80,8 +81,9 @@ def draw_maps(
     the place of the mean.
 
     Measured on 2,125 news articles with a transformer and with TF-IDF, the places of a document on
-    both maps are 0.06 of the maps' extent apart, against 0.62 on maps drawn alone and 0.17 on such
-    maps after an alignment; the trustworthiness of the maps is within 0.003 of theirs.
+    both maps are 0.10 of the maps' extent apart, against 0.62 on maps drawn alone and 0.17 on such
+    maps after an alignment; the trustworthiness of the maps is within 0.003 of theirs. With two
+    encoders that know little or nothing beside them, it still is.
 
     Parameters
     ----------

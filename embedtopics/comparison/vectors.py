@@ -255,10 +255,12 @@ def _unit(
     what = f"the vectors of {name!r}"
     if isinstance(made, np.ndarray):
         has_vector = np.array([bool(made[row].any()) for row in rows.tolist()], dtype=np.bool_)
+        known = np.flatnonzero(has_vector)
+        scaled = unit_rows(made, what=what, rows=rows[known], row_numbers=numbers[known])
+        if len(known) == len(rows):
+            return scaled, has_vector
         unit = np.zeros((len(rows), made.shape[1]), dtype=np.float32)
-        if has_vector.any():
-            known = np.flatnonzero(has_vector)
-            unit[known] = unit_rows(made, what=what, rows=rows[known], row_numbers=numbers[known])
+        unit[known] = scaled
         return unit, has_vector
     sparse = made[rows].astype(np.float64)
     sparse.sum_duplicates()

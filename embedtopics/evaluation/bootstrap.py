@@ -114,7 +114,7 @@ def interval(resampled: npt.ArrayLike, confidence: float = 0.95) -> tuple[Any, A
 
     Examples
     --------
-    >>> [float(bound) for bound in interval(range(101), 0.9)]
+    >>> [round(float(bound), 3) for bound in interval(range(101), 0.9)]
     [5.0, 95.0]
     """
     if not 0 < confidence < 1:

@@ -110,7 +110,7 @@ def chance_overlap(n_documents: int, k: int, p: float = PERSISTENCE) -> tuple[fl
     Examples
     --------
     >>> [round(value, 4) for value in chance_overlap(1001, 10)]
-    [0.0051, 0.0065]
+    [0.0053, 0.0065]
     """
     from scipy.stats import hypergeom
 

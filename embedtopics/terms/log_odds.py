@@ -22,8 +22,9 @@ def log_odds(
 
     the difference of the log-odds of a word under a Dirichlet prior, in standard errors (Monroe,
     Colaresi and Quinn, 2008, "Fightin' Words: Lexical Feature Selection and Evaluation for
-    Identifying the Content of Political Conflict", equations 15, 16, 20 and 22; with a prior in
-    proportion to the words of a whole corpus it is the informative one of their section 3.5.1).
+    Identifying the Content of Political Conflict", equations 15 to 22). A prior in proportion to
+    the words of a whole corpus is their informative one: it holds back words that are frequent
+    everywhere, and words that occur too seldom to tell.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def log_odds(
     Examples
     --------
     >>> log_odds([8, 1, 1], [1, 8, 1], [1, 1, 1]).round(3).tolist()
-    [2.286, -2.286, 0.0]
+    [3.218, -3.218, 0.0]
     """
     counts = [np.asarray(values, dtype=np.float64) for values in (first, second, prior)]
     if any(values.ndim != 1 or values.shape != counts[0].shape for values in counts):

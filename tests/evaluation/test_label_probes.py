@@ -74,7 +74,7 @@ def test_a_probe_never_sees_what_it_predicts(data, make):
         model = LogisticRegression(C=module.INVERSE_PENALTY, max_iter=1000, tol=1e-6)
         model.fit(vectors[learnt] / scale, classes[learnt])
         expected = model.predict(vectors[asked] / scale)
-        assert (predicted[asked] == expected).mean() > 0.97  # the optimum is flat
+        assert (predicted[asked] == expected).all()
     assert (predicted[classes < 0] == -1).all() and converged
 
 
@@ -83,7 +83,7 @@ def test_a_probe_does_not_depend_on_scale_turn_or_origin(data):
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(10, 10)))[0]
     moved = (5 * vectors @ turn + 3).astype(np.float32)
     same = probe_classes(vectors, classes)[0] == probe_classes(moved, classes)[0]
-    assert same.mean() > 0.98
+    assert same.mean() > 0.99
 
 
 def test_a_probe_on_labels_without_meaning_is_no_better_than_chance(data):

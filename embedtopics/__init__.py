@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embedtopics import (
         clustering,
+        comparison,
         corpus,
         encoders,
         evaluation,
@@ -58,6 +59,7 @@ _HOME = {
 }
 _ROOMS = (
     "clustering",
+    "comparison",
     "corpus",
     "encoders",
     "evaluation",
@@ -84,6 +86,7 @@ __all__ = [
     "TopicResult",
     "__version__",
     "clustering",
+    "comparison",
     "corpus",
     "encoders",
     "evaluation",

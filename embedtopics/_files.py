@@ -19,6 +19,7 @@ __all__ = [
     "check_output_folder",
     "read_manifest",
     "replacing_folder",
+    "spreadsheet_safe",
     "write_manifest",
 ]
 
@@ -203,6 +204,19 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
                 "saved; save again or restore it from a copy"
             )
     return dict(manifest)
+
+
+def spreadsheet_safe(value: Any) -> Any:
+    """Keep a spreadsheet from running a text as a formula, by a leading apostrophe.
+
+    Examples
+    --------
+    >>> spreadsheet_safe("=1+1")
+    "'=1+1"
+    """
+    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return "'" + value
+    return value
 
 
 def _sha256(path: Path) -> str:

@@ -10,8 +10,8 @@ import pytest
 import embedtopics
 
 ROOMS = [
-    "clustering", "corpus", "encoders", "evaluation", "neighbors", "plots", "reduction",
-    "report", "terms", "topics",
+    "clustering", "comparison", "corpus", "encoders", "evaluation", "neighbors", "plots",
+    "reduction", "report", "terms", "topics",
 ]  # fmt: skip
 
 

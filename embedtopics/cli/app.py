@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
 from embedtopics.cli.inspect import inspect
 from embedtopics.cli.topics import topics
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(compare)
 app.command()(demo)
 app.command()(inspect)
 app.command()(topics)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -44,6 +43,7 @@ def inspect(
 ) -> None:
     """Look at a file: columns, languages, what would be cut, and the time a fit would take."""
     from embedtopics.cli.display import make_console, print_inspection, printable
+    from embedtopics.cli.results_folder import check_page
     from embedtopics.corpus import Corpus, guess_columns, require_text
     from embedtopics.encoders import resolve_encoder
     from embedtopics.topics import inspect_corpus
@@ -52,7 +52,7 @@ def inspect(
     console = make_console()
     page = None
     if sample is not None:
-        page = _check_page(out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html"))
+        page = check_page(out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html"))
     corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
     guessed = {**guess_columns(corpus.metadata), "text": corpus.text_column}
     found = {
@@ -69,18 +69,6 @@ def inspect(
     options = " ".join(option for role, option in found.items() if role != "id")
     name = shlex.quote(printable(str(file)))
     console.print(f"\nnext: embedtopics topics {name} {options} --out results", soft_wrap=True)
-
-
-def _check_page(page: Path) -> Path:
-    """Make sure, before the work, that the page can be written and replaces none but a page."""
-    from embedtopics.errors import InputError
-
-    folder = page.absolute().parent
-    if page.is_dir() or (page.exists() and page.suffix.lower() != ".html"):
-        raise InputError(f"expected an HTML file for the map; got {page}; name another with --out")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {page}: no such folder, or no permission; use --out")
-    return page
 
 
 def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, path: Path) -> None:

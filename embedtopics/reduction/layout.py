@@ -105,6 +105,7 @@ def layout(
     min_dist: float = 0.0,
     seed: int = 0,
     n_epochs: int | None = None,
+    first_epoch: int = 0,
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> FloatArray:
@@ -126,6 +127,9 @@ def layout(
         Not used for springs, which have their own.
     n_epochs : int or None
         None takes 200 up to 10,000 documents; above, 150 in one or two dimensions and 100 in more.
+    first_epoch : int
+        Epochs that are left out at the beginning, where the learning rate is high: for a start
+        that is a layout already and shall be changed no more than the graph wants it.
     n_threads : int or None
         Threads at most; None takes Numba's number. The layout is the same with any.
     stop : callable, optional
@@ -159,7 +163,7 @@ def layout(
         _kernels.move_all(*arrays, first, end, n_epochs, np.uint64(springs.seed))
 
     many = n_documents >= ENOUGH_FOR_THREADS
-    _run_on_threads(advance, n_epochs, n_threads if many else 1, stop)
+    _run_on_threads(advance, first_epoch, n_epochs, n_threads if many else 1, stop)
     laid_out = np.empty_like(positions)
     laid_out[springs.order] = positions
     return laid_out
@@ -174,11 +178,12 @@ def default_epochs(n_documents: int, n_components: int) -> int:
 
 def _run_on_threads(
     advance: Callable[[int, int], None],
+    first_epoch: int,
     n_epochs: int,
     n_threads: int | None,
     stop: Callable[[], bool] | None,
 ) -> None:
-    """Run all epochs on all threads or on one, whichever is faster at the time.
+    """Run the epochs from the first on, on all threads or on one, whichever is faster at the time.
 
     Threads wait for one another many times an epoch. Where other programs keep the cores busy,
     each wait may last as long as a time slice, and one thread alone is many times faster. What
@@ -190,7 +195,7 @@ def _run_on_threads(
     most = min(n_threads or threads, threads)
     choices = (most, 1) if most > 1 else (1,)
     seconds = dict.fromkeys(choices, 0.0)  # an epoch's; untried choices come first
-    epoch, n_steps = 0, 0
+    epoch, n_steps = first_epoch, 0
     try:
         while epoch < n_epochs and not (stop and stop()):
             fastest = min(choices, key=lambda n: seconds[n])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int32Array
 from embedtopics.results.inputs import Decision, DistinctDocuments
@@ -33,11 +36,19 @@ class EncoderView:
     dimensions : int
         Length of a vector.
     seconds : float
-        Time to encode all documents, learning from them included.
+        Time to encode all documents, learning from them included; NaN where the vectors were
+        given. Where an encoder keeps its vectors on disk it is an estimate, which the decisions
+        say.
     megabytes : float
         Memory of the vectors.
     settings : mapping
         What has to be known of the encoder to make it again.
+
+    Notes
+    -----
+    A neighbour with a similarity of 0 or below is none: it only fills the list of a document that
+    has too little in common with others, such as one without any word that the encoder knows. A
+    document without neighbours keeps, on the map, the place that all encoders together give it.
     """
 
     name: str
@@ -47,6 +58,11 @@ class EncoderView:
     seconds: float
     megabytes: float
     settings: Mapping[str, Any]
+
+    @property
+    def has_neighbors(self) -> npt.NDArray[np.bool_]:
+        """Whether each document has any neighbour, shape (n_documents,)."""
+        return np.asarray((self.graph.similarities > 0).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +74,7 @@ class Overlap:
     first, second : int
         Places of both encoders in the comparison, the first the lower.
     jaccard : float32 ndarray of shape (n_documents,)
-        Neighbours in both lists, as a share of those in either.
+        Neighbours in both lists, as a share of those in either; 0 where one list is empty.
     rank_biased : float32 ndarray of shape (n_documents,)
         Rank-biased overlap: agreement at each depth, the nearest neighbours counting most (Webber,
         Moffat and Zobel, 2010, "A similarity measure for indefinite rankings", equation 32).
@@ -114,7 +130,9 @@ class Comparison:
     scores : pandas.DataFrame
         One row for each encoder and measure, with the columns encoder, measure, value, low, high
         (a 95 % bootstrap interval over documents; NaN where there is none) and n (documents that
-        were looked at).
+        were looked at). Measures by labels, where they were given: knn_accuracy, probe_accuracy,
+        probe_macro_f1, silhouette; of the maps: trustworthiness, continuity; of the cost:
+        documents_per_second, megabytes.
     overlaps : tuple of Overlap
         One for every two encoders.
     moves : tuple of Move
@@ -124,6 +142,9 @@ class Comparison:
     versions : mapping of str to str
     timings : mapping of str to float
         Seconds by stage.
+    per_document : mapping of str to ndarray of shape (n_encoders, n_documents)
+        What each document adds to the measures of `scores`, NaN where it was not looked at; and
+        "probe_prediction", the group that the probe told, -1 where it was not asked.
     """
 
     corpus: Corpus
@@ -139,6 +160,7 @@ class Comparison:
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     timings: Mapping[str, float]
+    per_document: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from embedtopics.terms.corpus_words import function_words
 from embedtopics.terms.counts import count_by_topic, count_terms
+from embedtopics.terms.log_odds import log_odds
 from embedtopics.terms.naming import make_label, make_labels
 from embedtopics.terms.stopwords import stop_words_for
 from embedtopics.terms.subject import without_subject, word_gains
@@ -21,6 +22,7 @@ __all__ = [
     "count_terms",
     "function_words",
     "keywords",
+    "log_odds",
     "make_label",
     "make_labels",
     "representatives",

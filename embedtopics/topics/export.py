@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from embedtopics._files import spreadsheet_safe
 from embedtopics.results import TopicResult
 from embedtopics.topics._parquet import storable
 from embedtopics.topics.tables import documents, table, terms
@@ -37,22 +37,9 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
         ]
     topics = topics.drop(columns="examples")
     for name in topics.columns.difference(["topic", "size", "share", "recurrence"]):
-        topics[name] = topics[name].map(_spreadsheet_safe)
+        topics[name] = topics[name].map(spreadsheet_safe)
     paths = [folder / name for name in ("topics.csv", "documents.parquet", "terms.parquet")]
     topics.to_csv(paths[0], index=False, encoding="utf-8")
     storable(documents(result)).to_parquet(paths[1], engine="pyarrow", compression="zstd")
     terms(result).to_parquet(paths[2], engine="pyarrow", compression="zstd", index=False)
     return paths
-
-
-def _spreadsheet_safe(value: Any) -> Any:
-    """Keep a spreadsheet from running a text as a formula, by a leading apostrophe.
-
-    Examples
-    --------
-    >>> _spreadsheet_safe("=1+1")
-    "'=1+1"
-    """
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return "'" + value
-    return value

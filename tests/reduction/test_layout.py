@@ -229,3 +229,13 @@ def test_a_layout_that_nobody_wants_ends_before_its_time(blobs):
     start = principal_start(embeddings, 2)
     layout(fuzzy, start, n_epochs=10**9, stop=stop)
     assert len(asked) == 3
+
+
+def test_a_layout_goes_on_where_another_ended(blobs):
+    graph, start = fuzzy_graph(build_graph(blobs[0], 10)), principal_start(blobs[0], 2)
+    steps = iter([False] * 5 + [True])
+    begun = layout(graph, start, n_epochs=60, stop=lambda: next(steps))  # five steps of 4 epochs
+    whole = layout(graph, start, n_epochs=60)
+    assert not np.array_equal(begun, whole)
+    np.testing.assert_array_equal(layout(graph, begun, n_epochs=60, first_epoch=20), whole)
+    np.testing.assert_array_equal(layout(graph, start, n_epochs=60, first_epoch=60), start)

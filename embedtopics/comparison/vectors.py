@@ -1,0 +1,322 @@
+"""The vectors of every encoder, dense or sparse, what they cost, and their neighbours."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.comparison._log import Log
+from embedtopics.corpus import Corpus
+from embedtopics.encoders import CachedEncoder, fitted, resolve_encoder
+from embedtopics.errors import InputError
+from embedtopics.neighbors import build_graph, build_sparse_graph, unit_rows
+from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.results import DistinctDocuments, Encoding, NeighborGraph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["Vectors", "make_vectors", "name_encoders", "neighbor_graph"]
+
+GIVEN = "given"
+"""What stands in the settings for the encoder where the caller gave the vectors."""
+
+TIMED_TEXTS = 128
+"""Texts by which the speed of an encoder is measured where its vectors may lie on disk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """What one encoder makes of the documents.
+
+    Parameters
+    ----------
+    name : str
+    rows : float32 ndarray or csr_matrix of shape (n_documents, n_dimensions)
+        Of length one; zero where the encoder has nothing to say of a document.
+    has_vector : bool ndarray of shape (n_documents,)
+    seconds : float
+        Time to encode all documents, learning included; NaN where they were given.
+    settings : mapping
+    """
+
+    name: str
+    rows: FloatArray | csr_matrix
+    has_vector: npt.NDArray[np.bool_]
+    seconds: float
+    settings: Mapping[str, Any]
+
+    @property
+    def megabytes(self) -> float:
+        """Memory of the vectors."""
+        parts = [self.rows] if isinstance(self.rows, np.ndarray) else [
+            self.rows.data, self.rows.indices, self.rows.indptr
+        ]  # fmt: skip
+        return sum(part.nbytes for part in parts) / 1e6
+
+
+def name_encoders(encoders: Any) -> dict[str, Any]:
+    """Return encoders by their names.
+
+    Parameters
+    ----------
+    encoders : mapping of str, or sequence, of encoders, names of encoders, or arrays
+
+    Returns
+    -------
+    dict of str
+        In the order given.
+
+    Raises
+    ------
+    InputError
+        With fewer than two, with two of one name, or for an array without a name.
+    """
+    if isinstance(encoders, Mapping):
+        named = dict(encoders)
+    else:
+        if isinstance(encoders, (str, os.PathLike)) or not isinstance(encoders, Sequence):
+            raise InputError(
+                "encoders must be a list of encoders or their names, or a dict of name -> encoder "
+                f"or vectors; got {type(encoders).__name__}"
+            )
+        named = {}
+        for spec in encoders:
+            name = _name_of(spec)
+            if name in named:
+                raise InputError(
+                    f"two encoders have the name {name!r}; give a dict of name -> encoder"
+                )
+            named[name] = spec
+    if len(named) < 2:
+        raise InputError(f"a comparison needs at least two encoders; got {len(named)}")
+    for name in named:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError(f"an encoder's name must be a string that shows; got {name!r}")
+    return named
+
+
+def _name_of(spec: Any) -> str:
+    if isinstance(spec, str):
+        return spec
+    if isinstance(spec, os.PathLike):
+        return str(os.fspath(spec))
+    if not callable(getattr(spec, "encode", None)):
+        raise InputError(
+            f"expected an encoder or its name in the list; got {type(spec).__name__}; give vectors "
+            "in a dict of name -> array"
+        )
+    return str(getattr(spec, "name", type(spec).__name__))
+
+
+def make_vectors(
+    log: Log, name: str, spec: Any, corpus: Corpus, texts: Sequence[str], show_progress: bool | None
+) -> Vectors:
+    """Encode the documents, or take the vectors of the rows that were given.
+
+    Parameters
+    ----------
+    log : Log
+    name : str
+    spec : str, path, Encoder, or array or sparse matrix of shape (n_rows, n_dimensions)
+    corpus : Corpus
+    texts : sequence of str
+        Of the documents.
+    show_progress : bool or None
+
+    Returns
+    -------
+    Vectors
+
+    Raises
+    ------
+    InputError
+        Where shapes do not fit, or a vector is not finite.
+    """
+    documents = corpus.distinct()
+    is_encoder = isinstance(spec, (str, os.PathLike)) or hasattr(spec, "encode")
+    if is_encoder:
+        made, seconds, settings = _encode(log, name, spec, texts, show_progress)
+        rows, numbers = np.arange(len(texts)), documents.first_rows
+        if made.shape[0] != len(texts):
+            raise InputError(
+                f"encoder {name!r} must return one vector a text, {len(texts):,} rows; it returned "
+                f"shape {made.shape}"
+            )
+    else:
+        made, seconds, settings = _as_matrix(spec, name), float("nan"), {"encoder": GIVEN}
+        if made.shape[0] != len(corpus):
+            raise InputError(
+                f"the vectors of {name!r} must have one row for each of the {len(corpus):,} rows "
+                f"of the corpus; got shape {made.shape}"
+            )
+        rows, n_conflicts = _chosen_rows(made, documents)
+        numbers = rows
+        log.note("encoder", "given", name, f"The vectors of {name} were given, not made here.")
+        if n_conflicts:
+            log.note("encoder", "conflicting_embeddings", n_conflicts,
+                     f"{n_conflicts:,} texts that repeat were given different vectors as {name}; "
+                     "one of them was taken for all rows of the text.")  # fmt: skip
+    unit, has_vector = _unit(made, rows, numbers, name)
+    n_without = int((~has_vector).sum())
+    if n_without:
+        log.note("encoder", "no_vector", n_without,
+                 f"{name} knows nothing in {n_without:,} of {len(texts):,} texts, whose vector is "
+                 "zero: they have no neighbours with it, count as wrong where a label is to be "
+                 "told, and their place on its map is that of the other encoders.")  # fmt: skip
+    return Vectors(name, unit, has_vector, seconds, settings)
+
+
+def _encode(
+    log: Log, name: str, spec: Any, texts: Sequence[str], show_progress: bool | None
+) -> tuple[Any, float, dict[str, Any]]:
+    """Return the vectors, the seconds that they took, and what the encoder is."""
+    loaded = resolve_encoder(spec)
+    begin = time.perf_counter()
+    encoder: Any = fitted(loaded, texts)
+    with_report = getattr(encoder, "encode_with_report", None)
+    if with_report is None:
+        made = encoder.encode(texts)
+    else:
+        report: Encoding = with_report(texts, show_progress=show_progress)
+        made = report.embeddings
+        if report.truncated_share > 0:
+            log.note("encoder", "truncated", report.truncated_share,
+                     f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
+                     f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
+    seconds = time.perf_counter() - begin
+    if isinstance(encoder, CachedEncoder):
+        seconds = _estimated_seconds(encoder.uncached, texts)
+        log.note("encoder", "estimated_seconds", seconds,
+                 f"{name} keeps vectors on disk: its time was estimated by encoding "
+                 f"{min(TIMED_TEXTS, len(texts))} texts anew.")  # fmt: skip
+    settings = {
+        "encoder": getattr(encoder, "name", type(encoder).__name__),
+        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+        "encoder_settings": getattr(encoder, "settings", None),
+    }
+    return _as_matrix(made, name), seconds, settings
+
+
+def _estimated_seconds(encoder: Any, texts: Sequence[str]) -> float:
+    """Return the time to encode all texts, from that for the first: they are in random order."""
+    sample = list(texts[:TIMED_TEXTS])
+    encoder.encode(sample[:4])  # what is made once only is not the texts' time
+    begin = time.perf_counter()
+    encoder.encode(sample)
+    return (time.perf_counter() - begin) * len(texts) / len(sample)
+
+
+def _as_matrix(made: Any, name: str) -> Any:
+    from scipy.sparse import csr_matrix, issparse
+
+    is_sparse = issparse(made)
+    matrix: Any = csr_matrix(made) if is_sparse else np.asarray(made)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or matrix.shape[1] == 0:
+        raise InputError(
+            f"the vectors of {name!r} must be a 2-d array of numbers, one row a text; got shape "
+            f"{matrix.shape} of {matrix.dtype}"
+        )
+    return matrix
+
+
+def _chosen_rows(given: Any, documents: DistinctDocuments) -> tuple[Int64Array, int]:
+    """Return the row whose vector stands for each document, and how many had a choice.
+
+    Where rows of one text have different vectors, the smallest in lexicographic order is taken,
+    whatever the order of the rows.
+    """
+    rows = documents.first_rows.copy()
+    order = np.argsort(documents.of_row, kind="stable")
+    ends = np.searchsorted(documents.of_row[order], np.arange(len(documents)), side="right")
+    n_conflicts = 0
+    for document in np.flatnonzero(documents.weights > 1).tolist():
+        same = order[ends[document] - documents.weights[document] : ends[document]]
+        candidates = given[same]
+        if not isinstance(candidates, np.ndarray):
+            filled = np.unique(candidates.indices)
+            candidates = candidates[:, filled].toarray()
+        if candidates.shape[1] and (candidates != candidates[0]).any():
+            rows[document] = same[np.lexsort(candidates.T[::-1])[0]]
+            n_conflicts += 1
+    return rows, n_conflicts
+
+
+def _unit(
+    made: Any, rows: Int64Array, numbers: Int64Array, name: str
+) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Return chosen rows scaled to length one as float32, and which of them are not zero."""
+    what = f"the vectors of {name!r}"
+    if isinstance(made, np.ndarray):
+        has_vector = np.array([bool(made[row].any()) for row in rows.tolist()], dtype=np.bool_)
+        known = np.flatnonzero(has_vector)
+        scaled = unit_rows(made, what=what, rows=rows[known], row_numbers=numbers[known])
+        if len(known) == len(rows):
+            return scaled, has_vector
+        unit = np.zeros((len(rows), made.shape[1]), dtype=np.float32)
+        unit[known] = scaled
+        return unit, has_vector
+    sparse = made[rows].astype(np.float64)
+    sparse.sum_duplicates()
+    sparse.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
+    if not np.isfinite(lengths).all():
+        row = int(numbers[~np.isfinite(lengths)].min()) + 1
+        raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
+    sparse.data /= np.repeat(lengths, np.diff(sparse.indptr))
+    return sparse.astype(np.float32), lengths > 0
+
+
+def neighbor_graph(log: Log, vectors: Vectors, k: int, seed: int) -> NeighborGraph:
+    """Find the neighbours of every document.
+
+    Documents that have nothing in common with enough others get the first documents as
+    neighbours, at a similarity of 0: such are none.
+
+    Parameters
+    ----------
+    log : Log
+    vectors : Vectors
+    k : int
+    seed : int
+
+    Returns
+    -------
+    NeighborGraph
+
+    Raises
+    ------
+    InputError
+        Where the encoder knows too few of the documents.
+    """
+    known = np.flatnonzero(vectors.has_vector)
+    n_documents = len(vectors.has_vector)
+    if len(known) < k + 2:
+        raise InputError(
+            f"encoder {vectors.name!r} has a vector for {len(known)} of {n_documents} documents; "
+            f"{k} neighbours need at least {k + 2}: give more texts, a smaller k, or leave it out"
+        )
+    if not isinstance(vectors.rows, np.ndarray):
+        return build_sparse_graph(vectors.rows, k)
+    if len(known) == n_documents:
+        found = build_graph(vectors.rows, k, seed=seed)
+    else:
+        some = build_graph(vectors.rows, k, seed=seed, rows=known)
+        indices = np.tile(np.arange(k, dtype=np.int32), (n_documents, 1))
+        own = np.arange(n_documents, dtype=np.int32)[:, None]
+        indices += indices >= own  # the first documents, itself left out
+        similarities = np.zeros((n_documents, k), dtype=np.float32)
+        indices[known] = known[some.indices]
+        similarities[known] = some.similarities
+        found = NeighborGraph(indices, similarities, some.method, some.recall)
+    if found.method != "exact":
+        log.note("neighbors", "recall", found.recall,
+                 f"Neighbours with {vectors.name} were searched approximately; {found.recall:.1%} "
+                 "of the true ones were found in a sample.")  # fmt: skip
+    return found

@@ -1,0 +1,78 @@
+"""The loop of the neighbour search among sparse rows, compiled by Numba and kept in its cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from embedtopics._compiling import compiled
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+
+__all__ = ["nearest_of_sparse"]
+
+ROWS_AT_ONCE = 128
+"""Rows that share one array of sums."""
+
+
+def _given(dtype: Any) -> Any:
+    """Return the type of a contiguous vector that may be read-only."""
+    return numba.types.Array(dtype, 1, "C", readonly=True)
+
+
+@compiled(
+    numba.void(
+        _given(numba.int64), _given(numba.int32), _given(numba.float32),
+        _given(numba.int64), _given(numba.int32), _given(numba.float32),
+        numba.int32[:, ::1], numba.float32[:, ::1],
+    ),
+    parallel=True, nogil=True,
+)  # fmt: skip
+def nearest_of_sparse(
+    offsets: Int64Array,
+    columns: Int32Array,
+    values: FloatArray,
+    starts: Int64Array,
+    holders: Int32Array,
+    held: FloatArray,
+    indices: Int32Array,
+    similarities: FloatArray,
+) -> None:
+    """Write the nearest rows of every row, by the products along its columns.
+
+    The products of a pair are summed in the order of the columns, whichever of both asks, so that
+    the similarity is the same in both lists, to the last bit.
+
+    Parameters
+    ----------
+    offsets, columns, values : ndarray
+        The matrix by rows, columns ascending.
+    starts, holders, held : ndarray
+        The matrix by columns, rows ascending.
+    indices, similarities : ndarray of shape (n_rows, k)
+        Filled here: descending, ties by row. k is below the number of rows.
+    """
+    n_rows, k = indices.shape
+    for chunk in numba.prange((n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):
+        sums = np.zeros(n_rows, dtype=np.float32)
+        for i in range(chunk * ROWS_AT_ONCE, min(n_rows, (chunk + 1) * ROWS_AT_ONCE)):
+            for place in range(offsets[i], offsets[i + 1]):
+                value = values[place]
+                column = columns[place]
+                for at in range(starts[column], starts[column + 1]):
+                    sums[holders[at]] += value * held[at]
+            n_found = 0
+            for j in range(n_rows):
+                similarity = sums[j]
+                sums[j] = np.float32(0.0)
+                if j == i or (n_found == k and similarity <= similarities[i, k - 1]):
+                    continue
+                n_found = min(k, n_found + 1)
+                place = n_found - 1
+                while place > 0 and similarities[i, place - 1] < similarity:
+                    indices[i, place] = indices[i, place - 1]
+                    similarities[i, place] = similarities[i, place - 1]
+                    place -= 1
+                indices[i, place] = j
+                similarities[i, place] = similarity

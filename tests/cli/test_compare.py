@@ -1,0 +1,144 @@
+"""``embedtopics compare``: what it prints, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from embedtopics.cli.app import app
+from embedtopics.cli.comparison_folder import write_output
+from embedtopics.comparison import compare
+from embedtopics.errors import InputError
+from tests.comparison.conftest import Hashed, WordCounts
+
+
+def run(*arguments):
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(a) for a in arguments])
+
+
+def refused(*arguments):
+    """Run a command that must be refused; return its one line."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def page(monkeypatch):
+    """Stand in for the page; return the results that it was given."""
+    written = []
+
+    def write_comparison(result, path):
+        written.append(result)
+        path.write_text("<p>a page</p>")
+
+    monkeypatch.setattr("embedtopics.report.write_comparison", write_comparison, raising=False)
+    return written
+
+
+@pytest.fixture
+def articles(toy, tmp_path, monkeypatch):
+    """A file of texts, some that a terminal or a spreadsheet would obey, and two encoders."""
+    texts, _, themes = toy
+    texts = list(texts)
+    texts[0] = "=1+1 [red]apple plum cherry juice\x1b[31m orchard harvest"
+    path = tmp_path / "articles.csv"
+    pd.DataFrame({"body": texts, "theme": [f"t{t}" for t in themes]}).to_csv(path, index=False)
+    known = {"words": WordCounts(2), "hashed": Hashed()}
+
+    def resolve(spec):
+        if not isinstance(spec, str):
+            return spec
+        if spec not in known:
+            raise InputError(f"no encoder {spec}")
+        return known[spec]
+
+    monkeypatch.setattr("embedtopics.comparison.vectors.resolve_encoder", resolve)
+    return path
+
+
+TWO = ("--encoder", "words", "--encoder", "hashed", "--text", "body", "--k", 8)
+
+
+def test_prints_scores_overlaps_and_moves(articles, page):
+    done = run("compare", articles, *TWO, "--label", "theme")
+    assert done.exit_code == 0, done.output
+    assert "135 texts, grouped by label" in done.stdout
+    assert "knn accuracy" in done.stdout and "trustworthiness" in done.stdout
+    assert "words and hashed share 0." in " ".join(done.stdout.split())
+    assert "neighbours that change most from words to hashed" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "\x1b" not in done.stdout and not page
+
+
+def test_writes_a_folder(articles, page, tmp_path):
+    out = tmp_path / "o"
+    done = run("compare", articles, *TWO, "--out", out, "--seed", 3, "--limit", 100)
+    assert done.exit_code == 0, done.output
+    assert {p.name for p in out.iterdir()} == {
+        "comparison.html", "scores.csv", "differences.csv", "overlaps.csv", "moved.csv",
+        "manifest.json",
+    }  # fmt: skip
+    (result,) = page
+    assert result.settings["seed"] == 3 and result.settings["k"] == 8 and len(result.corpus) == 100
+    scores = pd.read_csv(out / "scores.csv")
+    np.testing.assert_allclose(scores["value"], result.scores["value"])
+    assert pd.read_csv(out / "overlaps.csv")["n"].tolist() == [100]
+    moved = pd.read_csv(out / "moved.csv")
+    assert len(moved) == len(result.moves) and moved["gained"].notna().any()
+    assert run("compare", articles, *TWO, "--out", out).exit_code == 0  # ours may be replaced
+    assert (out / "comparison.html").read_text() == "<p>a page</p>"
+
+
+def test_cells_are_no_formulas(toy, page, tmp_path):
+    texts = ['=HYPERLINK("http://x","y") apple plum', *toy[0]]
+    result = compare(texts, [WordCounts(2), Hashed()], k=8, n_moves=len(texts), n_resamples=20)
+    write_output(result, tmp_path / "o")
+    with (tmp_path / "o" / "moved.csv").open(newline="", encoding="utf-8") as stream:
+        cells = [cell["text"] for cell in csv.DictReader(stream)]
+    assert '\'=HYPERLINK("http://x","y") apple plum' in cells
+    with (tmp_path / "o" / "differences.csv").open(newline="", encoding="utf-8") as stream:
+        assert all(float(cell["difference"]) for cell in csv.DictReader(stream))
+
+
+def test_writes_a_page_alone(articles, page, tmp_path):
+    out = tmp_path / "page.html"
+    done = run("compare", articles, *TWO, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert out.read_text() == "<p>a page</p>" and len(page) == 1
+    assert {p.name for p in tmp_path.iterdir()} == {"articles.csv", "page.html"}
+
+
+def test_places_are_asked_for_before_the_work(articles, tmp_path, monkeypatch):
+    monkeypatch.setattr("embedtopics.corpus.Corpus.from_file", None)
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "thesis.docx").write_text("mine")
+    assert "holds other files" in refused("compare", articles, *TWO, "--out", tmp_path / "o")
+    nowhere = tmp_path / "nowhere" / "page.html"
+    assert "no such folder" in refused("compare", articles, *TWO, "--out", nowhere)
+
+
+def test_a_full_disk_is_one_line(articles, tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("embedtopics.report.write_comparison", full, raising=False)
+    for out in (tmp_path / "page.html", tmp_path / "o"):
+        assert "No space left on device" in refused("compare", articles, *TWO, "--out", out)
+    assert [p.name for p in tmp_path.iterdir()] == ["articles.csv"]
+
+
+def test_bad_input(articles, tmp_path):
+    assert "nowhere.csv" in refused("compare", tmp_path / "nowhere.csv")
+    assert "no encoder nothing" in refused(
+        "compare", articles, "--text", "body", "--encoder", "words", "--encoder", "nothing"
+    )
+    assert "two encoders" in refused("compare", articles, "--text", "body", "--encoder", "words")
+    assert "'them'" in refused("compare", articles, *TWO, "--label", "them")
+    assert "different texts" in refused("compare", articles, *TWO, "--limit", 5)

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import copy
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.metrics import f1_score, silhouette_score
+from sklearn.neighbors import KNeighborsClassifier
+
+from embedtopics.comparison import compare
+from embedtopics.comparison import comparing as module
+from embedtopics.corpus import Corpus
+from embedtopics.errors import InputError
+from embedtopics.evaluation import stratified_folds
+from embedtopics.neighbors import unit_rows
+from tests.comparison.conftest import Hashed, WordCounts
+
+QUICK = {"k": 6, "n_moves": 3, "n_resamples": 50}
+
+
+def value(result, encoder, measure):
+    scores = result.scores
+    row = scores[(scores["encoder"] == encoder) & (scores["measure"] == measure)]
+    assert len(row) == 1
+    return row.iloc[0]
+
+
+def assert_same(first, second):
+    """Compare all but times, to the last bit."""
+    for one, other in zip(first.encoders, second.encoders, strict=True):
+        np.testing.assert_array_equal(one.map, other.map)
+        np.testing.assert_array_equal(one.graph.indices, other.graph.indices)
+        np.testing.assert_array_equal(one.graph.similarities, other.graph.similarities)
+    for one, other in zip(first.overlaps, second.overlaps, strict=True):
+        np.testing.assert_array_equal(one.rank_biased, other.rank_biased)
+    np.testing.assert_array_equal(first.groups, second.groups)
+    assert first.group_names == second.group_names
+    assert first.moves == second.moves
+    untimed = [r.scores[r.scores["measure"] != "documents_per_second"] for r in (first, second)]
+    pd.testing.assert_frame_equal(*untimed)
+
+
+def test_the_result_has_a_row_for_each_document(compared, themed):
+    corpus, _ = themed
+    n = len(corpus.distinct())
+    assert compared.names == ("words", "themes", "hashed", "noise")
+    assert compared.grouped_by == 'label "label"' and set(compared.group_names) == set(
+        ["fruit", "train", "chess"]
+    )
+    for view in compared.encoders:
+        assert view.map.shape == (n, 2) and view.graph.indices.shape == (n, 8)
+        assert np.isfinite(view.map).all()
+    assert [(o.first, o.second) for o in compared.overlaps] == [
+        (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)
+    ]  # fmt: skip
+    assert len(compared.moves) == 6 * 5
+    assert list(compared.timings) == [
+        "encoding", "neighbors", "maps", "words", "groups", "moves", "scores"
+    ]  # fmt: skip
+    assert compared.versions["numpy"] == np.__version__
+    assert compared.settings["encoders"] == list(compared.names)
+    assert compared.encoders[1].dimensions == 16 and np.isnan(compared.encoders[1].seconds)
+    assert compared.encoders[2].seconds > 0
+
+
+def test_groups_are_the_labels_of_the_documents(compared, themed):
+    corpus, _ = themed
+    rows = compared.documents.first_rows
+    names = [compared.group_names[group] for group in compared.groups]
+    assert names == corpus.metadata["label"].iloc[rows].tolist()
+
+
+def test_accuracies_tell_knowledge_from_noise(compared):
+    for measure in ("knn_accuracy", "probe_accuracy", "probe_macro_f1"):
+        for encoder in ("words", "themes", "hashed"):
+            assert value(compared, encoder, measure)["value"] > 0.9
+        assert value(compared, "noise", measure)["high"] < 0.65
+    assert (
+        value(compared, "themes", "silhouette")["low"]
+        > value(compared, "noise", "silhouette")["high"]
+    )
+
+
+def test_scores_equal_those_of_scikit_learn(compared, themed):
+    corpus, vectors = themed
+    rows = unit_rows(vectors, rows=corpus.distinct().first_rows)
+    classes = compared.groups
+    assert value(compared, "themes", "silhouette")["value"] == pytest.approx(
+        silhouette_score(rows.astype(float), classes, metric="cosine"), abs=1e-6
+    )
+    right = []
+    for i in range(len(rows)):  # k is 8, so that 8 of the 10 neighbours that vote are there
+        others = np.arange(len(rows)) != i
+        voters = KNeighborsClassifier(8, metric="cosine", weights=lambda d: 1 - d)
+        told = voters.fit(rows[others], classes[others]).predict(rows[[i]])[0]
+        right.append(told == classes[i])
+    assert value(compared, "themes", "knn_accuracy")["value"] == pytest.approx(np.mean(right))
+    predicted = compared.per_document["probe_prediction"]
+    for place, name in enumerate(compared.names):
+        expected = f1_score(classes, predicted[place], average="macro")
+        assert value(compared, name, "probe_macro_f1")["value"] == pytest.approx(expected)
+        assert value(compared, name, "probe_accuracy")["value"] == pytest.approx(
+            np.mean(predicted[place] == classes)
+        )
+
+
+def test_the_interval_of_macro_f1_is_that_of_resampled_predictions(compared):
+    n = len(compared.groups)
+    rng = np.random.default_rng(compared.settings["seed"])
+    told = compared.per_document["probe_prediction"][3]
+    resampled = []
+    for _ in range(200):
+        drawn = rng.integers(0, n, n)
+        resampled.append(f1_score(compared.groups[drawn], told[drawn], average="macro"))
+    row = value(compared, "noise", "probe_macro_f1")
+    assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(resampled, [0.025, 0.975])))
+
+
+def test_folds_are_those_of_the_seed(compared):
+    folds = stratified_folds(compared.groups, 5, compared.settings["seed"])
+    assert np.bincount(folds).min() > 0  # the documents of the probe are all of them
+    assert (compared.per_document["probe_prediction"] >= 0).all()
+
+
+def test_intervals_hold_the_values(compared):
+    scores = compared.scores.dropna()
+    assert (scores["low"] <= scores["value"]).all() and (scores["value"] <= scores["high"]).all()
+    assert set(scores["measure"]) == {
+        "knn_accuracy", "probe_accuracy", "probe_macro_f1", "silhouette", "trustworthiness",
+        "continuity",
+    }  # fmt: skip
+
+
+def test_the_order_of_the_rows_does_not_matter(themed, noise):
+    corpus, vectors = themed
+    order = np.random.default_rng(3).permutation(len(corpus))
+    turned = corpus.take(order)
+    first = compare(corpus, {"w": WordCounts(), "n": csr_matrix(noise), "t": vectors}, "label",
+                    **QUICK)  # fmt: skip
+    second = compare(
+        turned, {"w": WordCounts(), "n": csr_matrix(noise[order]), "t": vectors[order]}, "label",
+        **QUICK,
+    )  # fmt: skip
+    assert_same(first, second)
+
+
+def test_the_same_seed_gives_the_same_for_any_number_of_threads(themed):
+    corpus, vectors = themed
+    encoders = {"words": WordCounts(), "themes": vectors}
+    first = compare(corpus, encoders, **QUICK, random_state=5)
+    threads = numba.get_num_threads()
+    numba.set_num_threads(1)
+    try:
+        second = compare(corpus, encoders, **QUICK, random_state=5)
+    finally:
+        numba.set_num_threads(threads)
+    assert_same(first, second)
+    assert first.settings["seed"] == 5
+
+
+def test_inputs_stay_as_they_are(themed, noise):
+    corpus, vectors = themed
+    sparse = csr_matrix(noise)
+    before = vectors.copy(), copy.deepcopy(sparse), corpus.metadata.copy()
+    encoder, labels = WordCounts(), corpus.metadata["label"].to_numpy()
+    compare(corpus, {"w": encoder, "t": vectors, "s": sparse}, labels, **QUICK)
+    np.testing.assert_array_equal(vectors, before[0])
+    np.testing.assert_array_equal(sparse.data, before[1].data)
+    pd.testing.assert_frame_equal(corpus.metadata, before[2])
+    assert encoder.words is None
+
+
+def test_without_labels_topics_of_the_last_encoder_colour_the_maps(themed):
+    corpus, vectors = themed
+    result = compare(corpus, {"words": WordCounts(), "themes": vectors}, **QUICK)
+    assert result.grouped_by == "topics by themes"
+    assert len(result.group_names) >= 3
+    named = " ".join(result.group_names)
+    assert all(theme in named for theme in ("fruit", "train", "chess"))
+    themes = corpus.metadata["label"].iloc[result.documents.first_rows].to_numpy()
+    for group in range(len(result.group_names)):
+        of_group = themes[result.groups == group]
+        assert (of_group == of_group[0]).mean() > 0.95
+    # Scores by the last encoder's own topics would favour it.
+    assert set(result.scores["measure"]) == {
+        "trustworthiness", "continuity", "documents_per_second", "megabytes"
+    }  # fmt: skip
+    assert set(result.per_document) == {"trustworthiness", "continuity"}
+
+
+def test_topics_of_a_sparse_encoder(themed):
+    corpus, vectors = themed
+    result = compare(corpus, {"themes": vectors, "words": WordCounts()}, **QUICK)
+    assert result.grouped_by == "topics by words" and len(result.group_names) >= 2
+
+
+def test_texts_that_an_encoder_does_not_know(themed):
+    corpus, vectors = themed
+    vectors = vectors.copy()
+    gone = corpus.distinct().first_rows[[2, 40]]
+    vectors[np.isin(corpus.distinct().of_row, [2, 40])] = 0
+    result = compare(corpus, {"themes": vectors, "words": WordCounts()}, "label", **QUICK)
+    assert len(gone) == 2 and np.isfinite(result.encoders[0].map).all()
+    np.testing.assert_array_equal(np.flatnonzero(~result.encoders[0].has_neighbors), [2, 40])
+    assert result.per_document["knn_accuracy"][0, [2, 40]].tolist() == [0, 0]
+    assert result.overlaps[0].jaccard[[2, 40]].tolist() == [0, 0]
+    assert not {2, 40} & {move.document for move in result.moves}
+    assert np.isnan(result.per_document["trustworthiness"][:, [2, 40]]).all()
+    assert any(d.name == "no_vector" and d.value == 2 for d in result.decisions)
+
+
+def test_documents_without_label_are_in_no_score_by_label(themed):
+    corpus, vectors = themed
+    labels = corpus.metadata["label"].to_numpy(dtype=object).copy()
+    labels[:20] = None
+    labels[-4] = labels[-1] = None  # rows that repeat two of these
+    labels[30] = "rare"
+    result = compare(corpus, {"words": WordCounts(), "themes": vectors}, labels, **QUICK)
+    n = len(result.groups)
+    assert (result.groups < 0).sum() == 20
+    assert value(result, "words", "knn_accuracy")["n"] == n - 21
+    assert value(result, "words", "probe_macro_f1")["n"] == n - 21
+    assert "rare" in result.group_names
+    assert {"single_labels", "unlabelled"} <= {d.name for d in result.decisions}
+
+
+def test_decisions_tell_what_became_of_the_rows(compared):
+    told = {d.name: d.value for d in compared.decisions}
+    assert told["empty"] == 2 and told["duplicates"] == 2
+    assert told["languages"] == ["en"] and "given" in told
+
+
+def test_bad_input(themed):
+    corpus, vectors = themed
+    both = {"words": WordCounts(), "themes": vectors}
+    few = Corpus.of(["a b", "b c", "c d", "a b", "d e"])
+    with pytest.raises(InputError, match="need at least 17 different texts; got 4"):
+        compare(few, ["words", "themes"])
+    with pytest.raises(InputError, match="k must be an integer from 2 up; got 1"):
+        compare(corpus, both, k=1)
+    with pytest.raises(InputError, match="n_resamples must be an integer from 1 up"):
+        compare(corpus, both, n_resamples=0.5)
+    with pytest.raises(InputError, match="two different labels; got 1"):
+        compare(corpus, both, np.full(len(corpus), "one"))
+    with pytest.raises(InputError, match="expected at least one text"):
+        compare([None, " "], both)
+
+
+def test_labels_are_checked_before_the_work(themed, monkeypatch):
+    corpus, _ = themed
+    monkeypatch.setattr(module, "make_vectors", None)
+    with pytest.raises(InputError, match="a column of labels 'nothing'"):
+        compare(corpus, [WordCounts(), Hashed()], "nothing")

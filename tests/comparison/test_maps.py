@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from embedtopics.comparison._log import Log
+from embedtopics.comparison.alignment import displacement
+from embedtopics.comparison.maps import draw_maps, edges_of, narrow
+from embedtopics.comparison.vectors import Vectors, neighbor_graph
+from embedtopics.neighbors import build_sparse_graph, unit_rows
+from embedtopics.reduction import fuzzy_graph, layout, principal_start, springs_of
+
+
+def blobs(n=300, d=20, seed=0):
+    rng = np.random.default_rng(seed)
+    member = rng.integers(0, 8, n)
+    return unit_rows(rng.normal(size=(8, d))[member] + 0.25 * rng.normal(size=(n, d))), member
+
+
+def encoder(name, rows):
+    rows = rows if isinstance(rows, np.ndarray) else csr_matrix(rows, dtype=np.float32)
+    known = np.asarray((abs(rows)).sum(axis=1)).ravel() > 0
+    return Vectors(name, rows, known, 0.0, {})
+
+
+def drawn(*all_rows):
+    encoders = [encoder(str(i), rows) for i, rows in enumerate(all_rows)]
+    edges = [edges_of(neighbor_graph(Log(), made, 10, 0)) for made in encoders]
+    return draw_maps(encoders, edges, 0), edges
+
+
+def unaligned(rows, edges):
+    return layout(springs_of(edges), principal_start(rows, 2), min_dist=0.1)
+
+
+def surface(n=300, d=20, seed=0):
+    """Return vectors on a bent sheet: unlike blobs, it has one map alone."""
+    rng = np.random.default_rng(seed)
+    u, v = rng.random((2, n))
+    bent = np.column_stack([np.cos(2 * u), np.sin(2 * u), 0.8 * np.cos(v), 0.8 * np.sin(v)])
+    return unit_rows(bent @ rng.normal(size=(4, d)))
+
+
+@pytest.mark.parametrize(("make", "most"), [(surface, 0.04), (lambda: blobs()[0], 0.12)])
+def test_encoders_that_are_equal_up_to_a_turn_give_the_same_map(make, most):
+    rows = make()
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(20, 20)))[0]
+    turned = unit_rows(rows @ turn)
+    (first, second), edges = drawn(rows, turned)
+    apart = displacement(unaligned(rows, edges[0]), unaligned(turned, edges[1])).mean()
+    assert displacement(first, second).mean() < min(most, apart / 5)
+
+
+def test_noise_moves_documents_less_than_maps_drawn_alone():
+    rows, _ = blobs()
+    noisy = unit_rows(rows + 0.05 * np.random.default_rng(3).normal(size=rows.shape))
+    mirrored = noisy * np.where(np.arange(20) % 2, -1, 1).astype(np.float32)
+    (first, second), edges = drawn(rows, mirrored)
+    alone = displacement(unaligned(rows, edges[0]), unaligned(mirrored, edges[1]))
+    assert displacement(first, second).mean() < 0.12
+    assert displacement(first, second).mean() < 0.5 * alone.mean()
+
+
+def test_the_rest_stays_where_a_part_moved():
+    rows, member = blobs()
+    rng = np.random.default_rng(4)
+    moved = np.sort(rng.permutation(300)[:40])
+    stayed = np.setdiff1d(np.arange(300), moved)
+    other = rows.copy()
+    for document in moved:  # each takes the place of a document in another group
+        strangers = stayed[member[stayed] != member[document]]
+        other[document] = rows[rng.choice(strangers)] + 0.02 * rng.normal(size=20)
+    (first, second), _ = drawn(rows, unit_rows(other))
+    apart = displacement(first, second)
+    assert np.median(apart[stayed]) < 0.15
+    assert np.median(apart[moved]) > 5 * np.median(apart[stayed])
+
+
+def test_a_document_without_neighbours_has_no_edges_and_a_place():
+    rows, _ = blobs(120)
+    words = csr_matrix(np.abs(rows) * (np.abs(rows) > 0.2))
+    words = csr_matrix(words.multiply(1 / np.sqrt(words.multiply(words).sum(axis=1))))
+    words = words.tolil()
+    words[5] = 0
+    words = csr_matrix(words, dtype=np.float32)
+    maps, edges = drawn(rows, words)
+    assert edges[1][5].nnz == 0 and edges[1][:, 5].nnz == 0
+    assert np.isfinite(maps[1]).all()
+    # It is where the other encoder puts it, not in a corner.
+    assert displacement(*maps)[5] < 0.6
+
+
+def test_edges_with_nothing_in_common_are_none():
+    # Three pairs of documents without a word in common: two of each three neighbours are filled in.
+    pairs = csr_matrix(np.repeat(np.eye(3, dtype=np.float32), 2, axis=0))
+    edges = edges_of(build_sparse_graph(pairs, 3)).toarray()
+    np.testing.assert_array_equal(edges > 0, np.kron(np.eye(3), 1 - np.eye(2)) > 0)
+
+
+def test_real_neighbours_keep_their_weights():
+    rows, _ = blobs(100)
+    graph = neighbor_graph(Log(), encoder("all", rows), 6, 0)
+    assert (edges_of(graph) != fuzzy_graph(graph)).nnz == 0
+
+
+def test_sparse_vectors_are_narrowed_to_their_leading_directions():
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=(200, 5)) @ rng.normal(size=(5, 60))
+    exact = np.linalg.svd(low)[1][:5]
+    found = np.linalg.svd(narrow(csr_matrix(low.astype(np.float32)), 0).astype(float))[1]
+    np.testing.assert_allclose(found[:5], exact, rtol=1e-3)
+    assert found[5:].max() < 1e-2 * exact[4]

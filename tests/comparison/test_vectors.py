@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from embedtopics.comparison import vectors as module
+from embedtopics.comparison._log import Log
+from embedtopics.comparison.vectors import make_vectors, name_encoders, neighbor_graph
+from embedtopics.corpus import Corpus
+from embedtopics.encoders import CachedEncoder
+from embedtopics.errors import InputError
+from embedtopics.neighbors import build_graph
+from embedtopics.results import Encoding
+from tests.comparison.conftest import Hashed, WordCounts
+
+
+def made(spec, corpus, name="it"):
+    log = Log()
+    return make_vectors(log, name, spec, corpus, corpus.document_texts(), False), log
+
+
+@pytest.fixture
+def corpus():
+    return Corpus.of([f"word{i} word{i % 5} word{i % 3}" for i in range(30)])
+
+
+def test_encoders_are_named():
+    class Folder:
+        def __fspath__(self):
+            return "/models/mine"
+
+    assert list(name_encoders(["tfidf", Folder(), Hashed()])) == ["tfidf", "/models/mine", "hashed"]
+    with pytest.raises(InputError, match="two encoders have the name 'hashed'"):
+        name_encoders([Hashed(), Hashed()])
+    with pytest.raises(InputError, match="at least two encoders; got 1"):
+        name_encoders(["tfidf"])
+    with pytest.raises(InputError, match="or vectors; got str"):
+        name_encoders("tfidf")
+    with pytest.raises(InputError, match="in a dict of name -> array"):
+        name_encoders(["tfidf", np.ones((3, 2))])
+    with pytest.raises(InputError, match="a string that shows; got ' '"):
+        name_encoders({" ": Hashed(), "b": Hashed()})
+
+
+def test_sparse_vectors_stay_sparse_and_get_unit_length(corpus):
+    encoder = WordCounts()
+    found, _ = made(encoder, corpus)
+    assert isinstance(found.rows, csr_matrix) and found.rows.dtype == np.float32
+    lengths = np.asarray(found.rows.multiply(found.rows).sum(axis=1)).ravel()
+    np.testing.assert_allclose(lengths, 1, atol=1e-6)
+    assert encoder.words is None  # a copy has learned
+    parts = found.rows.data, found.rows.indices, found.rows.indptr
+    assert found.megabytes == sum(part.nbytes for part in parts) / 1e6
+
+
+def test_seconds_are_those_of_learning_and_encoding(corpus, monkeypatch):
+    clock = iter([10.0, 17.5])
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    found, _ = made(Hashed(), corpus)
+    assert found.seconds == 7.5
+    assert math.isnan(made(np.ones((30, 2)), corpus)[0].seconds)
+
+
+class Reporting(Hashed):
+    name, fingerprint, n_encoded = "reporting", "abc", 0
+
+    def encode(self, texts):
+        self.n_encoded += len(texts)
+        return super().encode(texts).astype(np.float32)
+
+    def encode_with_report(self, texts, *, show_progress=None):
+        n = np.full(len(texts), 10, dtype=np.int32)
+        return Encoding(self.encode(texts), n, np.where(np.arange(len(n)) % 2, n, 5), n * 0)
+
+
+def test_an_encoder_that_keeps_its_vectors_is_timed_on_a_sample(corpus, tmp_path, monkeypatch):
+    encoder = Reporting()
+    kept = CachedEncoder(encoder, folder=tmp_path)
+    kept.encode(corpus.document_texts())
+    encoder.n_encoded = 0
+    monkeypatch.setattr(module, "TIMED_TEXTS", 10)
+    clock = iter([0.0, 0.001, 5.0, 7.0])  # vectors from disk in a millisecond; 10 texts in 2 s
+    monkeypatch.setattr(module.time, "perf_counter", lambda: next(clock))
+    found, log = made(kept, corpus)
+    assert encoder.n_encoded == 14
+    assert found.seconds == pytest.approx(2.0 * 30 / 10)
+    assert [d.value for d in log.decisions if d.name == "estimated_seconds"] == [found.seconds]
+    assert found.settings["encoder_fingerprint"] == "abc"
+
+
+def test_truncation_is_told(corpus):
+    _, log = made(Reporting(), corpus)
+    assert [d.value for d in log.decisions if d.name == "truncated"] == [0.5]
+
+
+def test_rows_become_documents():
+    corpus = Corpus.of(["b", None, "a", "b", "c"])
+    given = np.array([[2.0, 0], [9, 9], [0, 3], [1, 1], [0, -4]])
+    order = corpus.distinct().first_rows.tolist()
+    unit = {0: [2**-0.5] * 2, 2: [0, 1], 4: [0, -1]}  # of both rows of "b" the smaller
+    expected = [unit[row] for row in order]
+    for spec in (given, csr_matrix(given), given.astype(np.float16)):
+        found, log = made(spec, corpus)
+        rows = found.rows if isinstance(found.rows, np.ndarray) else found.rows.toarray()
+        np.testing.assert_allclose(rows, expected, atol=1e-6)
+        assert [d.value for d in log.decisions if d.name == "conflicting_embeddings"] == [1]
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_zero_vectors_are_told_and_have_no_neighbours(corpus, make):
+    given = np.random.default_rng(0).normal(size=(30, 6))
+    given[[3, 20]] = 0
+    found, log = made(make(given), corpus)
+    zero = np.flatnonzero(np.isin(corpus.distinct().first_rows, [3, 20]))
+    np.testing.assert_array_equal(np.flatnonzero(~found.has_vector), zero)
+    assert [d.value for d in log.decisions if d.name == "no_vector"] == [2]
+    graph = neighbor_graph(log, found, 4, 0)
+    assert (graph.similarities[zero] == 0).all()
+    for document in zero:
+        others = np.delete(np.arange(30), document)
+        np.testing.assert_array_equal(graph.indices[document], others[:4])
+    known = np.flatnonzero(found.has_vector)
+    rows = found.rows if isinstance(found.rows, np.ndarray) else found.rows.toarray()
+    alone = build_graph(rows[known], 4)
+    np.testing.assert_array_equal(graph.indices[known], known[alone.indices])
+    np.testing.assert_allclose(graph.similarities[known], alone.similarities, atol=1e-6)
+
+
+def test_bad_vectors_are_refused_by_row(corpus):
+    given = np.ones((30, 3))
+    given[11, 1] = np.nan
+    for spec in (given, csr_matrix(given)):
+        with pytest.raises(InputError, match=r"vectors of 'it' must be finite; row 12 holds"):
+            made(spec, corpus)
+    with pytest.raises(InputError, match=r"one row for each of the 30 rows.*\(29, 3\)"):
+        made(given[1:], corpus)
+    with pytest.raises(InputError, match="2-d array of numbers"):
+        made(None, corpus)
+    with pytest.raises(InputError, match="2-d array of numbers"):
+        made(np.ones(30), corpus)
+
+    class Short(Hashed):
+        def encode(self, texts):
+            return super().encode(texts)[:-1]
+
+    with pytest.raises(InputError, match="one vector a text, 30 rows"):
+        made(Short(), corpus)
+
+
+def test_an_encoder_that_knows_too_few_documents_is_named(corpus):
+    given = np.zeros((30, 3))
+    given[:5] = 1
+    found, log = made(given, corpus)
+    with pytest.raises(InputError, match="'it' has a vector for 5 of 30 documents; 4 neighbours"):
+        neighbor_graph(log, found, 4, 0)
+
+
+def test_an_approximate_search_is_told(corpus, monkeypatch):
+    from embedtopics.neighbors import graph as graph_module
+
+    monkeypatch.setattr(graph_module, "EXACT_LIMIT", 10)
+    vectors = np.random.default_rng(0).normal(size=(2000, 8))
+    many = Corpus.of([f"text {i}" for i in range(2000)])
+    found, log = made(vectors, many)
+    graph = neighbor_graph(log, found, 5, 0)
+    assert graph.method == "ivf"
+    assert [d.value for d in log.decisions if d.name == "recall"] == [graph.recall]

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from embedtopics.errors import InputError
+from embedtopics.evaluation import interval, resampled_means, resampled_sums
+
+
+def drawn_documents(n_documents, n_resamples, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(0, n_documents, n_documents) for _ in range(n_resamples)]
+
+
+def test_sums_are_those_of_the_documents_drawn():
+    columns = np.random.default_rng(1).normal(size=(37, 3))
+    expected = [columns[drawn].sum(axis=0) for drawn in drawn_documents(37, 120, 5)]
+    np.testing.assert_allclose(resampled_sums(columns, 120, 5), expected, atol=1e-12)
+    np.testing.assert_allclose(resampled_sums(csr_matrix(columns), 120, 5), expected, atol=1e-12)
+
+
+def test_means_are_over_the_documents_that_have_a_value():
+    values = np.random.default_rng(1).normal(size=(30, 2))
+    values[4:11, 1] = np.nan
+    expected = [np.nanmean(values[drawn], axis=0) for drawn in drawn_documents(30, 70, 0)]
+    np.testing.assert_allclose(resampled_means(values, 70, 0), expected, atol=1e-12)
+
+
+def test_a_resample_without_any_value_is_unknown():
+    values = np.array([[1.0], [np.nan]])
+    drawn = drawn_documents(2, 40, 0)
+    means = resampled_means(values, 40, 0).ravel()
+    assert [np.isnan(m) for m in means] == [0 not in rows for rows in drawn]
+    assert interval(means) == (1.0, 1.0)
+
+
+def test_the_interval_of_a_mean_is_that_of_theory():
+    values = np.random.default_rng(0).normal(size=(2000, 1))
+    low, high = interval(resampled_means(values, 4000, 0))
+    error = values.std() / np.sqrt(2000)
+    assert low[0] == pytest.approx(values.mean() - 1.96 * error, abs=0.1 * error)
+    assert high[0] == pytest.approx(values.mean() + 1.96 * error, abs=0.1 * error)
+
+
+def test_differences_of_one_seed_are_paired():
+    hard = np.random.default_rng(0).normal(size=400)  # for both encoders alike
+    both = np.column_stack([hard, hard + 0.1])
+    drawn = resampled_means(both, 300, 3)
+    np.testing.assert_allclose(drawn[:, 1] - drawn[:, 0], 0.1, atol=1e-12)
+    apart = resampled_means(both[:, :1], 300, 3), resampled_means(both[:, 1:], 300, 3)
+    np.testing.assert_allclose(apart[1] - apart[0], 0.1, atol=1e-12)
+
+
+def test_bad_input():
+    with pytest.raises(InputError, match="at least 1 resample"):
+        resampled_sums(np.ones((3, 1)), 0)
+    with pytest.raises(InputError, match=r"shape \(0, 2\)"):
+        resampled_sums(np.ones((0, 2)))
+    with pytest.raises(InputError, match="between 0 and 1"):
+        interval([1, 2], 95)

@@ -17,7 +17,8 @@ Span: TypeAlias = tuple[int, int]
 # an empty line; and the marks of scripts that put no space behind them.
 _END = re.compile(
     r"""
-      (?<!\b[^\W\d_]) [.!?\u2026]+ ["'\u201d\u2019\u00bb)\]]* \s+ (?![a-z\u00df-\u00ff\d])
+      (?<!\b[^\W\d_]) [.!?\u2026]+ ["'\u201d\u2019\u00bb)\]]* (?:\s\u00bb)? \s+
+      (?![a-z\u00df-\u00ff\d])
     | \n\s*\n\s*
     | [\u3002\uff01\uff1f\u0964\u06d4]+ ["\u201d\u300d\u300f]* \s*
     """,
@@ -79,7 +80,9 @@ def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> 
         if last == len(costs):
             return [_trimmed(text, span) for span in spans]
         begin, first, shared = first, last, 0
-        while first - 1 > begin and shared + costs[first - 1] <= overlap:
+        # What is shared leaves room for what is new.
+        room = min(overlap, most - costs[last])
+        while first - 1 > begin and shared + costs[first - 1] <= room:
             first -= 1
             shared += costs[first]
 
@@ -95,8 +98,8 @@ def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> 
     bounds = []
     for begin, token, next_token in zip(sentences[:-1], tokens[:-1], tokens[1:], strict=True):
         bounds.append(begin)
-        while next_token - token > most:
-            step = min(piece, most)
+        is_long, step = next_token - token > most, min(piece, most)
+        while is_long and next_token - token > step:
             cut = next(
                 (k for k in range(token + step, token, -1) if text[starts[k] - 1].isspace()),
                 token + step,

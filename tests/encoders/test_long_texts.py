@@ -1,0 +1,70 @@
+"""Texts that are longer than the encoder reads."""
+
+import numpy as np
+import pytest
+
+from embedtopics.corpus import Corpus
+from embedtopics.encoders import SentenceEncoder
+
+LONG = "The cat sat on the mat. A dog ran in the park. The blue river and the red stone. Light."
+
+
+@pytest.fixture(scope="module")
+def chunking(tiny_bert):
+    return SentenceEncoder(tiny_bert, max_length=12, long_texts="chunk")
+
+
+def test_windows_are_sentences_that_fit(chunking):
+    [spans, short] = chunking.windows([LONG, "the cat"])
+    # Ten tokens beside [CLS] and [SEP]; an overlap of one token holds no sentence.
+    assert [LONG[a:b] for a, b in spans] == [
+        "The cat sat on the mat.", "A dog ran in the park.",
+        "The blue river and the red stone. Light.",
+    ]  # fmt: skip
+    assert short == [(0, 7)]
+
+
+def test_a_long_text_is_the_mean_of_its_windows_by_their_tokens(chunking, tiny_encoder):
+    report = chunking.encode_with_report([LONG, "the cat"])
+    parts = ["The cat sat on the mat.", "A dog ran in the park.",
+             "The blue river and the red stone. Light."]  # fmt: skip
+    alone = tiny_encoder.encode_with_report(parts)
+    expected = (alone.embeddings * alone.n_seen[:, None]).sum(axis=0) / alone.n_seen.sum()
+    np.testing.assert_allclose(report.embeddings[0], expected / np.linalg.norm(expected), atol=1e-6)
+    np.testing.assert_allclose(report.embeddings[1], tiny_encoder.encode(["the cat"])[0], atol=1e-6)
+    assert report.n_tokens.tolist() == report.n_seen.tolist() == [alone.n_seen.sum(), 2]
+    assert report.truncated_share == 0
+
+
+def test_what_is_cut_is_counted_without_windows(tiny_encoder):
+    report = tiny_encoder.encode_with_report([LONG, "the cat"])
+    assert report.truncated_share == 0.5
+    assert report.n_seen.tolist() == [10, 2]
+
+
+def test_chunking_is_told_apart_and_does_not_touch_short_texts(chunking, tiny_encoder, texts):
+    assert chunking.fingerprint != tiny_encoder.fingerprint
+    short = [text for text in texts if len(text.split()) < 8]
+    np.testing.assert_array_equal(chunking.encode(short), tiny_encoder.encode(short))
+
+
+def test_the_batch_and_the_order_change_nothing(chunking, texts):
+    mixed = [LONG, *texts, LONG.upper(), "", "cat " * 100]
+    together = chunking.encode(mixed)
+    alone = np.vstack([chunking.encode([text]) for text in mixed])
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+    np.testing.assert_array_equal(chunking.encode(mixed[::-1]), together[::-1])
+
+
+def test_a_megabyte_without_spaces_is_read_whole(chunking):
+    report = chunking.encode_with_report(["cat" * 3000, "\ud800\0 " * 50])
+    assert np.isfinite(report.embeddings).all()
+    assert (report.n_seen == report.n_tokens).all()
+
+
+def test_passages_of_a_corpus_are_what_the_encoder_reads(chunking, tiny_encoder):
+    corpus = Corpus.of([LONG, None, "the cat"])
+    passages = corpus.passages(chunking)
+    assert passages.ids[-1].endswith("#1")
+    assert len(passages) == 5
+    assert tiny_encoder.count_tokens(list(passages.texts)).truncated_share == 0

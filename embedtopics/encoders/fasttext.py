@@ -94,8 +94,9 @@ class FastTextEncoder:
         a; the smaller, the less do frequent words count.
     remove_common : bool
         Whether the direction that the texts have most in common (their first singular vector) is
-        taken out of all of them, as the paper does. On news of 400 words and of 40, the ten
-        nearest neighbours then told a text's section no better than without.
+        taken out of all of them, as the paper does. It made no difference to the ten nearest
+        neighbours: they told the section of a text as often without it (0.967 and 0.880) as with
+        it (0.969 and 0.878) in 2,225 news articles and 7,600 short news.
     reproducible : bool
         Whether the same texts give the same vectors; if not, several threads may be used.
     n_workers : int, optional

@@ -30,7 +30,8 @@ def inspect(
     ],
     text: Annotated[str | None, typer.Option(help="Column of texts; guessed if left out.")] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="Name or folder of a checkpoint; all-MiniLM-L6-v2.")
+        str | None,
+        typer.Option(help="A checkpoint, or tfidf, lsa, fasttext or random."),
     ] = None,
     encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
     limit: Annotated[int | None, typer.Option(min=1, help="Read only the first rows.")] = None,

@@ -31,7 +31,8 @@ def topics(
     time: Annotated[str | None, typer.Option(help="Column of dates.")] = None,
     group: Annotated[str | None, typer.Option(help="Column of groups, such as sources.")] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="Name or folder of a checkpoint; all-MiniLM-L6-v2.")
+        str | None,
+        typer.Option(help="A checkpoint, or tfidf, lsa, fasttext or random."),
     ] = None,
     n_topics: Annotated[
         str, typer.Option("--topics", help="auto, fine, coarse, or a number, met exactly.")

@@ -6,7 +6,7 @@ from embedtopics.corpus.columns import guess_columns
 from embedtopics.corpus.corpus import Corpus, require_text
 from embedtopics.corpus.dates import parse_dates
 from embedtopics.corpus.hashing import EMPTY, MISSING, TEXT, normalize_text
-from embedtopics.corpus.languages import detect_languages, language_of
+from embedtopics.corpus.languages import detect_languages, language_of, main_languages
 from embedtopics.corpus.readers import SUFFIXES
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "detect_languages",
     "guess_columns",
     "language_of",
+    "main_languages",
     "normalize_text",
     "parse_dates",
     "require_text",

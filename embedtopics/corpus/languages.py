@@ -12,12 +12,15 @@ from embedtopics.corpus.hashing import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.results import LanguageShares
 
-__all__ = ["detect_languages", "language_of"]
+__all__ = ["detect_languages", "language_of", "main_languages"]
 
 _FEWEST_LETTERS = 20
 _MOST_CHARACTERS = 2000
 _LEAST_CONFIDENCE = 0.5
 _NO_LANGUAGE = "zxx"
+
+MAIN_LANGUAGE = 0.1
+"""Share of the texts from which on a language counts as one of the corpus's."""
 
 
 def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
@@ -66,6 +69,28 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
             break
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
     return LanguageShares({code: count / n_sampled for code, count in ranked}, n_sampled)
+
+
+def main_languages(found: LanguageShares) -> tuple[str, ...]:
+    """Return the languages whose stop words and stems apply to a corpus.
+
+    Parameters
+    ----------
+    found : LanguageShares
+
+    Returns
+    -------
+    tuple of str
+        Languages of a tenth of the texts or more, else the most frequent one; none where no
+        language could be told.
+
+    Examples
+    --------
+    >>> main_languages(LanguageShares({"en": 0.8, "fr": 0.15, "de": 0.05}, 100))
+    ('en', 'fr')
+    """
+    chosen = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
+    return chosen or tuple(found.shares)[:1]
 
 
 def language_of(text: str) -> str | None:

@@ -149,6 +149,11 @@ class CachedEncoder:
 
     def _as_kept(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return vectors as they will be read: the first answer is that of all later ones."""
+        if hasattr(vectors, "toarray"):
+            raise InputError(
+                f"a cache keeps arrays, and {self._encoder!r} makes sparse vectors; use it without "
+                "a cache, for it is as fast, or set n_components"
+            )
         return np.asarray(vectors, dtype=self._store.dtype)
 
     def _write(self, keys: npt.NDArray[np.uint64], vectors: FloatArray, counts: Int64Array) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -12,11 +12,24 @@ from embedtopics.encoders.transformer import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
 
-__all__ = ["fitted", "resolve_encoder"]
+__all__ = ["encoder_from_settings", "fitted", "resolve_encoder"]
 
-_BY_NAME: dict[str, tuple[str, str, dict[str, Any]]] = {}
-"""Names of encoders that need no checkpoint: module, class and arguments. A folder of such a name
-is given with its path, as in "./tfidf"."""
+_BY_KIND: dict[str, tuple[str, str]] = {
+    "fasttext": ("embedtopics.encoders.fasttext", "FastTextEncoder"),
+    "random": ("embedtopics.encoders.random_projection", "RandomProjectionEncoder"),
+    "tfidf": ("embedtopics.encoders.tfidf", "TfidfEncoder"),
+    "word vectors": ("embedtopics.encoders.word_vectors", "WordVectorEncoder"),
+}
+"""Module and class of the encoders whose settings name a kind."""
+
+_BY_NAME: dict[str, dict[str, Any]] = {
+    "fasttext": {"kind": "fasttext"},
+    "lsa": {"kind": "tfidf", "n_components": 300},
+    "random": {"kind": "random"},
+    "tfidf": {"kind": "tfidf"},
+}
+"""Settings of encoders that need no checkpoint. A folder of such a name is given with its path, as
+in "./tfidf"."""
 
 
 def resolve_encoder(spec: Any) -> Encoder:
@@ -25,6 +38,7 @@ def resolve_encoder(spec: Any) -> Encoder:
     Parameters
     ----------
     spec : str, path or Encoder
+        "tfidf", "lsa", "fasttext" and "random" are the baselines that need no checkpoint.
 
     Returns
     -------
@@ -38,9 +52,7 @@ def resolve_encoder(spec: Any) -> Encoder:
         If a name or folder cannot be loaded.
     """
     if isinstance(spec, str) and spec in _BY_NAME:
-        module, name, arguments = _BY_NAME[spec]
-        made: Encoder = getattr(import_module(module), name)(**arguments)
-        return made
+        return encoder_from_settings(_BY_NAME[spec])
     if isinstance(spec, (str, os.PathLike)):
         return SentenceEncoder(spec)
     if isinstance(spec, type) or not callable(getattr(spec, "encode", None)):
@@ -50,6 +62,39 @@ def resolve_encoder(spec: Any) -> Encoder:
         )
     encoder: Encoder = spec
     return encoder
+
+
+def encoder_from_settings(settings: Mapping[str, Any]) -> Encoder:
+    """Make an encoder from what its `settings` said, not yet fitted where it is one that learns.
+
+    Parameters
+    ----------
+    settings : mapping
+        Arguments of a `SentenceEncoder`; or a "kind", and arguments of that kind of encoder.
+
+    Returns
+    -------
+    Encoder
+
+    Raises
+    ------
+    InputError
+        If the kind is not known here, or an argument is bad.
+    ModelLoadError
+        If files that it needs cannot be loaded.
+    """
+    arguments = dict(settings)
+    kind = arguments.pop("kind", None)
+    if kind is None:
+        return SentenceEncoder(**arguments)
+    if kind not in _BY_KIND:
+        raise InputError(
+            f"expected an encoder of a kind among {', '.join(_BY_KIND)}, got {kind!r}; give the "
+            "encoder itself"
+        )
+    module, name = _BY_KIND[kind]
+    made: Encoder = getattr(import_module(module), name)(**arguments)
+    return made
 
 
 def fitted(encoder: Encoder, texts: Sequence[str]) -> Encoder:

@@ -33,6 +33,7 @@ def unit_rows(
     what: str = "embeddings",
     rows: npt.NDArray[np.int64] | None = None,
     row_numbers: npt.NDArray[np.int64] | None = None,
+    keep_zeros: bool = False,
 ) -> FloatArray:
     """Return vectors scaled to length one, as contiguous float32.
 
@@ -46,6 +47,8 @@ def unit_rows(
         Rows of the array that are wanted, in the order in which they are; by default all.
     row_numbers : int64 ndarray of shape (n_documents,), optional
         The caller's number of each row, from 0, for errors; by default its place in the array.
+    keep_zeros : bool
+        Whether rows that are all zero stay so; they have a similarity of 0 to everything.
 
     Returns
     -------
@@ -54,7 +57,8 @@ def unit_rows(
     Raises
     ------
     InputError
-        For anything but a 2-d numeric array, and for rows that are not finite or all zero.
+        For anything but a 2-d numeric array, and for rows that are not finite or, unless they are
+        to be kept, all zero.
 
     Examples
     --------
@@ -81,7 +85,9 @@ def unit_rows(
     if not finite.all():
         row = _first(~finite, numbers)
         raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
-    if not norms.all():
+    if keep_zeros:
+        unit[norms == 0] = 0.0
+    elif not norms.all():
         row = _first(norms == 0, numbers)
         raise InputError(f"{what} must not be zero vectors; row {row} is zero everywhere")
     return unit

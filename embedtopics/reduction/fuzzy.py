@@ -29,7 +29,8 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
 
     Each document's distances are shifted so that its nearest neighbour is certain (weight 1)
     and scaled so that its weights sum to log2(k + 1); the two directions of an edge are then
-    joined by the probabilistic union a + b - a·b.
+    joined by the probabilistic union a + b - a·b. A document without any neighbour of a
+    similarity above 0 is tied to none: which neighbours it has is an accident.
 
     Parameters
     ----------
@@ -55,6 +56,7 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
     beyond = distances - rho[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
         weights = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
+    weights[(graph.similarities <= 0).all(axis=1)] = 0.0
     directed = csr_matrix(
         (
             weights.astype(np.float32).ravel(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray
 
@@ -14,6 +15,10 @@ EXTENT = 10.0
 BLOCK = 4096
 """Documents whose part of the covariance is summed in float32."""
 
+MOST_DIMENSIONS = 2048
+"""Dimensions up to which the covariance is decomposed as a whole, in a few seconds. Counts of words
+have many more; then the first components alone are looked for."""
+
 ENOUGH_DOCUMENTS = 20_000
 """Documents from which the directions are learnt; where there are more, every second, third ..."""
 
@@ -22,7 +27,9 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     """Project embeddings on their first principal components.
 
     The eigenvectors of the covariance are turned so that the entry of largest absolute value is
-    positive: the start is the same on every run.
+    positive: the start is the same on every run. Above 2,048 dimensions they come from a
+    randomized decomposition of fixed seed (Halko, Martinsson and Tropp 2011, algorithms 4.4 and
+    5.1), and the later ones are approximate.
 
     Parameters
     ----------
@@ -40,19 +47,38 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     n_documents, n_dimensions = embeddings.shape
     some = embeddings[:: max(1, n_documents // ENOUGH_DOCUMENTS)]
     mean = some.mean(axis=0, dtype=np.float64).astype(np.float32)
-    covariance = np.zeros((n_dimensions, n_dimensions))
     start = np.zeros((n_documents, n_components), dtype=np.float32)
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
-        for begin in range(0, len(some), BLOCK):
-            block = some[begin : begin + BLOCK] - mean
-            covariance += block.T @ block
-        axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
+        if n_dimensions <= MOST_DIMENSIONS:
+            axes = _all_axes(some, mean)[:, :n_components]
+        else:
+            axes = _first_axes(some - mean, min(n_components, len(some)))
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
         for begin in range(0, n_documents, BLOCK):
             block = embeddings[begin : begin + BLOCK] - mean
             start[begin : begin + BLOCK, : axes.shape[1]] = block @ axes
     return _scaled(start)
+
+
+def _all_axes(some: FloatArray, mean: FloatArray) -> npt.NDArray[np.float64]:
+    """Return the eigenvectors of the covariance in columns, those of largest variance first."""
+    covariance = np.zeros((len(mean), len(mean)))
+    for begin in range(0, len(some), BLOCK):
+        block = some[begin : begin + BLOCK] - mean
+        covariance += block.T @ block
+    axes: npt.NDArray[np.float64] = np.linalg.eigh(covariance)[1][:, ::-1]
+    return axes
+
+
+def _first_axes(centered: FloatArray, n_components: int) -> npt.NDArray[np.float64]:
+    """Return the first of these eigenvectors, without the covariance."""
+    from sklearn.utils.extmath import randomized_svd
+
+    axes: npt.NDArray[np.float64] = randomized_svd(
+        centered, n_components, n_iter=7, random_state=0
+    )[2].T.astype(np.float64)
+    return axes
 
 
 def first_components(start: FloatArray, n_components: int) -> FloatArray:

@@ -90,8 +90,10 @@ class Encoding:
     Parameters
     ----------
     embeddings : float32 ndarray of shape (n_texts, n_dimensions)
+        Or a csr_matrix of float32, from an encoder of sparse vectors.
     n_tokens : int32 ndarray of shape (n_texts,)
-        Sub-word tokens of each text before truncation, special tokens left out.
+        Sub-word tokens of each text before truncation, special tokens left out; words, where that
+        is what an encoder reads.
     n_seen : int32 ndarray of shape (n_texts,)
         Of these, the tokens that the encoder read.
     n_unknown : int32 ndarray of shape (n_texts,)

@@ -42,7 +42,7 @@ class TopicResult:
     documents : DistinctDocuments
         Which rows share a text.
     embeddings : float32 ndarray of shape (n_documents, n_dimensions)
-        Unit vectors.
+        Unit vectors; zeros for a document of which the encoder made nothing.
     graph : NeighborGraph
         The one neighbour graph that everything was computed from.
     coordinates : float32 ndarray of shape (n_documents, n_components)

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics.corpus import Corpus, detect_languages
+from embedtopics.corpus import Corpus, detect_languages, main_languages
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
 from embedtopics.results import (
     Decision,
     DistinctDocuments,
@@ -26,13 +28,10 @@ from embedtopics.topics.resolutions import Cores
 
 __all__ = [
     "Log", "choose_languages", "note_corpus", "note_encoding", "note_graph", "note_terms",
-    "note_topics",
+    "note_topics", "note_without_vector",
 ]  # fmt: skip
 
 STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
-
-MAIN_LANGUAGE = 0.1
-"""Share of the texts from which on a language counts as one of the corpus's."""
 
 
 @dataclass
@@ -77,8 +76,7 @@ def choose_languages(
     if wanted != "auto":
         return (wanted,) if isinstance(wanted, str) else tuple(wanted)
     found = log.languages = detect_languages(texts)
-    chosen = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
-    chosen = chosen or tuple(found.shares)[:1]
+    chosen = main_languages(found)
     if not chosen:
         log.note("corpus", "languages", [], "No language could be told; no stop words apply.")
         return ()
@@ -98,6 +96,25 @@ def note_encoding(log: Log, encoding: Any, max_length: int | None) -> None:
         share = encoding.unknown_token_share
         message = f"{share:.1%} of the tokens are unknown to the encoder."
         log.note("encoder", "unknown_tokens", share, message)
+
+
+def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocuments) -> None:
+    """Note texts of which the encoder makes nothing.
+
+    They have a similarity of 0 to all others, and so lead, and are led, to no topic.
+    """
+    without = ~vectors.any(axis=1)
+    if not without.any():
+        return
+    n_rows = int(documents.weights[without].sum())
+    if without.all():
+        raise InputError(
+            f"expected texts of which the encoder makes something, got zeros for all {n_rows:,} "
+            "texts; take another encoder, or texts with words"
+        )
+    log.note("encoder", "without_vector", n_rows,
+             f"{n_rows:,} texts hold nothing that the encoder knows, and have no vector; they are "
+             "in no topic.")  # fmt: skip
 
 
 def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> None:

@@ -128,11 +128,11 @@ def _vectors(
         vectors, _ = given_vectors(embeddings, corpus, documents)
     else:
         if encoder is None:
-            encoder = recorded_encoder(result.settings)
+            encoder = recorded_encoder(result)
         texts = corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
         vectors, _ = encode_documents(
-            matching_encoder(encoder, result.settings), [texts[d] for d in documents], rows, None
+            matching_encoder(encoder, result), [texts[d] for d in documents], rows, None
         )
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from embedtopics.corpus import EMPTY, MISSING, Corpus, detect_languages
-from embedtopics.encoders import language_warning
+from embedtopics.encoders import fitted, language_warning
+from embedtopics.errors import InputError
 from embedtopics.neighbors import EXACT_LIMIT
 from embedtopics.protocols import Encoder
 from embedtopics.results import LanguageShares
@@ -18,6 +20,12 @@ __all__ = ["Inspection", "inspect_corpus"]
 
 TOKENS_TO_TIME = 6_000
 """Tokens that are encoded to learn the encoder's speed on this machine: about a second."""
+
+CHARACTERS_TO_LEARN_FROM = 60_000
+"""Characters that an encoder which learns from texts is given, to learn its speed."""
+
+CHARACTERS_A_WORD = 6
+"""With the space behind it, in English."""
 
 TEXTS_TO_COUNT = 2_000
 """Texts that are tokenised to estimate lengths."""
@@ -49,15 +57,18 @@ class Inspection:
     mean_characters : float
         Of a distinct text.
     mean_tokens : float
-        Sub-word tokens of a distinct text, on a sample; NaN without an encoder that counts.
+        Sub-word tokens of a distinct text, or words, as the encoder reads it, on a sample; NaN
+        without an encoder that counts.
     truncated_share, unseen_share : float
         Estimated share of texts that the encoder cuts, and of tokens that it does not read.
     tokens_per_second : float
-        Speed of the encoder, measured here; NaN without an encoder that counts.
+        Speed of the encoder, what it learns from the texts included, measured here; NaN without
+        an encoder that counts.
     seconds_to_encode, seconds_after : float
         Estimated; encoding is not needed where embeddings are given.
     memory : float
-        Estimated peak, in bytes.
+        Estimated peak, in bytes; too low for an encoder with one column for each term, for a
+        sample holds only some of the terms.
     warnings : tuple of str
     """
 
@@ -98,7 +109,8 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     n_characters = sum(map(len, texts))
     # Documents are ordered by a hash of their content, so every n-th is a fair sample.
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
-    mean_tokens, mean_seen, truncated, speed = _measure(encoder, sample)
+    encoder, learning = _taught(encoder, sample, n_characters)
+    mean_tokens, mean_seen, truncated, speed = _measure(encoder, sample, learning)
     width = getattr(encoder, "dimensions", 384)
     warning = language_warning(encoder, languages) if encoder is not None else None
     return Inspection(
@@ -122,8 +134,33 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     )
 
 
-def _measure(encoder: Encoder | None, sample: Sequence[str]) -> tuple[float, float, float, float]:
-    """Return mean tokens, mean tokens read, share of texts cut, and tokens a second."""
+def _taught(
+    encoder: Encoder | None, sample: Sequence[str], n_characters: int
+) -> tuple[Encoder | None, float]:
+    """Let an encoder learn from some texts; return also the seconds that a character will take."""
+    if encoder is None or not sample or getattr(encoder, "is_fitted", True):
+        return encoder, 0.0
+    reach = np.searchsorted(np.cumsum([len(text) for text in sample]), CHARACTERS_TO_LEARN_FROM)
+    some = sample[: int(reach) + 1]
+    with suppress(InputError):
+        fitted(encoder, some[: max(2, len(some) // 8)])  # the first call also sets things up
+    begin = time.perf_counter()
+    taught = fitted(encoder, some)
+    seconds = time.perf_counter() - begin
+    n_learnt = sum(map(len, some))
+    # One that reads its texts several times reads many of them less often than a few.
+    epochs = getattr(encoder, "epochs_for", lambda n_words: 1)
+    now, later = (epochs(max(1, n // CHARACTERS_A_WORD)) for n in (n_learnt, n_characters))
+    return taught, seconds / n_learnt * later / now
+
+
+def _measure(
+    encoder: Encoder | None, sample: Sequence[str], learning: float
+) -> tuple[float, float, float, float]:
+    """Return mean tokens, mean tokens read, share of texts cut, and tokens a second.
+
+    `learning` are the seconds that each character takes before the encoding.
+    """
     count = getattr(encoder, "count_tokens", None)
     if encoder is None or count is None or not sample:
         return float("nan"), float("nan"), 0.0, float("nan")
@@ -134,6 +171,7 @@ def _measure(encoder: Encoder | None, sample: Sequence[str]) -> tuple[float, flo
     begin = time.perf_counter()
     encoder.encode(sample[:reach])
     seconds = time.perf_counter() - begin
+    seconds += learning * sum(map(len, sample[:reach]))
     speed = float(counted.n_seen[:reach].sum() / seconds)
     return (
         float(counted.n_tokens.mean()),

@@ -67,6 +67,9 @@ def join(
 ) -> Joined:
     """Let documents outside the dense cores join a topic, or tell why they do not.
 
+    A document that is like no other, without any neighbour of a similarity above 0, is in no
+    topic, wherever a layout put it.
+
     Parameters
     ----------
     graph : NeighborGraph
@@ -85,10 +88,14 @@ def join(
     -------
     Joined
     """
+    of_cores = np.where(_lonely(graph), NOISE, cores.labels)
+    # A core of such documents alone is no topic.
+    emptied = np.setdiff1d(cores.labels, of_cores)
+    is_subject = is_subject & ~np.isin(np.arange(len(is_subject)), emptied)
     number = np.full(len(is_subject) + 1, NOWHERE, dtype=np.int32)
     number[:-1][is_subject] = np.arange(int(is_subject.sum()), dtype=np.int32)
     number[-1] = NOISE
-    seeds = number[cores.labels]
+    seeds = number[of_cores]
     n_topics = int(is_subject.sum())
     walked = walk(graph, seeds, n_topics)
     near = closeness(graph.similarities)
@@ -217,6 +224,13 @@ def _memberships(labels: Int32Array, walked: Walk, order: Int64Array) -> csr_mat
     )
     shares.sum_duplicates()
     return csr_matrix(shares, dtype=np.float32)
+
+
+def _lonely(graph: NeighborGraph) -> npt.NDArray[np.bool_]:
+    """Tell which documents are like no other; none where there are no neighbours at all."""
+    if graph.k == 0:
+        return np.zeros(len(graph), dtype=np.bool_)
+    return graph.similarities[:, 0] <= 0
 
 
 def closeness(similarities: FloatArray) -> npt.NDArray[np.float64]:

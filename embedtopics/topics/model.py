@@ -14,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 from embedtopics._randomness import resolve_seed
 from embedtopics.clustering import DensityClusterer
 from embedtopics.corpus import Corpus
-from embedtopics.encoders import resolve_encoder
+from embedtopics.encoders import fitted, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import (
     Clusterer,
@@ -164,6 +164,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
             Where the texts, the embeddings or a parameter cannot be worked with.
         """
         self._check_parameters()
+        self._of_fit: tuple[Any, Encoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         stages = Stages(
             make_encoder=self._make_encoder,
@@ -227,21 +228,30 @@ class TopicModel(ClusterMixin, BaseEstimator):
         model.result_ = result
         return model
 
-    def _make_encoder(self) -> Encoder:
-        """Load the encoder once, and keep it for later texts."""
+    def _make_encoder(self, texts: Sequence[str]) -> Encoder:
+        """Load the encoder once, let it learn where it has to, and keep it for later texts."""
         wanted = DEFAULT_ENCODER if self.encoder is None else self.encoder
         kept = getattr(self, "_loaded", None)
         if kept is None or kept[0] is not wanted:
             self._loaded = (wanted, resolve_encoder(wanted))
-        return self._loaded[1]
+        encoder = fitted(self._loaded[1], texts)
+        self._of_fit = (self.encoder, encoder)
+        return encoder
+
+    def _encoder_of_fit(self) -> Encoder:
+        """Return the encoder that is kept from the fit, or make it again."""
+        kept = getattr(self, "_of_fit", None)
+        if kept is None or kept[0] is not self.encoder:
+            if self.encoder is not None:
+                return self._make_encoder(self._fitted().corpus.document_texts())
+            kept = self._of_fit = (None, recorded_encoder(self._fitted()))
+        return kept[1]
 
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
         result = self._fitted()
         if embeddings is not None or self._knows_all(X):
             return assign(result, X, embeddings=embeddings)
-        if self.encoder is None and not hasattr(self, "_loaded"):
-            self._loaded = (DEFAULT_ENCODER, recorded_encoder(result.settings))
-        return assign(result, X, encoder=self._make_encoder())
+        return assign(result, X, encoder=self._encoder_of_fit())
 
     def _knows_all(self, X: Any) -> bool:
         """Tell whether all texts are of the fit, so that no encoder need be loaded."""

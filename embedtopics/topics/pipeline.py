@@ -51,6 +51,7 @@ from embedtopics.topics._log import (
     note_graph,
     note_terms,
     note_topics,
+    note_without_vector,
 )
 from embedtopics.topics.describe import TermSettings, count_corpus_terms, describe_topics
 from embedtopics.topics.memberships import join
@@ -75,7 +76,7 @@ class Stages:
     Without a `resolution` the clusterer's labels are taken as they are.
     """
 
-    make_encoder: Callable[[], Encoder]
+    make_encoder: Callable[[Sequence[str]], Encoder]
     reducer: Reducer | None
     clusterer: Clusterer
     resolution: Resolution | None
@@ -194,7 +195,7 @@ def _embed(
             )
             log.note("encoder", "conflicting_embeddings", n_conflicts, message)
         return vectors, {"encoder": GIVEN}
-    encoder = stages.make_encoder()
+    encoder = stages.make_encoder(texts)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
     )
@@ -204,6 +205,7 @@ def _embed(
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
     if encoding is not None:
         note_encoding(log, encoding, getattr(encoder, "max_length", None))
+    note_without_vector(log, vectors, documents)
     return vectors, describe_encoder(encoder)
 
 

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.corpus import Corpus
-from embedtopics.encoders import SentenceEncoder, resolve_encoder
+from embedtopics.encoders import encoder_from_settings, fitted, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors import unit_rows
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
-from embedtopics.results import DistinctDocuments, Encoding
+from embedtopics.results import DistinctDocuments, Encoding, TopicResult
 
-__all__ = ["describe_encoder", "encode_documents", "given_vectors", "recorded_encoder"]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = [
+    "describe_encoder", "encode_documents", "given_vectors", "matching_encoder", "recorded_encoder",
+]  # fmt: skip
 
 GIVEN = "given"
 """What stands in the settings for the encoder where the caller gave the vectors."""
+
+MOST_DENSE_BYTES = 1e9
+"""Size up to which sparse vectors are written out in full."""
+
+DOCUMENTS_TO_COMPARE = 16
+
+ALIKE = 1 - 1e-4
+"""Least cosine of two vectors of a document that count as the same: other processors, and other
+versions of libraries, round otherwise."""
 
 
 def given_vectors(
@@ -96,17 +110,37 @@ def encode_documents(
     Returns
     -------
     vectors : float32 ndarray of shape (n, n_dimensions)
+        Zeros for a text of which the encoder makes nothing, such as one without a known word.
     report : Encoding or None
+
+    Raises
+    ------
+    InputError
+        Where there is not one finite vector a text, or sparse ones are too many to be written out.
     """
     with_report = getattr(encoder, "encode_with_report", None)
     report = None if with_report is None else with_report(texts, show_progress=show_progress)
-    vectors = np.asarray(encoder.encode(texts) if report is None else report.embeddings)
+    made: Any = encoder.encode(texts) if report is None else report.embeddings
+    vectors = _dense(made) if hasattr(made, "toarray") else np.asarray(made)
     if vectors.ndim != 2 or len(vectors) != len(texts):
         raise InputError(
             f"an encoder must return one vector a text, {len(texts):,} rows; "
             f"{type(encoder).__name__} returned shape {vectors.shape}"
         )
-    return unit_rows(vectors, what="the encoder's vectors", row_numbers=rows), report
+    what = "the encoder's vectors"
+    return unit_rows(vectors, what=what, row_numbers=rows, keep_zeros=True), report
+
+
+def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
+    """Write sparse vectors out in full."""
+    n_bytes = 4.0 * vectors.shape[0] * vectors.shape[1]
+    if n_bytes > MOST_DENSE_BYTES:
+        raise InputError(
+            f"expected sparse vectors of at most {MOST_DENSE_BYTES / 1e9:.0f} GB when written out, "
+            f"got {vectors.shape[0]:,} of {vectors.shape[1]:,} dimensions ({n_bytes / 1e9:.1f} "
+            'GB); take encoder="lsa", or TfidfEncoder with n_components or max_features'
+        )
+    return np.asarray(vectors.astype(np.float32).toarray())
 
 
 def describe_encoder(encoder: Encoder) -> dict[str, Any]:
@@ -119,17 +153,20 @@ def describe_encoder(encoder: Encoder) -> dict[str, Any]:
     }
 
 
-def recorded_encoder(settings: Mapping[str, Any]) -> Encoder:
-    """Load the encoder that a result was made with.
+def recorded_encoder(result: TopicResult) -> Encoder:
+    """Make the encoder that a result was made with, from what was recorded of it.
+
+    One that learnt from the documents learns from them again.
 
     Raises
     ------
     InputError
-        Where it cannot be made again from what was recorded.
+        Where it cannot be made again, or makes other vectors than it did.
     """
+    settings = result.settings
     wanted = settings.get("encoder_settings")
     if isinstance(wanted, dict):
-        return SentenceEncoder(**wanted)
+        return matching_encoder(encoder_from_settings(wanted), result)
     if settings.get("encoder") == GIVEN:
         raise InputError(
             "the model was fitted on given embeddings, and some texts are new to it; "
@@ -141,8 +178,12 @@ def recorded_encoder(settings: Mapping[str, Any]) -> Encoder:
     )
 
 
-def matching_encoder(encoder: Any, settings: Mapping[str, Any]) -> Encoder:
+def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     """Return an encoder after making sure that it is the one of the fit.
+
+    One that learns, and has not learnt yet, learns from the documents of the fit. One that has
+    learnt passes, too, if some of these get the vectors that they had: on another machine, what is
+    learnt differs in the last digits.
 
     Raises
     ------
@@ -150,12 +191,38 @@ def matching_encoder(encoder: Any, settings: Mapping[str, Any]) -> Encoder:
         Where its fingerprint differs from the recorded one.
     """
     resolved = resolve_encoder(encoder)
+    if not getattr(resolved, "is_fitted", True):
+        resolved = fitted(resolved, result.corpus.document_texts())
+    settings = result.settings
     expected = settings.get("encoder_fingerprint")
     found = getattr(resolved, "fingerprint", None)
-    if expected is not None and found is not None and expected != found:
+    if expected is None or found is None or expected == found:
+        return resolved
+    if not hasattr(resolved, "fit"):
         raise InputError(
             f"expected the encoder of the fit ({settings.get('encoder')}); "
             f"{getattr(resolved, 'name', resolved)!r} has other weights or settings, so its "
             "vectors cannot be compared; load the model without naming an encoder, or fit again"
         )
+    if not _makes_same_vectors(resolved, result):
+        raise InputError(
+            f"expected the vectors of the fit ({settings.get('encoder')}), but "
+            f"{getattr(resolved, 'name', resolved)!r} makes others: it is set otherwise, has "
+            "learnt from other texts, or its training cannot be repeated (several workers); give "
+            "the encoder of the fit with encoder=, or fit again"
+        )
     return resolved
+
+
+def _makes_same_vectors(encoder: Encoder, result: TopicResult) -> bool:
+    """Tell whether some documents of the fit get the vectors that they had, but for rounding."""
+    # Documents are ordered by a hash of their content, so that the first are a fair sample.
+    rows = result.documents.first_rows[:DOCUMENTS_TO_COMPARE]
+    texts = result.corpus.document_texts()[: len(rows)]
+    made, _ = encode_documents(encoder, texts, rows, False)
+    kept = result.embeddings[: len(rows)]
+    if made.shape != kept.shape:
+        return False
+    cosines = np.einsum("ij,ij->i", made, kept, dtype=np.float64)
+    both_zero = ~made.any(axis=1) & ~kept.any(axis=1)
+    return bool((both_zero | (cosines >= ALIKE)).all())

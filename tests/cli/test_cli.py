@@ -101,6 +101,17 @@ def test_broken_rows_are_numbered(tmp_path):
     assert "3" in refused("inspect", tmp_path / "a.csv")
 
 
+@pytest.mark.parametrize("encoder", ["tfidf", "lsa", "random"])
+def test_baselines_by_name(encoder, tmp_path):
+    path = tmp_path / "notes.csv"
+    themes = ["apple pear plum orchard", "station rail ticket platform", "bishop rook pawn queen"]
+    path.write_text("text\n" + "".join(f"{theme} {i}\n" for theme in themes for i in range(20)))
+    seen = run("inspect", path, "--encoder", encoder)
+    assert seen.exit_code == 0 and "5 tokens" in seen.stdout
+    made = run("topics", path, "--encoder", encoder, "--out", tmp_path / "out", "--replicates", 0)
+    assert made.exit_code == 0 and (tmp_path / "out" / "report.html").exists()
+
+
 def test_unknown_encoder_lists_what_was_tried(articles, tmp_path):
     line = refused(
         "topics", articles, "--text", "body", "--encoder", "no-such/model", "--out", tmp_path / "o"

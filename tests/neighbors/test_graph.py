@@ -271,3 +271,10 @@ def test_hard_data_are_searched_again_with_more_lists(monkeypatch):
     assert build_graph(vectors, 10).recall > 0.9
     monkeypatch.setattr(approximate, "ROUGH_RECALLS", (0.1,))
     assert build_graph(vectors, 10).recall < 0.8
+
+
+def test_rows_of_zeros_are_kept_where_that_is_wanted():
+    kept = unit_rows([[0.0, 0.0], [3.0, 4.0]], keep_zeros=True)
+    np.testing.assert_allclose(kept, [[0, 0], [0.6, 0.8]], atol=1e-7)
+    with pytest.raises(InputError, match="row 2 holds NaN"):
+        unit_rows([[0.0, 0.0], [np.nan, 4.0]], keep_zeros=True)

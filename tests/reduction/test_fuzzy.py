@@ -90,3 +90,17 @@ def test_least_bandwidth_where_all_are_equally_near():
     own_mean = distances[0].sum() / 16
     expected = [1e-3 * own_mean, 1e-3 * own_mean / 2]
     np.testing.assert_allclose(_bandwidths(distances, np.array([0.2, 0.0])), expected)
+
+
+def test_what_is_like_no_other_is_tied_to_none():
+    graph = NeighborGraph(
+        np.array([[1, 3], [0, 3], [0, 1], [0, 1]], np.int32),
+        np.array([[0.9, 0.5], [0.9, 0.4], [0.0, -0.1], [0.5, 0.4]], np.float32),
+    )
+    fuzzy = fuzzy_graph(graph).toarray()
+    assert not fuzzy[2].any() and not fuzzy[:, 2].any()
+    others = NeighborGraph(
+        np.array([[1, 2], [0, 2], [0, 1]], np.int32), graph.similarities[[0, 1, 3]]
+    )
+    expected = fuzzy_graph(others).toarray()
+    np.testing.assert_allclose(fuzzy[np.ix_([0, 1, 3], [0, 1, 3])], expected, rtol=1e-6)

@@ -5,7 +5,9 @@ import sys
 import numba
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
+from threadpoolctl import threadpool_limits
 
 from embedtopics.neighbors import build_graph, unit_rows
 from embedtopics.reduction import (
@@ -239,3 +241,16 @@ def test_a_layout_goes_on_where_another_ended(blobs):
     assert not np.array_equal(begun, whole)
     np.testing.assert_array_equal(layout(graph, begun, n_epochs=60, first_epoch=20), whole)
     np.testing.assert_array_equal(layout(graph, start, n_epochs=60, first_epoch=60), start)
+
+
+def test_start_in_many_dimensions_is_that_of_principal_components():
+    rng = np.random.default_rng(3)
+    strong = rng.normal(size=(120, 4)) * [9.0, 6.0, 4.0, 2.5]
+    wide = (strong @ rng.normal(size=(4, 2500)) / 50 + 0.01 * rng.normal(size=(120, 2500))) + 0.3
+    start = principal_start(wide.astype(np.float32), 4)
+    expected = PCA(4, svd_solver="full").fit_transform(wide)
+    expected *= 10 / np.abs(expected).max()
+    np.testing.assert_allclose(np.abs(start), np.abs(expected), atol=1e-3)
+    with threadpool_limits(limits=1):
+        assert (principal_start(wide.astype(np.float32), 4) == start).all()
+    assert principal_start(wide[:3].astype(np.float32), 5).shape == (3, 5)

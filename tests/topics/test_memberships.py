@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from embedtopics.errors import InputError
-from embedtopics.results import Clustering, NeighborGraph, Reason
+from embedtopics.results import NOISE, Clustering, NeighborGraph, Reason
 from embedtopics.topics.memberships import (
     CLEAREST,
     FAR,
@@ -50,6 +50,17 @@ def problems(draw):
     )
 
 
+def without_lonely(graph, cores, is_subject):
+    """What is like no other document is in no core, and a core of such documents alone is none."""
+    lonely = (graph.similarities <= 0).all(axis=1) & (graph.k > 0)
+    is_left = [
+        bool((of := cores.labels == core).any() <= (of & ~lonely).any())
+        for core in range(len(is_subject))
+    ]
+    labels = np.where(lonely, NOISE, cores.labels)
+    return clustering(labels, len(is_subject)), is_subject & np.array(is_left, dtype=bool)
+
+
 coverages = st.one_of(st.just("auto"), st.sampled_from([0.0, 1.0]), st.floats(0, 1))
 
 
@@ -58,6 +69,9 @@ coverages = st.one_of(st.just("auto"), st.sampled_from([0.0, 1.0]), st.floats(0,
 def test_laws(problem, coverage):
     graph, cores, is_subject, weights = problem
     joined = join(graph, cores, is_subject, weights, coverage)
+    cores, is_subject = without_lonely(graph, cores, is_subject)
+    if graph.k:
+        assert (joined.clustering.labels[(graph.similarities <= 0).all(axis=1)] == NOISE).all()
     labels, reasons = joined.clustering.labels, joined.clustering.reasons
     n_topics = int(is_subject.sum())
     assert len(joined.clustering.persistence) == n_topics
@@ -89,6 +103,7 @@ def test_laws(problem, coverage):
 def test_the_wanted_coverage_is_met_within_a_document(problem, coverage):
     graph, cores, is_subject, weights = problem
     joined = join(graph, cores, is_subject, weights, coverage)
+    cores, is_subject = without_lonely(graph, cores, is_subject)
     seeds = np.append(np.where(is_subject, np.cumsum(is_subject) - 1, NOWHERE), -1)
     seeds = seeds[cores.labels].astype(np.int32)
     leads = (walk(graph, seeds, int(is_subject.sum())).shares[:, 0] > 0) & (seeds == -1)
@@ -106,6 +121,7 @@ def test_the_wanted_coverage_is_met_within_a_document(problem, coverage):
 @given(problems())
 def test_the_ends_of_the_scale(problem):
     graph, cores, is_subject, weights = problem
+    cores, is_subject = without_lonely(graph, cores, is_subject)
     in_core = np.append(is_subject, False)[cores.labels]
     none = join(graph, cores, is_subject, weights, 0.0)
     np.testing.assert_array_equal(none.clustering.labels >= 0, in_core)

@@ -278,9 +278,9 @@ def test_bad_rows_are_counted_as_the_caller_counts(fitted, toy):
 
     class Broken:
         def encode(self, wanted):
-            return np.array([np.zeros(3) if "42" in t else np.ones(3) for t in wanted])
+            return np.array([np.full(3, np.nan if "42" in t else 1.0) for t in wanted])
 
-    with pytest.raises(InputError, match="row 43 is zero"):
+    with pytest.raises(InputError, match="row 43 holds NaN"):
         et.TopicModel(Broken(), languages=["en"]).fit([f"text number {i}" for i in range(50)])
 
     class Short:

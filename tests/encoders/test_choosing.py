@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from embedtopics.encoders import (
+    FastTextEncoder,
+    RandomProjectionEncoder,
+    TfidfEncoder,
+    encoder_from_settings,
+    fitted,
+    resolve_encoder,
+)
+from embedtopics.errors import InputError, ModelLoadError
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("tfidf", TfidfEncoder), ("lsa", TfidfEncoder), ("fasttext", FastTextEncoder),
+        ("random", RandomProjectionEncoder),
+    ],
+)  # fmt: skip
+def test_baselines_have_names(name, kind):
+    encoder = resolve_encoder(name)
+    assert type(encoder) is kind and encoder.name == name and encoder.languages is None
+    assert encoder_from_settings(encoder.settings).settings == encoder.settings
+
+
+def test_a_folder_of_such_a_name_is_a_path():
+    with pytest.raises(ModelLoadError):
+        resolve_encoder("./tfidf")
+
+
+def test_lsa_projects_on_three_hundred_components_and_tfidf_on_none():
+    assert resolve_encoder("lsa").settings["n_components"] == 300
+    assert resolve_encoder("tfidf").settings["n_components"] is None
+
+
+def test_the_callers_encoder_stays_unfitted():
+    mine = TfidfEncoder(min_df=1)
+    made = fitted(mine, ["warm water", "cold water"])
+    assert made.is_fitted and not mine.is_fitted
+    assert fitted(made, ["other texts"]) is made
+    same = RandomProjectionEncoder()
+    assert fitted(same, ["any"]) is same
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(InputError, match="a kind among fasttext, random, tfidf, word vectors, got"):
+        encoder_from_settings({"kind": "oracle"})

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from embedtopics.encoders import FastTextEncoder, encoder_from_settings
+from embedtopics.encoders.word_averages import WordTable, average_words, look_up, sif_weights
+from embedtopics.errors import InputError
+from embedtopics.terms import tokenize
+
+TEXTS = [
+    "cold water and ice on the lake", "ice and snow on the mountain", "the snow is cold",
+    "hot coffee and tea in the kitchen", "tea is hot in the cup", "the kitchen and the cup",
+] * 4  # fmt: skip
+SMALL = {"dimensions": 8, "epochs": 2}
+
+
+def test_averages_of_three_sentences_by_hand():
+    words = {"the": [1.0, 0.0], "ice": [0.0, 1.0], "tea": [1.0, 1.0]}
+    table = WordTable(
+        row_of={word: row for row, word in enumerate(words)},
+        rows=np.array(list(words.values()), np.float32),
+        frequencies=np.array([0.5, 0.25, 0.25]),
+    )
+    tokens = tokenize(["the ice", "the tea the", "snow"])
+    vectors, frequencies, is_known = look_up(table, tokens.words)
+    assert dict(zip(tokens.words, is_known, strict=True)) == {
+        "ice": True, "snow": False, "tea": True, "the": True,
+    }  # fmt: skip
+    found = average_words(tokens, vectors, sif_weights(frequencies, 0.25))
+    # a / (a + p): 1/3 for "the", 1/2 for the others.
+    expected = [[1 / 6, 1 / 4], [(2 / 3 + 1 / 2) / 3, 1 / 6], [0, 0]]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_the_common_direction_is_the_first_singular_vector():
+    plain = FastTextEncoder(**SMALL).fit(TEXTS)
+    without = FastTextEncoder(**SMALL, remove_common=True).fit(TEXTS)
+    tokens = tokenize(sorted(TEXTS))
+    vectors, frequencies, _ = look_up(plain._learned.table, tokens.words)
+    averages = average_words(tokens, vectors, sif_weights(frequencies, 1e-3))
+    direction = np.linalg.svd(averages)[2][0]
+    for encoder, rest in (
+        (plain, averages),
+        (without, averages - np.outer(averages @ direction, direction)),
+    ):
+        expected = rest / np.linalg.norm(rest, axis=1, keepdims=True)
+        np.testing.assert_allclose(encoder.encode(sorted(TEXTS)), expected, atol=1e-5)
+    assert plain.fingerprint != without.fingerprint
+
+
+def test_words_have_gensims_vectors_and_share_those_of_their_parts(monkeypatch):
+    import gensim.models
+
+    made = []
+    original = gensim.models.FastText
+
+    def keep(*arguments, **parameters):
+        made.append(original(*arguments, **parameters))
+        return made[-1]
+
+    monkeypatch.setattr(gensim.models, "FastText", keep)
+    encoder = FastTextEncoder(**SMALL).fit(TEXTS)
+    theirs = made[0].wv
+    table = encoder._learned.table
+    vectors, _, is_known = look_up(table, theirs.index_to_key)
+    np.testing.assert_allclose(vectors, theirs[theirs.index_to_key], atol=1e-7)
+    assert is_known.all()
+    # "kitchens" was never met; its n-grams that are in "kitchen" were.
+    theirs.vectors_ngrams = table.parts
+    new, frequencies, is_known = look_up(table, ["kitchens", "zzzzz"])
+    np.testing.assert_allclose(new[0], theirs["kitchens"], atol=1e-7)
+    assert new[0].any() and not is_known.any() and not frequencies.any()
+    cosine = new[0] @ theirs["kitchen"] / np.linalg.norm(new[0]) / np.linalg.norm(theirs["kitchen"])
+    assert cosine > 0.5
+
+
+def test_no_word_of_a_long_text_is_left_out_of_training(monkeypatch):
+    import gensim.models
+
+    seen = []
+
+    class Spy(Exception):
+        pass
+
+    def look(sentences, **parameters):
+        seen.extend([list(sentences), list(sentences)])
+        raise Spy
+
+    monkeypatch.setattr(gensim.models, "FastText", look)
+    text = " ".join(f"w{i % 7} end{i}" for i in range(12_000))
+    with pytest.raises(Spy):
+        FastTextEncoder().fit([text, "w1 w2"])
+    assert seen[0] == seen[1]
+    assert [len(sentence) for sentence in seen[0]] == [10_000, 10_000, 4_000, 2]
+    assert [word for sentence in seen[0][:3] for word in sentence] == text.split()
+
+
+@settings(max_examples=5, deadline=None)
+@given(order=st.permutations(range(len(TEXTS))))
+def test_what_is_learnt_does_not_depend_on_the_order_of_the_texts(order):
+    one = FastTextEncoder(**SMALL, remove_common=True).fit(TEXTS)
+    other = FastTextEncoder(**SMALL, remove_common=True).fit([TEXTS[i] for i in order])
+    assert one.fingerprint == other.fingerprint
+    assert (one.encode(TEXTS[:6]) == other.encode(TEXTS[:6])).all()
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_every_process_learns_the_same():
+    code = (
+        "from embedtopics.encoders import FastTextEncoder, TfidfEncoder, RandomProjectionEncoder\n"
+        f"texts = {TEXTS!r}\n"
+        "print(FastTextEncoder(dimensions=8, epochs=2).fit(texts).fingerprint)\n"
+        "print(TfidfEncoder(3).fit(texts).fingerprint)\n"
+        "print(RandomProjectionEncoder(8).encode(texts).tobytes().hex())\n"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        ).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert said[0] == said[1] and len(said[0].split()) == 3
+
+
+def test_a_vector_does_not_depend_on_the_batch_and_odd_texts_have_zeros():
+    encoder = FastTextEncoder(**SMALL, remove_common=True).fit(TEXTS)
+    texts = [*TEXTS[:6], "icy kitchens", "", "...", "\ud800", "\0", "   ", "ice " * 200_000]
+    together = encoder.encode_with_report(texts)
+    apart = np.vstack([encoder.encode([text]) for text in texts])
+    assert (together.embeddings == apart).all()
+    assert together.embeddings.any(axis=1).tolist() == [True] * 7 + [False] * 5 + [True]
+    lengths = np.linalg.norm(together.embeddings, axis=1)
+    np.testing.assert_allclose(lengths[lengths > 0], 1, atol=1e-6)
+    assert together.n_tokens.tolist() == [7, 6, 4, 7, 6, 5, 2, 0, 0, 0, 0, 0, 200_000]
+    assert together.n_unknown.tolist() == [0] * 6 + [2] + [0] * 6
+    assert encoder.encode([]).shape == (0, 8)
+
+
+def test_one_text_alone_has_nothing_but_the_common_direction():
+    encoder = FastTextEncoder(**SMALL, min_count=1, remove_common=True).fit(["cold water"])
+    assert not encoder.encode(["cold water"]).any()
+    assert FastTextEncoder(**SMALL, min_count=1).fit(["cold water"]).encode(["cold water"]).any()
+
+
+def test_size_of_the_corpus_sets_epochs_and_dimensions():
+    encoder = FastTextEncoder()
+    assert [encoder.epochs_for(n) for n in (10, 300_000, 1_000_000, 10**8)] == [50, 14, 5, 5]
+    assert FastTextEncoder(epochs=3).epochs_for(10) == 3
+    assert FastTextEncoder(epochs=1).fit(TEXTS).dimensions == 50
+
+
+def test_settings_make_it_again():
+    first = FastTextEncoder(**SMALL, smoothing=1e-2, window=3).fit(TEXTS)
+    again = encoder_from_settings(first.settings)
+    assert not again.is_fitted and again.settings == first.settings
+    assert again.fit(TEXTS).fingerprint == first.fingerprint
+    for other in ({"smoothing": 1e-3}, {"random_state": 1}, {"epochs": 3}):
+        made = encoder_from_settings(first.settings | other).fit(TEXTS)
+        assert made.fingerprint != first.fingerprint
+
+
+def test_several_workers_are_taken_where_vectors_need_not_be_the_same_twice():
+    encoder = FastTextEncoder(**SMALL, reproducible=False, n_workers=2).fit(TEXTS)
+    assert encoder.settings["n_workers"] == 2 and encoder.encode(TEXTS[:1]).shape == (1, 8)
+
+
+def test_nothing_is_known_before_the_fit():
+    encoder = FastTextEncoder()
+    for ask in (lambda: encoder.fingerprint, lambda: encoder.dimensions,
+                lambda: encoder.encode(TEXTS)):  # fmt: skip
+        with pytest.raises(NotFittedError, match="FastTextEncoder has not learnt"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "texts", "message"),
+    [
+        ({"dimensions": 0}, TEXTS, "dimensions to be an integer of at least 1"),
+        ({"epochs": 1.5}, TEXTS, "epochs to be an integer"),
+        ({"n_workers": 2}, TEXTS, "one worker where vectors are to be reproducible, got 2"),
+        ({"smoothing": float("inf")}, TEXTS, "smoothing to be a finite number above 0"),
+        ({}, [], "texts to learn from, got none"),
+        ({}, ["...", ""], "expected a word that occurs 2 times, found none in 2 texts"),
+        ({}, ["all words once"], "set min_count=1"),
+        ({}, ["a", 3], "got int in row 1"),
+    ],
+)
+def test_bad_input_is_refused(parameters, texts, message):
+    with pytest.raises(InputError, match=message):
+        FastTextEncoder(**parameters).fit(texts)

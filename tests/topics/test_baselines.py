@@ -1,0 +1,154 @@
+"""Encoders that learn from the corpus, on their way through fit, predict, save and load."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
+from embedtopics.errors import InputError
+from embedtopics.results import Reason
+from embedtopics.topics import at_resolution, inspect_corpus, vectors
+
+NEW = ["ripe apple and pear juice", "the station and the platform", "rook, pawn and bishop"]
+
+
+@pytest.mark.parametrize(
+    "encoder",
+    ["tfidf", "lsa", "random", FastTextEncoder(dimensions=10, epochs=2), TfidfEncoder(20)],
+    ids=["tfidf", "lsa", "random", "FastTextEncoder", "TfidfEncoder"],
+)
+def test_they_go_through_fit_predict_save_and_load(toy, tmp_path, encoder):
+    texts, _, _ = toy
+    model = et.TopicModel(encoder, languages=["en"], min_cluster_size=5).fit(texts)
+    result = model.result_
+    assert (model.predict(texts) == model.labels_).all()
+    expected = model.predict(NEW)
+    model.save(tmp_path / "model")
+    loaded = et.TopicModel.load(tmp_path / "model")
+    assert (loaded.predict(NEW) == expected).all()
+    found = et.topics.assign(loaded.result_, NEW)
+    assert (found.novelty == et.topics.assign(result, NEW).novelty).all()
+    assert (et.topics.assign(loaded.result_, NEW, encoder=encoder).labels == expected).all()
+    assert not getattr(encoder, "is_fitted", False)  # the caller's own stays as it was
+
+
+def test_themes_of_words_are_found(toy):
+    texts, _, themes = toy
+    for encoder in ("tfidf", "lsa"):
+        model = et.TopicModel(encoder, languages=["en"], n_topics=3).fit(texts)
+        labels = model.labels_
+        inside = labels >= 0
+        assert inside.mean() > 0.9
+        for topic in range(3):
+            assert len(set(themes[labels == topic])) == 1
+        words = [
+            "The fruit number 9: apple pear plum cherry orchard harvest",
+            "The train number 9: station rail platform ticket track signal",
+            "The chess number 9: bishop rook pawn queen castle knight",
+        ]
+        by_theme = [labels[themes == theme].max() for theme in range(3)]
+        assert model.predict(words).tolist() == by_theme
+
+
+def test_a_second_fit_learns_from_its_own_texts(toy):
+    texts, _, _ = toy
+    model = et.TopicModel("tfidf", languages=["en"]).fit(texts[:60])
+    first = model.result_.settings["encoder_fingerprint"]
+    model.fit(texts)
+    assert model.result_.settings["encoder_fingerprint"] != first
+    assert len(model.predict(NEW)) == 3  # with the encoder of the second fit: of the same width
+
+
+ODD = ["...", "123 456", "!!", "\ud800", "7"]
+
+
+@pytest.mark.parametrize("encoder", ["tfidf", "lsa"])
+@pytest.mark.parametrize("coverage", ["auto", 1.0])
+@pytest.mark.parametrize("n_odd", [1, 60])
+def test_texts_without_a_known_word_are_in_no_topic(toy, encoder, coverage, n_odd):
+    texts, _, _ = toy
+    odd = [f"{i} ..." for i in range(n_odd)]
+    model = et.TopicModel(encoder, languages=["en"], coverage=coverage).fit([*texts, *odd, odd[0]])
+    result = model.result_
+    last = slice(len(texts), None)
+    assert (result.labels[last] == -1).all()
+    assert set(result.reasons[last].tolist()) <= {Reason.ISOLATED, Reason.NO_SUBJECT}
+    assert result.n_topics >= 2 and all(topic.size > 0 for topic in result.topics)
+    note = next(d for d in result.decisions if d.name == "without_vector")
+    assert note.value == n_odd + 1 and "in no topic" in note.message
+    found = et.topics.assign(result, [*odd, "98765 !", "unheardof"])
+    assert (found.labels == -1).all() and found.memberships.nnz == 0
+    assert (result.memberships.toarray()[result.documents.of_row[last]] == 0).all()
+    for n_topics in ("fine", "coarse", 2):
+        again = at_resolution(result, n_topics)
+        assert (again.labels[last] == -1).all()
+        assert all(topic.size > 0 for topic in again.topics)
+
+
+def test_without_such_texts_nothing_is_said(toy):
+    texts, _, _ = toy
+    decisions = et.TopicModel("tfidf", languages=["en"]).fit(texts).result_.decisions
+    assert "without_vector" not in {decision.name for decision in decisions}
+
+
+def test_texts_of_which_an_encoder_makes_nothing_at_all_are_refused():
+    with pytest.raises(InputError, match="got zeros for all 21 texts"):
+        et.TopicModel("random", languages=["en"]).fit([*["?" * i for i in range(1, 21)], "?"])
+    with pytest.raises(InputError, match="expected texts that share terms"):
+        et.TopicModel("tfidf", languages=["en"]).fit(ODD * 3)
+
+
+def test_given_vectors_of_zeros_are_still_refused(toy):
+    texts, given, _ = toy
+    given = given.copy()
+    given[4] = 0
+    with pytest.raises(InputError, match="row 5 is zero everywhere"):
+        et.TopicModel(languages=["en"]).fit(texts, embeddings=given)
+
+
+def test_sparse_vectors_too_many_to_write_out_are_refused(toy, monkeypatch):
+    texts, _, _ = toy
+    monkeypatch.setattr(vectors, "MOST_DENSE_BYTES", 1e4)
+    with pytest.raises(InputError, match=r'got 135 of 32 dimensions .*take encoder="lsa"'):
+        et.TopicModel("tfidf", languages=["en"]).fit(texts)
+
+
+def test_an_encoder_that_cannot_learn_the_same_again_is_refused(toy, tmp_path):
+    texts, _, _ = toy
+    elsewhere = TfidfEncoder(10).fit([*texts, *NEW, "words of other texts", "words of these texts"])
+    model = et.TopicModel(elsewhere, languages=["en"]).fit(texts)
+    labels = model.predict(NEW)
+    model.save(tmp_path / "model")
+    with pytest.raises(InputError, match="but 'lsa'"):
+        et.TopicModel.load(tmp_path / "model").predict(NEW)
+    # The encoder itself is still the right one.
+    assert (et.TopicModel.load(tmp_path / "model", encoder=elsewhere).predict(NEW) == labels).all()
+    with pytest.raises(InputError, match="but 'tfidf'"):
+        et.TopicModel.load(tmp_path / "model", encoder="tfidf").predict(NEW)
+    other = RandomProjectionEncoder(10)
+    with pytest.raises(InputError, match="has other weights or settings"):
+        et.topics.assign(model.result_, NEW, encoder=other)
+
+
+def test_one_that_learns_the_same_but_for_rounding_is_accepted(toy, tmp_path, monkeypatch):
+    texts, _, _ = toy
+    model = et.TopicModel("lsa", languages=["en"]).fit(texts)
+    model.save(tmp_path / "model")
+    fingerprint = TfidfEncoder.fingerprint.fget
+    monkeypatch.setattr(
+        TfidfEncoder, "fingerprint", property(lambda self: "other " + fingerprint(self))
+    )
+    loaded = et.TopicModel.load(tmp_path / "model")
+    assert (loaded.predict(NEW) == model.predict(NEW)).all()
+
+
+@pytest.mark.parametrize("encoder", ["tfidf", "lsa", "random", "fasttext"])
+def test_inspection_lets_a_copy_learn_and_counts_words(toy, encoder):
+    texts, _, _ = toy
+    made = et.encoders.resolve_encoder(encoder)
+    found = inspect_corpus(et.Corpus.of(texts), made)
+    assert found.mean_tokens == pytest.approx(np.mean([len(t.split()) for t in texts]), rel=1e-6)
+    assert found.truncated_share == found.unseen_share == 0 and found.tokens_per_second > 0
+    assert not getattr(made, "is_fitted", False)

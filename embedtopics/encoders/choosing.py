@@ -6,8 +6,11 @@ import copy
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from embedtopics.encoders.static import StaticEncoder
+from embedtopics.encoders.static_files import holds_static_encoder
 from embedtopics.encoders.transformer import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
@@ -42,6 +45,8 @@ def resolve_encoder(spec: Any) -> Encoder:
         made: Encoder = getattr(import_module(module), name)(**arguments)
         return made
     if isinstance(spec, (str, os.PathLike)):
+        if holds_static_encoder(Path(spec).expanduser()):
+            return StaticEncoder(spec)
         return SentenceEncoder(spec)
     if isinstance(spec, type) or not callable(getattr(spec, "encode", None)):
         raise InputError(

@@ -91,7 +91,8 @@ def frequent_split_words(
     """Return the frequent words of a corpus that the tokenizer splits, most frequent first.
 
     Words are what the tokenizer's own normaliser and pre-tokenizer make of the texts, as far as
-    they are written in letters, digits and marks only.
+    they are written in letters, digits and marks only. Where the tokenizer takes the space before
+    a word for a part of it, a word with and without a space is counted apart.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
+    static_encoder,
     topic_predict,
     topic_quality,
     topic_resolutions,
@@ -34,6 +35,7 @@ BENCHMARKS = {
     "topic_predict": topic_predict,
     "topic_stability": topic_stability,
     "topic_speed": topic_speed,
+    "static_encoder": static_encoder,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

@@ -29,7 +29,16 @@ if TYPE_CHECKING:
     )
     from embedtopics.clustering import DensityClusterer
     from embedtopics.corpus import Corpus
-    from embedtopics.encoders import CachedEncoder, SentenceEncoder
+    from embedtopics.encoders import (
+        CachedEncoder,
+        FastTextEncoder,
+        RandomProjectionEncoder,
+        SentenceEncoder,
+        StaticEncoder,
+        TfidfEncoder,
+        WordVectorEncoder,
+        distill,
+    )
     from embedtopics.errors import (
         CorruptFileError,
         EmbedTopicsError,
@@ -50,12 +59,18 @@ _HOME = {
     "CorruptFileError": "embedtopics.errors",
     "DensityClusterer": "embedtopics.clustering",
     "EmbedTopicsError": "embedtopics.errors",
+    "FastTextEncoder": "embedtopics.encoders",
     "InputError": "embedtopics.errors",
     "MissingExtraError": "embedtopics.errors",
     "ModelLoadError": "embedtopics.errors",
+    "RandomProjectionEncoder": "embedtopics.encoders",
     "SentenceEncoder": "embedtopics.encoders",
+    "StaticEncoder": "embedtopics.encoders",
+    "TfidfEncoder": "embedtopics.encoders",
     "TopicModel": "embedtopics.topics",
     "TopicResult": "embedtopics.results",
+    "WordVectorEncoder": "embedtopics.encoders",
+    "distill": "embedtopics.encoders",
 }
 _ROOMS = (
     "clustering",
@@ -78,16 +93,22 @@ __all__ = [
     "CorruptFileError",
     "DensityClusterer",
     "EmbedTopicsError",
+    "FastTextEncoder",
     "InputError",
     "MissingExtraError",
     "ModelLoadError",
+    "RandomProjectionEncoder",
     "SentenceEncoder",
+    "StaticEncoder",
+    "TfidfEncoder",
     "TopicModel",
     "TopicResult",
+    "WordVectorEncoder",
     "__version__",
     "clustering",
     "comparison",
     "corpus",
+    "distill",
     "encoders",
     "evaluation",
     "neighbors",

@@ -15,7 +15,7 @@ import embedtopics
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmarks import embed, jobs, run, topic_quality, topic_speed  # noqa: E402
+from benchmarks import embed, jobs, run, static_encoder, topic_quality, topic_speed  # noqa: E402
 from benchmarks.corpora import (  # noqa: E402
     ENCODED,
     LabelledCorpus,
@@ -293,3 +293,26 @@ def test_cached_embeddings_must_be_of_these_texts(tmp_path, monkeypatch):
     about.write_text(json.dumps({"texts_sha256": hash_texts(TEXTS[::-1])}))
     with pytest.raises(SystemExit, match="are of others"):
         load_encoded("toy", tmp_path)
+
+
+def test_the_static_encoder_s_table():
+    common = {"n_texts": 17_256, "dimensions": 256, "spearman": 0.6584}
+    result = {
+        "versions": {"model2vec": "0.10.0", "tokenizers": "0.23.3"},
+        "distill": {"encoder": "static", "seconds": 54.2},
+        "encoders": [
+            {"encoder": "static", "texts_a_second": [30_000.0, 50_000.0, 40_000.0], **common},
+            {"encoder": "sentence", "texts_a_second": [80.0], **common},
+        ],
+    }
+    assert static_encoder.render(result).splitlines() == [
+        "| encoder | texts | texts a second | static is faster by | dimensions "
+        "| Spearman x 100, STS-B test |",
+        "| :-- | --: | --: | --: | --: | --: |",
+        "| static | 17,256 | 40,000 | 1.0 | 256 | 65.84 |",
+        "| sentence | 17,256 | 80 | 500.0 | 256 | 65.84 |",
+        "",
+        "Distilling took 54.2 s.",
+        "",
+        "model2vec 0.10.0, tokenizers 0.23.3.",
+    ]

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
 from embedtopics.cli.inspect import inspect
@@ -25,6 +26,7 @@ app.command()(compare)
 app.command()(demo)
 app.command()(inspect)
 app.command()(topics)
+app.add_typer(cache_app, name="cache")
 
 
 def _show_version(value: bool) -> None:

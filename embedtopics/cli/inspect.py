@@ -63,7 +63,7 @@ def inspect(
     if found:
         console.print(f"columns guessed: {' '.join(found.values())}", soft_wrap=True)
     require_text(corpus)
-    loaded = resolve_encoder(encoder or DEFAULT_ENCODER)
+    loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
     print_inspection(console, inspect_corpus(corpus, loaded))
     if page is not None and sample is not None:
         _map_sample(console, corpus, loaded, sample, page)

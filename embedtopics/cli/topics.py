@@ -53,6 +53,7 @@ def topics(
     encoding: Annotated[str, typer.Option(help="Encoding of the file.")] = "utf-8",
     limit: Annotated[int | None, typer.Option(min=1, help="Read only the first rows.")] = None,
     seed: Annotated[int, typer.Option(help="Random seed.")] = 42,
+    cache: Annotated[bool, typer.Option(help="Keep vectors on disk, and look there first.")] = True,
 ) -> None:
     """Find the topics of a file of documents."""
     from embedtopics.cli.results_folder import check_results_folder
@@ -66,6 +67,7 @@ def topics(
         corpus,
         out=out,
         encoder=encoder,
+        cache=cache,
         replicates=replicates,
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
         min_cluster_size=min_topic_size or "auto",
@@ -84,7 +86,13 @@ def _share(coverage: str) -> float | str:
 
 
 def run_topics(
-    corpus: Corpus, *, out: Path, encoder: str | None, replicates: int, **parameters: Any
+    corpus: Corpus,
+    *,
+    out: Path,
+    encoder: str | None,
+    replicates: int,
+    cache: bool = True,
+    **parameters: Any,
 ) -> None:
     """Print the estimate, find the topics, print them, write the folder, say what is next.
 
@@ -101,7 +109,7 @@ def run_topics(
     check_results_folder(out)
     require_text(corpus)
     begin = time.perf_counter()
-    loaded = resolve_encoder(encoder or DEFAULT_ENCODER)
+    loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=cache)
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
     result = TopicModel(loaded, **parameters).fit(corpus).result_
     if replicates and result.topics:

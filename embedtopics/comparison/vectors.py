@@ -177,25 +177,26 @@ def _encode(
     log: Log, name: str, spec: Any, texts: Sequence[str], show_progress: bool | None
 ) -> tuple[Any, float, dict[str, Any]]:
     """Return the vectors, the seconds that they took, and what the encoder is."""
-    loaded = resolve_encoder(spec)
+    loaded = resolve_encoder(spec, cached=True)
     begin = time.perf_counter()
     encoder: Any = fitted(loaded, texts)
     with_report = getattr(encoder, "encode_with_report", None)
+    report: Encoding | None = None
     if with_report is None:
         made = encoder.encode(texts)
     else:
-        report: Encoding = with_report(texts, show_progress=show_progress)
+        report = with_report(texts, show_progress=show_progress)
         made = report.embeddings
         if report.truncated_share > 0:
             log.note("encoder", "truncated", report.truncated_share,
                      f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
                      f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
     seconds = time.perf_counter() - begin
-    if isinstance(encoder, CachedEncoder):
+    if isinstance(encoder, CachedEncoder) and report is not None and report.n_cached:
         seconds = _estimated_seconds(encoder.uncached, texts)
         log.note("encoder", "estimated_seconds", seconds,
-                 f"{name} keeps vectors on disk: its time was estimated by encoding "
-                 f"{min(TIMED_TEXTS, len(texts))} texts anew.")  # fmt: skip
+                 f"{report.n_cached:,} vectors of {name} were on disk: its time was estimated by "
+                 f"encoding {min(TIMED_TEXTS, len(texts))} texts anew.")  # fmt: skip
     settings = {
         "encoder": getattr(encoder, "name", type(encoder).__name__),
         "encoder_fingerprint": getattr(encoder, "fingerprint", None),

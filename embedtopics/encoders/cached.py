@@ -145,7 +145,8 @@ class CachedEncoder:
         vectors[missing], counts[missing] = vectors[repeats], counts[repeats]
         if not len(texts):
             vectors = np.asarray(self._encoder.encode(texts), dtype=np.float32)
-        return Encoding(vectors, *(np.ascontiguousarray(column) for column in counts.T))
+        n_tokens, n_seen, n_unknown = (np.ascontiguousarray(column) for column in counts.T)
+        return Encoding(vectors, n_tokens, n_seen, n_unknown, len(texts) - len(missing))
 
     def _as_kept(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return vectors as they will be read: the first answer is that of all later ones."""

@@ -6,8 +6,12 @@ import copy
 import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+from embedtopics.encoders.cached import CachedEncoder
+from embedtopics.encoders.static import StaticEncoder
+from embedtopics.encoders.static_files import holds_static_encoder
 from embedtopics.encoders.transformer import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
@@ -17,6 +21,7 @@ __all__ = ["encoder_from_settings", "fitted", "resolve_encoder"]
 _BY_KIND: dict[str, tuple[str, str]] = {
     "fasttext": ("embedtopics.encoders.fasttext", "FastTextEncoder"),
     "random": ("embedtopics.encoders.random_projection", "RandomProjectionEncoder"),
+    "static": ("embedtopics.encoders.static", "StaticEncoder"),
     "tfidf": ("embedtopics.encoders.tfidf", "TfidfEncoder"),
     "word vectors": ("embedtopics.encoders.word_vectors", "WordVectorEncoder"),
 }
@@ -32,13 +37,16 @@ _BY_NAME: dict[str, dict[str, Any]] = {
 in "./tfidf"."""
 
 
-def resolve_encoder(spec: Any) -> Encoder:
+def resolve_encoder(spec: Any, *, cached: bool = False) -> Encoder:
     """Return an encoder for a name, a folder, or an object that is one.
 
     Parameters
     ----------
     spec : str, path or Encoder
         "tfidf", "lsa", "fasttext" and "random" are the baselines that need no checkpoint.
+    cached : bool
+        Whether a checkpoint that is named keeps its vectors on disk, see `CachedEncoder`. An
+        object is returned as it is.
 
     Returns
     -------
@@ -54,14 +62,17 @@ def resolve_encoder(spec: Any) -> Encoder:
     if isinstance(spec, str) and spec in _BY_NAME:
         return encoder_from_settings(_BY_NAME[spec])
     if isinstance(spec, (str, os.PathLike)):
-        return SentenceEncoder(spec)
+        if holds_static_encoder(Path(spec).expanduser()):
+            return StaticEncoder(spec)
+        encoder = SentenceEncoder(spec)
+        return CachedEncoder(encoder) if cached else encoder
     if isinstance(spec, type) or not callable(getattr(spec, "encode", None)):
         raise InputError(
             "expected an encoder: a hub name, the folder of a checkpoint or an object with "
             f"encode(texts); got {spec!r}"
         )
-    encoder: Encoder = spec
-    return encoder
+    given: Encoder = spec
+    return given
 
 
 def encoder_from_settings(settings: Mapping[str, Any]) -> Encoder:

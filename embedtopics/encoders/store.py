@@ -31,7 +31,9 @@ import numpy.typing as npt
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray, Int64Array
 
-__all__ = ["Kept", "Store", "append", "default_folder", "find", "keys_of", "shards", "trim"]
+__all__ = [
+    "Kept", "Store", "append", "default_folder", "find", "keys_of", "n_texts_in", "shards", "trim",
+]  # fmt: skip
 
 FORMAT = "vectors-1"
 """Folder of this format; one of a later format is left alone."""
@@ -228,6 +230,15 @@ def trim(root: Path, most_bytes: float) -> int:
         too_much -= size
         n_gone += 1
     return n_gone
+
+
+def n_texts_in(path: Path) -> int:
+    """Return how many texts a shard says it holds; 0 where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return int(json.loads(file.read(HEADER_BYTES))["n"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
 
 
 def _readable(store: Store) -> Iterator[_Shard]:

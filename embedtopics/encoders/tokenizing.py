@@ -16,7 +16,7 @@ from embedtopics.protocols import Int32Array
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-__all__ = ["TokenizedTexts", "check_texts", "n_leading", "readable", "tokenize"]
+__all__ = ["TokenizedTexts", "check_texts", "n_leading", "readable", "slabs", "tokenize"]
 
 # Half of a surrogate pair cannot be written as UTF-8, and some tokenizers stop at NUL.
 _UNREADABLE = re.compile("[\\ud800-\\udfff\\0]")
@@ -111,8 +111,9 @@ def tokenize(
     with progress_bar(
         total=len(texts), unit="text", description="Tokenising", show=show_progress
     ) as bar:
-        for slab in _slabs(texts):
-            for encoding in tokenizer.encode_batch_fast([prompt + readable(x) for x in slab]):
+        for slab in slabs(texts):
+            prompted = [prompt + readable(text) for text in slab]
+            for encoding in tokenizer.encode_batch_fast(prompted):
                 kept = encoding.ids
                 ids.append(np.array(kept, dtype=np.int32).tobytes())
                 seen = len(kept) - n_special
@@ -144,7 +145,8 @@ def _n_cut(encoding: Encoding, n_special: int) -> int:
     return sum(len(part) for part in rest) - n_special * len(rest)
 
 
-def _slabs(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+def slabs(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield consecutive texts, as many as are tokenised at a time."""
     start = size = 0
     for stop, text in enumerate(texts, start=1):
         size += len(text)

@@ -186,6 +186,11 @@ class SentenceEncoder:
         return self._opened.note
 
     @property
+    def tokenizer_json(self) -> str:
+        """The tokenizer, as the tokenizers library writes it; it neither cuts nor pads."""
+        return str(self._whole.to_str())
+
+    @property
     def languages(self) -> tuple[str, ...] | None:
         """ISO 639-1 codes, ``("multilingual",)``, or None where the name does not tell."""
         return known_languages(self.name)

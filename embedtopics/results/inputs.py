@@ -98,12 +98,15 @@ class Encoding:
         Of these, the tokens that the encoder read.
     n_unknown : int32 ndarray of shape (n_texts,)
         Of the tokens read, those that the vocabulary does not know.
+    n_cached : int
+        Texts whose vectors were on disk already.
     """
 
     embeddings: FloatArray
     n_tokens: Int32Array
     n_seen: Int32Array
     n_unknown: Int32Array
+    n_cached: int = 0
 
     @property
     def truncated_share(self) -> float:

@@ -92,6 +92,10 @@ def note_encoding(log: Log, encoding: Any, max_length: int | None) -> None:
                  f"{encoding.truncated_share:.1%} of the texts are longer than the encoder reads "
                  f"({max_length} tokens); {encoding.unseen_token_share:.1%} of all tokens were "
                  "not seen.")  # fmt: skip
+    if encoding.n_cached:
+        n_texts = len(encoding.n_tokens)
+        message = f"The vectors of {encoding.n_cached:,} of {n_texts:,} texts were on disk already."
+        log.note("encoder", "cached", encoding.n_cached, message)
     if encoding.unknown_token_share > 0.001:
         share = encoding.unknown_token_share
         message = f"{share:.1%} of the tokens are unknown to the encoder."

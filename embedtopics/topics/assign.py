@@ -131,8 +131,10 @@ def _vectors(
             encoder = recorded_encoder(result)
         texts = corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
+        # A shard on disk for every question would cost more than it could save.
+        matching = matching_encoder(encoder, result)
         vectors, _ = encode_documents(
-            matching_encoder(encoder, result), [texts[d] for d in documents], rows, None
+            getattr(matching, "uncached", matching), [texts[d] for d in documents], rows, None
         )
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:

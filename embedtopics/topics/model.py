@@ -53,7 +53,9 @@ class TopicModel(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     encoder : str or object with ``encode(texts)``, optional
-        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2.
+        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2. The vectors
+        of a checkpoint that is named are kept on disk (`CachedEncoder`); give
+        ``SentenceEncoder(name)`` to keep none.
     n_topics : {"auto", "fine", "coarse"} or int
         How fine the topics shall be; an integer is met exactly, by merging the nearest. Another
         answer can be had from the result later, see `embedtopics.topics.at_resolution`.
@@ -233,7 +235,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
         wanted = DEFAULT_ENCODER if self.encoder is None else self.encoder
         kept = getattr(self, "_loaded", None)
         if kept is None or kept[0] is not wanted:
-            self._loaded = (wanted, resolve_encoder(wanted))
+            self._loaded = (wanted, resolve_encoder(wanted, cached=True))
         encoder = fitted(self._loaded[1], texts)
         self._of_fit = (self.encoder, encoder)
         return encoder

@@ -205,6 +205,10 @@ def _embed(
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
     if encoding is not None:
         note_encoding(log, encoding, getattr(encoder, "max_length", None))
+        # Of an encoder that had nothing to do, nothing was loaded, and need not be.
+        note: Any = encoding.n_cached < len(texts) and getattr(encoder, "runtime_note", None)
+        if note:
+            log.note("encoder", "runtime", "torch", f"{note}.")
     note_without_vector(log, vectors, documents)
     return vectors, describe_encoder(encoder)
 

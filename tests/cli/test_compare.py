@@ -52,7 +52,8 @@ def articles(toy, tmp_path, monkeypatch):
     pd.DataFrame({"body": texts, "theme": [f"t{t}" for t in themes]}).to_csv(path, index=False)
     known = {"words": WordCounts(2), "hashed": Hashed()}
 
-    def resolve(spec):
+    def resolve(spec, *, cached):
+        assert cached
         if not isinstance(spec, str):
             return spec
         if spec not in known:

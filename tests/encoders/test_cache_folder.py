@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from embedtopics.cli.app import app
+from embedtopics.encoders import CachedEncoder, SentenceEncoder, resolve_encoder
+from embedtopics.encoders.cache_folder import cache_entries, clear_cache
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def filled(cache, tiny_bert):
+    encoder = resolve_encoder(tiny_bert, cached=True)
+    encoder.encode(["the cat", "a dog", "the cat"])
+    (cache / "vectors-99").mkdir()
+    (cache / "vectors-99" / "of a later version").write_text("not ours to touch")
+    return cache
+
+
+def test_what_is_kept_is_counted(filled):
+    entries = cache_entries()
+    assert [(e.kind, e.variant, e.n_texts) for e in entries] == [
+        ("model", "float32", 0), ("vectors", "float32", 2),
+    ]  # fmt: skip
+    assert all(entry.encoder.endswith("tiny-bert") for entry in entries)
+    sizes = [sum(p.stat().st_size for p in e.folder.iterdir()) for e in entries]
+    assert [entry.n_bytes for entry in entries] == sizes
+
+
+def test_clearing_frees_what_is_ours_and_nothing_else(filled, tiny_bert):
+    vectors = [entry.n_bytes for entry in cache_entries() if entry.kind == "vectors"]
+    assert clear_cache(kinds=["vectors"]) == sum(vectors)
+    assert [entry.kind for entry in cache_entries()] == ["model"]
+    clear_cache()
+    assert cache_entries() == []
+    assert (filled / "vectors-99" / "of a later version").exists()
+    again = resolve_encoder(tiny_bert, cached=True).encode_with_report(["the cat"])
+    assert again.n_cached == 0
+
+
+def test_names_are_cached_and_objects_are_as_they_are(cache, tiny_bert, tiny_encoder):
+    assert isinstance(resolve_encoder(tiny_bert, cached=True), CachedEncoder)
+    assert isinstance(resolve_encoder(tiny_bert), SentenceEncoder)
+    assert resolve_encoder(tiny_encoder, cached=True) is tiny_encoder
+    assert not isinstance(resolve_encoder("tfidf", cached=True), CachedEncoder)
+
+
+def test_a_second_run_loads_no_model(filled, tiny_bert):
+    encoder = resolve_encoder(tiny_bert, cached=True)
+    report = encoder.encode_with_report(["a dog", "the cat"])
+    assert report.n_cached == 2
+    assert "_opened" not in vars(encoder.uncached)
+    assert report.n_tokens.tolist() == [2, 2]
+    np.testing.assert_array_equal(
+        report.embeddings, SentenceEncoder(tiny_bert).encode(["a dog", "the cat"])
+    )
+
+
+def test_the_commands(filled):
+    run = CliRunner().invoke
+    shown = run(app, ["cache", "info"])
+    assert shown.exit_code == 0
+    assert str(filled) in shown.output.replace("\n", "")
+    assert "vectors" in shown.output and "model" in shown.output
+    refused = run(app, ["cache", "clear"], input="n\n")
+    assert refused.exit_code == 1
+    assert len(cache_entries()) == 2
+    assert run(app, ["cache", "clear", "--models", "--yes"]).exit_code == 0
+    assert [entry.kind for entry in cache_entries()] == ["vectors"]
+    assert "freed" in run(app, ["cache", "clear"], input="y\n").output
+    assert cache_entries() == []
+    assert run(app, ["cache", "info"]).output.strip().endswith("0.0 MB")

@@ -1,0 +1,216 @@
+"""The static encoder: vectors against model2vec's and by hand, the report, and odd texts."""
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from model2vec import StaticModel
+from tokenizers import Tokenizer
+
+from embedtopics.encoders import CachedEncoder, StaticEncoder
+from embedtopics.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_bert):
+    return Tokenizer.from_file(str(tiny_bert / "tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def table(tokenizer):
+    return np.random.default_rng(5).normal(size=(tokenizer.get_vocab_size(), 6)).astype(np.float32)
+
+
+def oracle(table, tokenizer, texts, **options):
+    return StaticModel(table, tokenizer, **options).encode(texts)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("max_length", [None, 1, 3, 512])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_vectors_equal_model2vec(tokenizer, table, texts, normalize, max_length, weighted):
+    weights = np.linspace(0.1, 2, len(table)).astype(np.float32) if weighted else None
+    options = {"weights": weights, "normalize": normalize, "max_length": max_length}
+    ours = StaticEncoder.from_arrays(table, tokenizer, **options).encode(texts)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, oracle(table, tokenizer, texts, **options), atol=1e-6)
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    texts=st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1, max_size=6),
+    max_length=st.none() | st.integers(1, 4),
+)
+def test_any_text_equals_model2vec(tokenizer, table, texts, max_length):
+    texts = [text.replace("\0", "") for text in texts]
+    ours = StaticEncoder.from_arrays(table, tokenizer, max_length=max_length)
+    expected = oracle(table, tokenizer, texts, normalize=True, max_length=max_length)
+    np.testing.assert_allclose(ours.encode(texts), expected, atol=1e-6)
+
+
+def test_a_vector_and_its_report_by_hand(tokenizer, table):
+    ids = tokenizer.get_vocab()
+    weights = np.linspace(1, 2, len(table))
+    encoder = StaticEncoder.from_arrays(table, tokenizer, weights=weights, normalize=False)
+    found = encoder.encode_with_report(["The cat zzz sat", "cats"])
+    chosen = [ids["the"], ids["cat"], ids["sat"]]
+    expected = (table[chosen] * weights[chosen, None]).sum(axis=0) / 3
+    np.testing.assert_allclose(found.embeddings[0], expected, rtol=1e-6)
+    np.testing.assert_array_equal(found.n_tokens, [4, 2])
+    np.testing.assert_array_equal(found.n_seen, [4, 2])
+    np.testing.assert_array_equal(found.n_unknown, [1, 0])
+    counted = encoder.count_tokens(["The cat zzz sat", "cats"])
+    assert counted.embeddings.shape == (2, 0)
+    np.testing.assert_array_equal(counted.n_unknown, found.n_unknown)
+
+
+def test_what_is_cut_is_counted(tokenizer, table):
+    whole = StaticEncoder.from_arrays(table, tokenizer)
+    cut = StaticEncoder.from_arrays(table, tokenizer, max_length=3)
+    # Tokens of this vocabulary have a median of three characters: nine are looked at.
+    texts = ["a a a a a a a a", "light river stone", "red", "a cat"]
+    found, complete = cut.encode_with_report(texts), whole.encode_with_report(texts)
+    np.testing.assert_array_equal(complete.n_tokens, [8, 3, 1, 2])
+    np.testing.assert_array_equal(complete.n_seen, complete.n_tokens)
+    np.testing.assert_array_equal(found.n_seen < found.n_tokens, [True, True, False, False])
+    assert found.n_seen.max() == 3
+    assert found.n_tokens[0] == 8
+    np.testing.assert_array_equal(found.embeddings[2:], complete.embeddings[2:])
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "zzz", "日本", "zzz zzz"])
+def test_texts_without_known_tokens_are_zeros(tokenizer, table, text):
+    encoder = StaticEncoder.from_arrays(table, tokenizer)
+    found = encoder.encode_with_report(["cat", text])
+    assert not found.embeddings[1].any()
+    assert found.n_seen[1] == found.n_unknown[1]
+    assert abs(np.linalg.norm(found.embeddings[0]) - 1) < 1e-6
+
+
+def test_a_vector_does_not_depend_on_its_company(tokenizer, table, texts, monkeypatch):
+    encoder = StaticEncoder.from_arrays(table, tokenizer)
+    together = encoder.encode(texts)
+    for row, text in enumerate(texts):
+        np.testing.assert_array_equal(encoder.encode([text])[0], together[row])
+    np.testing.assert_array_equal(encoder.encode(texts[::-1])[::-1], together)
+    monkeypatch.setattr("embedtopics.encoders.tokenizing._SLAB_CHARACTERS", 20)
+    np.testing.assert_array_equal(encoder.encode(texts), together)
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    np.testing.assert_array_equal(encoder.encode(texts), together)
+
+
+def test_odd_texts(tokenizer, table):
+    encoder = StaticEncoder.from_arrays(table, tokenizer)
+    megabyte = "the cat sat " * 90_000
+    found = encoder.encode_with_report([megabyte, "cat\ud800", "ca\0t", "cat"])
+    np.testing.assert_array_equal(found.n_seen[:1], [270_000])
+    np.testing.assert_allclose(found.embeddings[0], encoder.encode(["the cat sat"])[0], atol=1e-6)
+    assert np.isfinite(found.embeddings).all()
+    assert encoder.encode([]).shape == (0, 6)
+    with pytest.raises(InputError, match="got int in row 1"):
+        encoder.encode(["cat", 3])
+    with pytest.raises(InputError, match="put it in a list"):
+        encoder.encode("cat")
+
+
+def test_tables_are_read_only_copies(tokenizer, table):
+    mine = table.copy()
+    encoder = StaticEncoder.from_arrays(mine, tokenizer, weights=np.ones(len(mine)))
+    before = encoder.encode(["cat"])
+    mine[:] = 0
+    np.testing.assert_array_equal(encoder.encode(["cat"]), before)
+    for array in (encoder.table, encoder.weights):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    assert encoder.vocabulary[encoder._tokenizer.token_to_id("cat")] == "cat"
+
+
+def test_another_table_makes_another_encoder(tokenizer, table):
+    encoder = StaticEncoder.from_arrays(
+        table, tokenizer, weights=np.full(len(table), 2), normalize=False, max_length=9
+    )
+    other = encoder.with_table(table[:, :2] + 1)
+    np.testing.assert_allclose(
+        other.encode(["cat the"]), (encoder.encode(["cat the"]) / 2 + 1)[:, :2], rtol=1e-5
+    )
+    assert (other.dimensions, other.max_length, other.weights) == (2, 9, None)
+    assert encoder.dimensions == 6
+
+
+def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
+    def fingerprint(**options):
+        chosen = {"table": table, "tokenizer": tokenizer, **options}
+        return StaticEncoder.from_arrays(**chosen).fingerprint
+
+    more = Tokenizer.from_str(tokenizer.to_str())
+    more.normalizer = None
+    bent = table.copy()
+    bent[3, 3] += 1e-3
+    ones = np.ones(len(table))
+    variants = [
+        fingerprint(), fingerprint(table=bent), fingerprint(weights=ones),
+        fingerprint(tokenizer=more), fingerprint(normalize=False), fingerprint(max_length=7),
+    ]  # fmt: skip
+    assert len(set(variants)) == len(variants)
+    assert fingerprint(name="other") == fingerprint(tokenizer=tokenizer.to_str()) == variants[0]
+
+
+def test_it_can_be_cached(tokenizer, table, texts, tmp_path):
+    encoder = StaticEncoder.from_arrays(table, tokenizer, name="mine", languages=["fr"])
+    cached = CachedEncoder(encoder, folder=tmp_path)
+    np.testing.assert_array_equal(cached.encode(texts), encoder.encode(texts))
+    np.testing.assert_array_equal(
+        CachedEncoder(encoder, folder=tmp_path).encode(texts), encoder.encode(texts)
+    )
+    assert (cached.name, cached.languages) == ("mine", ("fr",))
+    assert encoder.settings["folder"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"table": np.ones((3, 4))}, "embeddings for the .* tokens of the tokenizer"),
+        ({"table": "x"}, "an array of numbers"),
+        ({"weights": np.ones(3)}, "weights for the .* tokens"),
+        ({"max_length": 0}, "max_length to be None or an integer"),
+        ({"max_length": True}, "max_length to be None or an integer"),
+    ],
+)
+def test_bad_arguments(tokenizer, table, change, message):
+    with pytest.raises(InputError, match=message):
+        StaticEncoder.from_arrays(**{"table": table, "tokenizer": tokenizer, **change})
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_a_table_has_to_be_finite(tokenizer, table, value):
+    broken = table.astype(np.float64)
+    broken[4, 1] = value
+    with pytest.raises(InputError, match="finite embeddings, got another number in row 4"):
+        StaticEncoder.from_arrays(broken, tokenizer)
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark_data
+@pytest.mark.parametrize("max_length", [None, 40, 512])
+def test_real_texts_equal_model2vec(data_folder, max_length):
+    from embedtopics.encoders.resolve import resolve_model
+
+    folder = resolve_model("all-MiniLM-L6-v2", local_files_only=True).checkpoint.folder
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    table = np.random.default_rng(1).normal(size=(tokenizer.get_vocab_size(), 16))
+    table = table.astype(np.float32)
+    texts = []
+    for file in ("stsb/en_test", "stsb/fr_test", "bbc_news/bbc_news"):
+        with gzip.open(data_folder / f"{file}.jsonl.gz", "rt", encoding="utf-8") as stream:
+            for row in map(json.loads, stream):
+                texts += [row[key] for key in ("sentence1", "sentence2", "text") if key in row]
+    ours = StaticEncoder.from_arrays(table, tokenizer, max_length=max_length)
+    # In float64, as the sums of hundreds of tokens in float32 are off by more than the tolerance.
+    exact = table.astype(np.float64)
+    expected = oracle(exact, tokenizer, texts, normalize=True, max_length=max_length)
+    np.testing.assert_allclose(ours.encode(texts), expected, atol=1e-6)

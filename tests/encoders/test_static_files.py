@@ -1,0 +1,212 @@
+"""Folders of static encoders: written for and by model2vec, and broken in many ways."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from model2vec import StaticModel
+from model2vec.model import quantize_model
+from safetensors.numpy import load_file, save_file
+from tokenizers import Tokenizer
+
+from embedtopics.encoders import SentenceEncoder, StaticEncoder, resolve_encoder
+from embedtopics.encoders.static_files import holds_static_encoder
+from embedtopics.errors import CorruptFileError, InputError, ModelLoadError
+
+
+@pytest.fixture(scope="module")
+def tokenizer(tiny_bert):
+    return Tokenizer.from_file(str(tiny_bert / "tokenizer.json"))
+
+
+@pytest.fixture(scope="module")
+def table(tokenizer):
+    return np.random.default_rng(5).normal(size=(tokenizer.get_vocab_size(), 8)).astype(np.float32)
+
+
+@pytest.fixture
+def folder(tokenizer, table, tmp_path):
+    StaticEncoder.from_arrays(table, tokenizer).save(tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("max_length", [None, 4])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_model2vec_reads_what_is_written(
+    tokenizer, table, texts, tmp_path, normalize, max_length, weighted
+):
+    weights = np.linspace(0.5, 2, len(table)) if weighted else None
+    encoder = StaticEncoder.from_arrays(
+        table, tokenizer, weights=weights, normalize=normalize, max_length=max_length,
+        languages=["en"], made_from={"method": "test"},
+    )  # fmt: skip
+    encoder.save(tmp_path / "mine")
+    theirs = StaticModel.from_pretrained(tmp_path / "mine")
+    np.testing.assert_allclose(encoder.encode(texts), theirs.encode(texts), atol=1e-6)
+    again = StaticEncoder(tmp_path / "mine")
+    np.testing.assert_array_equal(again.encode(texts), encoder.encode(texts))
+    assert again.fingerprint == encoder.fingerprint
+    assert (again.languages, again.made_from) == (("en",), {"method": "test"})
+    assert again.settings == {**encoder.settings, "folder": str(tmp_path / "mine")}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_smaller_types(tokenizer, table, texts, tmp_path, dtype):
+    encoder = StaticEncoder.from_arrays(table, tokenizer)
+    encoder.save(tmp_path / "small", dtype=dtype)
+    stored = load_file(tmp_path / "small" / "model.safetensors")["embeddings"]
+    assert stored.dtype == dtype
+    ours = StaticEncoder(tmp_path / "small").encode(texts)
+    theirs = StaticModel.from_pretrained(tmp_path / "small").encode(texts)
+    # model2vec's answer has the table's type, so that of float16 is rounded.
+    np.testing.assert_allclose(ours, theirs, atol=1e-6 if dtype == "int8" else 1e-3)
+    exact = StaticModel(stored.astype(np.float32), tokenizer, normalize=True)
+    np.testing.assert_allclose(ours, exact.encode(texts), atol=1e-6)
+    np.testing.assert_allclose(ours, encoder.encode(texts), atol=0.03)
+
+
+def test_types_that_cannot_hold_the_table(tokenizer, table, tmp_path):
+    with pytest.raises(InputError, match="keeps directions and not lengths"):
+        StaticEncoder.from_arrays(table, tokenizer, normalize=False).save(tmp_path, dtype="int8")
+    with pytest.raises(InputError, match="within the range of float16, got 1e"):
+        StaticEncoder.from_arrays(table * 0 + 1e6, tokenizer).save(tmp_path, dtype="float16")
+    with pytest.raises(InputError, match="expected dtype to be one of float32"):
+        StaticEncoder.from_arrays(table, tokenizer).save(tmp_path, dtype="float64")
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", "int8"])
+@pytest.mark.parametrize("clusters", [None, 9])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_what_model2vec_writes_is_read(
+    tokenizer, table, texts, tmp_path, dtype, clusters, normalize
+):
+    theirs = StaticModel(table, tokenizer, normalize=normalize, language=["en"])
+    theirs = quantize_model(theirs, vocabulary_quantization=clusters, quantize_to=dtype)
+    theirs.save_pretrained(tmp_path)
+    ours = StaticEncoder(tmp_path)
+    expected = theirs.encode(texts)
+    # model2vec rounds its answer to the type of a float16 table.
+    tolerance = 2e-3 if dtype == "float16" else 1e-6
+    np.testing.assert_allclose(ours.encode(texts), expected, rtol=tolerance, atol=tolerance)
+    assert (ours.max_length, ours.normalize) == (512, normalize)
+
+
+@pytest.mark.filterwarnings("default")
+def test_sentence_transformers_reads_what_is_written(tokenizer, table, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    encoder = StaticEncoder.from_arrays(table, tokenizer, max_length=5)
+    encoder.save(tmp_path / "mine")
+    texts = ["the cat sat", "a a cat a a dog a"]
+    theirs = SentenceTransformer(str(tmp_path / "mine"), device="cpu")
+    np.testing.assert_allclose(
+        theirs.encode(texts, show_progress_bar=False), encoder.encode(texts), atol=1e-6
+    )
+
+
+def test_the_folder_s_settings_can_be_overruled(folder, texts):
+    plain = StaticEncoder(folder, normalize=False, max_length=2)
+    assert (plain.normalize, plain.max_length) == (False, 2)
+    assert plain.fingerprint != StaticEncoder(folder).fingerprint
+    assert plain.encode_with_report(["a cat sat"]).n_seen.tolist() == [2]
+
+
+def test_saving_replaces_only_its_own(folder, tokenizer, table, tmp_path):
+    StaticEncoder.from_arrays(table * 2, tokenizer).save(folder)
+    np.testing.assert_array_equal(StaticEncoder(folder).table, table * 2)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("do not lose me")
+    with pytest.raises(InputError, match="holds other files"):
+        StaticEncoder.from_arrays(table, tokenizer).save(tmp_path / "other")
+
+
+def test_encoders_are_told_apart_by_their_folders(folder, tiny_bert):
+    assert isinstance(resolve_encoder(folder), StaticEncoder)
+    assert isinstance(resolve_encoder(str(folder)), StaticEncoder)
+    assert isinstance(resolve_encoder(tiny_bert), SentenceEncoder)
+    (folder / "config.json").write_text("{}")
+    assert holds_static_encoder(folder)
+    (folder / "model.safetensors").write_bytes(b"\xff" * 40)
+    assert not holds_static_encoder(folder)
+    assert not holds_static_encoder(folder / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_missing_and_broken_files_are_named(folder, name):
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: len(content) // 2])
+    with pytest.raises(CorruptFileError, match=name):
+        StaticEncoder(folder)
+    (folder / "manifest.json").unlink()
+    with pytest.raises(ModelLoadError, match=name):
+        StaticEncoder(folder)
+    (folder / name).write_bytes(b"\xff\xfe[]")
+    with pytest.raises(ModelLoadError, match=name):
+        StaticEncoder(folder)
+    (folder / name).unlink()
+    with pytest.raises(ModelLoadError, match=f"expected the file {name}"):
+        StaticEncoder(folder)
+
+
+def rewrite(folder, **tensors):
+    (folder / "manifest.json").unlink()
+    kept = load_file(folder / "model.safetensors")
+    kept.update(tensors)
+    save_file({k: v for k, v in kept.items() if v is not None}, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("tensors", "message"),
+    [
+        ({"embeddings": np.ones((3, 2), np.float32)}, "embeddings for the"),
+        ({"embeddings": None, "other": np.ones(2)}, "no tensor 'embeddings', but ..other"),
+        ({"weights": np.ones(2)}, "weights for the"),
+        ({"mapping": np.zeros(2, int)}, "mapping must be"),
+        ({"mapping": "outside"}, "mapping of token 3 is 1000"),
+        ({"mapping": "floats"}, "mapping must be"),
+        ({"weights": "nan"}, "finite weights, got another number in row 0"),
+    ],
+)
+def test_tensors_that_do_not_belong_together(folder, table, tensors, message):
+    n = len(table)
+    mapping = np.arange(n)
+    mapping[3] = 1000
+    special = {"outside": mapping, "floats": np.ones(n), "nan": np.full(n, np.nan)}
+    tensors = {k: special[v] if isinstance(v, str) else v for k, v in tensors.items()}
+    rewrite(folder, **tensors)
+    with pytest.raises(ModelLoadError, match=message) as caught:
+        StaticEncoder(folder)
+    assert "model.safetensors" in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [0, -1, "many", 1.5, True])
+def test_a_configuration_that_makes_no_sense(folder, value):
+    (folder / "manifest.json").unlink()
+    (folder / "config.json").write_text(json.dumps({"max_length": value}))
+    with pytest.raises(ModelLoadError, match=r"config\.json: max_length must be"):
+        StaticEncoder(folder)
+
+
+def test_a_tokenizer_with_gaps(folder, tokenizer):
+    (folder / "manifest.json").unlink()
+    content = json.loads(tokenizer.to_str())
+    content["model"]["vocab"]["stone"] = 9_999
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(ModelLoadError, match="not numbered from 0 without gaps"):
+        StaticEncoder(folder)
+
+
+def test_what_is_no_folder(tmp_path):
+    with pytest.raises(ModelLoadError, match="which is no folder"):
+        StaticEncoder(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="expected the folder of a static encoder"):
+        StaticEncoder(3)
+
+
+def test_pickled_weights_are_never_read(folder):
+    shutil.move(folder / "model.safetensors", folder / "pytorch_model.bin")
+    with pytest.raises(ModelLoadError, match=r"expected the file model\.safetensors"):
+        StaticEncoder(folder)

@@ -30,6 +30,7 @@ __all__ = [
     "load_encoded",
     "load_labelled",
     "load_shuffled",
+    "load_sts",
     "sample_rows",
 ]
 
@@ -86,6 +87,12 @@ def load_arxiv() -> LabelledCorpus:
     texts, embeddings = load_encoded("arxiv_abstracts")
     rows = _read_rows(ARXIV_ABSTRACTS)
     return LabelledCorpus("arXiv", texts, [row["primary_cat"] for row in rows], embeddings)
+
+
+def load_sts(part: str) -> list[dict[str, Any]]:
+    """Return the English pairs of the STS benchmark: two sentences, and how alike they are."""
+    keys = ("sentence1", "sentence2", "score")
+    return [{key: row[key] for key in keys} for row in _read_rows(f"stsb/en_{part}.jsonl.gz")]
 
 
 def load_shuffled(name: str) -> tuple[list[str], np.ndarray]:

@@ -13,12 +13,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
+    encoding,
     static_encoder,
     topic_predict,
     topic_quality,
     topic_resolutions,
     topic_speed,
     topic_stability,
+    vector_cache,
 )
 from benchmarks.corpora import CACHE
 from benchmarks.jobs import BERTOPIC, EMBEDTOPICS
@@ -30,6 +32,8 @@ HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results"
 README = HERE / "README.md"
 BENCHMARKS = {
+    "encoding": encoding,
+    "vector_cache": vector_cache,
     "topic_quality": topic_quality,
     "topic_resolutions": topic_resolutions,
     "topic_predict": topic_predict,

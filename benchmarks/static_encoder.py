@@ -7,7 +7,6 @@ for model2vec changes an environment variable that slows later tokenisers of the
 
 from __future__ import annotations
 
-import gzip
 import json
 import statistics
 import sys
@@ -17,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from benchmarks.corpora import DATA
+from benchmarks.corpora import load_sts
 from benchmarks.jobs import EMBEDTOPICS, run_python
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
@@ -70,7 +69,7 @@ def _run(folder: Path, task: str, kind: str) -> dict[str, Any]:
 
 def _write_sentences(folder: Path, *, quick: bool) -> None:
     """Write the pairs of the STS benchmark; the sentences of all parts are those timed."""
-    pairs = {part: _read(part) for part in PARTS}
+    pairs = {part: load_sts(part) for part in PARTS}
     sentences = [row[key] for part in PARTS for row in pairs[part] for key in row if key != "score"]
     content = {
         "pairs": pairs["test"],
@@ -78,15 +77,6 @@ def _write_sentences(folder: Path, *, quick: bool) -> None:
         "n_slow": N_SLOW // 10 if quick else N_SLOW,
     }
     (folder / "sentences.json").write_text(json.dumps(content), "utf-8")
-
-
-def _read(part: str) -> list[dict[str, Any]]:
-    path = DATA / "stsb" / f"en_{part}.jsonl.gz"
-    if not path.is_file():
-        raise SystemExit(f"expected the STS benchmark in {path}; name its folder: EMBEDTOPICS_DATA")
-    with gzip.open(path, "rt", encoding="utf-8") as stream:
-        rows = [json.loads(line) for line in stream]
-    return [{key: row[key] for key in ("sentence1", "sentence2", "score")} for row in rows]
 
 
 def render(result: Mapping[str, Any]) -> str:

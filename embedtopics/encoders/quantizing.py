@@ -125,9 +125,13 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
     for layer in _linear_layers(whole):
         met.setdefault(layer.input[0], []).append(layer)
     linear = {layer.output[0] for layers in met.values() for layer in layers}
+    biases = _biases(whole, linear)
+    added = {target: source for source, (_, target) in biases.items()}
     factors: dict[str, npt.NDArray[np.float32]] = {}
     nodes, made = [], {}
     for node in list(graph.node):
+        if node.output[0] in added:  # its product adds the bias itself, which is faster
+            continue
         if node.output[0] not in linear:
             nodes.append(node)
             continue
@@ -139,7 +143,7 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
             nodes += rounding
             made.update(constants)
         scaled = to_array(weights[weight]) * factors[source][:, None]
-        product, constants = _product(source, node.output[0], scaled, bits)
+        product, constants = _product(node.output[0], source, scaled, biases, bits)
         nodes.append(product)
         made.update(constants)
     del graph.node[:]
@@ -152,6 +156,23 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
         whole.opset_import.append(make_opsetid("com.microsoft", 1))
     quantized: bytes = whole.SerializeToString()
     return quantized
+
+
+def _biases(whole: ModelProto, linear: set[str]) -> dict[str, tuple[str, str]]:
+    """Return, for each product that a bias alone is added to, the bias and the name of the sum."""
+    vectors = {tensor.name for tensor in whole.graph.initializer if len(tensor.dims) == 1}
+    users: dict[str, list[NodeProto]] = {}
+    for node in whole.graph.node:
+        for name in node.input:
+            users.setdefault(name, []).append(node)
+    found = {}
+    for product in linear:
+        only = users.get(product, [])
+        if len(only) == 1 and only[0].op_type == "Add":
+            others = [name for name in only[0].input if name != product]
+            if len(others) == 1 and others[0] in vectors:
+                found[product] = (others[0], only[0].output[0])
+    return found
 
 
 def _factors(
@@ -187,19 +208,26 @@ def _rounding(
 
 
 def _product(
-    source: str, target: str, weight: npt.NDArray[np.float32], bits: int
+    name: str,
+    source: str,
+    weight: npt.NDArray[np.float32],
+    biases: Mapping[str, tuple[str, str]],
+    bits: int,
 ) -> tuple[NodeProto, dict[str, npt.NDArray[Any]]]:
-    """Return the node that multiplies a rounded tensor with rounded weights."""
+    """Return the node that multiplies a rounded tensor with rounded weights, and adds a bias."""
     from onnx.helper import make_node
 
     top = 2 ** (bits - 1) - 1
     scales = (np.maximum(np.abs(weight).max(axis=0), 1e-12) / top).astype(np.float32)
     integers = np.clip(np.rint(weight / scales), -top, top).astype(np.int8)
-    constants = {f"{target}_weight": integers, f"{target}_scales": scales}
-    names = [f"{source}_rounded", f"{target}_weight", f"{source}_scale", f"{target}_scales"]
-    node = make_node(
-        "MatMulIntegerToFloat", [*names, f"{source}_zero"], [target], domain="com.microsoft"
-    )
+    constants = {f"{name}_weight": integers, f"{name}_scales": scales}
+    inputs = [f"{source}_rounded", f"{name}_weight", f"{source}_scale", f"{name}_scales"]
+    inputs.append(f"{source}_zero")
+    target = name
+    if name in biases:
+        bias, target = biases[name]
+        inputs += ["", bias]  # the weights have no zero point
+    node = make_node("MatMulIntegerToFloat", inputs, [target], domain="com.microsoft")
     return node, constants
 
 

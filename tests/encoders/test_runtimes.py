@@ -30,35 +30,39 @@ def folders(cache):
     return sorted((cache / FORMAT).glob("*"))
 
 
-def one_layer(weight):
+def one_layer(weight, bias=None):
     """An ONNX model that looks a token's row up and multiplies it with a matrix."""
     from onnx import TensorProto, helper, numpy_helper
 
+    has_bias = bias is not None
     table = np.array([[0, 0], [1, 100], [-1, 50], [0.5, -20]], dtype=np.float32)
     ints = [helper.make_tensor_value_info(n, TensorProto.INT64, ["b", "t"])
             for n in ("input_ids",)]  # fmt: skip
     graph = helper.make_graph(
         [
             helper.make_node("Gather", ["table", "input_ids"], ["rows"]),
-            helper.make_node("MatMul", ["rows", "weight"], ["vectors"]),
+            helper.make_node("MatMul", ["rows", "weight"], ["product" if has_bias else "vectors"]),
+            *([helper.make_node("Add", ["bias", "product"], ["vectors"])] if has_bias else []),
         ],
         "g", ints, [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, None)],
-        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(weight, "weight")],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(weight, "weight"),
+         *([numpy_helper.from_array(bias, "bias")] if has_bias else [])],
     )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     return model.SerializeToString(), table
 
 
-def test_extremes_and_rounding_by_hand():
+@pytest.mark.parametrize("bias", [None, np.array([3.0, -5.0], dtype=np.float32)])
+def test_extremes_and_rounding_by_hand(bias):
     weight = np.array([[2.0, -1.0], [0.01, 0.02]], dtype=np.float32)
-    model, table = one_layer(weight)
+    model, table = one_layer(weight, bias)
     texts = [np.array([1, 2], dtype=np.int32), np.array([3], dtype=np.int32)]
     extremes = measure_extremes(model, texts)
     np.testing.assert_array_equal(extremes["rows"][0], [-1, -20])
     np.testing.assert_array_equal(extremes["rows"][1], [1, 100])
     rounded = OnnxRuntime(quantize_model(model, extremes, 8))
     ids = np.array([[0, 1, 2, 3]])
-    found, expected = rounded(ids, ids, ids)[0], table @ weight
+    found, expected = rounded(ids, ids, ids)[0], table @ weight + (0 if bias is None else bias)
     # Rounding alone: half a step of the input times the weights, and half of one of the weights.
     np.testing.assert_allclose(found, expected, atol=0.04)
     assert np.abs(found - expected).max() > 0  # it is not the float model

@@ -31,12 +31,14 @@ def desk(tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_python_blocks_run(desk):
-    assert len(PYTHON) == 5
+    assert len(PYTHON) == 7
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)
     assert (desk / "report.html").stat().st_size > 100_000
     assert (desk / "my-model" / "manifest.json").is_file()
+    assert (desk / "my-static-encoder" / "model.safetensors").is_file()
+    assert (desk / "comparison.html").stat().st_size > 100_000
 
 
 def commands():
@@ -58,11 +60,11 @@ def test_commands_run(desk, command):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "next:" in done.stdout
+    assert (" MB" if " cache " in command else "next:") in done.stdout
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 4
+    assert len(list(commands())) == 6
 
 
 def test_make_targets_exist():

@@ -76,6 +76,8 @@ def compare(
         console.print(f"\nwritten to {out}:", soft_wrap=True)
         for name, meaning in written.items():
             console.print(f"  {name:<18} {meaning}", soft_wrap=True)
+        page = out if out.is_file() else out / "comparison.html"
+        console.print(f"\nnext: open {page} in a browser", soft_wrap=True)
 
 
 def print_comparison(console: Console, result: Comparison, *, most: int = 5) -> None:

@@ -112,6 +112,7 @@ def _print_scores(console: Console, result: Comparison) -> None:
 
     from embedtopics.cli.display import printable
     from embedtopics.comparison import difference_table
+    from embedtopics.plots.scores import name_measure
 
     apart = {
         (row["measure"], row["encoder"]):
@@ -126,9 +127,9 @@ def _print_scores(console: Console, result: Comparison) -> None:
     previous = ""
     for row in result.scores.dropna(subset="value").to_dict("records"):
         value, has_interval = row["value"], row["low"] == row["low"]
-        measure = row["measure"].replace("_", " ").replace("documents per second", "texts a second")
+        measure = row["measure"]
         if measure != previous:
-            shown.add_row(Text(measure))
+            shown.add_row(Text(name_measure(measure)))
         previous = measure
         cells = [
             f"  {printable(row['encoder'])}",

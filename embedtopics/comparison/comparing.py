@@ -24,8 +24,9 @@ from embedtopics.comparison.vectors import (
     make_vectors,
     name_encoders,
     neighbor_graph,
+    open_encoder,
 )
-from embedtopics.corpus import Corpus, detect_languages, require_text
+from embedtopics.corpus import Corpus, detect_languages, main_languages, require_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import RandomState
 from embedtopics.results import (
@@ -42,9 +43,6 @@ __all__ = ["DEFAULT_ENCODERS", "compare"]
 
 DEFAULT_ENCODERS = ("tfidf", "fasttext", "all-MiniLM-L6-v2")
 """A baseline of words, one of words and their parts, and a transformer."""
-
-MAIN_LANGUAGE = 0.1
-"""Share of the texts from which on a language counts as one of the corpus's."""
 
 
 def compare(
@@ -121,10 +119,15 @@ def compare(
     groups = None if labels is None else given_groups(log, labels, corpus)
     classes = None if groups is None else scored_classes(log, groups)
     texts = corpus.document_texts()
+    # Before the encoders are timed: what has to be loaded to read words is not their time.
+    with log.stage("words"):
+        tokens = tokenize(texts)
+        codes = _languages(log, texts, languages)
     with log.stage("encoding"):
+        # All are looked up before any encodes: a name that is not there is told at once.
+        found = {name: open_encoder(spec) for name, spec in named.items()}
         vectors = [
-            make_vectors(log, name, spec, corpus, texts, show_progress)
-            for name, spec in named.items()
+            make_vectors(log, name, found.pop(name), corpus, texts, show_progress) for name in named
         ]
     with log.stage("neighbors"):
         graphs = [neighbor_graph(log, made, k, seed) for made in vectors]
@@ -132,9 +135,6 @@ def compare(
     with log.stage("maps"):
         edges = [edges_of(graph) for graph in graphs]
         maps = draw_maps(vectors, edges, seed)
-    with log.stage("words"):
-        tokens = tokenize(texts)
-        codes = _languages(log, texts, languages)
     with log.stage("groups"):
         if groups is None:
             groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, seed)
@@ -203,8 +203,7 @@ def _languages(log: Log, texts: Sequence[str], wanted: Sequence[str] | str) -> t
     if wanted != "auto":
         return (wanted,) if isinstance(wanted, str) else tuple(wanted)
     found = detect_languages(texts)
-    codes = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
-    codes = codes or tuple(found.shares)[:1]
+    codes = main_languages(found)
     shown = ", ".join(f"{code} {found.shares[code]:.0%}" for code in codes) or "none could be told"
     log.note("corpus", "languages", list(codes), f"Languages found in the texts: {shown}.")
     return codes

@@ -148,6 +148,20 @@ def test_only_an_interval_above_all_others_leads(intervals, leader):
     assert [score.best for score in row.scores] == [place == leader for place in range(3)]
 
 
+def test_nobody_leads_in_silhouettes_and_measures_have_names():
+    rows = [
+        (name, measure, value, value - 0.1, value + 0.1, 9)
+        for measure in ("silhouette", "probe_macro_f1")
+        for name, value in (("encoder 0", 0.1), ("encoder 1", 0.9))
+    ]
+    result = with_scores(make_comparison(n_encoders=2), *rows)
+    assert [[s.best for s in row.scores] for row in score_rows(result)] == [
+        [False, False], [False, True]
+    ]  # fmt: skip
+    names = table(plots.comparison(result)).cells["values"][0]
+    assert [bare(name) for name in names] == ["silhouette", "probe macro-F1"]
+
+
 def test_measures_keep_their_order_and_count_their_documents():
     result = with_scores(
         make_comparison(),

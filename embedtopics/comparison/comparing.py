@@ -104,12 +104,17 @@ def compare(
     encoder, counts as wrong where a label is to be told, is no part of mean overlaps, and keeps
     the place on the map that all encoders together give it.
 
+    Trustworthiness and continuity are those of the maps that are drawn here. As these start from
+    what all encoders have in common, they are a little lower than on a map drawn alone: by 0.03 at
+    most where two encoders have nothing in common.
+
     Examples
     --------
     >>> compare(corpus, ["tfidf", "all-MiniLM-L6-v2"], labels="section")  # doctest: +SKIP
     """
     named = name_encoders(encoders)
     _check_numbers(k, n_moves, n_resamples)
+    _check_languages(languages)
     seed = resolve_seed(random_state)
     corpus = Corpus.of(corpus)
     log = Log()
@@ -178,6 +183,15 @@ def _check_numbers(k: int, n_moves: int, n_resamples: int) -> None:
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if not whole or value < least:
             raise InputError(f"{name} must be an integer from {least} up; got {value!r}")
+
+
+def _check_languages(languages: Any) -> None:
+    given = [languages] if isinstance(languages, str) else languages
+    if not isinstance(given, Sequence) or not all(isinstance(code, str) for code in given):
+        raise InputError(
+            'languages must be "auto" or codes such as ["en", "fr"], strings of two letters; got '
+            f"{languages!r}"
+        )
 
 
 def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) -> None:

@@ -271,14 +271,8 @@ def _unit(
     """Return chosen rows scaled to length one as float32, and which of them are not zero."""
     what = f"the vectors of {name!r}"
     if isinstance(made, np.ndarray):
-        has_vector = np.array([bool(made[row].any()) for row in rows.tolist()], dtype=np.bool_)
-        known = np.flatnonzero(has_vector)
-        scaled = unit_rows(made, what=what, rows=rows[known], row_numbers=numbers[known])
-        if len(known) == len(rows):
-            return scaled, has_vector
-        unit = np.zeros((len(rows), made.shape[1]), dtype=np.float32)
-        unit[known] = scaled
-        return unit, has_vector
+        unit = unit_rows(made, what=what, rows=rows, row_numbers=numbers, keep_zeros=True)
+        return unit, np.asarray(unit.any(axis=1))
     sparse = made[rows].astype(np.float64)
     sparse.sum_duplicates()
     sparse.eliminate_zeros()

@@ -32,7 +32,9 @@ _UNRANKED = {"silhouette"}
 """Measures in which nobody leads: a silhouette depends on how an encoder spreads its vectors."""
 
 _LINE = 17
-_AIR = 11
+_AIR = 16
+"""Pixels that Plotly leaves above and below the text of a cell, together; with less, rows grow
+beyond what is asked for and the last is cut off."""
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ _MEANINGS = {
     "knn_accuracy": "label told by the nearest neighbours",
     "probe_accuracy": "label told by a linear model that has not seen it",
     "probe_macro_f1": "the same model, all labels counting alike",
-    "silhouette": "nearer to its own label than to the next; describes an encoder, and does not "
-    "compare it with others",
+    "silhouette": "nearer to its own label than to the next; not for comparing encoders",
     "trustworthiness": "neighbours on the map that are neighbours for the encoder",
     "continuity": "neighbours for the encoder that are neighbours on the map",
 }
@@ -162,7 +161,7 @@ def scores_section(result: Comparison) -> str:
     costs = (
         ("Dimensions", [f"{view.dimensions:,}" for view in result.encoders]),
         ("Time to encode", [_seconds(view.seconds) for view in result.encoders]),
-        *(("Texts a second", [spell(score.value) for score in row.scores]) for row in speed),
+        *(("Texts a second", [_rate(score.value) for score in row.scores]) for row in speed),
         ("Memory of the vectors", [f"{view.megabytes:,.1f} MB" for view in result.encoders]),
     )
     price = "\n".join(
@@ -194,6 +193,11 @@ def _seconds(value: float) -> str:
     if math.isnan(value):
         return spell(value)
     return f"{value:,.1f} s" if value < 120 else f"{value / 60:,.0f} min"
+
+
+def _rate(value: float) -> str:
+    """Return a rate with no more places than it can be measured to."""
+    return spell(value) if math.isnan(value) or value >= 10 else f"{value:.1f}"
 
 
 def _score(score: Score, row: ScoreRow) -> str:

@@ -254,6 +254,9 @@ def test_labels_are_checked_before_the_work(themed, monkeypatch):
     monkeypatch.setattr(module, "make_vectors", None)
     with pytest.raises(InputError, match="a column of labels 'nothing'"):
         compare(corpus, [WordCounts(), Hashed()], "nothing")
+    for languages in (5, ["en", 3], None):
+        with pytest.raises(InputError, match='languages must be "auto" or codes'):
+            compare(corpus, [WordCounts(), Hashed()], k=8, languages=languages)
 
 
 def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_path):

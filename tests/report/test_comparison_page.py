@@ -236,7 +236,7 @@ def test_measures_have_names_and_costs_stand_once():
     assert found[1][2].startswith("<strong>0.900</strong>")
     assert found[2][2].startswith("0.900")  # silhouettes do not compare encoders
     assert found[4][1:] == ["\u2013", "2.5 s"]
-    assert found[5][1:] == ["0.300", "0.900"]
+    assert found[5][1:] == ["0.3", "0.9"]
 
 
 def test_moves_name_their_document_terms_and_overlap(page, result):

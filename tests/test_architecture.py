@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "topics": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
     "comparison": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
     "plots": set(),
-    "report": {"plots"},
+    "report": {"plots", "evaluation"},
     "cli": EVERY_ROOM - {"cli"},
     **{room: set() for room in BASE},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -114,6 +115,8 @@ def _print_scores(console: Console, result: Comparison) -> None:
 
     from embedtopics.cli.display import printable
     from embedtopics.comparison import difference_table
+    from embedtopics.comparison.tables import spell_figure
+    from embedtopics.plots.scores import name_measure
 
     apart = {
         (row["measure"], row["encoder"]):
@@ -128,13 +131,13 @@ def _print_scores(console: Console, result: Comparison) -> None:
     previous = ""
     for row in result.scores.dropna(subset="value").to_dict("records"):
         value, has_interval = row["value"], row["low"] == row["low"]
-        measure = row["measure"].replace("_", " ").replace("documents per second", "texts a second")
+        measure = row["measure"]
         if measure != previous:
-            shown.add_row(Text(measure))
+            shown.add_row(Text(name_measure(measure)))
         previous = measure
         cells = [
             f"  {printable(row['encoder'])}",
-            f"{value:.3f}" if has_interval or value < 10 else f"{value:,.0f}",
+            f"{value:.3f}" if has_interval else spell_figure(value, math.nan, math.nan),
             f"{row['low']:.3f} to {row['high']:.3f}" if has_interval else "",
             apart.get((row["measure"], row["encoder"]), ""),
         ]

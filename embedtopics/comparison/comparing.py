@@ -24,8 +24,9 @@ from embedtopics.comparison.vectors import (
     make_vectors,
     name_encoders,
     neighbor_graph,
+    open_encoder,
 )
-from embedtopics.corpus import Corpus, detect_languages, require_text
+from embedtopics.corpus import Corpus, detect_languages, main_languages, require_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import RandomState
 from embedtopics.results import (
@@ -42,9 +43,6 @@ __all__ = ["DEFAULT_ENCODERS", "compare"]
 
 DEFAULT_ENCODERS = ("tfidf", "fasttext", "all-MiniLM-L6-v2")
 """A baseline of words, one of words and their parts, and a transformer."""
-
-MAIN_LANGUAGE = 0.1
-"""Share of the texts from which on a language counts as one of the corpus's."""
 
 
 def compare(
@@ -106,12 +104,17 @@ def compare(
     encoder, counts as wrong where a label is to be told, is no part of mean overlaps, and keeps
     the place on the map that all encoders together give it.
 
+    Trustworthiness and continuity are those of the maps that are drawn here. As these start from
+    what all encoders have in common, they are a little lower than on a map drawn alone: by 0.03 at
+    most where two encoders have nothing in common.
+
     Examples
     --------
     >>> compare(corpus, ["tfidf", "all-MiniLM-L6-v2"], labels="section")  # doctest: +SKIP
     """
     named = name_encoders(encoders)
     _check_numbers(k, n_moves, n_resamples)
+    _check_languages(languages)
     seed = resolve_seed(random_state)
     corpus = Corpus.of(corpus)
     log = Log()
@@ -121,10 +124,15 @@ def compare(
     groups = None if labels is None else given_groups(log, labels, corpus)
     classes = None if groups is None else scored_classes(log, groups)
     texts = corpus.document_texts()
+    # Before the encoders are timed: what has to be loaded to read words is not their time.
+    with log.stage("words"):
+        tokens = tokenize(texts)
+        codes = _languages(log, texts, languages)
     with log.stage("encoding"):
+        # All are looked up before any encodes: a name that is not there is told at once.
+        found = {name: open_encoder(spec) for name, spec in named.items()}
         vectors = [
-            make_vectors(log, name, spec, corpus, texts, show_progress)
-            for name, spec in named.items()
+            make_vectors(log, name, found.pop(name), corpus, texts, show_progress) for name in named
         ]
     with log.stage("neighbors"):
         graphs = [neighbor_graph(log, made, k, seed) for made in vectors]
@@ -132,9 +140,6 @@ def compare(
     with log.stage("maps"):
         edges = [edges_of(graph) for graph in graphs]
         maps = draw_maps(vectors, edges, seed)
-    with log.stage("words"):
-        tokens = tokenize(texts)
-        codes = _languages(log, texts, languages)
     with log.stage("groups"):
         if groups is None:
             groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, seed)
@@ -180,6 +185,15 @@ def _check_numbers(k: int, n_moves: int, n_resamples: int) -> None:
             raise InputError(f"{name} must be an integer from {least} up; got {value!r}")
 
 
+def _check_languages(languages: Any) -> None:
+    given = [languages] if isinstance(languages, str) else languages
+    if not isinstance(given, Sequence) or not all(isinstance(code, str) for code in given):
+        raise InputError(
+            'languages must be "auto" or codes such as ["en", "fr"], strings of two letters; got '
+            f"{languages!r}"
+        )
+
+
 def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) -> None:
     """Refuse a corpus that is too small, and note what the documents leave of the rows."""
     if len(documents) < k + 2:
@@ -203,8 +217,7 @@ def _languages(log: Log, texts: Sequence[str], wanted: Sequence[str] | str) -> t
     if wanted != "auto":
         return (wanted,) if isinstance(wanted, str) else tuple(wanted)
     found = detect_languages(texts)
-    codes = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
-    codes = codes or tuple(found.shares)[:1]
+    codes = main_languages(found)
     shown = ", ".join(f"{code} {found.shares[code]:.0%}" for code in codes) or "none could be told"
     log.note("corpus", "languages", list(codes), f"Languages found in the texts: {shown}.")
     return codes

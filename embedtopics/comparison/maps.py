@@ -83,7 +83,9 @@ def draw_maps(
     Measured on 2,125 news articles with a transformer and with TF-IDF, the places of a document on
     both maps are 0.10 of the maps' extent apart, against 0.62 on maps drawn alone and 0.17 on such
     maps after an alignment; the trustworthiness of the maps is within 0.003 of theirs. With two
-    encoders that know little or nothing beside them, it still is.
+    encoders that know little or nothing beside them, it still is. With an encoder that knows as
+    much and something else altogether (4,000 news articles, the vectors of one encoder shuffled),
+    maps are 0.86 apart and lose 0.015 of their trustworthiness and 0.033 of their continuity.
 
     Parameters
     ----------

@@ -69,7 +69,8 @@ def find_moves(
     The lowest rank-biased overlap comes first. Very many documents may share none of their
     neighbours; of these, such are taken as both encoders are sure of: whose neighbours are near,
     among all documents, with the one that puts them less near. A text that is far from everything
-    has other neighbours with every encoder, and there is nothing in it.
+    has other neighbours with every encoder, and there is nothing in it. A text that keeps all its
+    neighbours has not moved, in whatever order they come.
 
     Parameters
     ----------
@@ -94,8 +95,9 @@ def find_moves(
         one, other = lists[overlap.first], lists[overlap.second]
         sure = np.minimum(nearness[overlap.first], nearness[overlap.second])
         order = np.lexsort((-sure, overlap.rank_biased))
-        known = (one[order] >= 0).any(axis=1) & (other[order] >= 0).any(axis=1)
-        for document in order[known][:n_moves].tolist():
+        known = (one >= 0).any(axis=1) & (other >= 0).any(axis=1)
+        changes = known & (overlap.jaccard < 1)
+        for document in order[changes[order]][:n_moves].tolist():
             before, after = set(one[document].tolist()), set(other[document].tolist())
             left, found = sorted(before - after - {-1}), sorted(after - before - {-1})
             # A prior of as many words as one side has on average: neither it nor they decide alone.

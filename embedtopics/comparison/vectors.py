@@ -22,10 +22,13 @@ from embedtopics.results import DistinctDocuments, Encoding, NeighborGraph
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Vectors", "make_vectors", "name_encoders", "neighbor_graph"]
+__all__ = ["Vectors", "make_vectors", "name_encoders", "neighbor_graph", "open_encoder"]
 
 GIVEN = "given"
 """What stands in the settings for the encoder where the caller gave the vectors."""
+
+WARMING_TEXTS = 4
+"""Texts that a checkpoint encodes before it is timed, which loads it: that is done only once."""
 
 TIMED_TEXTS = 128
 """Texts by which the speed of an encoder is measured where its vectors may lie on disk."""
@@ -115,6 +118,20 @@ def _name_of(spec: Any) -> str:
     return str(getattr(spec, "name", type(spec).__name__))
 
 
+def open_encoder(spec: Any) -> Any:
+    """Return the encoder of a name or folder, one that keeps its vectors; all else as it is.
+
+    Raises
+    ------
+    InputError
+        For what has an `encode` that cannot be called, such as a class.
+    ModelLoadError
+        If a name or folder cannot be loaded.
+    """
+    is_encoder = isinstance(spec, (str, os.PathLike)) or hasattr(spec, "encode")
+    return resolve_encoder(spec, cached=True) if is_encoder else spec
+
+
 def make_vectors(
     log: Log, name: str, spec: Any, corpus: Corpus, texts: Sequence[str], show_progress: bool | None
 ) -> Vectors:
@@ -124,7 +141,7 @@ def make_vectors(
     ----------
     log : Log
     name : str
-    spec : str, path, Encoder, or array or sparse matrix of shape (n_rows, n_dimensions)
+    spec : Encoder, or array or sparse matrix of shape (n_rows, n_dimensions)
     corpus : Corpus
     texts : sequence of str
         Of the documents.
@@ -140,8 +157,7 @@ def make_vectors(
         Where shapes do not fit, or a vector is not finite.
     """
     documents = corpus.distinct()
-    is_encoder = isinstance(spec, (str, os.PathLike)) or hasattr(spec, "encode")
-    if is_encoder:
+    if hasattr(spec, "encode"):
         made, seconds, settings = _encode(log, name, spec, texts, show_progress)
         rows, numbers = np.arange(len(texts)), documents.first_rows
         if made.shape[0] != len(texts):
@@ -174,12 +190,13 @@ def make_vectors(
 
 
 def _encode(
-    log: Log, name: str, spec: Any, texts: Sequence[str], show_progress: bool | None
+    log: Log, name: str, given: Any, texts: Sequence[str], show_progress: bool | None
 ) -> tuple[Any, float, dict[str, Any]]:
     """Return the vectors, the seconds that they took, and what the encoder is."""
-    loaded = resolve_encoder(spec, cached=True)
+    if isinstance(given, CachedEncoder):
+        given.uncached.encode(texts[:WARMING_TEXTS])
     begin = time.perf_counter()
-    encoder: Any = fitted(loaded, texts)
+    encoder: Any = fitted(given, texts)
     with_report = getattr(encoder, "encode_with_report", None)
     report: Encoding | None = None
     if with_report is None:
@@ -208,7 +225,6 @@ def _encode(
 def _estimated_seconds(encoder: Any, texts: Sequence[str]) -> float:
     """Return the time to encode all texts, from that for the first: they are in random order."""
     sample = list(texts[:TIMED_TEXTS])
-    encoder.encode(sample[:4])  # what is made once only is not the texts' time
     begin = time.perf_counter()
     encoder.encode(sample)
     return (time.perf_counter() - begin) * len(texts) / len(sample)
@@ -255,14 +271,8 @@ def _unit(
     """Return chosen rows scaled to length one as float32, and which of them are not zero."""
     what = f"the vectors of {name!r}"
     if isinstance(made, np.ndarray):
-        has_vector = np.array([bool(made[row].any()) for row in rows.tolist()], dtype=np.bool_)
-        known = np.flatnonzero(has_vector)
-        scaled = unit_rows(made, what=what, rows=rows[known], row_numbers=numbers[known])
-        if len(known) == len(rows):
-            return scaled, has_vector
-        unit = np.zeros((len(rows), made.shape[1]), dtype=np.float32)
-        unit[known] = scaled
-        return unit, has_vector
+        unit = unit_rows(made, what=what, rows=rows, row_numbers=numbers, keep_zeros=True)
+        return unit, np.asarray(unit.any(axis=1))
     sparse = made[rows].astype(np.float64)
     sparse.sum_duplicates()
     sparse.eliminate_zeros()

@@ -125,7 +125,7 @@ def probe_classes(
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # told by what is returned
-        for fold in range(n_folds):
+        for fold in np.unique(folds).tolist():  # fewer than n_folds where documents are fewer
             learnt, asked = rows[folds != fold], rows[folds == fold]
             train, test = _scaled(vectors[learnt], vectors[asked])
             # By Newton's method: L-BFGS ends a little before the optimum, and a twentieth of its

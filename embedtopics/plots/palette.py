@@ -32,6 +32,9 @@ _VARIED = 7
 
 _SWEEPS = 4
 
+_CROWDING = 0.04
+"""What each use of a colour speaks against it, beside 1 for a group of that colour close by."""
+
 _SOLID = 0.75
 """Recurrence from which on a topic has its full colour."""
 
@@ -101,8 +104,8 @@ def group_colors(result: Comparison) -> tuple[str, ...]:
     What lies far apart in one map may touch in another. While there are no more groups than
     colours, no two share one, wherever they lie: the first take colours of different hue, the
     others each the colour least like those taken, so that ten are told apart by every kind of
-    colour vision. With more, colours come back, and groups that lie side by side on the map of
-    the first encoder never look alike.
+    colour vision. With more, colours come back for the last groups, the smallest: each takes one
+    that looks like none of the groups near it on any map, as far as there are so many.
 
     Parameters
     ----------
@@ -114,14 +117,19 @@ def group_colors(result: Comparison) -> tuple[str, ...]:
         One colour ``#rrggbb`` a group, in the order of `Comparison.group_names`.
     """
     n_groups = len(result.group_names)
-    if n_groups > len(PALETTE):
-        return spread_colors(densest_points(result.encoders[0].map, result.groups, n_groups))
     apart = color_distances((*PALETTE, NOISE_COLOR))
     chosen = list(range(_VARIED))
-    while len(chosen) < n_groups:
+    while len(chosen) < min(n_groups, len(PALETTE)):
         least = apart[:-1, [*chosen, -1]].min(axis=1)  # grey is taken too
         least[chosen] = -1.0
         chosen.append(int(np.argmax(np.round(least, 9))))
+    if n_groups > len(chosen):
+        places = [densest_points(view.map, result.groups, n_groups) for view in result.encoders]
+        near = np.max([_nearness(positions) for positions in places], axis=0)
+        for group in range(len(chosen), n_groups):
+            repulsion = near[group, :group] @ _likeness()[chosen]
+            repulsion += _CROWDING * np.bincount(chosen, minlength=len(PALETTE))
+            chosen.append(int(np.argmin(np.round(repulsion, 9))))
     return tuple(PALETTE[color] for color in chosen[:n_groups])
 
 
@@ -159,24 +167,34 @@ def spread_colors(positions: npt.NDArray[np.float64]) -> tuple[str, ...]:
         Colours of the palette; no two alike while there are no more topics than colours.
     """
     n_topics = len(positions)
-    gaps = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
-    gaps[np.isnan(gaps) | np.eye(n_topics, dtype=bool)] = np.inf
-    # distance counts in steps to the third neighbour, for maps are crowded here and empty there
-    reach = np.sort(gaps, axis=1)[:, min(2, n_topics - 1)] if n_topics else np.empty(0)
-    reach = np.clip(reach, 1e-9, 1e9)
-    nearness = np.exp(-np.square(gaps) / (reach[:, None] * reach))
-    likeness = np.exp(-np.square(color_distances(PALETTE) / 10.0))
+    nearness, likeness = _nearness(positions), _likeness()
     chosen = np.full(n_topics, -1)
     for topic in [*range(n_topics)] * _SWEEPS:
         others = np.flatnonzero((chosen >= 0) & (np.arange(n_topics) != topic))
         used = np.bincount(chosen[others], minlength=len(PALETTE))
         # where nothing lies near, the least used colour and then the earliest is best
         repulsion = nearness[topic, others] @ likeness[chosen[others]]
-        repulsion += 0.04 * used + 0.002 * np.arange(len(PALETTE))
+        repulsion += _CROWDING * used + 0.002 * np.arange(len(PALETTE))
         if n_topics <= len(PALETTE):
             repulsion[used > 0] = np.inf
         chosen[topic] = int(np.argmin(np.round(repulsion, 9)))
     return tuple(PALETTE[color] for color in chosen)
+
+
+def _nearness(positions: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return how near positions lie to one another, from 0 to 1; 0 for what lies nowhere."""
+    n_topics = len(positions)
+    gaps = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
+    gaps[np.isnan(gaps) | np.eye(n_topics, dtype=bool)] = np.inf
+    # distance counts in steps to the third neighbour, for maps are crowded here and empty there
+    reach = np.sort(gaps, axis=1)[:, min(2, n_topics - 1)] if n_topics else np.empty(0)
+    reach = np.clip(reach, 1e-9, 1e9)
+    return np.asarray(np.exp(-np.square(gaps) / (reach[:, None] * reach)))
+
+
+def _likeness() -> npt.NDArray[np.float64]:
+    """Return how much the colours of the palette look alike, from 0 to 1."""
+    return np.asarray(np.exp(-np.square(color_distances(PALETTE) / 10.0)))
 
 
 def color_distances(colors: tuple[str, ...]) -> npt.NDArray[np.float64]:

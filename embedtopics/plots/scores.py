@@ -10,15 +10,31 @@ from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
 from embedtopics.results import Comparison
 
 __all__ = [
-    "HEAD", "Score", "ScoreRow", "breaks_lines", "line_height", "score_rows", "score_table",
-    "spell",
+    "HEAD", "Score", "ScoreRow", "breaks_lines", "line_height", "name_measure", "score_rows",
+    "score_table", "spell",
 ]  # fmt: skip
 
 HEAD = 28
 """Pixels of the line of names over the scores."""
 
+_NAMES = {
+    "knn_accuracy": "k-NN accuracy",
+    "probe_accuracy": "probe accuracy",
+    "probe_macro_f1": "probe macro-F1",
+    "trustworthiness": "trustworthiness of the map",
+    "continuity": "continuity of the map",
+    "documents_per_second": "texts a second",
+    "megabytes": "vectors, MB",
+}
+"""What measures are called for people, where that is not their name in the scores."""
+
+_UNRANKED = {"silhouette"}
+"""Measures in which nobody leads: a silhouette depends on how an encoder spreads its vectors."""
+
 _LINE = 17
-_AIR = 11
+_AIR = 16
+"""Pixels that Plotly leaves above and below the text of a cell, together; with less, rows grow
+beyond what is asked for and the last is cut off."""
 
 
 @dataclass(frozen=True)
@@ -60,9 +76,10 @@ class ScoreRow:
 def score_rows(result: Comparison) -> tuple[ScoreRow, ...]:
     """Arrange the scores of a comparison, and find who leads for certain.
 
-    Measures come in the order in which they first appear. More is taken to be better in all of
-    them. An encoder leads only where its interval lies above those of all others that have a
-    value; where an interval is unknown, nobody leads.
+    Measures come in the order in which they first appear. Where there are intervals, more is
+    better. An encoder leads only where its interval lies above those of all others that have a
+    value; where an interval is unknown, nobody leads, and nobody does in silhouettes, which do not
+    compare encoders.
 
     Parameters
     ----------
@@ -83,8 +100,9 @@ def score_rows(result: Comparison) -> tuple[ScoreRow, ...]:
             )
         }
         unknown = Score(math.nan, math.nan, math.nan)
-        scores = _mark_best([known.get(name, unknown) for name in result.names])
-        rows.append(ScoreRow(str(measure), scores, int(own["n"].max())))
+        scores = [known.get(name, unknown) for name in result.names]
+        marked = tuple(scores) if measure in _UNRANKED else _mark_best(scores)
+        rows.append(ScoreRow(str(measure), marked, int(own["n"].max())))
     return tuple(rows)
 
 
@@ -99,6 +117,17 @@ def _mark_best(scores: list[Score]) -> tuple[Score, ...]:
             first = scores[leader]
             scores[leader] = Score(first.value, first.low, first.high, best=True)
     return tuple(scores)
+
+
+def name_measure(measure: str) -> str:
+    """Return what a measure is called for people.
+
+    Examples
+    --------
+    >>> name_measure("knn_accuracy"), name_measure("recall")
+    ('k-NN accuracy', 'recall')
+    """
+    return _NAMES.get(measure, measure)
 
 
 def spell(value: float) -> str:
@@ -117,7 +146,7 @@ def spell(value: float) -> str:
 
 def line_height(row: ScoreRow, *, broken: bool) -> int:
     """Return the pixels that a row of the table takes."""
-    lines = max(len(wrap(cut(row.measure, 80), 26)), 2 if broken else 1)
+    lines = max(len(wrap(cut(name_measure(row.measure), 80), 26)), 2 if broken else 1)
     return lines * _LINE + _AIR
 
 
@@ -130,7 +159,7 @@ def score_table(
     """
     n_encoders = len(names)
     between = "<br>" if broken else " "
-    cells = [[f"<span>{escape(cut(row.measure, 80))}</span>" for row in rows]]
+    cells = [[f"<span>{escape(cut(name_measure(row.measure), 80))}</span>" for row in rows]]
     cells += [[_cell(row.scores[place], between) for row in rows] for place in range(n_encoders)]
     align = ["left", *["right"] * n_encoders]
     return {

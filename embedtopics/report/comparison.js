@@ -156,6 +156,7 @@
     lists.forEach((list, index) => {
       const column = add(columns, "div");
       add(column, "h4", "", `Nearest by ${data.encoders[index].name}`);
+      if (!list.length) add(column, "p", "id", "has none: nothing in common with others");
       const items = add(column, "ol");
       for (const j of list) {
         const item = add(items, "li");

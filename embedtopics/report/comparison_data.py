@@ -13,7 +13,7 @@ from embedtopics.plots import NOISE_COLOR, group_colors
 from embedtopics.plots.labels import densest_points
 from embedtopics.plots.palette import dark
 from embedtopics.plots.text import cut
-from embedtopics.results import Comparison
+from embedtopics.results import Comparison, NeighborGraph
 
 __all__ = ["FULL_TEXT", "comparison_json", "text_length"]
 
@@ -79,7 +79,7 @@ def comparison_json(result: Comparison) -> str:
             {
                 "name": cut(view.name, 60),
                 "places": _pack(np.rint((view.map - low) / step), "<u2"),
-                "neighbors": _pack(_neighbors(view.graph.indices[:, :depth], len(rows)), narrow),
+                "neighbors": _pack(_neighbors(view.graph, depth), narrow),
                 "anchors": [
                     None if np.isnan(point).any() else np.rint((point - low) / step).tolist()
                     for point in densest_points(view.map, result.groups, len(result.group_names))
@@ -103,9 +103,13 @@ def _grid(
     return low, step, np.maximum((high - low) / step, 1.0)
 
 
-def _neighbors(indices: npt.NDArray[Any], n_documents: int) -> npt.NDArray[Any]:
-    """Return neighbours with a number for nobody that is not negative."""
-    return np.where(indices < 0, n_documents, indices)
+def _neighbors(graph: NeighborGraph, depth: int) -> npt.NDArray[Any]:
+    """Return the nearest neighbours, and the number of documents for nobody.
+
+    What has nothing in common with a document only fills its list, and is no neighbour.
+    """
+    indices, similarities = graph.indices[:, :depth], graph.similarities[:, :depth]
+    return np.where((indices < 0) | (similarities <= 0), len(graph), indices)
 
 
 def _pack(values: npt.NDArray[Any], kind: str = "<u4") -> str:

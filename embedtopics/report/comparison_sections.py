@@ -8,17 +8,18 @@ from pathlib import PurePath
 
 import numpy as np
 
+from embedtopics.evaluation import chance_overlap
 from embedtopics.plots import NOISE_COLOR, group_colors
 from embedtopics.plots.comparison import count_columns
-from embedtopics.plots.scores import Score, ScoreRow, score_rows, spell
+from embedtopics.plots.scores import Score, ScoreRow, name_measure, score_rows, spell
 from embedtopics.protocols import FloatArray
 from embedtopics.report.comparison_data import FULL_TEXT, text_length
 from embedtopics.report.markup import section, table, text
 from embedtopics.results import Comparison, EncoderView, Move, Overlap
 
 __all__ = [
-    "default_title", "jaccard_by_chance", "maps_section", "moves_section", "overlaps_section",
-    "scores_section", "summary",
+    "default_title", "maps_section", "moves_section", "overlaps_section", "scores_section",
+    "summary",
 ]  # fmt: skip
 
 _TOOLS = (
@@ -27,6 +28,18 @@ _TOOLS = (
     ("move", "Move", "Drag to move all maps"),
 )
 _BINS = 10
+_MEANINGS = {
+    "knn_accuracy": "label told by the nearest neighbours",
+    "probe_accuracy": "label told by a linear model that has not seen it",
+    "probe_macro_f1": "the same model, all labels counting alike",
+    "silhouette": "nearer to its own label than to the next; not for comparing encoders",
+    "trustworthiness": "neighbours on the map that are neighbours for the encoder",
+    "continuity": "neighbours for the encoder that are neighbours on the map",
+}
+"""What measures say of a document, in a few words."""
+
+_COSTS = ("documents_per_second", "megabytes")
+"""Measures without an interval, which stand below the others; of memory, less is better."""
 
 
 def default_title(result: Comparison) -> str:
@@ -134,11 +147,13 @@ def _legend(result: Comparison) -> str:
 
 def scores_section(result: Comparison) -> str:
     """Return the scores with their intervals, and what each encoder costs."""
-    rows = score_rows(result)
+    every = score_rows(result)
+    rows = [row for row in every if row.measure not in _COSTS]
+    speed = [row for row in every if row.measure == "documents_per_second"]
     heads = "".join(f'<th scope="col"><bdi>{text(name, 60)}</bdi></th>' for name in result.names)
     body = "\n".join(
-        f'<tr><th scope="row">{text(row.measure, 120)}'
-        f'<span class="id">{row.n:,} documents</span></th>'
+        f'<tr><th scope="row">{text(name_measure(row.measure), 120)}'
+        f'<span class="id">{_explain(row)}</span></th>'
         + "".join(f"<td>{_score(score, row)}</td>" for score in row.scores)
         + "</tr>"
         for row in rows
@@ -146,6 +161,7 @@ def scores_section(result: Comparison) -> str:
     costs = (
         ("Dimensions", [f"{view.dimensions:,}" for view in result.encoders]),
         ("Time to encode", [_seconds(view.seconds) for view in result.encoders]),
+        *(("Texts a second", [_rate(score.value) for score in row.scores]) for row in speed),
         ("Memory of the vectors", [f"{view.megabytes:,.1f} MB" for view in result.encoders]),
     )
     price = "\n".join(
@@ -157,16 +173,31 @@ def scores_section(result: Comparison) -> str:
         "scores",
         "Scores",
         '<p class="note">More is better. Brackets hold a 95% interval, drawn below on one scale '
-        "for the row. Bold stands only where the interval lies above those of all others.</p>",
+        "for the row: the range in which the figure would stay with other documents of the same "
+        "kind. Bold stands only where the interval lies above those of all others, and in no "
+        "silhouette.</p>",
         f'<div class="scroll"><table class="scores" style="{columns}"><thead><tr><td></td>'
         f"{heads}</tr></thead>\n"
         f"<tbody>\n{body}\n</tbody>\n<tbody>\n{price}\n</tbody></table></div>",
     )
 
 
+def _explain(row: ScoreRow) -> str:
+    """Return what a measure says, where that is known, and of how many documents."""
+    meaning = _MEANINGS.get(row.measure)
+    return f"{meaning}; {row.n:,} documents" if meaning else f"{row.n:,} documents"
+
+
 def _seconds(value: float) -> str:
-    """Return a time in the unit that people would use."""
+    """Return a time in the unit that people would use; a dash where it is not known."""
+    if math.isnan(value):
+        return spell(value)
     return f"{value:,.1f} s" if value < 120 else f"{value / 60:,.0f} min"
+
+
+def _rate(value: float) -> str:
+    """Return a rate with no more places than it can be measured to."""
+    return spell(value) if math.isnan(value) or value >= 10 else f"{value:.1f}"
 
 
 def _score(score: Score, row: ScoreRow) -> str:
@@ -191,13 +222,14 @@ def overlaps_section(result: Comparison) -> str:
     if not result.overlaps:
         return ""
     k, n_others = _depth(result), max(len(result.documents) - 1, 1)
-    chance = jaccard_by_chance(k, n_others)
+    chance = chance_overlap(n_others + 1, max(min(k, n_others), 1))
     rows = [_overlap_cells(result, overlap, chance) for overlap in result.overlaps]
     head = (
         "Encoders",
         "Jaccard",
+        "by chance",
         "Rank-biased overlap",
-        "Jaccard by chance",
+        "by chance",
         "Documents by Jaccard, 0 to 1",
     )
     return section(
@@ -206,36 +238,40 @@ def overlaps_section(result: Comparison) -> str:
         f'<p class="note">How alike the {k:,} nearest neighbours are that two encoders give to '
         "a document, on average: Jaccard counts the neighbours in both lists as a share of those "
         "in either; rank-biased overlap weighs the nearest most. Lists drawn at random would have "
-        f"{_share(min(k / n_others, 1.0))} of their neighbours in common (k/n), and no more than "
-        "that in rank-biased overlap.</p>",
+        "as much in common as stands under &ldquo;by chance&rdquo;. Documents of which one of both "
+        "encoders knows nothing are left out.</p>",
         table(head, rows),
     )
 
 
-def _overlap_cells(result: Comparison, overlap: Overlap, chance: float) -> tuple[str, ...]:
-    first, second = (text(result.names[p], 60) for p in (overlap.first, overlap.second))
+def _overlap_cells(
+    result: Comparison, overlap: Overlap, chance: tuple[float, float]
+) -> tuple[str, ...]:
+    views = [result.encoders[place] for place in (overlap.first, overlap.second)]
+    first, second = (f"<bdi>{text(view.name, 60)}</bdi>" for view in views)
+    both = views[0].has_neighbors & views[1].has_neighbors
+    jaccard, rank_biased = overlap.jaccard[both], overlap.rank_biased[both]
     return (
-        f"<bdi>{first}</bdi> &ndash; <bdi>{second}</bdi>",
-        _mean(overlap.jaccard),
-        _mean(overlap.rank_biased),
-        f"{chance:.3f}" if chance >= 0.001 else "below 0.001",
-        _histogram(overlap.jaccard),
+        f"{first} &ndash; {second}",
+        _mean(jaccard),
+        _chance(chance[0]),
+        _mean(rank_biased),
+        _chance(chance[1]),
+        _histogram(jaccard),
     )
 
 
-def _share(value: float) -> str:
-    return f"{value:.1%}" if value >= 0.001 else "less than 0.1%"
+def _chance(value: float) -> str:
+    return f"{value:.3f}" if value >= 0.001 else "below 0.001"
 
 
 def _mean(values: FloatArray) -> str:
-    """Return the mean of what is known."""
-    known = values[~np.isnan(values)].astype(np.float64)
-    return spell(float(known.mean())) if len(known) else spell(math.nan)
+    return spell(float(values.mean(dtype=np.float64)) if len(values) else math.nan)
 
 
 def _histogram(values: FloatArray) -> str:
     """Return ten small bars: documents by overlap."""
-    counts, _ = np.histogram(values[~np.isnan(values)], bins=_BINS, range=(0.0, 1.0))
+    counts, _ = np.histogram(values, bins=_BINS, range=(0.0, 1.0))
     most = max(int(counts.max()), 1)
     bars = "".join(
         f'<span style="height:{100.0 * count / most:.0f}%" '
@@ -243,33 +279,6 @@ def _histogram(values: FloatArray) -> str:
         for i, count in enumerate(counts.tolist())
     )
     return f'<span class="histogram">{bars}</span>'
-
-
-def jaccard_by_chance(k: int, n_others: int) -> float:
-    """Return the Jaccard overlap that two lists drawn at random have on average.
-
-    The number in both lists is hypergeometric; this is the exact mean of i / (2k - i).
-
-    Parameters
-    ----------
-    k : int
-        Length of both lists.
-    n_others : int
-        What they are drawn from.
-
-    Examples
-    --------
-    >>> round(jaccard_by_chance(1, 4), 4), round(jaccard_by_chance(2, 3), 4)
-    (0.25, 0.5556)
-    """
-    k = min(k, n_others)
-    if k <= 0:
-        return math.nan
-    every = math.comb(n_others, k)
-    return sum(
-        math.comb(k, i) * math.comb(n_others - k, k - i) / every * i / (2 * k - i)
-        for i in range(1, k + 1)
-    )
 
 
 def moves_section(result: Comparison) -> str:

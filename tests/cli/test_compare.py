@@ -71,7 +71,7 @@ def test_prints_scores_overlaps_and_moves(articles, page):
     done = run("compare", articles, *TWO, "--label", "theme")
     assert done.exit_code == 0, done.output
     assert "135 texts, grouped by label" in done.stdout
-    assert "knn accuracy" in done.stdout and "trustworthiness" in done.stdout
+    assert "k-NN accuracy" in done.stdout and "trustworthiness" in done.stdout
     assert "words and hashed share 0." in " ".join(done.stdout.split())
     assert "neighbours that change most from words to hashed" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from embedtopics.comparison import compare
 from embedtopics.comparison import comparing as module
 from embedtopics.corpus import Corpus
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.evaluation import stratified_folds
 from embedtopics.neighbors import unit_rows
 from tests.comparison.conftest import Hashed, WordCounts
@@ -58,7 +58,7 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
     ]  # fmt: skip
     assert len(compared.moves) == 6 * 5
     assert list(compared.timings) == [
-        "encoding", "neighbors", "maps", "words", "groups", "moves", "scores"
+        "words", "encoding", "neighbors", "maps", "groups", "moves", "scores"
     ]  # fmt: skip
     assert compared.versions["numpy"] == np.__version__
     assert compared.settings["encoders"] == list(compared.names)
@@ -254,3 +254,16 @@ def test_labels_are_checked_before_the_work(themed, monkeypatch):
     monkeypatch.setattr(module, "make_vectors", None)
     with pytest.raises(InputError, match="a column of labels 'nothing'"):
         compare(corpus, [WordCounts(), Hashed()], "nothing")
+    for languages in (5, ["en", 3], None):
+        with pytest.raises(InputError, match='languages must be "auto" or codes'):
+            compare(corpus, [WordCounts(), Hashed()], k=8, languages=languages)
+
+
+def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_path):
+    class Never(Hashed):
+        def encode(self, texts):
+            raise AssertionError("nothing should have been encoded")
+
+    missing = str(tmp_path / "nothing")
+    with pytest.raises(ModelLoadError, match="nothing"):
+        compare(themed[0], {"never": Never(), "missing": missing}, k=8)

@@ -73,10 +73,18 @@ def test_the_least_overlap_comes_first_and_then_what_both_are_sure_of(counts):
 
 
 def test_documents_without_neighbours_do_not_move(counts):
-    lists, others = [[1, 2]] + [[0, 3]] * 7, [[4, 5]] + [[0, 3]] * 7
+    lists, others = [[1, 2]] + [[0, 3]] * 7, [[4, 5]] + [[0, 2]] * 7
     similarities = np.full((8, 2), 0.5)
     similarities[0] = 0
     graphs = [graph(lists, similarities), graph(others)]
     moves = find_moves(graphs, compare_neighbors(graphs), counts, 8)
     assert 0 not in [move.document for move in moves] and len(moves) == 7
     assert find_moves(graphs, compare_neighbors(graphs), counts, 0) == ()
+
+
+def test_a_document_that_keeps_its_neighbours_has_not_moved(counts):
+    same = [[0, 1, 2] for _ in TEXTS[2:]]
+    before = graph([[1, 2, 3], [0, 2, 3], *same])
+    after = graph([[4, 5, 6], [3, 2, 0], *same])  # the second has the same, in another order
+    moves = find_moves([before, after], compare_neighbors([before, after]), counts, 5)
+    assert [move.document for move in moves] == [0]

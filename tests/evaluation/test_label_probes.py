@@ -136,3 +136,10 @@ def test_bad_input(data):
         neighbor_votes([[1], [0]], [[1.0], [1.0]], ["a", "b"])
     with pytest.raises(InputError, match="at least 2"):
         stratified_folds(classes, 1)
+
+
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_a_probe_of_fewer_documents_than_folds_asks_each_of_them(make):
+    vectors = np.array([[1, 0], [1, 0.1], [0, 1], [0.1, 1], [1, 1]], dtype=np.float32)
+    predicted, converged = probe_classes(make(vectors), [0, 0, 1, 1, -1])
+    assert predicted.tolist() == [0, 0, 1, 1, -1] and converged

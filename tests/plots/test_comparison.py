@@ -10,6 +10,7 @@ import pytest
 from embedtopics import plots
 from embedtopics.errors import InputError
 from embedtopics.plots.comparison import count_columns
+from embedtopics.plots.labels import densest_points
 from embedtopics.plots.palette import color_distances
 from embedtopics.plots.scores import score_rows, spell
 from embedtopics.results import NOISE
@@ -65,6 +66,18 @@ def test_no_color_comes_back_before_all_are_used_up(n_groups, n_colors):
     result = make_comparison(n_documents=400, n_groups=n_groups)
     colors = plots.group_colors(result)
     assert (len(colors), len(set(colors))) == (n_groups, n_colors)
+
+
+def test_only_the_last_groups_share_colors_and_with_none_near_them_on_any_map():
+    result = make_comparison(n_documents=900, n_groups=24)
+    colors = plots.group_colors(result)
+    assert len(set(colors[:16])) == 16 == len(set(colors))
+    alike = color_distances(colors) < 2.0  # a step of 2 is just visible
+    for view in result.encoders:
+        places = densest_points(view.map, result.groups, 24)
+        gaps = np.linalg.norm(places[:, None] - places[None], axis=-1)
+        np.fill_diagonal(gaps, np.inf)
+        assert not alike[np.arange(24), gaps.argmin(axis=1)].any()
 
 
 def test_maps_share_their_axes_and_their_scale_and_hold_every_point():
@@ -148,6 +161,20 @@ def test_only_an_interval_above_all_others_leads(intervals, leader):
     assert [score.best for score in row.scores] == [place == leader for place in range(3)]
 
 
+def test_nobody_leads_in_silhouettes_and_measures_have_names():
+    rows = [
+        (name, measure, value, value - 0.1, value + 0.1, 9)
+        for measure in ("silhouette", "probe_macro_f1")
+        for name, value in (("encoder 0", 0.1), ("encoder 1", 0.9))
+    ]
+    result = with_scores(make_comparison(n_encoders=2), *rows)
+    assert [[s.best for s in row.scores] for row in score_rows(result)] == [
+        [False, False], [False, True]
+    ]  # fmt: skip
+    names = table(plots.comparison(result)).cells["values"][0]
+    assert [bare(name) for name in names] == ["silhouette", "probe macro-F1"]
+
+
 def test_measures_keep_their_order_and_count_their_documents():
     result = with_scores(
         make_comparison(),
@@ -171,6 +198,17 @@ def test_intervals_stand_below_their_values_where_columns_are_narrow():
     wide, narrow = (table(plots.comparison(result, width=w)) for w in (1500, 1000))
     assert bare(wide.cells["values"][1][0]) == "<b>0.900</b> [0.870, 0.930]"
     assert bare(narrow.cells["values"][1][0]) == "<b>0.900</b><br>[0.870, 0.930]"
+
+
+@pytest.mark.parametrize("n_rows", [1, 8, 20])
+def test_no_row_of_the_table_is_cut_off(n_rows):
+    rows = [(name, f"m{i}", 0.5, 0.4, 0.6, 9) for i in range(n_rows) for name in ("encoder 0", "x")]
+    figure = plots.comparison(with_scores(make_comparison(n_encoders=2), *rows), width=1200)
+    shown = table(figure)
+    # Plotly makes a row as high as its text, 16 pixels at this size, and 8 above and below it.
+    assert shown.cells.height >= 16 + 2 * 8
+    *_, bottom, top = boxes(figure, 2)[-1]
+    assert top - bottom >= shown.header.height + n_rows * shown.cells.height
 
 
 def test_no_scores_no_table():

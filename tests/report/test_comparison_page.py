@@ -5,7 +5,6 @@ import hashlib
 import json
 import re
 from dataclasses import replace
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -13,9 +12,9 @@ import pytest
 
 from embedtopics import report
 from embedtopics.errors import InputError
+from embedtopics.evaluation import chance_overlap
 from embedtopics.plots import NOISE_COLOR, group_colors
 from embedtopics.report.comparison_data import comparison_json, text_length
-from embedtopics.report.comparison_sections import jaccard_by_chance
 from embedtopics.results import Decision, DistinctDocuments, NeighborGraph, Overlap
 from tests.factories import make_comparison
 from tests.report.test_page import NASTY, Page
@@ -187,22 +186,57 @@ def test_overlaps_stand_beside_chance(result):
     jaccard = np.linspace(0.0, 1.0, n, dtype=np.float32)
     overlap = Overlap(0, 2, jaccard, (jaccard / 2).astype(np.float32))
     head, row = cells(report.comparison_html(replace(result, overlaps=(overlap,))), "overlaps")
-    assert head[3] == "Jaccard by chance"
-    assert row[:3] == ["<bdi>encoder 0</bdi> &ndash; <bdi>encoder 2</bdi>", "0.500", "0.250"]
-    assert row[3] == f"{jaccard_by_chance(6, n - 1):.3f}"
-    assert [int(c) for c in re.findall(r": (\d+) documents", row[4])] == [30] * 10
+    assert head[1:5] == ["Jaccard", "by chance", "Rank-biased overlap", "by chance"]
+    assert row[0] == "<bdi>encoder 0</bdi> &ndash; <bdi>encoder 2</bdi>"
+    by_chance = [f"{value:.3f}" for value in chance_overlap(n, 6)]
+    assert row[1:5] == ["0.500", by_chance[0], "0.250", by_chance[1]]
+    assert [int(c) for c in re.findall(r": (\d+) documents", row[5])] == [30] * 10
 
 
-@pytest.mark.parametrize(("k", "n"), [(1, 1), (1, 5), (2, 5), (3, 6), (4, 4)])
-def test_chance_is_the_mean_over_all_pairs_of_lists(k, n):
-    lists = [set(chosen) for chosen in combinations(range(n), k)]
-    overlaps = [len(a & b) / len(a | b) for a in lists for b in lists]
-    assert jaccard_by_chance(k, n) == pytest.approx(np.mean(overlaps))
+def test_documents_without_neighbours_have_no_overlap_and_show_none():
+    made = make_comparison(n_documents=40, n_encoders=2)
+    first = made.encoders[0]
+    similarities = first.graph.similarities.copy()
+    similarities[:10] = 0  # lists that are only filled
+    graph = replace(first.graph, similarities=similarities)
+    jaccard = np.where(np.arange(40) < 10, 0.0, 0.5).astype(np.float32)
+    made = replace(
+        made, encoders=(replace(first, graph=graph), made.encoders[1]),
+        overlaps=(Overlap(0, 1, jaccard, jaccard),),
+    )  # fmt: skip
+    page = report.comparison_html(made)
+    row = cells(page, "overlaps")[1]
+    assert (row[1], row[3]) == ("0.500", "0.500")
+    assert sum(int(c) for c in re.findall(r": (\d+) documents", row[5])) == 30
+    encoders = json.loads(comparison_json(made))["encoders"]
+    shown = unpack(encoders[0]["neighbors"], "<u2").reshape(40, -1)
+    assert (shown[:10] == 40).all() and (shown[10:] < 40).all()
+    assert (unpack(encoders[1]["neighbors"], "<u2") < 40).all()
 
 
-def test_chance_is_found_for_large_corpora():
-    # one neighbour in common is all that happens, of 99 in either list
-    assert jaccard_by_chance(50, 10**6) == pytest.approx(50 * 50 / 10**6 / 99, rel=1e-3)
+def test_measures_have_names_and_costs_stand_once():
+    made = make_comparison(n_encoders=2)
+    rows = [
+        (name, measure, value, value - half, value + half, 9)
+        for measure, half in (
+            ("knn_accuracy", 0.1), ("silhouette", 0.001), ("documents_per_second", NAN),
+            ("megabytes", NAN),
+        )
+        for name, value in zip(made.names, (0.3, 0.9), strict=True)
+    ]  # fmt: skip
+    columns = ["encoder", "measure", "value", "low", "high", "n"]
+    views = (replace(made.encoders[0], seconds=NAN), made.encoders[1])
+    made = replace(made, scores=pd.DataFrame(rows, columns=columns), encoders=views)
+    found = cells(report.comparison_html(made), "scores")
+    assert [row[0].split("<")[0] for row in found[1:]] == [
+        "k-NN accuracy", "silhouette", "Dimensions", "Time to encode", "Texts a second",
+        "Memory of the vectors",
+    ]  # fmt: skip
+    assert "label told by the nearest neighbours; 9 documents" in found[1][0]
+    assert found[1][2].startswith("<strong>0.900</strong>")
+    assert found[2][2].startswith("0.900")  # silhouettes do not compare encoders
+    assert found[4][1:] == ["\u2013", "2.5 s"]
+    assert found[5][1:] == ["0.3", "0.9"]
 
 
 def test_moves_name_their_document_terms_and_overlap(page, result):

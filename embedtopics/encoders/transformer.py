@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._once import computed_once
 from embedtopics._windows import Span, windows
 from embedtopics.encoders.head import Scale, finish
 from embedtopics.encoders.languages import known_languages
-from embedtopics.encoders.loading import check_device
-from embedtopics.encoders.opening import Opened, Wish, open_model
+from embedtopics.encoders.opening import Opened, Wish, check_machine, open_model
 from embedtopics.encoders.recipe import check_count, fingerprint_of, make_recipe, settings_of
 from embedtopics.encoders.resolve import DEFAULT_MODEL
 from embedtopics.encoders.running import embed
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 __all__ = ["SentenceEncoder"]
+
+_OPEN = ("_opened", "_cutting", "_whole")
 
 OVERLAP = 8
 """Windows of a long text share up to an eighth of their tokens with the next."""
@@ -131,7 +133,7 @@ class SentenceEncoder:
         local_files_only: bool = False,
     ) -> None:
         check_count("tokens_per_batch", tokens_per_batch, minimum=1)
-        _check_machine(device, runtime, precision)
+        check_machine(device, runtime, precision)
         self._recipe = make_recipe(
             name, revision=revision, pooling=pooling, layers=layers, normalize=normalize,
             dimensions=dimensions, max_length=max_length, prompt=prompt, precision=precision,
@@ -145,6 +147,10 @@ class SentenceEncoder:
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.name!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: a copy, in this process or another, opens it again."""
+        return {key: value for key, value in vars(self).items() if key not in _OPEN}
 
     @property
     def name(self) -> str:
@@ -317,14 +323,15 @@ class SentenceEncoder:
             np.where(is_long, np.minimum(unknown, seen), tokens.n_unknown).astype(np.int32),
         )
 
-    @cached_property
+    @computed_once
     def _opened(self) -> Opened:
-        device = self._device or ("cuda" if self._may_use_gpu and has_gpu() else "cpu")
         recipe = self._recipe
+        device = self._device or ("cuda" if self._may_use_gpu and has_gpu() else "cpu")
+        check_machine(device, self._wished_runtime, recipe.precision)
         wish = Wish(
             checkpoint=recipe.checkpoint, name=recipe.name, pooling=recipe.pooling,
-            layers=recipe.layers, max_length=recipe.max_length, precision=recipe.precision,
-            device=device, runtime=self._wished_runtime, trust_remote_code=self._trusts_code,
+            layers=recipe.layers, precision=recipe.precision, device=device,
+            runtime=self._wished_runtime, trust_remote_code=self._trusts_code,
         )  # fmt: skip
         return open_model(wish, default_folder())
 
@@ -332,13 +339,19 @@ class SentenceEncoder:
     def _may_use_gpu(self) -> bool:
         return self._recipe.precision != "int8" and self._wished_runtime != "onnx"
 
-    @cached_property
+    @computed_once
     def _cutting(self) -> Tokenizer:
         tokenizer = self._opened.vocabulary.tokenizer
         tokenizer.enable_truncation(self.max_length)
+        prompt = self._recipe.prompt
+        if prompt and len(tokenizer.encode(prompt).ids) >= self.max_length:
+            raise InputError(
+                f"expected a prompt that leaves some of the {self.max_length} tokens to the text, "
+                f"got {prompt[:60]!r}, which leaves none; give a shorter one or a larger max_length"
+            )
         return tokenizer
 
-    @cached_property
+    @computed_once
     def _whole(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
@@ -371,20 +384,3 @@ class SentenceEncoder:
     def _finish(self, pooled: FloatArray) -> FloatArray:
         vectors = finish(pooled, self._recipe.steps)[:, : self._recipe.dimensions]
         return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors
-
-
-def _check_machine(device: str | None, runtime: str | None, precision: str) -> None:
-    """Make sure that device, runtime and precision go together."""
-    if runtime not in (None, "onnx", "torch"):
-        raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
-    if device not in (None, "cpu"):
-        check_device(str(device))
-    elif device == "cpu" and precision in ("float16", "bfloat16"):
-        raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
-    if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
-        raise InputError(
-            f'runtime="onnx" and precision="int8" are for the CPU, got device={device!r}; leave '
-            "one of them out"
-        )
-    if runtime == "torch" and precision == "int8":
-        raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')

@@ -261,10 +261,15 @@ class SentenceEncoder:
         Encoding
             Its embeddings have no columns.
         """
-        tokens = self._tokenize(check_texts(texts), False)
+        texts = check_texts(texts)
+        tokens = self._tokenize(texts, False)
         none = np.empty((len(tokens.ids), 0), dtype=np.float32)
-        seen = tokens.n_tokens if self._recipe.long_texts == "chunk" else tokens.n_seen
-        return Encoding(none, tokens.n_tokens, seen, tokens.n_unknown)
+        if self._recipe.long_texts != "chunk":
+            return Encoding(none, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
+        unknown = tokens.n_unknown.copy()
+        for row in np.flatnonzero(tokens.n_seen < tokens.n_tokens).tolist():
+            unknown[row] = self._cut(texts[row])[1]
+        return Encoding(none, tokens.n_tokens, tokens.n_tokens, unknown)
 
     def windows(self, texts: Sequence[str]) -> list[list[Span]]:
         """Cut texts into overlapping windows of whole sentences, each short enough to be read.
@@ -278,17 +283,18 @@ class SentenceEncoder:
         list of list of (int, int)
             For each text the spans of its windows, in characters; one for a short text.
         """
-        texts = [readable(text) for text in check_texts(texts)]
+        return [self._cut(text)[0] for text in check_texts(texts)]
+
+    def _cut(self, text: str) -> tuple[list[Span], int]:
+        """Return the windows of a text, and how many of its tokens are unknown."""
+        text = readable(text)
         most = max(1, self.max_length - len(self._cutting.encode(self._recipe.prompt).ids))
-        spans = []
-        for text in texts:
-            offsets = self._whole.encode(text, add_special_tokens=False).offsets
-            if len(offsets) <= most:
-                spans.append([(0, len(text))])
-                continue
-            starts = np.maximum.accumulate([start for start, _ in offsets])
-            spans.append(windows(text, starts, most, most // OVERLAP))
-        return spans
+        encoding = self._whole.encode(text, add_special_tokens=False)
+        n_unknown = encoding.ids.count(self._opened.vocabulary.unknown_id)
+        if len(encoding) <= most:
+            return [(0, len(text))], n_unknown
+        starts = np.maximum.accumulate([start for start, _ in encoding.offsets])
+        return windows(text, starts, most, most // OVERLAP), n_unknown
 
     def _encode_windows(
         self, texts: list[str], tokens: TokenizedTexts, show_progress: bool | None
@@ -296,13 +302,13 @@ class SentenceEncoder:
         """Encode long texts window by window, and average the windows by their tokens."""
         is_long = tokens.n_seen < tokens.n_tokens
         rows = np.flatnonzero(is_long).tolist()
-        spans = self.windows([texts[row] for row in rows])
+        found = [self._cut(texts[row]) for row in rows]
         parts = [
             texts[row][start:stop]
-            for row, found in zip(rows, spans, strict=True)
-            for start, stop in found
+            for row, (spans, _) in zip(rows, found, strict=True)
+            for start, stop in spans
         ]
-        of_part = np.repeat(rows, [len(found) for found in spans])
+        of_part = np.repeat(rows, [len(spans) for spans, _ in found])
         in_parts = self._tokenize(parts, False)
         ids = [b"" if long else text for text, long in zip(tokens.ids, is_long, strict=True)]
         vectors = self._embed([*ids, *in_parts.ids], show_progress)
@@ -314,14 +320,10 @@ class SentenceEncoder:
             embeddings[rows] = finish(embeddings[rows], (Scale(),))
         # A window may be cut in turn, where a text alone has other tokens than in its sentence.
         cut = np.bincount(of_part, in_parts.n_tokens - in_parts.n_seen, len(texts)).astype(np.int32)
-        unknown = np.bincount(of_part, in_parts.n_unknown, len(texts)).astype(np.int32)
         seen = np.where(is_long, np.maximum(tokens.n_tokens - cut, 0), tokens.n_seen)
-        return Encoding(
-            embeddings,
-            tokens.n_tokens,
-            seen.astype(np.int32),
-            np.where(is_long, np.minimum(unknown, seen), tokens.n_unknown).astype(np.int32),
-        )
+        unknown = tokens.n_unknown.copy()
+        unknown[rows] = np.minimum([n_unknown for _, n_unknown in found], seen[rows])
+        return Encoding(embeddings, tokens.n_tokens, seen.astype(np.int32), unknown)
 
     @computed_once
     def _opened(self) -> Opened:

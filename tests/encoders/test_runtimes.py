@@ -8,11 +8,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder, exporting, opening, quantizing
+from embedtopics.encoders import SentenceEncoder, exporting, opening, quantizing, runtime
 from embedtopics.encoders.exporting import ExportError
 from embedtopics.encoders.prepared import FORMAT
 from embedtopics.encoders.quantizing import measure_extremes, quantize_model
@@ -297,3 +298,18 @@ def test_two_processes_that_make_a_model_at_the_same_time(tiny_bert, cache):
     assert len(outputs) == 1
     assert [process.returncode for process in both] == [0, 0]
     assert len(list((cache / FORMAT).iterdir())) == 1
+
+
+@pytest.mark.parametrize(("system", "driver"), [("posix", "libcuda.so.1"), ("nt", "nvcuda.dll")])
+def test_torch_is_not_asked_for_a_gpu_that_has_no_driver(monkeypatch, system, driver):
+    asked = []
+
+    def missing(name):
+        asked.append(name)
+        raise OSError(name)
+
+    monkeypatch.setattr(runtime, "os", SimpleNamespace(name=system))
+    monkeypatch.setattr("ctypes.CDLL", missing)
+    monkeypatch.setitem(sys.modules, "torch", None)  # which makes importing it an error
+    assert not runtime.has_gpu()
+    assert asked == [driver]

@@ -14,10 +14,12 @@ Span: TypeAlias = tuple[int, int]
 """First character of a part of a text, and the one behind its last."""
 
 # A mark that ends a sentence, what closes a quotation, and a space before what is no small letter;
-# an empty line; and the marks of scripts that put no space behind them.
+# an empty line; and the marks of scripts that put no space behind them. Marks in a row are tried
+# once, from the first: a line of a million dots would be read a million times.
 _END = re.compile(
     r"""
-      (?<!\b[^\W\d_]) [.!?\u2026]+ ["'\u201d\u2019\u00bb)\]]* (?:\s\u00bb)? \s+
+      (?<!\b[^\W\d_]) (?<![.!?\u2026]) [.!?\u2026]++ ["'\u201d\u2019\u00bb)\]]*+
+      (?:\s\u00bb)? \s++
       (?![a-z\u00df-\u00ff\d])
     | \n\s*\n\s*
     | [\u3002\uff01\uff1f\u0964\u06d4]+ ["\u201d\u300d\u300f]* \s*

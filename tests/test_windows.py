@@ -29,6 +29,9 @@ def cut(text, most, overlap):
         ("A title\n\nIts text", ["A title\n\n", "Its text"]),
         ("一つ目。二つ目。", ["一つ目。", "二つ目。"]),
         ("« Ah. » Puis rien. École fermée.", ["« Ah. » ", "Puis rien. ", "École fermée."]),
+        ("in approx.  five days", ["in approx.  five days"]),
+        ("So ... what", ["So ... what"]),
+        ("So ...  What", ["So ...  ", "What"]),
         ("", [""]),
         ("No end", ["No end"]),
     ],
@@ -115,3 +118,12 @@ def test_a_column_of_the_same_name_is_not_lost():
     corpus = Corpus.from_frame({"text": ["One."], "passage": [3]}, text="text")
     with pytest.raises(InputError, match="'passage'"):
         corpus.passages()
+
+
+@pytest.mark.parametrize("part", [".", "!?", ".)", ". ", "\n", "\n ", 'a."', "。", "x"])
+def test_a_megabyte_of_anything_is_read_in_one_pass(part):
+    # What went back over a row of marks would be at it for hours.
+    text = (part * 1_000_000)[:1_000_000]
+    starts = sentence_starts(text)
+    assert starts[0] == 0
+    assert starts == sorted(set(starts))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embedtopics.encoders.prepared import FORMAT as MODELS
+from embedtopics.encoders.prepared import UNFINISHED
 from embedtopics.encoders.store import FORMAT as VECTORS
 from embedtopics.encoders.store import default_folder, n_texts_in
 
@@ -57,7 +58,7 @@ def cache_entries(root: Path | None = None) -> list[CacheEntry]:
         for folder in sorted((root / name).glob("[!.]*/")):
             files = [path for path in folder.rglob("*") if path.is_file()]
             n_texts = sum(n_texts_in(path) for path in files if path.suffix == ".shard")
-            n_bytes = sum(path.stat().st_size for path in files)
+            n_bytes = sum(map(_size_of, files))
             encoder, variant = _name_in(folder / about), folder.name.partition("-")[2]
             found.append(CacheEntry(kind, encoder, variant, n_texts, n_bytes, folder))
     return sorted(found, key=lambda entry: (-entry.n_bytes, entry.folder))
@@ -82,7 +83,20 @@ def clear_cache(root: Path | None = None, kinds: Iterable[str] = ("vectors", "mo
         if entry.kind in wanted:
             shutil.rmtree(entry.folder)
             freed += entry.n_bytes
+    if "model" in wanted:
+        root = default_folder() if root is None else root
+        for folder in (root / MODELS).glob(f"{UNFINISHED}*/"):
+            freed += sum(_size_of(path) for path in folder.iterdir())
+            shutil.rmtree(folder, ignore_errors=True)
     return freed
+
+
+def _size_of(file: Path) -> int:
+    """Return the length of a file; 0 where another process has thrown it away."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
 
 
 def _name_in(file: Path) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from embedtopics.encoders.head import Head, read_head, read_json, required
+from embedtopics.encoders.head import Head, is_text_map, read_head, read_json, required
 from embedtopics.errors import ModelLoadError
 
 __all__ = ["Checkpoint", "read_checkpoint"]
@@ -22,6 +22,7 @@ _TOKENIZER_FILES = (
     "tokenizer.model",
     "spm.model",
 )
+_BESIDE_THE_TOKENIZER = ("merges.txt", "added_tokens.json", "special_tokens_map.json")
 _LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta")
@@ -32,9 +33,17 @@ _POSITIONS_AFTER_PADDING = frozenset(
     | {"roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"}
 )
 _DEFAULT_MAX_LENGTH = 512
+_LEAST_LENGTH = 3
 _WIDTHS = ("hidden_size", "dim", "d_model", "n_embd")
 _INCIDENTAL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 """Keys of a configuration that change no vector."""
+_INCIDENTAL_TO_TOKENS = (
+    "backend", "chat_template", "clean_up_tokenization_spaces", "is_local", "local_files_only",
+    "max_length", "model_max_length", "name_or_path", "pad_to_multiple_of", "pad_token_type_id",
+    "padding_side", "processor_class", "special_tokens_map_file", "stride", "tokenizer_file",
+    "transformers_version", "truncation_side", "truncation_strategy",
+)  # fmt: skip
+"""Keys of a tokenizer's configuration that change no token."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +56,8 @@ class Checkpoint:
         Where configuration, tokenizer and weights lie.
     weights : tuple of Path
         Safetensors files.
-    tokenizer_file : Path
-        The file that holds the vocabulary.
+    tokenizer_files : tuple of Path
+        What tokens are made by: the file that holds the vocabulary, and then others.
     head : Head
         How hidden states become vectors.
     width : int or None
@@ -69,11 +78,13 @@ class Checkpoint:
         Tokens that the weights know.
     configuration : str
         What the configuration says, without what changes no vector.
+    tokenizer_configuration : str
+        What that of the tokenizer says, without what changes no token.
     """
 
     folder: Path
     weights: tuple[Path, ...]
-    tokenizer_file: Path
+    tokenizer_files: tuple[Path, ...]
     head: Head
     width: int | None = None
     max_length: int = _DEFAULT_MAX_LENGTH
@@ -84,6 +95,7 @@ class Checkpoint:
     family: str = ""
     vocabulary: int | None = None
     configuration: str = ""
+    tokenizer_configuration: str = ""
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
@@ -122,6 +134,11 @@ def read_checkpoint(folder: Path) -> Checkpoint:
             f"({inner / 'config.json'}); choose an encoder checkpoint"
         )
     limit = _position_limit(config)
+    file = inner / "tokenizer_config.json"
+    of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
+    declared = lengths.get("max_seq_length")
+    if declared is None:
+        declared = of_tokenizer.get("model_max_length")
     prompts, default = _read_prompts(folder)
     width = next((config[key] for key in _WIDTHS if isinstance(config.get(key), int)), None)
     weights = _find_weights(inner)
@@ -130,21 +147,24 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     return Checkpoint(
         folder=inner,
         weights=weights,
-        tokenizer_file=_find_tokenizer(inner),
+        tokenizer_files=_find_tokenizer(inner),
         head=head,
         width=width,
-        max_length=_max_length(lengths.get("max_seq_length"), inner, limit),
+        max_length=_max_length(declared, limit, inner),
         position_limit=limit,
         lower_case=bool(lengths.get("do_lower_case", False)),
         prompts=prompts,
         prompt=default,
         family=str(config.get("model_type", "")),
         vocabulary=config.get("vocab_size"),
-        configuration=json.dumps(
-            {key: value for key, value in config.items() if key not in _INCIDENTAL},
-            sort_keys=True,
-        ),
+        configuration=_without(_INCIDENTAL, config),
+        tokenizer_configuration=_without(_INCIDENTAL_TO_TOKENS, of_tokenizer),
     )
+
+
+def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
+    kept = {key: value for key, value in config.items() if key not in incidental}
+    return json.dumps(kept, sort_keys=True)
 
 
 def _check_whole(file: Path) -> None:
@@ -173,8 +193,13 @@ def _find_weights(folder: Path) -> tuple[Path, ...]:
     if single.is_file():
         return (single,)
     if index.is_file():
-        shards: Iterable[str] = read_json(index)["weight_map"].values()
-        return tuple(required(folder / shard) for shard in sorted(set(shards)))
+        shards = read_json(index).get("weight_map")
+        if not is_text_map(shards) or not shards:
+            raise ModelLoadError(
+                f"expected the file of each tensor as weight_map, got none ({index}); fetch the "
+                "checkpoint again"
+            )
+        return tuple(required(folder / shard) for shard in sorted(set(shards.values())))
     pickled = sorted(path.name for path in folder.glob("*.bin"))
     if pickled:
         raise ModelLoadError(
@@ -185,24 +210,42 @@ def _find_weights(folder: Path) -> tuple[Path, ...]:
     return (required(single),)
 
 
-def _find_tokenizer(folder: Path) -> Path:
-    found = (folder / name for name in _TOKENIZER_FILES if (folder / name).is_file())
-    return next(found, None) or required(folder / _TOKENIZER_FILES[0])
+def _find_tokenizer(folder: Path) -> tuple[Path, ...]:
+    first, *others = (folder / name for name in (*_TOKENIZER_FILES, *_BESIDE_THE_TOKENIZER))
+    if first.is_file():  # holds the vocabulary that the others hold, too
+        others = others[len(_TOKENIZER_FILES) :]
+    found = tuple(path for path in (first, *others) if path.is_file())
+    if not found or found[0].name in _BESIDE_THE_TOKENIZER:
+        required(first)
+    return found
 
 
 def _position_limit(config: dict[str, Any]) -> int | None:
     positions = config.get("max_position_embeddings")
     if not isinstance(positions, int) or positions < 1:
         return None
-    if config.get("model_type") in _POSITIONS_AFTER_PADDING:
-        positions -= int(config.get("pad_token_id", 1)) + 1
+    family, padding = str(config.get("model_type")), config.get("pad_token_id", 1)
+    if family == "mpnet":
+        return positions - 2  # whatever the configuration says of padding
+    if family in _POSITIONS_AFTER_PADDING:
+        if not isinstance(padding, int):
+            raise ModelLoadError(
+                f"expected a pad_token_id, from which a {family} counts its positions, got "
+                f"{padding!r} in config.json; fetch the checkpoint again"
+            )
+        return positions - padding - 1
     return positions
 
 
-def _max_length(declared: int | None, folder: Path, limit: int | None) -> int:
-    """Return the declared length, else the tokenizer's, within what the model can read."""
-    if declared is None and (folder / "tokenizer_config.json").is_file():
-        declared = read_json(folder / "tokenizer_config.json").get("model_max_length")
+def _max_length(declared: Any, limit: int | None, folder: Path) -> int:
+    """Return the declared length, within what the model can read."""
+    if declared is not None and not (
+        isinstance(declared, (int, float)) and declared >= _LEAST_LENGTH
+    ):
+        raise ModelLoadError(
+            f"expected a checkpoint that reads at least {_LEAST_LENGTH} tokens, got the length "
+            f"{declared!r} ({folder}); repair max_seq_length or model_max_length"
+        )
     # Tokenizers without a limit declare an astronomical one.
     known = [length for length in (declared, limit) if length is not None and length < 10**9]
     return int(min(known, default=_DEFAULT_MAX_LENGTH))
@@ -212,8 +255,12 @@ def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
     """Return all prompts, and the one that is used where none is asked for."""
     path = folder / "config_sentence_transformers.json"
     config = read_json(path) if path.is_file() else {}
-    prompts = config.get("prompts") or {}
-    if not all(isinstance(text, str) for text in prompts.values()):
+    prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
+    if not is_text_map(prompts) or not isinstance(name, str | None):
         raise ModelLoadError(f"expected prompts that are texts, got others ({path}); repair it")
-    name = config.get("default_prompt_name")
-    return dict(prompts), prompts.get(name, "") if name else ""
+    if name and name not in prompts:
+        raise ModelLoadError(
+            f"expected the default prompt {name!r} among the prompts {', '.join(prompts)} ({path});"
+            " repair it"
+        )
+    return dict(prompts), prompts[name] if name else ""

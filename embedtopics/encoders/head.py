@@ -8,12 +8,16 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics.encoders.pooling import POOLINGS
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray
 
-__all__ = ["Dense", "Head", "Scale", "Step", "finish", "read_head", "read_json", "required"]
+__all__ = [
+    "Dense", "Head", "Scale", "Step", "finish", "is_text_map", "normalized_layers", "read_head",
+    "read_json", "required",
+]  # fmt: skip
 
 _ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 _PACKAGE = "sentence_transformers"
@@ -162,10 +166,20 @@ def read_json(path: Path, kind: type = dict) -> Any:
         ) from None
 
 
+def is_text_map(value: Any) -> bool:
+    """Tell whether a value that was read is a mapping from words to words."""
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
 def _read_modules(file: Path) -> list[tuple[str, str]]:
     """Return the kind and the sub-folder of each module, in their order."""
     found = []
     for module in read_json(file, list):
+        if not isinstance(module, dict):
+            raise ModelLoadError(
+                f"expected a type and a path for each module, got {module!r} ({file}); fetch the "
+                "checkpoint again"
+            )
         name, path = str(module.get("type", "no type")), str(module.get("path", ""))
         package, _, kind = name.rpartition(".")
         if not package.startswith(_PACKAGE) or kind not in _KINDS:
@@ -218,7 +232,14 @@ def _read_layers(folder: Path) -> tuple[float, ...]:
             f"expected one weight a layer as layer_weights in {file}, got none; fetch the "
             "checkpoint again"
         )
-    return (0.0,) * start + tuple((weights / weights.sum()).tolist())
+    return normalized_layers([0.0] * start + weights.tolist())
+
+
+def normalized_layers(weights: npt.ArrayLike) -> tuple[float, ...]:
+    """Return weights of layers with a sum of 1; those that have it stay as they are, to the bit."""
+    values = np.asarray(weights, dtype=np.float64)
+    total = values.sum()
+    return tuple((values if abs(total - 1) < 1e-12 else values / total).tolist())
 
 
 def _read_step(kind: str, folder: Path) -> Step | None:

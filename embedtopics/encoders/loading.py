@@ -142,7 +142,7 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
     if checkpoint.vocabulary is not None and largest >= checkpoint.vocabulary:
         raise ModelLoadError(
             f"expected a tokenizer of at most {checkpoint.vocabulary:,} tokens, all that the "
-            f"weights know, got one with the token {largest:,} ({checkpoint.tokenizer_file}); "
+            f"weights know, got one with the token {largest:,} ({checkpoint.tokenizer_files[0]}); "
             "fetch both from the same checkpoint"
         )
     unknown_id = -1 if wrapper.unk_token_id is None else wrapper.unk_token_id

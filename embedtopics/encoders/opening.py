@@ -17,19 +17,20 @@ from embedtopics.encoders.exporting import (
     export_model,
     least_cosine,
 )
-from embedtopics.encoders.loading import Vocabulary, load_model, load_vocabulary
+from embedtopics.encoders.loading import Vocabulary, check_device, load_model, load_vocabulary
 from embedtopics.encoders.pooling import pooled_model
 from embedtopics.encoders.prepared import Prepared, key_of, read_prepared, write_prepared
 from embedtopics.encoders.quantizing import measure_extremes, quantize_model, weight_bits
 from embedtopics.encoders.runtime import OnnxRuntime, Runtime, TorchRuntime
-from embedtopics.errors import ModelLoadError
+from embedtopics.errors import InputError, ModelLoadError
 
-__all__ = ["Opened", "Wish", "number_format", "open_model"]
+__all__ = ["Opened", "Wish", "check_machine", "number_format", "open_model"]
 
 LEAST_INT8_COSINE = 0.95
 """A checkpoint whose vectors turn farther than this when it is rounded does not bear 8 bits."""
 
 _SAMPLE_TOKENS = 20_000
+_SAMPLE_LENGTH = 512
 
 _logger = logging.getLogger("embedtopics")
 
@@ -45,7 +46,6 @@ class Wish:
         For people.
     pooling : tuple of str
     layers : int or tuple of float
-    max_length : int
     precision : {"float32", "int8", "float16", "bfloat16"}
     device : str
     runtime : {"onnx", "torch"} or None
@@ -57,7 +57,6 @@ class Wish:
     name: str
     pooling: tuple[str, ...]
     layers: int | tuple[float, ...]
-    max_length: int
     precision: str
     device: str
     runtime: str | None
@@ -79,6 +78,28 @@ class Opened:
     run: Runtime
     vocabulary: Vocabulary
     note: str = ""
+
+
+def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
+    """Make sure that device, runtime and precision go together.
+
+    Raises
+    ------
+    InputError
+    """
+    if runtime not in (None, "onnx", "torch"):
+        raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
+    if device not in (None, "cpu"):
+        check_device(str(device))
+    elif device == "cpu" and precision in ("float16", "bfloat16"):
+        raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
+    if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
+        raise InputError(
+            f'runtime="onnx" and precision="int8" are for the CPU, got device={device!r}; leave '
+            "one of them out"
+        )
+    if runtime == "torch" and precision == "int8":
+        raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')
 
 
 def number_format(precision: str) -> str:
@@ -156,13 +177,13 @@ def _export(wish: Wish) -> Prepared:
     model = load_model(wish.checkpoint, attention="eager")
     module = pooled_model(model, wish.pooling, wish.layers)
     n_tokens = vocabulary.tokenizer.get_vocab_size()
-    content, cosine = export_model(module, n_tokens, wish.max_length)
+    content, cosine = export_model(module, n_tokens, _sample_length(wish.checkpoint))
     return Prepared(content, vocabulary, cosine)
 
 
 def _round(exact: Prepared, wish: Wish) -> Prepared:
     """Return the model with 8-bit weights, made for the range of values that texts give it."""
-    texts = _sample_texts(exact.vocabulary, wish.max_length)
+    texts = _sample_texts(exact.vocabulary, _sample_length(wish.checkpoint))
     held_out, samples = texts[::8], [text for place, text in enumerate(texts) if place % 8]
     model = quantize_model(exact.model, measure_extremes(exact.model, samples), weight_bits())
     batches = [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in held_out]
@@ -173,6 +194,15 @@ def _round(exact: Prepared, wish: Wish) -> Prepared:
     if not cosine >= LEAST_INT8_COSINE:
         raise ExportError(f"rounded to 8 bits, its vectors turn too far (cosine {cosine:.3f})")
     return Prepared(model, exact.vocabulary, cosine)
+
+
+def _sample_length(checkpoint: Checkpoint) -> int:
+    """Return the length of the longest sample text.
+
+    It follows from the configuration alone: a prepared model serves encoders of every length, and
+    must not depend on which of them came first.
+    """
+    return min(checkpoint.position_limit or _SAMPLE_LENGTH, _SAMPLE_LENGTH)
 
 
 def _sample_texts(vocabulary: Vocabulary, max_length: int) -> list[npt.NDArray[np.int32]]:

@@ -43,7 +43,8 @@ def pool(hidden_states: Tensor, mask: Tensor, pooling: str) -> Tensor:
         return (hidden_states * (is_wanted * mask).unsqueeze(-1).to(hidden_states.dtype)).sum(dim=1)
     weights = mask.unsqueeze(-1).to(hidden_states.dtype)
     if pooling == "max":
-        return hidden_states.masked_fill(weights == 0, float("-inf")).amax(dim=1)
+        largest = hidden_states.masked_fill(weights == 0, float("-inf")).amax(dim=1)
+        return largest.masked_fill(mask.sum(dim=1, keepdim=True) == 0, 0.0)  # nothing to pool
     if pooling == "weightedmean":
         positions = torch.ones_like(mask).cumsum(dim=1)
         weights = weights * positions.unsqueeze(-1).to(hidden_states.dtype)

@@ -23,12 +23,15 @@ from typing import Any
 
 from embedtopics.encoders.checkpoint import Checkpoint
 from embedtopics.encoders.loading import Vocabulary
-from embedtopics.encoders.resolve import hash_file
+from embedtopics.encoders.resolve import contents_of
 
-__all__ = ["FORMAT", "Prepared", "key_of", "read_prepared", "write_prepared"]
+__all__ = ["FORMAT", "UNFINISHED", "Prepared", "key_of", "read_prepared", "write_prepared"]
 
 FORMAT = "models-1"
 """Folder of this format; one of a later format is left alone."""
+
+UNFINISHED = ".new-"
+"""What the name of a folder begins with that is being written, or was when its process ended."""
 
 _logger = logging.getLogger("embedtopics")
 
@@ -53,9 +56,8 @@ class Prepared:
 def key_of(
     checkpoint: Checkpoint, pooling: tuple[str, ...], layers: int | tuple[float, ...]
 ) -> str:
-    """Return what tells a prepared model from others: weights, configuration and pooling."""
-    files = [hash_file(path) for path in (*checkpoint.weights, checkpoint.tokenizer_file)]
-    parts = (files, checkpoint.configuration, checkpoint.lower_case, pooling, layers)
+    """Return what tells a prepared model from others: weights, tokenizer and pooling."""
+    parts = (contents_of(checkpoint), checkpoint.lower_case, pooling, layers)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
@@ -120,7 +122,7 @@ def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prep
     fresh = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+        fresh = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
         for file, data in files.items():
             with (fresh / file).open("wb") as opened:
                 opened.write(data)

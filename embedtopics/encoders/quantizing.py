@@ -12,6 +12,7 @@ the weights that it meets are multiplied by it: Xiao et al. (2023), "SmoothQuant
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -39,11 +40,11 @@ def weight_bits() -> int:
 
     Without VNNI, x86 adds two products of 8 bits in 16, which overflow; weights of 7 bits do not.
     """
-    flags = ""
-    if sys.platform == "linux":
-        flags = Path("/proc/cpuinfo").read_text("utf-8", "replace")
-    is_x86 = "ssse3" in flags or sys.platform == "win32"
-    return 8 if "vnni" in flags or not is_x86 else 7
+    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
+        return 8
+    if sys.platform != "linux":  # which has no list of what the CPU can do that is as easy to read
+        return 7
+    return 8 if "vnni" in Path("/proc/cpuinfo").read_text("utf-8", "replace") else 7
 
 
 def measure_extremes(model: bytes, texts: Sequence[npt.NDArray[np.int32]]) -> dict[str, Extremes]:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from embedtopics.encoders.checkpoint import Checkpoint
-from embedtopics.encoders.head import Dense, Scale, Step
+from embedtopics.encoders.head import Dense, Scale, Step, normalized_layers
 from embedtopics.encoders.opening import number_format
 from embedtopics.encoders.pooling import POOLINGS
-from embedtopics.encoders.resolve import hash_file, resolve_model
+from embedtopics.encoders.resolve import contents_of, hash_file, resolve_model
 from embedtopics.errors import InputError
 
 __all__ = ["PRECISIONS", "Recipe", "fingerprint_of", "make_recipe", "settings_of"]
@@ -141,7 +141,6 @@ def settings_of(recipe: Recipe) -> dict[str, Any]:
 def fingerprint_of(recipe: Recipe) -> str:
     """Return the SHA-256 over all that a vector depends on."""
     checkpoint = recipe.checkpoint
-    files = [hash_file(path) for path in (*checkpoint.weights, checkpoint.tokenizer_file)]
     steps = [
         (hash_file(step.file), step.activation) if isinstance(step, Dense) else "scale"
         for step in recipe.steps
@@ -151,7 +150,7 @@ def fingerprint_of(recipe: Recipe) -> str:
         recipe.prompt, checkpoint.head.pools_prompt, checkpoint.lower_case, recipe.long_texts,
         number_format(recipe.precision),
     )  # fmt: skip
-    parts = (files, checkpoint.configuration, steps, how)
+    parts = (contents_of(checkpoint), steps, how)
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
@@ -176,7 +175,7 @@ def _checked_layers(layers: int | Sequence[float]) -> int | tuple[float, ...]:
             "expected layers to be a number of last layers, or one finite weight for each layer "
             f"with a sum other than 0; got {layers!r}"
         )
-    return tuple((weights / weights.sum()).tolist())
+    return normalized_layers(weights)
 
 
 def _choose_length(wanted: int | None, checkpoint: Checkpoint) -> int:

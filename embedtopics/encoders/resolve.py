@@ -14,7 +14,7 @@ from embedtopics.encoders.checkpoint import Checkpoint, read_checkpoint
 from embedtopics.encoders.hub import Miss, cached_snapshot, download_snapshot
 from embedtopics.errors import InputError, ModelLoadError
 
-__all__ = ["DEFAULT_MODEL", "ModelFiles", "hash_file", "resolve_model"]
+__all__ = ["DEFAULT_MODEL", "ModelFiles", "contents_of", "hash_file", "resolve_model"]
 
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_REPOSITORY = f"sentence-transformers/{DEFAULT_MODEL}"
@@ -81,7 +81,8 @@ def resolve_model(
         )
     folder, name = Path(name).expanduser(), os.fspath(name)
     if folder.is_dir():
-        return ModelFiles(read_checkpoint(folder), "path")
+        # What is opened later is the folder that was meant now, wherever the process has gone.
+        return ModelFiles(read_checkpoint(folder.absolute()), "path")
     if folder.exists() or name.startswith(".") or not _HUB_NAME.fullmatch(name):
         found = "a file" if folder.exists() else "neither a folder nor a hub name"
         raise ModelLoadError(
@@ -104,6 +105,15 @@ def hash_file(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def contents_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], str, str]:
+    """Return what a checkpoint's tokens and hidden states depend on: hashes and configurations."""
+    return (
+        tuple(hash_file(path) for path in (*checkpoint.weights, *checkpoint.tokenizer_files)),
+        checkpoint.configuration,
+        checkpoint.tokenizer_configuration,
+    )
 
 
 def _look_up(

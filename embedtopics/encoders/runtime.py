@@ -113,12 +113,8 @@ def has_gpu() -> bool:
     """Tell whether torch could use a CUDA device, without loading torch where it could not."""
     import ctypes
 
-    if os.name != "posix":
-        import torch
-
-        return bool(torch.cuda.is_available())
     try:
-        ctypes.CDLL("libcuda.so.1")
+        ctypes.CDLL("libcuda.so.1" if os.name == "posix" else "nvcuda.dll")
     except OSError:
         return False
     import torch

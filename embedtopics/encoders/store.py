@@ -148,8 +148,8 @@ def find(store: Store, keys: Keys) -> Kept:
             continue
         try:
             of_shard, counts_of_shard = _read_vectors(shard)
-        except (CorruptFileError, OSError) as error:
-            _throw_away(shard.path, error)
+        except OSError as error:
+            _pass_over(shard.path, error)
             continue
         if not vectors.shape[1]:
             vectors = np.zeros((len(keys), shard.dimensions), dtype=np.float32)
@@ -247,10 +247,8 @@ def _readable(store: Store) -> Iterator[_Shard]:
         try:
             with path.open("rb") as file:
                 yield _read_keys(path, file, store.dtype)
-        except FileNotFoundError:
-            continue
-        except (CorruptFileError, OSError) as error:
-            _throw_away(path, error)
+        except OSError as error:
+            _pass_over(path, error)
 
 
 def _read_keys(path: Path, file: BinaryIO, dtype: str) -> _Shard:
@@ -303,7 +301,16 @@ def _write(path: Path, parts: Sequence[bytes]) -> None:
         fresh.unlink(missing_ok=True)
 
 
-def _throw_away(path: Path, error: Exception) -> None:
+def _pass_over(path: Path, error: OSError) -> None:
+    """Go on without a shard, and throw it away where it is damaged.
+
+    One that cannot be read now, for want of rights or open files, may be whole.
+    """
+    if isinstance(error, FileNotFoundError):  # another process threw it away
+        return
+    if not isinstance(error, CorruptFileError):
+        _logger.warning("The cached vectors in %s cannot be read (%s).", path, error)
+        return
     _logger.warning("The cached vectors in %s are damaged (%s); they are made again.", path, error)
     try:
         path.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +60,11 @@ def check_texts(texts: Sequence[str]) -> list[str]:
         raise InputError(
             f"expected a sequence of strings, got one {type(texts).__name__}; put it in a list"
         )
+    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
+        raise InputError(
+            f"expected a sequence of strings, got {type(texts).__name__}, which is more than that; "
+            "give one column of it"
+        )
     try:
         texts = list(texts)
     except TypeError:
@@ -101,8 +106,9 @@ def tokenize(
     -------
     TokenizedTexts
     """
-    # A prompt is no part of the text: its tokens are not counted as read.
-    empty = tokenizer.encode(prompt).ids
+    # A prompt is no part of the text: its tokens are not counted as read. The space at its end
+    # is a token in some vocabularies, and before a text the beginning of the text's first.
+    empty = tokenizer.encode(prompt.rstrip()).ids
     n_special, special_unknown = len(empty), empty.count(unknown_id)
     n_ends = len(tokenizer.encode("").ids)
     ids: list[bytes] = []
@@ -113,10 +119,10 @@ def tokenize(
     ) as bar:
         for slab in slabs(texts):
             prompted = [prompt + readable(text) for text in slab]
-            for encoding in tokenizer.encode_batch_fast(prompted):
+            for text, encoding in zip(slab, tokenizer.encode_batch_fast(prompted), strict=True):
                 kept = encoding.ids
                 ids.append(np.array(kept, dtype=np.int32).tobytes())
-                seen = len(kept) - n_special
+                seen = len(kept) - n_special if text else 0
                 unknown = kept.count(unknown_id) - special_unknown
                 seen, unknown = max(seen, 0), max(unknown, 0)
                 counts[:, row] = seen + _n_cut(encoding, n_ends), seen, unknown

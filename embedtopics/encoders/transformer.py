@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._once import computed_once
 from embedtopics._windows import Span, windows
 from embedtopics.encoders.head import Scale, finish
 from embedtopics.encoders.languages import known_languages
-from embedtopics.encoders.loading import check_device
-from embedtopics.encoders.opening import Opened, Wish, open_model
+from embedtopics.encoders.opening import Opened, Wish, check_machine, open_model
 from embedtopics.encoders.recipe import check_count, fingerprint_of, make_recipe, settings_of
 from embedtopics.encoders.resolve import DEFAULT_MODEL
 from embedtopics.encoders.running import embed
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 __all__ = ["SentenceEncoder"]
+
+_OPEN = ("_opened", "_cutting", "_whole")
 
 OVERLAP = 8
 """Windows of a long text share up to an eighth of their tokens with the next."""
@@ -131,7 +133,7 @@ class SentenceEncoder:
         local_files_only: bool = False,
     ) -> None:
         check_count("tokens_per_batch", tokens_per_batch, minimum=1)
-        _check_machine(device, runtime, precision)
+        check_machine(device, runtime, precision)
         self._recipe = make_recipe(
             name, revision=revision, pooling=pooling, layers=layers, normalize=normalize,
             dimensions=dimensions, max_length=max_length, prompt=prompt, precision=precision,
@@ -145,6 +147,10 @@ class SentenceEncoder:
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.name!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: a copy, in this process or another, opens it again."""
+        return {key: value for key, value in vars(self).items() if key not in _OPEN}
 
     @property
     def name(self) -> str:
@@ -255,10 +261,15 @@ class SentenceEncoder:
         Encoding
             Its embeddings have no columns.
         """
-        tokens = self._tokenize(check_texts(texts), False)
+        texts = check_texts(texts)
+        tokens = self._tokenize(texts, False)
         none = np.empty((len(tokens.ids), 0), dtype=np.float32)
-        seen = tokens.n_tokens if self._recipe.long_texts == "chunk" else tokens.n_seen
-        return Encoding(none, tokens.n_tokens, seen, tokens.n_unknown)
+        if self._recipe.long_texts != "chunk":
+            return Encoding(none, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
+        unknown = tokens.n_unknown.copy()
+        for row in np.flatnonzero(tokens.n_seen < tokens.n_tokens).tolist():
+            unknown[row] = self._cut(texts[row])[1]
+        return Encoding(none, tokens.n_tokens, tokens.n_tokens, unknown)
 
     def windows(self, texts: Sequence[str]) -> list[list[Span]]:
         """Cut texts into overlapping windows of whole sentences, each short enough to be read.
@@ -272,17 +283,18 @@ class SentenceEncoder:
         list of list of (int, int)
             For each text the spans of its windows, in characters; one for a short text.
         """
-        texts = [readable(text) for text in check_texts(texts)]
+        return [self._cut(text)[0] for text in check_texts(texts)]
+
+    def _cut(self, text: str) -> tuple[list[Span], int]:
+        """Return the windows of a text, and how many of its tokens are unknown."""
+        text = readable(text)
         most = max(1, self.max_length - len(self._cutting.encode(self._recipe.prompt).ids))
-        spans = []
-        for text in texts:
-            offsets = self._whole.encode(text, add_special_tokens=False).offsets
-            if len(offsets) <= most:
-                spans.append([(0, len(text))])
-                continue
-            starts = np.maximum.accumulate([start for start, _ in offsets])
-            spans.append(windows(text, starts, most, most // OVERLAP))
-        return spans
+        encoding = self._whole.encode(text, add_special_tokens=False)
+        n_unknown = encoding.ids.count(self._opened.vocabulary.unknown_id)
+        if len(encoding) <= most:
+            return [(0, len(text))], n_unknown
+        starts = np.maximum.accumulate([start for start, _ in encoding.offsets])
+        return windows(text, starts, most, most // OVERLAP), n_unknown
 
     def _encode_windows(
         self, texts: list[str], tokens: TokenizedTexts, show_progress: bool | None
@@ -290,13 +302,13 @@ class SentenceEncoder:
         """Encode long texts window by window, and average the windows by their tokens."""
         is_long = tokens.n_seen < tokens.n_tokens
         rows = np.flatnonzero(is_long).tolist()
-        spans = self.windows([texts[row] for row in rows])
+        found = [self._cut(texts[row]) for row in rows]
         parts = [
             texts[row][start:stop]
-            for row, found in zip(rows, spans, strict=True)
-            for start, stop in found
+            for row, (spans, _) in zip(rows, found, strict=True)
+            for start, stop in spans
         ]
-        of_part = np.repeat(rows, [len(found) for found in spans])
+        of_part = np.repeat(rows, [len(spans) for spans, _ in found])
         in_parts = self._tokenize(parts, False)
         ids = [b"" if long else text for text, long in zip(tokens.ids, is_long, strict=True)]
         vectors = self._embed([*ids, *in_parts.ids], show_progress)
@@ -308,23 +320,20 @@ class SentenceEncoder:
             embeddings[rows] = finish(embeddings[rows], (Scale(),))
         # A window may be cut in turn, where a text alone has other tokens than in its sentence.
         cut = np.bincount(of_part, in_parts.n_tokens - in_parts.n_seen, len(texts)).astype(np.int32)
-        unknown = np.bincount(of_part, in_parts.n_unknown, len(texts)).astype(np.int32)
         seen = np.where(is_long, np.maximum(tokens.n_tokens - cut, 0), tokens.n_seen)
-        return Encoding(
-            embeddings,
-            tokens.n_tokens,
-            seen.astype(np.int32),
-            np.where(is_long, np.minimum(unknown, seen), tokens.n_unknown).astype(np.int32),
-        )
+        unknown = tokens.n_unknown.copy()
+        unknown[rows] = np.minimum([n_unknown for _, n_unknown in found], seen[rows])
+        return Encoding(embeddings, tokens.n_tokens, seen.astype(np.int32), unknown)
 
-    @cached_property
+    @computed_once
     def _opened(self) -> Opened:
-        device = self._device or ("cuda" if self._may_use_gpu and has_gpu() else "cpu")
         recipe = self._recipe
+        device = self._device or ("cuda" if self._may_use_gpu and has_gpu() else "cpu")
+        check_machine(device, self._wished_runtime, recipe.precision)
         wish = Wish(
             checkpoint=recipe.checkpoint, name=recipe.name, pooling=recipe.pooling,
-            layers=recipe.layers, max_length=recipe.max_length, precision=recipe.precision,
-            device=device, runtime=self._wished_runtime, trust_remote_code=self._trusts_code,
+            layers=recipe.layers, precision=recipe.precision, device=device,
+            runtime=self._wished_runtime, trust_remote_code=self._trusts_code,
         )  # fmt: skip
         return open_model(wish, default_folder())
 
@@ -332,13 +341,19 @@ class SentenceEncoder:
     def _may_use_gpu(self) -> bool:
         return self._recipe.precision != "int8" and self._wished_runtime != "onnx"
 
-    @cached_property
+    @computed_once
     def _cutting(self) -> Tokenizer:
         tokenizer = self._opened.vocabulary.tokenizer
         tokenizer.enable_truncation(self.max_length)
+        prompt = self._recipe.prompt
+        if prompt and len(tokenizer.encode(prompt).ids) >= self.max_length:
+            raise InputError(
+                f"expected a prompt that leaves some of the {self.max_length} tokens to the text, "
+                f"got {prompt[:60]!r}, which leaves none; give a shorter one or a larger max_length"
+            )
         return tokenizer
 
-    @cached_property
+    @computed_once
     def _whole(self) -> Tokenizer:
         from tokenizers import Tokenizer
 
@@ -371,20 +386,3 @@ class SentenceEncoder:
     def _finish(self, pooled: FloatArray) -> FloatArray:
         vectors = finish(pooled, self._recipe.steps)[:, : self._recipe.dimensions]
         return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors
-
-
-def _check_machine(device: str | None, runtime: str | None, precision: str) -> None:
-    """Make sure that device, runtime and precision go together."""
-    if runtime not in (None, "onnx", "torch"):
-        raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
-    if device not in (None, "cpu"):
-        check_device(str(device))
-    elif device == "cpu" and precision in ("float16", "bfloat16"):
-        raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
-    if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
-        raise InputError(
-            f'runtime="onnx" and precision="int8" are for the CPU, got device={device!r}; leave '
-            "one of them out"
-        )
-    if runtime == "torch" and precision == "int8":
-        raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')

@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 from embedtopics.cli.app import app
 from embedtopics.encoders import CachedEncoder, SentenceEncoder, resolve_encoder
 from embedtopics.encoders.cache_folder import cache_entries, clear_cache
+from embedtopics.encoders.prepared import FORMAT, UNFINISHED
 
 
 @pytest.fixture
@@ -75,3 +76,14 @@ def test_the_commands(filled):
     assert "freed" in run(app, ["cache", "clear"], input="y\n").output
     assert cache_entries() == []
     assert run(app, ["cache", "info"]).output.strip().endswith("0.0 MB")
+
+
+def test_what_a_killed_process_left_is_freed(filled):
+    half = filled / FORMAT / f"{UNFINISHED}abc"
+    half.mkdir()
+    (half / "model.onnx").write_bytes(b"x" * 1000)
+    models = [entry.n_bytes for entry in cache_entries() if entry.kind == "model"]
+    assert clear_cache(kinds=["vectors"]) > 0
+    assert half.exists()
+    assert clear_cache(kinds=["model"]) == sum(models) + 1000
+    assert not half.exists()

@@ -284,3 +284,21 @@ def test_an_encoder_that_cannot_be_told_from_others_is_refused(tmp_path):
 def test_rows_that_are_no_strings_are_named(tmp_path):
     with pytest.raises(InputError, match="row 1"):
         CachedEncoder(Counting(), folder=tmp_path).encode(["a", None])
+
+
+@pytest.mark.parametrize("error", [PermissionError, OSError])
+def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplog, error):
+    CachedEncoder(Counting(), folder=tmp_path).encode(["a", "b"])
+    opened, [shard] = Path.open, tmp_path.rglob("*.shard")
+
+    def refuse(path, mode="r", *arguments, **more):
+        if path == shard and mode == "rb":
+            raise error(errno.EMFILE, "Too many open files")
+        return opened(path, mode, *arguments, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", refuse)
+        assert CachedEncoder(Counting(), folder=tmp_path).encode_with_report(["a"]).n_cached == 0
+    assert "cannot be read" in caplog.text
+    assert shard.exists()
+    assert CachedEncoder(Counting(), folder=tmp_path).encode_with_report(["a", "b"]).n_cached == 2

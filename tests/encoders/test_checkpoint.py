@@ -163,3 +163,54 @@ def test_another_task_is_refused(make_sentence_folder):
     edit_json(folder / "sentence_bert_config.json", transformer_task="text-generation")
     with pytest.raises(ModelLoadError, match="text-generation"):
         read_checkpoint(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("model.safetensors.index.json", "{}", "file of each tensor as weight_map"),
+        ("model.safetensors.index.json", '{"weight_map": []}', "file of each tensor"),
+        ("model.safetensors.index.json", '{"weight_map": {"a": 3}}', "file of each tensor"),
+        ("tokenizer_config.json", '{"model_max_length": "512"}', "at least 3 tokens.*'512'"),
+        ("tokenizer_config.json", '{"model_max_length": -1}', "at least 3 tokens.*-1"),
+        ("sentence_bert_config.json", '{"max_seq_length": 0}', "at least 3 tokens.*length 0"),
+        ("config_sentence_transformers.json", '{"prompts": ["a"]}', "prompts that are texts"),
+        ("config_sentence_transformers.json",
+         '{"prompts": {"a": "b"}, "default_prompt_name": "c"}', "prompt 'c' among the prompts a"),
+        ("config_sentence_transformers.json", '{"default_prompt_name": ["a"]}', "are texts"),
+        ("modules.json", "[3]", "a type and a path for each module, got 3"),
+    ],
+)  # fmt: skip
+def test_json_of_another_form_is_named(folder, name, content, message):
+    if "index" in name:
+        (folder / "model.safetensors").unlink()
+    (folder / name).write_text(content)
+    with pytest.raises(ModelLoadError, match=message) as caught:
+        read_checkpoint(folder)
+    assert "copy" in str(caught.value)
+
+
+def test_positions_are_counted_as_each_family_does(tiny_roberta, tmp_path):
+    folder = shutil.copytree(tiny_roberta, tmp_path / "roberta")
+    edit_json(folder / "config.json", model_type="mpnet", pad_token_id=0)
+    assert read_checkpoint(folder).position_limit == 32
+    edit_json(folder / "config.json", model_type="roberta")
+    assert read_checkpoint(folder).position_limit == 33
+    edit_json(folder / "config.json", pad_token_id=None)
+    with pytest.raises(ModelLoadError, match="pad_token_id"):
+        read_checkpoint(folder)
+
+
+def test_what_makes_tokens_is_read(folder, tiny_roberta, tmp_path):
+    (folder / "vocab.txt").write_text("the same again")
+    before = read_checkpoint(folder)
+    assert [path.name for path in before.tokenizer_files] == ["tokenizer.json"]
+    edit_json(folder / "tokenizer_config.json", model_max_length=30, name_or_path="elsewhere")
+    assert read_checkpoint(folder).tokenizer_configuration == before.tokenizer_configuration
+    edit_json(folder / "tokenizer_config.json", do_lower_case=False)
+    assert read_checkpoint(folder).tokenizer_configuration != before.tokenizer_configuration
+    pairs = shutil.copytree(tiny_roberta, tmp_path / "pairs")
+    (pairs / "tokenizer.json").rename(pairs / "vocab.json")
+    (pairs / "merges.txt").write_text("t h")
+    names = [path.name for path in read_checkpoint(pairs).tokenizer_files]
+    assert names == ["vocab.json", "merges.txt"]

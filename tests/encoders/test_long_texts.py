@@ -1,5 +1,7 @@
 """Texts that are longer than the encoder reads."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -68,3 +70,17 @@ def test_passages_of_a_corpus_are_what_the_encoder_reads(chunking, tiny_encoder)
     assert passages.ids[-1].endswith("#1")
     assert len(passages) == 5
     assert tiny_encoder.count_tokens(list(passages.texts)).truncated_share == 0
+
+
+@pytest.mark.parametrize("prompt", [None, "the cat "])
+def test_tokens_are_counted_once_where_windows_overlap(tiny_bert, prompt):
+    encoder = SentenceEncoder(tiny_bert, max_length=24, long_texts="chunk", prompt=prompt)
+    texts = ["zebra cat. " * 40, "zebra", "the cat"]
+    report, counted = encoder.encode_with_report(texts), encoder.count_tokens(texts)
+    spans = encoder.windows(texts[:1])[0]
+    assert any(second[0] < first[1] for first, second in pairwise(spans))
+    # Each time an unknown word, a known one, and a dot, which is unknown, too.
+    assert report.n_tokens.tolist() == report.n_seen.tolist() == [120, 1, 2]
+    assert report.n_unknown.tolist() == [80, 1, 0]
+    for name in ("n_tokens", "n_seen", "n_unknown"):
+        np.testing.assert_array_equal(getattr(counted, name), getattr(report, name))

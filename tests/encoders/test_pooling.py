@@ -90,3 +90,10 @@ def test_steps_after_the_pooling_by_hand():
         made = finish(vectors, (Dense(None, weight, bias, activation),))
         np.testing.assert_allclose(made[:, 0], expected, rtol=1e-6)
         assert made.dtype == np.float32
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_where_there_is_nothing_to_pool_the_vector_is_zero(pooling):
+    # A text without tokens behind a prompt that is left out, in a model without special tokens.
+    pooled = pool(torch.tensor(STATES), torch.zeros(2, 3, dtype=torch.int64), pooling)
+    np.testing.assert_array_equal(pooled.numpy(), np.zeros((2, 2)))

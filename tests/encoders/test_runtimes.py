@@ -1,16 +1,19 @@
 """What runs a model: exported, rounded to 8 bits, kept on disk, and made again when damaged."""
 
+import errno
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder, exporting, opening, quantizing
+from embedtopics.encoders import SentenceEncoder, exporting, opening, quantizing, runtime
 from embedtopics.encoders.exporting import ExportError
 from embedtopics.encoders.prepared import FORMAT
 from embedtopics.encoders.quantizing import measure_extremes, quantize_model
@@ -222,8 +225,95 @@ def test_a_prepared_encoder_loads_neither_torch_nor_transformers(tiny_bert, cach
     assert outputs[1].stdout.split() == ["False", "False", "False"]
 
 
-def test_weights_of_a_cpu_without_exact_products_have_7_bits(monkeypatch):
-    for flags, bits in (("ssse3 avx2", 7), ("ssse3 avx512_vnni", 8), ("asimd", 8)):
-        monkeypatch.setattr(quantizing.sys, "platform", "linux")
-        monkeypatch.setattr(Path, "read_text", lambda *_, flags=flags: flags)
-        assert quantizing.weight_bits() == bits
+@pytest.mark.parametrize(
+    ("machine", "system", "flags", "bits"),
+    [
+        ("x86_64", "linux", "ssse3 avx2", 7),
+        ("x86_64", "linux", "ssse3 avx512_vnni", 8),
+        ("x86_64", "linux", "ssse3 avx_vnni", 8),
+        ("aarch64", "linux", "asimd", 8),
+        ("x86_64", "darwin", None, 7),
+        ("arm64", "darwin", None, 8),
+        ("AMD64", "win32", None, 7),
+        ("ARM64", "win32", None, 8),
+    ],
+)
+def test_weights_of_a_cpu_without_exact_products_have_7_bits(
+    monkeypatch, machine, system, flags, bits
+):
+    monkeypatch.setattr(quantizing.sys, "platform", system)
+    monkeypatch.setattr(quantizing.platform, "machine", lambda: machine)
+    monkeypatch.setattr(Path, "read_text", lambda *_: flags)
+    assert quantizing.weight_bits() == bits
+
+
+def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, cache, monkeypatch):
+    monkeypatch.setattr(opening, "LEAST_INT8_COSINE", 0.5)
+    found = []
+    for order in ((5, 32), (32, 5)):
+        made = {
+            length: SentenceEncoder(tiny_bert, precision="int8", max_length=length).encode(texts)
+            for length in order
+        }
+        found.append([made[5], made[32]])
+        shutil.rmtree(cache)
+    np.testing.assert_array_equal(found[0], found[1])
+
+
+def test_an_export_is_checked_at_the_length_that_the_model_reads(tiny_bert, monkeypatch, cache):
+    lengths = []
+
+    def export(module, vocabulary, max_length):
+        lengths.append(max_length)
+        return exporting.export_model(module, vocabulary, max_length)
+
+    monkeypatch.setattr(opening, "export_model", export)
+    SentenceEncoder(tiny_bert, max_length=4).encode(["the cat"])
+    assert lengths == [32]
+
+
+def test_a_full_disk_costs_a_warning_and_leaves_nothing(
+    tiny_bert, texts, cache, caplog, monkeypatch
+):
+    expected = SentenceEncoder(tiny_bert).encode(texts)
+    shutil.rmtree(cache)
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with caplog.at_level(logging.WARNING, "embedtopics"):
+        np.testing.assert_array_equal(SentenceEncoder(tiny_bert).encode(texts), expected)
+    assert "No space left" in caplog.text
+    assert folders(cache) == []
+
+
+def test_two_processes_that_make_a_model_at_the_same_time(tiny_bert, cache):
+    code = (
+        "import hashlib; from embedtopics import SentenceEncoder;"
+        f"v = SentenceEncoder({str(tiny_bert)!r}).encode(['the cat', 'a dog']);"
+        "print(hashlib.sha256(v.tobytes()).hexdigest())"
+    )
+    both = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    outputs = {process.communicate()[0] for process in both}
+    assert len(outputs) == 1
+    assert [process.returncode for process in both] == [0, 0]
+    assert len(list((cache / FORMAT).iterdir())) == 1
+
+
+@pytest.mark.parametrize(("system", "driver"), [("posix", "libcuda.so.1"), ("nt", "nvcuda.dll")])
+def test_torch_is_not_asked_for_a_gpu_that_has_no_driver(monkeypatch, system, driver):
+    asked = []
+
+    def missing(name):
+        asked.append(name)
+        raise OSError(name)
+
+    monkeypatch.setattr(runtime, "os", SimpleNamespace(name=system))
+    monkeypatch.setattr("ctypes.CDLL", missing)
+    monkeypatch.setitem(sys.modules, "torch", None)  # which makes importing it an error
+    assert not runtime.has_gpu()
+    assert asked == [driver]

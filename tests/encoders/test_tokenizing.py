@@ -85,3 +85,16 @@ def test_the_input_is_not_changed():
     texts = ["a\0b"]
     assert check_texts(texts) is not texts
     assert check_texts(np.array(["x", "y"])) == ["x", "y"]
+
+
+def test_the_space_behind_a_prompt_is_no_token_of_its_own():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    pieces = ["?", "▁", "▁query", ":", "▁cat", "▁dog"]
+    tokenizer = Tokenizer(models.Unigram([(piece, -1.0) for piece in pieces], unk_id=0))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.enable_truncation(4)
+    found = tokenize(tokenizer, ["cat dog", "", "cat dog cat"], unknown_id=0, prompt="query: ")
+    assert found.n_tokens.tolist() == [2, 0, 3]
+    assert found.n_seen.tolist() == [2, 0, 2]
+    assert found.n_unknown.tolist() == [0, 0, 0]

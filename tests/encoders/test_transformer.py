@@ -1,13 +1,26 @@
+import copy
 import json
+import pickle
 import shutil
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from embedtopics.encoders import SentenceEncoder, fitted, resolve_encoder
+from embedtopics.encoders import (
+    SentenceEncoder,
+    fitted,
+    opening,
+    resolve_encoder,
+    transformer,
+)
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import Encoder
 
@@ -263,3 +276,116 @@ def test_an_encoder_learns_from_the_corpus_once_and_on_a_copy(tiny_encoder):
     assert not learner.is_fitted
     assert fitted(learned, ["cat"]) is learned
     assert fitted(tiny_encoder, ["cat"]) is tiny_encoder
+
+
+def test_a_tokenizer_that_is_set_otherwise_is_another_encoder(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "cased")
+    file = folder / "tokenizer_config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "do_lower_case": False}))
+    uncased, cased = SentenceEncoder(tiny_bert), SentenceEncoder(folder)
+    assert uncased.fingerprint != cased.fingerprint
+    # The first has been made ready, and must not be taken for the second.
+    small, large = uncased.encode(["the cat", "THE CAT"])
+    np.testing.assert_array_equal(small, large)
+    small, large = cased.encode(["the cat", "THE CAT"])
+    assert np.abs(small - large).max() > 0.01
+
+
+def test_merges_are_part_of_an_encoder(tiny_roberta, tmp_path):
+    folders = []
+    for name, merges in (("one", "t h\n"), ("two", "t h\nth e\n")):
+        folder = shutil.copytree(tiny_roberta, tmp_path / name)
+        tokenizer = json.loads((folder / "tokenizer.json").read_text())
+        (folder / "tokenizer.json").unlink()
+        (folder / "vocab.json").write_text(json.dumps(tokenizer["model"]["vocab"]))
+        (folder / "merges.txt").write_text("#version: 0.2\n" + merges)
+        folders.append(SentenceEncoder(folder))
+    assert folders[0].fingerprint != folders[1].fingerprint
+    assert [x.count_tokens(["the"]).n_tokens[0] for x in folders] == [2, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(0.001, 1e3), min_size=3, max_size=3))
+def test_settings_make_the_same_encoder_again(tiny_bert, weights):
+    encoder = SentenceEncoder(tiny_bert, layers=weights)
+    again = SentenceEncoder(**json.loads(json.dumps(encoder.settings)))
+    assert again.settings == encoder.settings
+    assert again.fingerprint == encoder.fingerprint
+
+
+def test_a_relative_folder_stays_the_one_that_was_meant(tiny_bert, monkeypatch, tmp_path):
+    monkeypatch.chdir(tiny_bert.parent)
+    encoder, expected = SentenceEncoder(tiny_bert.name), SentenceEncoder(tiny_bert)
+    monkeypatch.chdir(tmp_path)
+    assert encoder.fingerprint == expected.fingerprint
+    np.testing.assert_array_equal(encoder.encode(["the cat"]), expected.encode(["the cat"]))
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_an_open_encoder_can_be_copied(tiny_bert, copied, texts):
+    encoder = SentenceEncoder(tiny_bert, max_length=12)
+    expected = encoder.encode(texts)
+    np.testing.assert_array_equal(copied(encoder).encode(texts), expected)
+    np.testing.assert_array_equal(encoder.encode(texts), expected)
+
+
+def test_threads_that_ask_at_once_share_one_model(tiny_bert, texts, monkeypatch):
+    expected = SentenceEncoder(tiny_bert).encode(texts)
+    # As from Python 3.12 on, where nothing keeps threads from computing it at the same time.
+    opened, encoder = [], SentenceEncoder(tiny_bert)
+
+    def slow(*arguments):
+        opened.append(arguments)
+        time.sleep(0.05)
+        return opening.open_model(*arguments)
+
+    monkeypatch.setattr(transformer, "open_model", slow)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: encoder.encode(texts), range(4)):
+            np.testing.assert_array_equal(found, expected)
+    assert len(opened) == 1
+
+
+@pytest.mark.parametrize("long_texts", ["truncate", "chunk"])
+def test_a_prompt_that_leaves_nothing_to_the_text(tiny_bert, long_texts):
+    encoder = SentenceEncoder(tiny_bert, prompt="the cat " * 5, max_length=12,
+                              long_texts=long_texts)  # fmt: skip
+    with pytest.raises(InputError, match="leaves none; give a shorter one"):
+        encoder.encode(["a dog"])
+    one = SentenceEncoder(tiny_bert, prompt="the cat " * 5, max_length=13).encode_with_report
+    assert one(["dog sat"]).n_seen.tolist() == [1]
+
+
+def test_half_precision_without_a_gpu_is_refused(tiny_bert, monkeypatch):
+    monkeypatch.setattr(transformer, "has_gpu", lambda: False)
+    with pytest.raises(InputError, match="for a GPU"):
+        SentenceEncoder(tiny_bert, precision="bfloat16").encode(["the cat"])
+
+
+@pytest.mark.parametrize(
+    "table", [{"text": ["a"]}, pd.DataFrame({"text": ["a"]}), np.array([["a"]])]
+)
+def test_a_table_is_no_sequence_of_texts(tiny_encoder, table):
+    with pytest.raises(InputError, match="give one column"):
+        tiny_encoder.encode(table)
+
+
+def test_columns_of_texts(tiny_encoder):
+    expected = tiny_encoder.encode(["the cat", "dog"])
+    for texts in (np.array(["the cat", "dog"]), pd.Series(["the cat", "dog"], index=[7, 3])):
+        np.testing.assert_array_equal(tiny_encoder.encode(texts), expected)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_weights_that_were_kept_in_half_precision(tiny_bert, tmp_path, texts, dtype):
+    import torch
+    from transformers import AutoModel
+
+    folder = shutil.copytree(tiny_bert, tmp_path / dtype)
+    AutoModel.from_pretrained(tiny_bert, dtype=getattr(torch, dtype)).save_pretrained(folder)
+    found, exact = (SentenceEncoder(f).encode(texts) for f in (folder, tiny_bert))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, exact, atol=0.05)
+    np.testing.assert_allclose(
+        found, SentenceEncoder(folder, runtime="torch").encode(texts), atol=1e-5
+    )

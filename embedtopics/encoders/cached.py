@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._progress import progress_bar
-from embedtopics.encoders.store import Store, append, default_folder, find, keys_of, trim
+from embedtopics.encoders.store import (
+    Store,
+    append,
+    default_folder,
+    find,
+    join_small,
+    keys_of,
+    trim,
+)
 from embedtopics.encoders.tokenizing import check_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
@@ -161,7 +169,10 @@ class CachedEncoder:
         if not self._writes:
             return
         try:
-            append(self._store, str(self._encoder.name), keys, vectors, counts)
+            name = str(self._encoder.name)
+            append(self._store, name, keys, vectors, counts)
+            if len(keys) < TEXTS_A_SHARD:
+                join_small(self._store, name)
             trim(self._folder, self._max_bytes)
         except OSError as error:
             self._writes = False

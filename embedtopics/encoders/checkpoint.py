@@ -34,6 +34,7 @@ _POSITIONS_AFTER_PADDING = frozenset(
 )
 _DEFAULT_MAX_LENGTH = 512
 _LEAST_LENGTH = 3
+_DEPTHS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
 _WIDTHS = ("hidden_size", "dim", "d_model", "n_embd")
 _INCIDENTAL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
 """Keys of a configuration that change no vector."""
@@ -62,6 +63,8 @@ class Checkpoint:
         How hidden states become vectors.
     width : int or None
         Length of a hidden state, where the configuration tells.
+    n_layers : int or None
+        Layers that give hidden states, that of the embeddings counted, where it tells.
     max_length : int
         Most tokens that are read of a text, special tokens included.
     position_limit : int or None
@@ -87,6 +90,7 @@ class Checkpoint:
     tokenizer_files: tuple[Path, ...]
     head: Head
     width: int | None = None
+    n_layers: int | None = None
     max_length: int = _DEFAULT_MAX_LENGTH
     position_limit: int | None = None
     lower_case: bool = False
@@ -140,7 +144,10 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     if declared is None:
         declared = of_tokenizer.get("model_max_length")
     prompts, default = _read_prompts(folder)
-    width = next((config[key] for key in _WIDTHS if isinstance(config.get(key), int)), None)
+    width, depth = (
+        next((config[key] for key in keys if isinstance(config.get(key), int)), None)
+        for keys in (_WIDTHS, _DEPTHS)
+    )
     weights = _find_weights(inner)
     for file in weights:
         _check_whole(file)
@@ -150,6 +157,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         tokenizer_files=_find_tokenizer(inner),
         head=head,
         width=width,
+        n_layers=None if depth is None else depth + 1,
         max_length=_max_length(declared, limit, inner),
         position_limit=limit,
         lower_case=bool(lengths.get("do_lower_case", False)),

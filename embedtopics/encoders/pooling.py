@@ -85,6 +85,8 @@ def pooled_model(model: Any, pooling: tuple[str, ...], layers: int | tuple[float
             else:
                 every = self.model(**inputs, output_hidden_states=True).hidden_states
                 states = _combine(every, layers)
+            # Sums over many tokens need more digits than half precision has.
+            states = states.to(torch.float32)
             return torch.cat([pool(states, pooled_mask, mode) for mode in pooling], dim=-1)
 
     return Pooled().eval()

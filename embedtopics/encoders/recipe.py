@@ -125,7 +125,8 @@ def make_recipe(
 def settings_of(recipe: Recipe) -> dict[str, Any]:
     """Return the arguments that make the encoder again."""
     return {
-        "name": recipe.name,
+        # A folder is found again from wherever the process is.
+        "name": os.path.abspath(recipe.name) if recipe.source == "path" else recipe.name,
         "revision": recipe.revision,
         "pooling": recipe.pooling[0] if len(recipe.pooling) == 1 else list(recipe.pooling),
         "layers": recipe.layers if isinstance(recipe.layers, int) else list(recipe.layers),
@@ -192,7 +193,14 @@ def _choose_length(wanted: int | None, checkpoint: Checkpoint) -> int:
 
 def _check_widths(recipe: Recipe) -> None:
     """Make sure that what is pooled fits what comes after, and leaves as much as is wanted."""
-    width = recipe.checkpoint.width
+    width, n_layers = recipe.checkpoint.width, recipe.checkpoint.n_layers
+    if n_layers is not None:
+        wanted = recipe.layers if isinstance(recipe.layers, int) else len(recipe.layers)
+        if wanted > n_layers or (wanted < n_layers and not isinstance(recipe.layers, int)):
+            raise InputError(
+                f"expected at most {n_layers} last layers, or one weight for each of the "
+                f"{n_layers}, that of the embeddings first; got {wanted}"
+            )
     for step in recipe.steps:
         if not isinstance(step, Dense):
             continue

@@ -17,10 +17,16 @@ __all__ = ["OnnxRuntime", "Runtime", "TorchRuntime", "has_gpu", "physical_cores"
 TokenArray = npt.NDArray[np.int64]
 
 
+_FOR_CACHES = 512
+_FOR_A_GPU = 16_384
+
+
 class Runtime(Protocol):
     """Turns token ids into pooled vectors."""
 
     name: str
+    tokens_per_batch: int
+    """How many are fastest together."""
 
     @property
     def n_workers(self) -> int:
@@ -48,6 +54,7 @@ class TorchRuntime:
     def __init__(self, module: Any, device: str) -> None:
         self._module = module.to(device)
         self._device = device
+        self.tokens_per_batch = _FOR_CACHES if device == "cpu" else _FOR_A_GPU
 
     def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
         """Return pooled vectors."""
@@ -72,6 +79,7 @@ class OnnxRuntime:
     """
 
     name = "onnx"
+    tokens_per_batch = _FOR_CACHES
 
     def __init__(self, model: bytes) -> None:
         import onnxruntime

@@ -32,7 +32,8 @@ from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray, Int64Array
 
 __all__ = [
-    "Kept", "Store", "append", "default_folder", "find", "keys_of", "n_texts_in", "shards", "trim",
+    "Kept", "Store", "append", "default_folder", "find", "join_small", "keys_of", "n_texts_in",
+    "shards", "trim",
 ]  # fmt: skip
 
 FORMAT = "vectors-1"
@@ -40,6 +41,11 @@ FORMAT = "vectors-1"
 
 HEADER_BYTES = 512
 """Length of the header, padded with spaces: what follows is aligned."""
+
+MOST_SMALL = 64
+"""Shards that are small, from which on they are joined: each has to be opened in every search."""
+
+SMALL_BYTES = 1_000_000
 
 N_COUNTS = 3
 """Numbers kept for each text: its tokens, those read, those unknown."""
@@ -195,6 +201,44 @@ def append(store: Store, name: str, keys: Keys, vectors: FloatArray, counts: Int
     path = store.folder / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.shard"
     _write(path, [json.dumps(header).encode().ljust(HEADER_BYTES), *parts])
     return path
+
+
+def join_small(store: Store, name: str) -> int:
+    """Join small shards into one where there are many; they come from many small requests.
+
+    The joined shard is there before the small ones go, so that nothing is lost in between.
+
+    Returns
+    -------
+    int
+        Shards that were joined.
+    """
+    paths = [path for path in sorted(store.folder.glob("*.shard")) if _is_small(path)]
+    if len(paths) < MOST_SMALL:
+        return 0
+    parts, joined = [], []
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                shard = _read_keys(path, file, store.dtype)
+            parts.append((shard.keys, *_read_vectors(shard)))
+            joined.append(path)
+        except (CorruptFileError, OSError):  # the next search finds out
+            continue
+    if len(parts) < 2:
+        return 0
+    keys, vectors, counts = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    append(store, name, keys, vectors, counts)
+    for path in joined:
+        path.unlink(missing_ok=True)
+    return len(joined)
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.stat().st_size < SMALL_BYTES
+    except OSError:
+        return False
 
 
 def shards(root: Path) -> list[Path]:

@@ -302,3 +302,16 @@ def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplo
     assert "cannot be read" in caplog.text
     assert shard.exists()
     assert CachedEncoder(Counting(), folder=tmp_path).encode_with_report(["a", "b"]).n_cached == 2
+
+
+def test_many_small_requests_leave_few_shards(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "MOST_SMALL", 5)
+    texts = [f"text {number}" for number in range(23)]
+    cached = CachedEncoder(Counting(), folder=tmp_path)
+    for text in texts:
+        cached.encode([text])
+    assert len(list(tmp_path.rglob("*.shard"))) <= 5
+    fresh = Counting()
+    again = CachedEncoder(fresh, folder=tmp_path)
+    np.testing.assert_array_equal(again.encode(texts), cached.encode(texts))
+    assert again.encode_with_report(texts).n_cached == 23

@@ -201,6 +201,8 @@ def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
         ({"runtime": "onnx", "device": "cuda"}, "for the CPU"),
         ({"layers": 0}, "layers"),
         ({"layers": [1, -1]}, "sum other than 0"),
+        ({"layers": 4}, "at most 3 last layers"),
+        ({"layers": [1, 1]}, "for each of the 3"),
         ({"dimensions": 0}, "dimensions"),
         ({"dimensions": 17}, "at most 16"),
         ({"long_texts": "drop"}, "truncate, chunk"),

@@ -32,6 +32,7 @@ from embedtopics.results import (
     Comparison,
     DistinctDocuments,
     EncoderView,
+    LanguageShares,
     NeighborGraph,
     TermCounts,
     TokenStream,
@@ -121,9 +122,11 @@ def compare(
     groups = None if labels is None else given_groups(log, labels, corpus)
     classes = None if groups is None else scored_classes(log, groups)
     texts = corpus.document_texts()
+    with log.stage("languages"):
+        shares, codes = _languages(log, texts, languages)
     with log.stage("encoding"):
         vectors = [
-            make_vectors(log, name, spec, corpus, texts, show_progress)
+            make_vectors(log, name, spec, corpus, texts, shares, show_progress)
             for name, spec in named.items()
         ]
     with log.stage("neighbors"):
@@ -134,7 +137,6 @@ def compare(
         maps = draw_maps(vectors, edges, seed)
     with log.stage("words"):
         tokens = tokenize(texts)
-        codes = _languages(log, texts, languages)
     with log.stage("groups"):
         if groups is None:
             groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, seed)
@@ -198,16 +200,19 @@ def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) 
         log.note("corpus", "duplicates", repeats, message)
 
 
-def _languages(log: Log, texts: Sequence[str], wanted: Sequence[str] | str) -> tuple[str, ...]:
-    """Return the languages whose stop words are left out of the terms."""
+def _languages(
+    log: Log, texts: Sequence[str], wanted: Sequence[str] | str
+) -> tuple[LanguageShares, tuple[str, ...]]:
+    """Return the languages of the texts, and those whose stop words are left out of the terms."""
     if wanted != "auto":
-        return (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        given = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        return LanguageShares({code: 1 / len(given) for code in given}, len(texts)), given
     found = detect_languages(texts)
     codes = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
     codes = codes or tuple(found.shares)[:1]
     shown = ", ".join(f"{code} {found.shares[code]:.0%}" for code in codes) or "none could be told"
     log.note("corpus", "languages", list(codes), f"Languages found in the texts: {shown}.")
-    return codes
+    return found, codes
 
 
 def _count_words(tokens: TokenStream, groups: Groups, languages: Sequence[str]) -> TermCounts:

@@ -58,7 +58,7 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
     ]  # fmt: skip
     assert len(compared.moves) == 6 * 5
     assert list(compared.timings) == [
-        "encoding", "neighbors", "maps", "words", "groups", "moves", "scores"
+        "languages", "encoding", "neighbors", "maps", "words", "groups", "moves", "scores"
     ]  # fmt: skip
     assert compared.versions["numpy"] == np.__version__
     assert compared.settings["encoders"] == list(compared.names)

@@ -23,6 +23,7 @@ from benchmarks.jobs import ROOT
 __all__ = [
     "CACHE",
     "ENCODED",
+    "FRENCH",
     "LABELLED",
     "LabelledCorpus",
     "hash_texts",
@@ -38,6 +39,9 @@ DATA = Path(os.environ.get("EMBEDTOPICS_DATA") or ROOT.parent / "shared" / "data
 EMBEDDINGS = Path(os.environ.get("EMBEDTOPICS_EMBEDDINGS") or ROOT.parent / "shared" / "embeddings")
 CACHE = ROOT / ".cache"
 LABELLED = ("bbc_news", "ag_news", "20newsgroups", "octis_m10", "octis_dblp")
+"""What topics are measured on."""
+FRENCH = "masakhanews_fra"
+"""A labelled corpus that the encoder of the ready embeddings was not made for."""
 ARXIV_ABSTRACTS = "arxiv_abstracts/arxiv_abstracts.jsonl.gz"
 N_TITLES = 226_000
 SHUFFLED_SHARE = 0.1
@@ -64,7 +68,7 @@ class LabelledCorpus:
 
 
 def load_labelled(name: str) -> LabelledCorpus:
-    """Read one of `LABELLED`, its texts written as they were for its embeddings.
+    """Read one of `LABELLED`, or `FRENCH`, its texts written as they were for its embeddings.
 
     Raises
     ------
@@ -146,12 +150,23 @@ def _read_octis_dblp() -> tuple[list[str], list[str], None]:
     return [row["text"] for row in rows], [row["label"] for row in rows], None
 
 
+def _read_masakhanews_fra() -> tuple[list[str], list[str], None]:
+    rows = [
+        row
+        for part in ("train_fewshot50", "dev", "test")
+        for row in _read_rows(f"{FRENCH}/{part}.jsonl.gz")
+    ]
+    texts = [f"{row['headline']}. {row['text']}" for row in rows]
+    return texts, [row["label"] for row in rows], None
+
+
 _READERS: dict[str, Callable[[], tuple[list[str], list[str], str | None]]] = {
     "bbc_news": _read_bbc_news,
     "ag_news": _read_ag_news,
     "20newsgroups": _read_20newsgroups,
     "octis_m10": _read_octis_m10,
     "octis_dblp": _read_octis_dblp,
+    FRENCH: _read_masakhanews_fra,
 }
 
 
@@ -185,6 +200,7 @@ ENCODED: dict[str, Callable[[], list[str]]] = {
     "arxiv_abstracts": _read_arxiv_abstracts,
     "arxiv_titles": _read_arxiv_titles,
     "octis_dblp": lambda: _read_octis_dblp()[0],
+    FRENCH: lambda: _read_masakhanews_fra()[0],
     **{f"shuffled_{name}": partial(_shuffle, name) for name in LABELLED},
 }
 """Texts whose embeddings have to be made here, by embed.py."""

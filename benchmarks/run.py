@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
+    comparison,
     encoding,
     static_encoder,
     topic_predict,
@@ -40,6 +41,7 @@ BENCHMARKS = {
     "topic_stability": topic_stability,
     "topic_speed": topic_speed,
     "static_encoder": static_encoder,
+    "comparison": comparison,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

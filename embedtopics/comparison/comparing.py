@@ -33,6 +33,7 @@ from embedtopics.results import (
     Comparison,
     DistinctDocuments,
     EncoderView,
+    LanguageShares,
     NeighborGraph,
     TermCounts,
     TokenStream,
@@ -127,12 +128,13 @@ def compare(
     # Before the encoders are timed: what has to be loaded to read words is not their time.
     with log.stage("words"):
         tokens = tokenize(texts)
-        codes = _languages(log, texts, languages)
+        shares, codes = _languages(log, texts, languages)
     with log.stage("encoding"):
         # All are looked up before any encodes: a name that is not there is told at once.
         found = {name: open_encoder(spec) for name, spec in named.items()}
         vectors = [
-            make_vectors(log, name, found.pop(name), corpus, texts, show_progress) for name in named
+            make_vectors(log, name, found.pop(name), corpus, texts, shares, show_progress)
+            for name in named
         ]
     with log.stage("neighbors"):
         graphs = [neighbor_graph(log, made, k, seed) for made in vectors]
@@ -212,15 +214,18 @@ def _check_size(corpus: Corpus, documents: DistinctDocuments, k: int, log: Log) 
         log.note("corpus", "duplicates", repeats, message)
 
 
-def _languages(log: Log, texts: Sequence[str], wanted: Sequence[str] | str) -> tuple[str, ...]:
-    """Return the languages whose stop words are left out of the terms."""
+def _languages(
+    log: Log, texts: Sequence[str], wanted: Sequence[str] | str
+) -> tuple[LanguageShares, tuple[str, ...]]:
+    """Return the languages of the texts, and those whose stop words are left out of the terms."""
     if wanted != "auto":
-        return (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        given = (wanted,) if isinstance(wanted, str) else tuple(wanted)
+        return LanguageShares({code: 1 / len(given) for code in given}, len(texts)), given
     found = detect_languages(texts)
     codes = main_languages(found)
     shown = ", ".join(f"{code} {found.shares[code]:.0%}" for code in codes) or "none could be told"
     log.note("corpus", "languages", list(codes), f"Languages found in the texts: {shown}.")
-    return codes
+    return found, codes
 
 
 def _count_words(tokens: TokenStream, groups: Groups, languages: Sequence[str]) -> TermCounts:

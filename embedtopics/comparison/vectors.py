@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from embedtopics.comparison._log import Log
 from embedtopics.corpus import Corpus
-from embedtopics.encoders import CachedEncoder, fitted, resolve_encoder
+from embedtopics.encoders import CachedEncoder, fitted, language_warning, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors import build_graph, build_sparse_graph, unit_rows
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.results import DistinctDocuments, Encoding, NeighborGraph
+from embedtopics.results import DistinctDocuments, Encoding, LanguageShares, NeighborGraph
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -133,7 +133,13 @@ def open_encoder(spec: Any) -> Any:
 
 
 def make_vectors(
-    log: Log, name: str, spec: Any, corpus: Corpus, texts: Sequence[str], show_progress: bool | None
+    log: Log,
+    name: str,
+    spec: Any,
+    corpus: Corpus,
+    texts: Sequence[str],
+    shares: LanguageShares,
+    show_progress: bool | None,
 ) -> Vectors:
     """Encode the documents, or take the vectors of the rows that were given.
 
@@ -145,6 +151,8 @@ def make_vectors(
     corpus : Corpus
     texts : sequence of str
         Of the documents.
+    shares : LanguageShares
+        Of the documents; an encoder that was made for others is told of.
     show_progress : bool or None
 
     Returns
@@ -158,7 +166,7 @@ def make_vectors(
     """
     documents = corpus.distinct()
     if hasattr(spec, "encode"):
-        made, seconds, settings = _encode(log, name, spec, texts, show_progress)
+        made, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
         rows, numbers = np.arange(len(texts)), documents.first_rows
         if made.shape[0] != len(texts):
             raise InputError(
@@ -190,9 +198,17 @@ def make_vectors(
 
 
 def _encode(
-    log: Log, name: str, given: Any, texts: Sequence[str], show_progress: bool | None
+    log: Log,
+    name: str,
+    given: Any,
+    texts: Sequence[str],
+    shares: LanguageShares,
+    show_progress: bool | None,
 ) -> tuple[Any, float, dict[str, Any]]:
     """Return the vectors, the seconds that they took, and what the encoder is."""
+    warning = language_warning(given, shares)
+    if warning is not None:
+        log.decisions.append(warning)
     if isinstance(given, CachedEncoder):
         given.uncached.encode(texts[:WARMING_TEXTS])
     begin = time.perf_counter()

@@ -99,7 +99,7 @@ def language_warning(encoder: Any, shares: LanguageShares) -> Decision | None:
     name = getattr(encoder, "name", type(encoder).__name__)
     message = (
         f"The encoder {name} was made for {' and '.join(languages)}, but only {fitting:.0%} of "
-        f"the texts are in it (found: {others}); the topics of the others cannot be trusted. "
+        f"the texts are in it (found: {others}); what it makes of the others cannot be trusted. "
         f"Use {_REMEDY}."
     )
     return Decision("encoder", "language", round(fitting, 4), message)

@@ -32,6 +32,8 @@ _GAP = 18
 _SIDE = 12
 _NAME = 36
 """Pixels above a map, for the encoder's name."""
+_TOOLS = 38
+"""Pixels that Plotly's tools take at the upper right, over the legend."""
 _LEGEND_LINE = 22
 _LEGEND_LINES = 4
 _LABEL_SIZE = 11
@@ -176,7 +178,7 @@ def _arrange(
     panel_width = (whole - 2 * _SIDE - (columns - 1) * _GAP) / columns
     per_line = max((whole - 2 * _SIDE) // (_entry_width(result) + 40), 1)
     lines = min(math.ceil(n_entries / per_line), _LEGEND_LINES)
-    top = (52 if titled else 14) + lines * _LEGEND_LINE
+    top = (52 if titled else _TOOLS) + lines * _LEGEND_LINE
     broken = breaks_lines(n_encoders, width)
     table = sum(line_height(row, broken=broken) for row in rows)
     table += HEAD + 6 + _GAP if rows else 0

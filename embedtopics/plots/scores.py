@@ -14,7 +14,9 @@ __all__ = [
     "score_table", "spell",
 ]  # fmt: skip
 
-HEAD = 28
+# Plotly makes a line as high as its text with 8 pixels above and below it, whatever less is asked
+# for, and cuts off what then goes beyond the table.
+HEAD = 31
 """Pixels of the line of names over the scores."""
 
 _NAMES = {

@@ -13,13 +13,14 @@ from embedtopics.corpus import Corpus
 from embedtopics.encoders import CachedEncoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors import build_graph
-from embedtopics.results import Encoding
+from embedtopics.results import Encoding, LanguageShares
 from tests.comparison.conftest import Hashed, WordCounts
 
 
-def made(spec, corpus, name="it"):
-    log = Log()
-    return make_vectors(log, name, spec, corpus, corpus.document_texts(), False), log
+def made(spec, corpus, name="it", languages=("en",)):
+    log, texts = Log(), corpus.document_texts()
+    shares = LanguageShares({code: 1 / len(languages) for code in languages}, len(texts))
+    return make_vectors(log, name, spec, corpus, texts, shares, False), log
 
 
 @pytest.fixture
@@ -94,6 +95,15 @@ def test_an_encoder_that_keeps_its_vectors_is_timed_on_a_sample(corpus, tmp_path
 def test_truncation_is_told(corpus):
     _, log = made(Reporting(), corpus)
     assert [d.value for d in log.decisions if d.name == "truncated"] == [0.5]
+
+
+def test_an_encoder_that_was_made_for_another_language_is_told_of(corpus):
+    class English(Hashed):
+        name, languages = "english", ("en",)
+
+    for languages, told in ((("en",), []), (("fr",), [0.0]), (("en", "fr"), [0.5])):
+        _, log = made(English(), corpus, languages=languages)
+        assert [d.value for d in log.decisions if d.name == "language"] == told
 
 
 def test_rows_become_documents():

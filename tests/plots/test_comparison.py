@@ -120,8 +120,8 @@ def test_nothing_overlaps_and_maps_are_alike(n_encoders, width):
     np.testing.assert_allclose(sizes, np.broadcast_to(sizes[0], (n_encoders, 2)), rtol=1e-6)
     rows = len({round(top) for *_, top in found[:-1]})
     assert rows == -(-n_encoders // count_columns(n_encoders)) == (1 if n_encoders < 4 else 2)
-    # a line of the table is 28 pixels, two of them and the heads of the columns must have room
-    assert found[-1][3] - found[-1][2] >= 28 * 3
+    # a line of the table is 31 pixels, two of them and the heads of the columns must have room
+    assert found[-1][3] - found[-1][2] >= 31 * 3
 
 
 def test_the_table_holds_every_score_with_its_interval():

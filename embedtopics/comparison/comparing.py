@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from embedtopics.comparison.scoring import (
     measure_maps,
     score_frame,
 )
+from embedtopics.comparison.tables import difference_table
 from embedtopics.comparison.vectors import (
     Vectors,
     make_vectors,
@@ -155,7 +157,7 @@ def compare(
         scores = score_frame(
             list(named), per_document, groups.of_document, _costs(vectors), n_resamples, seed
         )
-    return Comparison(
+    result = Comparison(
         corpus=corpus,
         documents=documents,
         encoders=_views(vectors, graphs, maps),
@@ -166,14 +168,13 @@ def compare(
         overlaps=overlaps,
         moves=moves,
         decisions=tuple(log.decisions),
-        settings={
-            "encoders": list(named), "k": k, "n_moves": n_moves, "n_resamples": n_resamples,
-            "languages": list(codes), "seed": seed,
-        },
+        settings={"encoders": list(named), "k": k, "n_moves": n_moves,
+                  "n_resamples": n_resamples, "languages": list(codes), "seed": seed},
         versions=package_versions(),
         timings=log.timings,
         per_document=per_document,
     )  # fmt: skip
+    return replace(result, differences=difference_table(result))
 
 
 def _check_numbers(k: int, n_moves: int, n_resamples: int) -> None:

@@ -75,6 +75,7 @@ def comparison_html(result: Comparison, *, title: str | None = None) -> str:
             parts.summary(result),
             parts.maps_section(result),
             parts.scores_section(result),
+            parts.differences_section(result),
             parts.overlaps_section(result),
             parts.moves_section(result),
             decisions_section(result.decisions),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Mapping
 from itertools import groupby
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +20,8 @@ from embedtopics.report.markup import section, table, text
 from embedtopics.results import Comparison, EncoderView, Move, Overlap
 
 __all__ = [
-    "default_title", "maps_section", "moves_section", "overlaps_section", "scores_section",
-    "summary",
+    "default_title", "differences_section", "maps_section", "moves_section", "overlaps_section",
+    "scores_section", "summary",
 ]  # fmt: skip
 
 _TOOLS = (
@@ -215,6 +217,46 @@ def _score(score: Score, row: ScoreRow) -> str:
         f'<span class="strip"><span style="left:{left:.1f}%;width:{right - left:.1f}%"></span>'
         f'<i style="left:{min(max(middle, 0.0), 100.0):.1f}%"></i></span>'
     )
+
+
+def differences_section(result: Comparison) -> str:
+    """Return by how much the other encoders differ from the first."""
+    found = result.differences
+    if found is None or found.empty:
+        return ""
+    first, others = result.names[0], result.names[1:]
+    by_place = {
+        (row["measure"], row["encoder"]): row
+        for row in found.to_dict("records") if row["against"] == first
+    }  # fmt: skip
+    rows = [
+        (
+            text(name_measure(measure), 120),
+            *(_difference(by_place.get((measure, name))) for name in others),
+        )
+        for measure in dict.fromkeys(found["measure"])
+    ]
+    return section(
+        "differences",
+        "Is it better?",
+        f'<p class="note">By how much each encoder differs from <bdi>{text(first, 60)}</bdi>, with '
+        "a 95% interval over the same resampled documents for both. What makes a document hard for "
+        "both falls out, so that these intervals tell more than those of the scores. Bold is a "
+        "difference whose interval does not hold zero.</p>",
+        table(("", *(f"<bdi>{text(name, 60)}</bdi>" for name in others)), rows),
+    )
+
+
+def _difference(row: Mapping[Hashable, Any] | None) -> str:
+    if row is None or math.isnan(row["difference"]):
+        return spell(math.nan)
+    value, low, high = (_signed(row[key]) for key in ("difference", "low", "high"))
+    shown = f"<strong>{value}</strong>" if row["low"] > 0 or row["high"] < 0 else value
+    return f'{shown} <span class="interval">[{low}, {high}]</span>'
+
+
+def _signed(value: float) -> str:
+    return ("+" if value > 0 else "") + spell(value)
 
 
 def overlaps_section(result: Comparison) -> str:

@@ -145,6 +145,9 @@ class Comparison:
     per_document : mapping of str to ndarray of shape (n_encoders, n_documents)
         What each document adds to the measures of `scores`, NaN where it was not looked at; and
         "probe_prediction", the group that the probe told, -1 where it was not asked.
+    differences : pandas.DataFrame, optional
+        By how much the other encoders differ from the first, with paired intervals; see
+        `embedtopics.comparison.difference_table`.
     """
 
     corpus: Corpus
@@ -161,6 +164,7 @@ class Comparison:
     versions: Mapping[str, str]
     timings: Mapping[str, float]
     per_document: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
+    differences: pd.DataFrame | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

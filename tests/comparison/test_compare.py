@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import f1_score, silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from embedtopics.comparison import compare
+from embedtopics.comparison import compare, difference_table
 from embedtopics.comparison import comparing as module
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
@@ -267,3 +267,7 @@ def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_pat
     missing = str(tmp_path / "nothing")
     with pytest.raises(ModelLoadError, match="nothing"):
         compare(themed[0], {"never": Never(), "missing": missing}, k=8)
+
+
+def test_the_differences_from_the_first_are_in_the_result(compared):
+    pd.testing.assert_frame_equal(compared.differences, difference_table(compared))

@@ -181,6 +181,24 @@ def test_scores_show_intervals_and_who_leads(page):
     assert rows["Memory of the vectors"] == ["0.2 MB", "0.5 MB", "0.8 MB"]
 
 
+def test_differences_stand_with_their_intervals():
+    result = make_comparison()
+    frame = pd.DataFrame(
+        [("knn_accuracy", "encoder 1", "encoder 0", -0.047, -0.053, -0.041, 300),
+         ("knn_accuracy", "encoder 2", "encoder 0", 0.01, -0.003, 0.015, 300)],
+        columns=["measure", "encoder", "against", "difference", "low", "high", "n"],
+    )  # fmt: skip
+    made = report.comparison_html(replace(result, differences=frame))
+    head, row = cells(made, "differences")
+    assert head[1:] == ["<bdi>encoder 1</bdi>", "<bdi>encoder 2</bdi>"]
+    assert row == [
+        "k-NN accuracy",
+        '<strong>\u22120.047</strong> <span class="interval">[\u22120.053, \u22120.041]</span>',
+        '+0.010 <span class="interval">[\u22120.003, +0.015]</span>',
+    ]
+    assert 'id="differences"' not in report.comparison_html(result)
+
+
 def test_overlaps_stand_beside_chance(result):
     n = len(result.documents)
     jaccard = np.linspace(0.0, 1.0, n, dtype=np.float32)

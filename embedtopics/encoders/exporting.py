@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics.encoders.graphs import fold_biases
 from embedtopics.encoders.runtime import OnnxRuntime, TokenArray, TorchRuntime
 from embedtopics.errors import EmbedTopicsError
 
@@ -24,12 +25,16 @@ MOST_BYTES = 1_900_000_000
 
 _OPSET = 17
 
+_logger = logging.getLogger("embedtopics")
+
 
 class ExportError(EmbedTopicsError):
     """A model cannot be run by ONNX Runtime, or gives other vectors there."""
 
 
-def export_model(module: Any, vocabulary: int, max_length: int) -> tuple[bytes, float]:
+def export_model(
+    module: Any, vocabulary: int, max_length: int, *, fold: bool = True
+) -> tuple[bytes, float]:
     """Export a pooled model, and make sure that it gives the vectors that torch gives.
 
     Parameters
@@ -40,6 +45,8 @@ def export_model(module: Any, vocabulary: int, max_length: int) -> tuple[bytes, 
         Tokens to draw the texts of the check from.
     max_length : int
         Longest text of the check.
+    fold : bool
+        Whether linear layers add their bias in the product; those that are to be rounded do not.
 
     Returns
     -------
@@ -54,17 +61,26 @@ def export_model(module: Any, vocabulary: int, max_length: int) -> tuple[bytes, 
     size = sum(p.numel() * p.element_size() for p in module.parameters())
     if size > MOST_BYTES:
         raise ExportError(f"its weights take {size / 1e9:.1f} GB, and a file holds 2")
-    model = _traced(module)
+    plain = _traced(module)
+    batches = sample_batches(vocabulary, max_length)
+    if fold:
+        try:
+            folded = fold_biases(plain)
+            return folded, _checked(folded, module, batches)
+        except ExportError as error:
+            _logger.debug("biases are added alone: %s", error)
+    return plain, _checked(plain, module, batches)
+
+
+def _checked(model: bytes, module: Any, batches: list[tuple[TokenArray, TokenArray]]) -> float:
+    """Return the lowest cosine with the vectors of torch, or raise where it is too low."""
     try:
-        runtime = OnnxRuntime(model)
-        cosine = least_cosine(
-            runtime, TorchRuntime(module, "cpu"), sample_batches(vocabulary, max_length)
-        )
+        cosine = least_cosine(OnnxRuntime(model), TorchRuntime(module, "cpu"), batches)
     except Exception as error:  # whatever ONNX Runtime makes of an operation
         raise ExportError(f"ONNX Runtime cannot run it: {error}") from error
     if not cosine >= LEAST_COSINE:
         raise ExportError(f"its vectors differ from those of torch (cosine {cosine:.5f})")
-    return model, cosine
+    return cosine
 
 
 def sample_batches(vocabulary: int, max_length: int) -> list[tuple[TokenArray, TokenArray]]:

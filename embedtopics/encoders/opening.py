@@ -162,7 +162,7 @@ def _prepare(wish: Wish, cache: Path) -> Prepared:
     if found is not None:
         return found
     _logger.info("Making %s ready for this machine, once.", wish.name)
-    exact = read_prepared(cache, key, "float32") or _export(wish)
+    exact = _export(wish)
     if wish.precision != "int8":
         write_prepared(cache, key, variant, wish.name, exact)
         return exact
@@ -177,7 +177,9 @@ def _export(wish: Wish) -> Prepared:
     model = load_model(wish.checkpoint, attention="eager")
     module = pooled_model(model, wish.pooling, wish.layers)
     n_tokens = vocabulary.tokenizer.get_vocab_size()
-    content, cosine = export_model(module, n_tokens, _sample_length(wish.checkpoint))
+    content, cosine = export_model(
+        module, n_tokens, _sample_length(wish.checkpoint), fold=wish.precision == "float32"
+    )
     return Prepared(content, vocabulary, cosine)
 
 

@@ -22,9 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.encoders.exporting import ExportError
+from embedtopics.encoders.graphs import biases_of, linear_layers
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import NodeProto
 
 __all__ = ["Extremes", "measure_extremes", "quantize_model", "weight_bits"]
 
@@ -71,7 +72,7 @@ def measure_extremes(model: bytes, texts: Sequence[npt.NDArray[np.int32]]) -> di
     import onnxruntime
 
     graph = onnx.load_from_string(model)
-    names = list(dict.fromkeys(node.input[0] for node in _linear_layers(graph)))
+    names = list(dict.fromkeys(node.input[0] for node in linear_layers(graph)))
     if not names:
         raise ExportError("it has no linear layers that could be rounded to 8 bits")
     graph.graph.output.extend(
@@ -123,10 +124,10 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
     graph = whole.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
     met: dict[str, list[NodeProto]] = {}
-    for layer in _linear_layers(whole):
+    for layer in linear_layers(whole):
         met.setdefault(layer.input[0], []).append(layer)
     linear = {layer.output[0] for layers in met.values() for layer in layers}
-    biases = _biases(whole, linear)
+    biases = biases_of(whole, linear)
     added = {target: source for source, (_, target) in biases.items()}
     factors: dict[str, npt.NDArray[np.float32]] = {}
     nodes, made = [], {}
@@ -157,23 +158,6 @@ def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) ->
         whole.opset_import.append(make_opsetid("com.microsoft", 1))
     quantized: bytes = whole.SerializeToString()
     return quantized
-
-
-def _biases(whole: ModelProto, linear: set[str]) -> dict[str, tuple[str, str]]:
-    """Return, for each product that a bias alone is added to, the bias and the name of the sum."""
-    vectors = {tensor.name for tensor in whole.graph.initializer if len(tensor.dims) == 1}
-    users: dict[str, list[NodeProto]] = {}
-    for node in whole.graph.node:
-        for name in node.input:
-            users.setdefault(name, []).append(node)
-    found = {}
-    for product in linear:
-        only = users.get(product, [])
-        if len(only) == 1 and only[0].op_type == "Add":
-            others = [name for name in only[0].input if name != product]
-            if len(others) == 1 and others[0] in vectors:
-                found[product] = (others[0], only[0].output[0])
-    return found
 
 
 def _factors(
@@ -230,11 +214,3 @@ def _product(
         inputs += ["", bias]  # the weights have no zero point
     node = make_node("MatMulIntegerToFloat", inputs, [target], domain="com.microsoft")
     return node, constants
-
-
-def _linear_layers(model: ModelProto) -> list[NodeProto]:
-    """Return the products of something with a matrix of weights."""
-    weights = {tensor.name for tensor in model.graph.initializer if len(tensor.dims) == 2}
-    return [
-        node for node in model.graph.node if node.op_type == "MatMul" and node.input[1] in weights
-    ]

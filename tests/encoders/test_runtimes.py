@@ -15,6 +15,7 @@ import pytest
 
 from embedtopics.encoders import SentenceEncoder, exporting, opening, quantizing, runtime
 from embedtopics.encoders.exporting import ExportError
+from embedtopics.encoders.graphs import fold_biases
 from embedtopics.encoders.prepared import FORMAT
 from embedtopics.encoders.quantizing import measure_extremes, quantize_model
 from embedtopics.encoders.runtime import OnnxRuntime
@@ -73,6 +74,19 @@ def test_extremes_and_rounding_by_hand(bias):
     assert abs(found[3, 1] - expected[3, 1]) < 0.02
 
 
+def test_biases_are_folded_into_the_products():
+    weight = np.array([[2.0, -1.0, 0.5], [0.01, 0.02, 0.03]], dtype=np.float32)
+    bias = np.array([3.0, -5.0, 1.0], dtype=np.float32)
+    plain, table = one_layer(weight, bias)
+    folded = fold_biases(plain)
+    assert "MatMul" not in {node.op_type for node in onnx.load_from_string(folded).graph.node}
+    for ids in (np.array([[0, 1, 2], [3, 3, 1]]), np.array([[2]])):
+        found = OnnxRuntime(folded)(ids, ids, ids)
+        np.testing.assert_allclose(found, table[ids] @ weight + bias, rtol=1e-6)
+    without, _ = one_layer(weight)
+    assert OnnxRuntime(fold_biases(without))(ids, ids, ids).shape == (1, 1, 3)
+
+
 @pytest.mark.parametrize("bits", [7, 8])
 def test_weights_stay_within_their_bits(bits):
     weight = np.random.default_rng(0).normal(size=(2, 5)).astype(np.float32)
@@ -110,8 +124,10 @@ def test_a_checkpoint_that_does_not_bear_8_bits_says_so(tiny_bert, monkeypatch, 
 def test_a_model_is_made_ready_once(tiny_bert, texts, cache, monkeypatch):
     first = SentenceEncoder(tiny_bert).encode(texts)
     assert [f.name.rpartition("-")[2] for f in folders(cache)] == ["float32"]
+    kept = onnx.load(folders(cache)[0] / "model.onnx")
+    assert "Gemm" in {node.op_type for node in kept.graph.node}  # with the biases in it
 
-    def fail(*_):
+    def fail(*_, **__):
         raise AssertionError("exported twice")
 
     monkeypatch.setattr(opening, "export_model", fail)
@@ -154,7 +170,7 @@ def test_what_cannot_be_exported_runs_on_torch_and_says_so(tiny_bert, texts, cac
     expected = SentenceEncoder(tiny_bert).encode(texts)
     shutil.rmtree(cache)
 
-    def fail(*_):
+    def fail(*_, **__):
         raise ExportError("no such operation")
 
     monkeypatch.setattr(opening, "export_model", fail)
@@ -265,7 +281,7 @@ def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, ca
 def test_an_export_is_checked_at_the_length_that_the_model_reads(tiny_bert, monkeypatch, cache):
     lengths = []
 
-    def export(module, vocabulary, max_length):
+    def export(module, vocabulary, max_length, **_):
         lengths.append(max_length)
         return exporting.export_model(module, vocabulary, max_length)
 

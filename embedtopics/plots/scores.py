@@ -10,8 +10,8 @@ from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
 from embedtopics.results import Comparison
 
 __all__ = [
-    "HEAD", "Score", "ScoreRow", "breaks_lines", "line_height", "name_measure", "score_rows",
-    "score_table", "spell",
+    "HEAD", "UNRANKED", "Score", "ScoreRow", "breaks_lines", "line_height", "name_measure",
+    "score_rows", "score_table", "spell",
 ]  # fmt: skip
 
 # Plotly makes a line as high as its text with 8 pixels above and below it, whatever less is asked
@@ -30,7 +30,7 @@ _NAMES = {
 }
 """What measures are called for people, where that is not their name in the scores."""
 
-_UNRANKED = {"silhouette"}
+UNRANKED = {"silhouette"}
 """Measures in which nobody leads: a silhouette depends on how an encoder spreads its vectors."""
 
 _LINE = 17
@@ -103,7 +103,7 @@ def score_rows(result: Comparison) -> tuple[ScoreRow, ...]:
         }
         unknown = Score(math.nan, math.nan, math.nan)
         scores = [known.get(name, unknown) for name in result.names]
-        marked = tuple(scores) if measure in _UNRANKED else _mark_best(scores)
+        marked = tuple(scores) if measure in UNRANKED else _mark_best(scores)
         rows.append(ScoreRow(str(measure), marked, int(own["n"].max())))
     return tuple(rows)
 

@@ -13,7 +13,7 @@ import numpy as np
 from embedtopics.evaluation import chance_overlap
 from embedtopics.plots import NOISE_COLOR, group_colors
 from embedtopics.plots.comparison import count_columns
-from embedtopics.plots.scores import Score, ScoreRow, name_measure, score_rows, spell
+from embedtopics.plots.scores import UNRANKED, Score, ScoreRow, name_measure, score_rows, spell
 from embedtopics.protocols import FloatArray
 from embedtopics.report.comparison_data import FULL_TEXT, text_length
 from embedtopics.report.markup import section, table, text
@@ -235,6 +235,7 @@ def differences_section(result: Comparison) -> str:
             *(_difference(by_place.get((measure, name))) for name in others),
         )
         for measure in dict.fromkeys(found["measure"])
+        if measure not in UNRANKED
     ]
     return section(
         "differences",

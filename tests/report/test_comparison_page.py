@@ -185,7 +185,8 @@ def test_differences_stand_with_their_intervals():
     result = make_comparison()
     frame = pd.DataFrame(
         [("knn_accuracy", "encoder 1", "encoder 0", -0.047, -0.053, -0.041, 300),
-         ("knn_accuracy", "encoder 2", "encoder 0", 0.01, -0.003, 0.015, 300)],
+         ("knn_accuracy", "encoder 2", "encoder 0", 0.01, -0.003, 0.015, 300),
+         ("silhouette", "encoder 1", "encoder 0", 0.2, 0.1, 0.3, 300)],  # compares no encoders
         columns=["measure", "encoder", "against", "difference", "low", "high", "n"],
     )  # fmt: skip
     made = report.comparison_html(replace(result, differences=frame))

@@ -252,7 +252,7 @@ def history_section(result: TopicResult) -> str:
     """Return the edits made after the fit, or nothing."""
     if not result.history:
         return ""
-    edits = "\n".join(f"<li>{text(edit, 600)}</li>" for edit in result.history)
+    edits = "\n".join(f"<li>{text(edit.message, 600)}</li>" for edit in result.history)
     return section("history", "Edits after the fit", f"<ol>\n{edits}\n</ol>")
 
 

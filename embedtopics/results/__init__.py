@@ -9,6 +9,7 @@ so that nothing computed from them depends on the order in which the rows arrive
 from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
+from embedtopics.results.edits import Edit, TopicMark
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.results.parts import (
     NOISE,
@@ -30,6 +31,7 @@ __all__ = [
     "Comparison",
     "Decision",
     "DistinctDocuments",
+    "Edit",
     "EncoderView",
     "Encoding",
     "LanguageShares",
@@ -43,5 +45,6 @@ __all__ = [
     "TermCounts",
     "TokenStream",
     "Topic",
+    "TopicMark",
     "TopicResult",
 ]

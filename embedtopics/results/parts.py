@@ -45,13 +45,15 @@ class Reason(IntEnum):
     """The row has no text."""
     NOT_ASKED_FOR = 5
     """It is led to a topic, but a smaller coverage was asked for."""
+    REMOVED = 6
+    """Its topic was removed by hand."""
 
     @property
     def text(self) -> str:
         """The reason in words."""
         return (
             "in a topic", "between topics", "isolated", "no subject", "no text",
-            "beyond the coverage asked for",
+            "beyond the coverage asked for", "topic removed",
         )[self]  # fmt: skip
 
 
@@ -257,6 +259,11 @@ class Topic:
         Row numbers (positions, from 0) of typical documents, best first.
     persistence : float
         Stability of the topic in the density hierarchy; NaN where unknown.
+    is_named : bool
+        Whether the user gave the label; it then stays when terms are chosen anew.
+    is_anchor : bool
+        Whether the topic was asked for before the fit, by a name or a description; no automatic
+        step merges it with another or names it anew.
     """
 
     topic_id: int
@@ -267,3 +274,5 @@ class Topic:
     weights: tuple[float, ...]
     representatives: tuple[int, ...]
     persistence: float = float("nan")
+    is_named: bool = False
+    is_anchor: bool = False

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.results.edits import Edit
 from embedtopics.results.inputs import Decision, DistinctDocuments
 from embedtopics.results.parts import (
     NOISE,
@@ -69,8 +70,8 @@ class TopicResult:
     timings : mapping of str to float
         Seconds that the fit waited for each stage, in order; words are split, and the map is laid
         out, beside other stages.
-    history : tuple of str
-        Edits made after the fit, one line each.
+    history : tuple of Edit
+        What was done after the fit, in order; `embedtopics.topics.replay` does it again on another.
     tree : SpanningTree or None
         The density hierarchy, from which any other resolution is cut; None where the labels came
         from another clusterer.
@@ -96,7 +97,7 @@ class TopicResult:
     settings: Mapping[str, Any] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     timings: Mapping[str, float] = field(default_factory=dict)
-    history: tuple[str, ...] = ()
+    history: tuple[Edit, ...] = ()
     tree: SpanningTree | None = None
     peak_memory: float = float("nan")
     stability: Stability | None = None

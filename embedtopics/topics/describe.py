@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from embedtopics.results import (
     TopicResult,
 )
 from embedtopics.terms import (
+    ClassTfidf,
     count_by_topic,
     count_terms,
     function_words,
@@ -118,7 +119,7 @@ def describe_topics(
         return (), csr_matrix((0, len(counts.terms)), dtype=np.float64)
     topic_counts = count_by_topic(counts.counts, labels, n_topics, documents.weights)
     if topic_counts.nnz:
-        topic_terms = csr_matrix(weighting.fit_transform(topic_counts), dtype=np.float64)
+        topic_terms = csr_matrix(_weigh(weighting, topic_counts, counts.terms), dtype=np.float64)
     else:
         topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
     chosen = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
@@ -143,6 +144,13 @@ def describe_topics(
         for topic in range(n_topics)
     )
     return topics, topic_terms
+
+
+def _weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[str]) -> Any:
+    """Weigh the terms; ours is told their names, which it needs where some are to be boosted."""
+    if isinstance(weighting, ClassTfidf):
+        return weighting.fit(topic_counts, terms=terms).transform(topic_counts)
+    return weighting.fit_transform(topic_counts)
 
 
 def top_words(result: TopicResult, n: int = 10) -> list[list[str]]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 __all__ = [
-    "FAR", "LEAST_RATIO", "Joined", "checked_coverage", "clearness", "closeness", "join", "rank",
-    "vote",
+    "FAR", "LEAST_RATIO", "OWN_SHARE", "Joined", "checked_coverage", "clearness", "closeness",
+    "join", "rank", "vote",
 ]  # fmt: skip
 
 OWN_SHARE = 0.6

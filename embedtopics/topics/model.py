@@ -30,6 +30,7 @@ from embedtopics.topics.assign import Assignment, assign, known_documents
 from embedtopics.topics.describe import TermSettings
 from embedtopics.topics.memberships import checked_coverage
 from embedtopics.topics.pipeline import Stages, fit_topics
+from embedtopics.topics.recorded import describe_weighting
 from embedtopics.topics.resolutions import Resolution
 from embedtopics.topics.storage import load_result, save_result
 from embedtopics.topics.vectors import recorded_encoder
@@ -304,6 +305,9 @@ class TopicModel(ClusterMixin, BaseEstimator):
         settings: dict[str, Any] = {}
         for name, value in self.get_params(deep=False).items():
             if name in ("encoder", "random_state", "show_progress", "languages"):
+                continue
+            if name == "weighting":
+                settings[name] = describe_weighting(value)
                 continue
             if isinstance(value, np.generic):
                 value = value.item()

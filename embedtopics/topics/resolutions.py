@@ -18,10 +18,11 @@ from embedtopics.clustering import (
 )
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
-from embedtopics.results import NOISE, Clustering, Level, SpanningTree, TopicResult
-from embedtopics.terms import ClassTfidf, without_subject
-from embedtopics.topics.describe import TermSettings, describe_topics
+from embedtopics.results import NOISE, Clustering, Edit, Level, SpanningTree, TopicResult
+from embedtopics.terms import without_subject
+from embedtopics.topics.describe import describe_topics
 from embedtopics.topics.memberships import checked_coverage, join
+from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
 
 __all__ = ["Cores", "NotEnoughTopics", "Resolution", "at_resolution", "choose_cores", "levels"]
 
@@ -174,7 +175,7 @@ def at_resolution(
     coverage : "auto", float or None
         As in `TopicModel`; None keeps that of the result.
     weighting : object with ``fit_transform(topic_counts)``, optional
-        `ClassTfidf` by default.
+        By default the one of the fit.
 
     Returns
     -------
@@ -204,9 +205,9 @@ def at_resolution(
         result.embeddings,
         joined.clustering,
         documents,
-        weighting or ClassTfidf(),
-        TermSettings(),
-        tuple(result.settings.get("languages", ())),
+        weighting_of(result, weighting),
+        term_settings_of(result),
+        languages_of(result),
     )
     settings = {
         **result.settings,
@@ -220,6 +221,11 @@ def at_resolution(
         if min_cluster_size == "auto"
         else f"min_cluster_size={min_cluster_size}"
     )
+    edit = Edit(
+        "at_resolution",
+        {"n_topics": n_topics, "min_cluster_size": min_cluster_size, "coverage": coverage},
+        f"read at {asked}, coverage={coverage}: {len(topics)} topics",
+    )
     return dataclasses.replace(
         result,
         clustering=joined.clustering,
@@ -227,7 +233,7 @@ def at_resolution(
         topics=topics,
         topic_terms=topic_terms,
         settings=settings,
-        history=(*result.history, f"read at {asked}, coverage={coverage}: {len(topics)} topics"),
+        history=(*result.history, edit),
         stability=None,
     )
 

@@ -28,12 +28,14 @@ from embedtopics.results import (
     Clustering,
     Decision,
     DistinctDocuments,
+    Edit,
     NeighborGraph,
     SpanningTree,
     Stability,
     TermCounts,
     TokenStream,
     Topic,
+    TopicMark,
     TopicResult,
 )
 from embedtopics.topics._parquet import storable, unique_names
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "load_result", "save_result"]
 
 KIND = "embedtopics topic result"
-FORMAT = 2
+FORMAT = 3
 SPARSE = ("memberships", "counts", "topic_terms")
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
 
@@ -101,7 +103,7 @@ def write_result(result: TopicResult, folder: Path) -> None:
         "settings": dict(result.settings),
         "versions": dict(result.versions),
         "timings": dict(result.timings),
-        "history": result.history,
+        "history": [dataclasses.asdict(edit) for edit in result.history],
         "peak_memory": result.peak_memory,
         "n_replicates": None if result.stability is None else result.stability.n_replicates,
     })  # fmt: skip
@@ -167,7 +169,7 @@ def _read_result(folder: Path) -> TopicResult:
         settings=content["settings"],
         versions=content["versions"],
         timings=content["timings"],
-        history=tuple(content["history"]),
+        history=tuple(_edit(edit) for edit in content["history"]),
         tree=_read_tree(arrays),
         peak_memory=_number(content.get("peak_memory")),
         stability=_read_stability(arrays, content.get("n_replicates")),
@@ -240,6 +242,26 @@ def _topic(content: dict[str, Any]) -> Topic:
     }
     lists["persistence"] = _number(lists["persistence"])
     return Topic(**lists)
+
+
+def _edit(content: dict[str, Any] | str) -> Edit:
+    """Read an edit; up to format 2 there was only what it said of itself."""
+    if isinstance(content, str):
+        return Edit("note", message=content)
+    marks = tuple(
+        TopicMark(
+            mark["topic_id"], mark["label"], tuple(mark["keywords"]), tuple(mark["documents"])
+        )
+        for mark in content["marks"]
+    )
+    new_ids = content["new_ids"]
+    return Edit(
+        content["name"],
+        content["parameters"],
+        content["message"],
+        marks,
+        None if new_ids is None else tuple(new_ids),
+    )
 
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from embedtopics import report
+from embedtopics.results import Edit
 from tests.factories import make_result
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -37,7 +38,9 @@ def seen(tmp_path_factory):
     result = make_result(texts=[ATTACK], topic_labels=[ATTACK])
     topic = result.topics[0]
     shown = replace(topic, representatives=(0,), keywords=(ATTACK,), weights=(1.0,))
-    result = replace(result, topics=(shown, *result.topics[1:]), history=(ATTACK,))
+    result = replace(
+        result, topics=(shown, *result.topics[1:]), history=(Edit("rename", message=ATTACK),)
+    )
     path = report.write_report(result, folder / "report.html")
     return subprocess.run(
         [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", path.as_uri()],

@@ -13,7 +13,7 @@ import pytest
 from embedtopics import report
 from embedtopics.errors import InputError
 from embedtopics.report.page import hover_length
-from embedtopics.results import Decision
+from embedtopics.results import Decision, Edit
 from tests.factories import make_result
 
 NASTY = "</script><script>document.title='pwned'</script><!-- <b>bold</b> & \"q\" 🙂 %{x} \ud800"
@@ -49,7 +49,7 @@ def result():
             Decision("custom", "x", 1, "Another stage spoke."),
         ),
         settings={"encoder": {"name": "mini", "batch": NASTY}, "k": 15},
-        history=("renamed topic 0",),
+        history=(Edit("rename", message="renamed topic 0"),),
     )
 
 

@@ -128,7 +128,7 @@ def test_everything_else_is_shared_and_nothing_is_changed(branched):
 
 def test_history_tells_what_was_read(branched):
     twice = at_resolution(at_resolution(branched, 4), min_cluster_size=20, coverage=0.9)
-    assert twice.history == (
+    assert tuple(map(str, twice.history)) == (
         "read at n_topics=4, coverage=auto: 4 topics",
         f"read at min_cluster_size=20, coverage=0.9: {twice.n_topics} topics",
     )

@@ -1,0 +1,69 @@
+"""What a result says of its own terms, so that they are counted and weighed alike again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import TermWeighting
+from embedtopics.results import TopicResult
+from embedtopics.terms import ClassTfidf
+from embedtopics.topics.describe import TermSettings
+
+__all__ = ["describe_weighting", "languages_of", "term_settings_of", "weighting_of"]
+
+OURS = "ClassTfidf"
+
+
+def describe_weighting(weighting: TermWeighting | None) -> dict[str, Any] | str:
+    """Return what has to be written down of a weighting to make it again; of others their name."""
+    if weighting is None or type(weighting) is ClassTfidf:
+        parameters = (weighting or ClassTfidf()).get_params()
+        seeds = parameters["seed_terms"]
+        return {"name": OURS, **parameters, "seed_terms": None if seeds is None else list(seeds)}
+    return repr(weighting)
+
+
+def weighting_of(result: TopicResult, given: TermWeighting | None = None) -> TermWeighting:
+    """Return the weighting that a result was made with.
+
+    Parameters
+    ----------
+    result : TopicResult
+    given : TermWeighting, optional
+        Taken in its place.
+
+    Raises
+    ------
+    InputError
+        Where the result was made with a weighting of the user's own, and none is given.
+    """
+    if given is not None:
+        return given
+    recorded = result.settings.get("weighting")
+    if recorded is None:
+        return ClassTfidf()
+    if isinstance(recorded, dict) and recorded.get("name") == OURS:
+        return ClassTfidf(**{name: value for name, value in recorded.items() if name != "name"})
+    raise InputError(
+        f"the terms were weighed by {recorded}, which a result cannot hold; give it as weighting="
+    )
+
+
+def term_settings_of(result: TopicResult) -> TermSettings:
+    """Return how the terms of a result were counted and chosen."""
+    settings = result.settings
+    stop_words = settings.get("stop_words", "auto")
+    span = settings.get("ngram_range", (1, 2))
+    n_keywords = max((len(topic.keywords) for topic in result.topics), default=0)
+    return TermSettings(
+        stop_words=stop_words if stop_words == "auto" else tuple(stop_words),
+        ngram_range=(int(span[0]), int(span[1])),
+        min_df=settings.get("min_df"),
+        n_keywords=int(settings.get("n_keywords", max(n_keywords, TermSettings.n_keywords))),
+    )
+
+
+def languages_of(result: TopicResult) -> tuple[str, ...]:
+    """Return the languages whose stop words and stems apply."""
+    return tuple(result.settings.get("languages", ()))

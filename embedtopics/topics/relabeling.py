@@ -1,0 +1,249 @@
+"""The heart of every edit: a result with other labels, its topics numbered and described anew."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int32Array, TermWeighting
+from embedtopics.results import NOISE, Clustering, Edit, Reason, Topic, TopicMark, TopicResult
+from embedtopics.topics.describe import describe_topics
+from embedtopics.topics.memberships import OWN_SHARE
+from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = [
+    "checked_topic_id", "checked_topic_ids", "marks_of", "regrouped", "relabeled", "with_own_share",
+]  # fmt: skip
+
+DOCUMENTS_OF_A_MARK = 20
+
+
+def checked_topic_id(result: TopicResult, topic: Any) -> int:
+    """Return a topic id after making sure that there is such a topic.
+
+    Raises
+    ------
+    InputError
+        Which names the ids that exist.
+    """
+    is_whole = isinstance(topic, (int, np.integer)) and not isinstance(topic, bool)
+    if is_whole and 0 <= int(topic) < result.n_topics:
+        return int(topic)
+    n = result.n_topics
+    there = (
+        "there are none" if n == 0 else "there is only 0" if n == 1 else f"there are 0 to {n - 1}"
+    )
+    note = "; -1 is no topic but the documents in none" if is_whole and topic == NOISE else ""
+    raise InputError(f"there is no topic {topic!r}: {there}{note}")
+
+
+def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
+    """Return topic ids, each once and ascending, after making sure that there are such topics."""
+    if isinstance(topics, (int, np.integer)) and not isinstance(topics, bool):
+        topics = [topics]
+    if isinstance(topics, (str, bytes)) or not hasattr(topics, "__iter__"):
+        raise InputError(f"expected a topic id or several; got {topics!r}")
+    found = tuple(sorted({checked_topic_id(result, topic) for topic in topics}))
+    if not found:
+        raise InputError("expected a topic id or several; got none")
+    return found
+
+
+def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...]:
+    """Return by what topics can be known again: their keywords, and documents deep inside."""
+    labels, strengths = result.clustering.labels, result.clustering.strengths
+    marks = []
+    for topic in topics:
+        members = np.flatnonzero(labels == topic)
+        deepest = members[np.argsort(-strengths[members], kind="stable")[:DOCUMENTS_OF_A_MARK]]
+        hashes = tuple(
+            f"{high:016x}{low:016x}" for high, low in result.documents.hashes[deepest].tolist()
+        )
+        about = result.topics[topic]
+        marks.append(TopicMark(int(topic), about.label, about.keywords, hashes))
+    return tuple(marks)
+
+
+def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
+    """Add up the shares of the topics of each group.
+
+    Parameters
+    ----------
+    memberships : csr_matrix of shape (n_documents, n_topics)
+    group : array_like of int, shape (n_topics,)
+        Group of each topic; the shares of those in -1 become shares of none.
+    n_groups : int
+
+    Returns
+    -------
+    csr_matrix of float32, shape (n_documents, n_groups)
+    """
+    from scipy.sparse import csr_matrix
+
+    of_topic = np.asarray(group, dtype=np.int64)
+    kept = np.flatnonzero(of_topic >= 0)
+    indicator = csr_matrix(
+        (np.ones(len(kept), dtype=np.float32), (kept, of_topic[kept])),
+        shape=(len(of_topic), n_groups),
+    )
+    return csr_matrix(memberships @ indicator, dtype=np.float32)
+
+
+def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
+    """Make a document's own topic its largest share, as it is after a fit.
+
+    Where it is not already the largest by far, six tenths of the document become its own topic's
+    and what there was shares the rest.
+
+    Parameters
+    ----------
+    memberships : csr_matrix of shape (n_documents, n_topics)
+    labels : int32 ndarray of shape (n_documents,)
+
+    Returns
+    -------
+    csr_matrix of float32, shape (n_documents, n_topics)
+    """
+    from scipy.sparse import csr_matrix, diags_array
+
+    inside = np.flatnonzero(labels != NOISE)
+    own = np.zeros(len(labels), dtype=np.float32)
+    own[inside] = np.asarray(memberships[inside, labels[inside]]).ravel()
+    lacks = (labels != NOISE) & (own < 0.5)
+    if not lacks.any():
+        return memberships
+    changed = np.flatnonzero(lacks)
+    added = csr_matrix(
+        (np.full(len(changed), OWN_SHARE), (changed, labels[changed])), shape=memberships.shape
+    )
+    scaled = diags_array(np.where(lacks, 1.0 - OWN_SHARE, 1.0)) @ memberships
+    return csr_matrix(scaled + added, dtype=np.float32)
+
+
+def relabeled(
+    result: TopicResult,
+    labels: npt.ArrayLike,
+    memberships: csr_matrix,
+    origins: Sequence[Topic | None],
+    *,
+    name: str,
+    parameters: Mapping[str, Any],
+    message: str,
+    marked: Sequence[int] = (),
+    follows: npt.ArrayLike | None = None,
+    reason: Reason = Reason.REMOVED,
+    weighting: TermWeighting | None = None,
+    **changes: Any,
+) -> TopicResult:
+    """Return a result with other labels; everything that follows from them is made anew.
+
+    Topics are numbered from the largest down, weighed and described with the settings of the
+    result, and keep the names that the user gave them. Nothing is tokenised.
+
+    Parameters
+    ----------
+    result : TopicResult
+    labels : array_like of int, shape (n_documents,)
+        In any numbering from 0 up without gaps; -1 for no topic.
+    memberships : csr_matrix of shape (n_documents, n_labels)
+        In the numbering of `labels`.
+    origins : sequence of (Topic or None), one for each label
+        The topic that a label continues: its persistence and a given name stay. None for a topic
+        that is new.
+    name, parameters, message, marked
+        Of the `Edit` that is recorded; `marked` are the ids of the topics that it names.
+    follows : array_like of int, shape (result.n_topics,), optional
+        For each old topic the label that holds its documents now, or -1; None where the topics
+        are other ones altogether.
+    reason : Reason
+        Why documents that were in a topic and are in none now are outside.
+    weighting : TermWeighting, optional
+        In place of the one that the result was made with.
+    **changes
+        Further fields of the result, such as `settings` or `term_counts`.
+
+    Returns
+    -------
+    TopicResult
+    """
+    drafts = np.asarray(labels, dtype=np.int32)
+    n_labels = len(origins)
+    weights = result.documents.weights
+    inside = drafts != NOISE
+    sizes = np.bincount(drafts[inside], weights[inside], minlength=n_labels)
+    order = np.argsort(-sizes, kind="stable")
+    number = np.full(n_labels + 1, NOISE, dtype=np.int32)
+    number[order] = np.arange(n_labels, dtype=np.int32)
+    from_old = [origins[draft] for draft in order.tolist()]
+    edited = dataclasses.replace(result, **changes)
+    clustering = _clustering(result.clustering, number[drafts], from_old, reason)
+    topics, topic_terms = describe_topics(
+        edited.term_counts,
+        edited.embeddings,
+        clustering,
+        edited.documents,
+        weighting_of(edited, weighting),
+        term_settings_of(edited),
+        languages_of(edited),
+    )
+    edit = Edit(
+        name,
+        dict(parameters),
+        message,
+        marks_of(result, marked),
+        None if follows is None else tuple(number[np.asarray(follows, dtype=np.int64)].tolist()),
+    )
+    return dataclasses.replace(
+        edited,
+        clustering=clustering,
+        memberships=_numbered(memberships, order),
+        topics=tuple(_named(topic, old) for topic, old in zip(topics, from_old, strict=True)),
+        topic_terms=topic_terms,
+        history=(*result.history, edit),
+        stability=None,
+    )
+
+
+def _clustering(
+    before: Clustering, labels: Int32Array, origins: Sequence[Topic | None], reason: Reason
+) -> Clustering:
+    """Return the labels with what else is known of the documents and topics."""
+    strengths = np.where(labels == NOISE, 0.0, before.strengths).astype(np.float32)
+    persistence = np.array(
+        [np.nan if old is None else old.persistence for old in origins], dtype=np.float64
+    )
+    reasons = before.reasons
+    if reasons is not None:
+        left = (labels == NOISE) & (reasons == Reason.IN_TOPIC)
+        reasons = np.where(left, reason, reasons)
+        reasons = np.where(labels == NOISE, reasons, Reason.IN_TOPIC).astype(np.int8)
+    return Clustering(labels, strengths, persistence, reasons)
+
+
+def _numbered(memberships: csr_matrix, order: npt.NDArray[np.int64]) -> csr_matrix:
+    """Return the columns in the order of the topics' sizes."""
+    from scipy.sparse import csr_matrix
+
+    place = np.empty(len(order), dtype=memberships.indices.dtype)
+    place[order] = np.arange(len(order), dtype=place.dtype)
+    numbered = csr_matrix(memberships, dtype=np.float32, copy=True)
+    numbered.indices = place[numbered.indices]
+    numbered.has_sorted_indices = False
+    numbered.sort_indices()
+    return numbered
+
+
+def _named(topic: Topic, old: Topic | None) -> Topic:
+    """Let a topic keep what the user said of the one that it continues."""
+    if old is None:
+        return topic
+    label = old.label if old.is_named or old.is_anchor else topic.label
+    return dataclasses.replace(topic, label=label, is_named=old.is_named, is_anchor=old.is_anchor)

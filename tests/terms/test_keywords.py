@@ -14,6 +14,7 @@ from embedtopics.terms import (
     select_keywords,
     term_embeddings,
     tokenize,
+    topic_keywords,
 )
 from embedtopics.terms.stems import repeats, stems_of
 
@@ -92,7 +93,7 @@ def test_keywords_of_a_small_corpus():
 
 
 def test_ranking_by_hand():
-    """Two topics and orthogonal documents: relevance = W * sqrt(d/n) * share^0.15 * cos^2."""
+    """Two topics and orthogonal documents: relevance = W * sqrt(d/n) * share^0.15 * cos^3."""
     counts = TermCounts(
         counts=csr_matrix([[4, 1, 0], [0, 1, 0], [0, 0, 3], [0, 1, 1]]),
         terms=("burst", "steady", "other"),
@@ -106,6 +107,21 @@ def test_ranking_by_hand():
     assert [term for term, _ in found[0]] == ["steady", "burst"]
     # In the other topic "steady" points away from the topic, and comes last.
     assert found[1] == [("other", 0.6), ("steady", 0.1)]
+
+
+@pytest.mark.parametrize("distinct", [0.3, 0.8, 1.0])
+def test_the_strongest_keep_their_rank_and_others_stand_behind(distinct):
+    rng = np.random.default_rng(3)
+    places = [np.sort(rng.choice(12, 6, replace=False)) for _ in range(4)]
+    ranked = [rng.random(6) for _ in range(4)]
+    found = topic_keywords._at_home(ranked, places, 12, distinct)
+    scaled = [one / one.max() for one in ranked]
+    for topic, (one, place) in enumerate(zip(found, places, strict=True)):
+        for value, term, own in zip(one, place, scaled[topic], strict=True):
+            rivals = [s[list(p).index(term)] for s, p in zip(scaled, places, strict=True)
+                      if term in p]  # fmt: skip
+            expected = own if own >= distinct * max(rivals) else own * 1e-3
+            assert value == pytest.approx(expected)
 
 
 def test_no_terms_and_a_single_topic():
@@ -129,6 +145,8 @@ def test_bad_input():
         keywords(weights, counts, embeddings[:5])
     with pytest.raises(InputError, match="diversity"):
         keywords(weights, counts, embeddings, diversity=2)
+    with pytest.raises(InputError, match="distinct must be between 0 and 1; got -0.1"):
+        keywords(weights, counts, embeddings, distinct=-0.1)
 
 
 def test_term_embeddings_can_be_seen_from_another_point():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import html
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ __all__ = [
     "LabelledCorpus",
     "hash_texts",
     "load_arxiv",
+    "load_arxiv_dates",
     "load_encoded",
     "load_labelled",
     "load_shuffled",
@@ -91,6 +93,11 @@ def load_arxiv() -> LabelledCorpus:
     texts, embeddings = load_encoded("arxiv_abstracts")
     rows = _read_rows(ARXIV_ABSTRACTS)
     return LabelledCorpus("arXiv", texts, [row["primary_cat"] for row in rows], embeddings)
+
+
+def load_arxiv_dates() -> list[str]:
+    """Return the dates of the arXiv abstracts, in the order of `load_arxiv`."""
+    return [row["created"] for row in _read_rows(ARXIV_ABSTRACTS)]
 
 
 def load_sts(part: str) -> list[dict[str, Any]]:
@@ -160,10 +167,21 @@ def _read_masakhanews_fra() -> tuple[list[str], list[str], None]:
     return texts, [row["label"] for row in rows], None
 
 
+def _read_octis_bbc() -> tuple[list[str], list[str], str]:
+    rows = _read_rows("octis_bbc/octis_bbc.jsonl.gz")
+    return [row["text"] for row in rows], [row["label"] for row in rows], "octis_bbc.npy"
+
+
+def _read_trump_tweets() -> list[str]:
+    """Return the tweets as they were written but for the HTML entities of their source."""
+    return [html.unescape(row["text"]) for row in _read_rows("trump_tweets/trump_tweets.jsonl.gz")]
+
+
 _READERS: dict[str, Callable[[], tuple[list[str], list[str], str | None]]] = {
     "bbc_news": _read_bbc_news,
     "ag_news": _read_ag_news,
     "20newsgroups": _read_20newsgroups,
+    "octis_bbc": _read_octis_bbc,
     "octis_m10": _read_octis_m10,
     "octis_dblp": _read_octis_dblp,
     FRENCH: _read_masakhanews_fra,
@@ -201,6 +219,7 @@ ENCODED: dict[str, Callable[[], list[str]]] = {
     "arxiv_titles": _read_arxiv_titles,
     "octis_dblp": lambda: _read_octis_dblp()[0],
     FRENCH: lambda: _read_masakhanews_fra()[0],
+    "trump_tweets": _read_trump_tweets,
     **{f"shuffled_{name}": partial(_shuffle, name) for name in LABELLED},
 }
 """Texts whose embeddings have to be made here, by embed.py."""

@@ -21,6 +21,7 @@ __all__ = [
     "ROOT",
     "Outcome",
     "System",
+    "answer",
     "fit",
     "run_python",
     "write_inputs",
@@ -159,26 +160,10 @@ def fit(
     SystemExit
         If the process fails; the message ends with the last lines that it wrote.
     """
+    options = {"random_state": random_state, "stop_words": stop_words, "n_held_out": n_held_out}
     with tempfile.TemporaryDirectory() as name:
-        outcome = Path(name)
-        job = outcome / "job.json"
-        description = {
-            "texts": str(inputs / "texts.jsonl"),
-            "embeddings": str(inputs / "embeddings.npy"),
-            "outcome": name,
-            "options": {
-                "random_state": random_state,
-                "stop_words": stop_words,
-                "n_held_out": n_held_out,
-            },
-        }
-        job.write_text(json.dumps(description), "utf-8")
-        cache = {} if numba_cache is None else {"NUMBA_CACHE_DIR": str(numba_cache)}
-        began = time.monotonic()
-        run_python(system, str(system.script), str(job), repr(began), environment=cache)
-        to_exit = time.monotonic() - began
-        report = json.loads((outcome / "report.json").read_text("utf-8"))
-        labels = np.load(outcome / "labels.npy")
+        report, to_exit = _run_job(system, inputs, Path(name), options, numba_cache)
+        labels = np.load(Path(name) / "labels.npy")
     return Outcome(
         labels=labels,
         words=report["words"],
@@ -188,6 +173,53 @@ def fit(
         timings=report["timings"],
         peak_rss_mb=report["peak_rss_mb"],
     )
+
+
+def answer(
+    system: System, inputs: Path, options: Mapping[str, Any], *, numba_cache: Path | None = None
+) -> dict[str, Any]:
+    """Run a job that asks for something else than one fit, and return what it reports.
+
+    Parameters
+    ----------
+    system : System
+    inputs : Path
+        Folder filled by `write_inputs`.
+    options : mapping
+        Of the job, as the system's script knows them.
+    numba_cache : Path or None
+        As in `fit`.
+
+    Raises
+    ------
+    SystemExit
+        If the process fails.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        return _run_job(system, inputs, Path(name), options, numba_cache)[0]
+
+
+def _run_job(
+    system: System,
+    inputs: Path,
+    outcome: Path,
+    options: Mapping[str, Any],
+    numba_cache: Path | None,
+) -> tuple[dict[str, Any], float]:
+    """Return what a system reports of a job, and the seconds from its start to its end."""
+    job = outcome / "job.json"
+    description = {
+        "texts": str(inputs / "texts.jsonl"),
+        "embeddings": str(inputs / "embeddings.npy"),
+        "outcome": str(outcome),
+        "options": dict(options),
+    }
+    job.write_text(json.dumps(description), "utf-8")
+    cache = {} if numba_cache is None else {"NUMBA_CACHE_DIR": str(numba_cache)}
+    began = time.monotonic()
+    run_python(system, str(system.script), str(job), repr(began), environment=cache)
+    to_exit = time.monotonic() - began
+    return json.loads((outcome / "report.json").read_text("utf-8")), to_exit
 
 
 def run_python(

@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
+    after_the_fit,
     comparison,
     encoding,
     static_encoder,
@@ -21,6 +22,7 @@ from benchmarks import (
     topic_resolutions,
     topic_speed,
     topic_stability,
+    topic_words,
     vector_cache,
 )
 from benchmarks.corpora import CACHE
@@ -36,6 +38,8 @@ BENCHMARKS = {
     "encoding": encoding,
     "vector_cache": vector_cache,
     "topic_quality": topic_quality,
+    "topic_words": topic_words,
+    "after_the_fit": after_the_fit,
     "topic_resolutions": topic_resolutions,
     "topic_predict": topic_predict,
     "topic_stability": topic_stability,

@@ -83,14 +83,19 @@ class Job:
         import numpy as np
 
         np.save(self._outcome / "labels.npy", np.asarray(labels, dtype=np.int64))
-        report = {
-            "seconds": seconds,
-            "stages": self._stages,
-            "timings": dict(timings or {}),
-            "peak_rss_mb": _peak_rss_mb(),
-            "words": [list(topic) for topic in words],
-        }
-        (self._outcome / "report.json").write_text(json.dumps(report), "utf-8")
+        self.report(
+            {
+                "seconds": seconds,
+                "stages": self._stages,
+                "timings": dict(timings or {}),
+                "peak_rss_mb": _peak_rss_mb(),
+                "words": [list(topic) for topic in words],
+            }
+        )
+
+    def report(self, content: Mapping[str, Any]) -> None:
+        """Write what was found, for jobs that ask for something else than one fit."""
+        (self._outcome / "report.json").write_text(json.dumps(content), "utf-8")
 
 
 def _peak_rss_mb() -> float:

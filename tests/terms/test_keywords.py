@@ -145,7 +145,7 @@ def test_bad_input():
         keywords(weights, counts, embeddings[:5])
     with pytest.raises(InputError, match="diversity"):
         keywords(weights, counts, embeddings, diversity=2)
-    with pytest.raises(InputError, match="distinct must be between 0 and 1; got -0.1"):
+    with pytest.raises(InputError, match="distinct must be between 0 and 1"):
         keywords(weights, counts, embeddings, distinct=-0.1)
 
 

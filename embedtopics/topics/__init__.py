@@ -7,6 +7,7 @@ from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
+from embedtopics.topics.reading import keyness
 from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
@@ -20,6 +21,7 @@ __all__ = [
     "at_resolution",
     "documents",
     "inspect_corpus",
+    "keyness",
     "levels",
     "load_result",
     "save_result",

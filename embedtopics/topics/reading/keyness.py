@@ -11,6 +11,7 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import TopicResult
+from embedtopics.topics.reading.columns import string_column
 from embedtopics.topics.reading.measures import (
     MEASURES,
     Association,
@@ -115,7 +116,9 @@ def keyness(
     found = associate(table, measure, lengths[tested])
     shown = _strongest(found, n, cautious=measure == "log_ratio")
     holders = _holders(result, sides, tested[shown])
-    columns: dict[str, Any] = {"term": [result.term_counts.terms[t] for t in tested[shown]]}
+    columns: dict[str, Any] = {
+        "term": string_column([result.term_counts.terms[t] for t in tested[shown].tolist()])
+    }
     for side, name in enumerate(("target", "reference")):
         columns[f"count_{name}"] = counted[side][tested[shown]].astype(np.int64)
     for side, name in enumerate(("target", "reference")):

@@ -139,9 +139,9 @@ def rows_of_period(result: TopicResult, period: Period) -> BoolArray:
         raise InputError(f"expected a period that ends after its beginning; got {period!r}")
     chosen = times.notna().to_numpy()
     if first is not None:
-        chosen &= (times >= first).to_numpy(dtype=bool)
+        chosen = chosen & (times >= first).to_numpy(dtype=bool)
     if last is not None:
-        chosen &= (times <= last).to_numpy(dtype=bool)
+        chosen = chosen & (times <= last).to_numpy(dtype=bool)
     return np.asarray(chosen)
 
 

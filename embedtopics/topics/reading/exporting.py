@@ -185,6 +185,7 @@ def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
 
 def _marked(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
     """Return a table of which a spreadsheet runs no cell, and how many cells had to be marked."""
+    import pandas as pd
     from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
     made, n_marked = table.copy(deep=False), 0
@@ -192,9 +193,12 @@ def _marked(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
         column = made[name]
         if any(test(column) for test in (is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype)):
             continue
-        safe = column.astype(object).map(spreadsheet_safe)
-        n_marked += sum(a is not b for a, b in zip(column.astype(object), safe, strict=True))
-        made[name] = safe
+        cells = column.astype(object).tolist()
+        safe = [spreadsheet_safe(cell) for cell in cells]
+        n_changed = sum(a is not b for a, b in zip(cells, safe, strict=True))
+        if n_changed:
+            made[name] = pd.Series(safe, index=made.index, dtype=object)
+            n_marked += n_changed
     made.columns = made.columns.map(spreadsheet_safe)
     return made, n_marked
 

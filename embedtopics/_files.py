@@ -156,7 +156,7 @@ def replacing_file(path: str | Path) -> Iterator[Path]:
         raise InputError(f"cannot write {path}: {what}; name another file")
     fresh: Path | None = None
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=".new", dir=path.parent))
+        folder = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
         fresh = folder / path.name
         yield fresh
         os.replace(fresh, path)

@@ -146,8 +146,8 @@ def _write(
     if not n_marked:
         return ()
     message = (
-        f"{name}: {n_marked:,} cells that a spreadsheet would run as a formula have an apostrophe "
-        "in front."
+        f"{name}: an apostrophe stands in front of what a spreadsheet would run as a formula "
+        f"(cells: {n_marked:,})."
     )
     return (_note("formulas", n_marked, message),)
 

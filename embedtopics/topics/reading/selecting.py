@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -24,6 +25,11 @@ __all__ = [
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Period: TypeAlias = Any
 """A period such as "2021", 2021 or "2021-05", or its two ends, either of which may be None."""
+
+_READABLE = re.compile(
+    r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?)?)?|\d{4}-?Q[1-4]", re.IGNORECASE
+)
+"""Periods as they are written without doubt; pandas would read "may" as one of this year."""
 
 VALUES_NAMED = 12
 """Values of a column that an error lists."""
@@ -158,8 +164,8 @@ def _ends(when: Any) -> tuple[pd.Timestamp, pd.Timestamp]:
         span: Any = when if isinstance(when, pd.Period) else None
         if isinstance(when, date) and not pd.isna(when):
             span = pd.Period(when, freq="D")
-        elif isinstance(when, str) or (whole and 1 <= when <= 9999):
-            span = pd.Period(str(when))
+        elif (isinstance(when, str) or whole) and _READABLE.fullmatch(str(when).strip()):
+            span = pd.Period(str(when).strip())
         if span is not None and not pd.isna(span):
             return span.start_time, span.end_time
     except (ValueError, TypeError, OverflowError):

@@ -39,15 +39,14 @@ _READ_AS_OTHER = ("=", "+", "-", "@", "\t", "\n", "#")
 """What a text begins with that could be read as a formula or as the name of an error."""
 
 _MESSAGES = {
-    "control_characters": "{n:,} cells held control characters, which were removed.",
-    "line_ends": "In {n:,} cells carriage returns became plain line ends.",
-    "long_texts": f"{{n:,}} texts were cut at the {MOST_CHARACTERS:,} characters of a cell.",
-    "time_zones": "{n:,} times had a time zone and are given in UTC.",
-    "dates_as_text": "{n:,} dates before March 1900 or after 9999 were written as text.",
-    "numbers_as_text": "{n:,} integers of more than 15 digits, or infinite numbers, were written "
-    "as text.",
-    "values_as_text": "{n:,} values that a cell cannot hold were written as text.",
-}  # fmt: skip
+    "control_characters": "Control characters were removed",
+    "line_ends": "Carriage returns became plain line ends",
+    "long_texts": f"Texts were cut at the {MOST_CHARACTERS:,} characters that a cell holds",
+    "time_zones": "Times with a time zone are given in UTC",
+    "dates_as_text": "Dates before March 1900 or after 9999 were written as text",
+    "numbers_as_text": "Integers of more than 15 digits and infinite numbers were written as text",
+    "values_as_text": "Values that a cell cannot hold were written as text",
+}
 
 
 def write_workbook(
@@ -96,7 +95,7 @@ def write_workbook(
         for name, table in tables.items():
             _write_sheet(book, name, table, changed, bar)
     notes = tuple(
-        Decision("export", name, changed[name], message.format(n=changed[name]))
+        Decision("export", name, changed[name], f"{message} (cells: {changed[name]:,}).")
         for name, message in _MESSAGES.items() if changed[name]
     )  # fmt: skip
     if notes:

@@ -153,7 +153,8 @@ def test_periods_groups_and_masks_select_rows(press):
     assert keys(period="2020-03") == keys(period=pd.Period("2020-03")) == ["row0"]
     assert keys(period=(None, "2020-03-01")) == ["row0"]
     assert keys(period=("2020-07-01", None)) == ["row1", "row2"]
-    assert keys(period=("2021", "2021-12-31")) == ["row2"]
+    assert keys(period=("2021", "2021-12-31")) == keys(period="2021Q1") == ["row2"]
+    assert keys(period=(None, "2020-06-30 23:59")) == keys(period=(None, "2020-Q2")) == ["row0"]
     assert keys(period=(pd.Timestamp("2021-01-05"), pd.Timestamp("2021-01-05").date())) == ["row2"]
     mask = np.array([False, True, True, True, False, False, True])
     assert keys(where=mask) == ["row1", "row2"]
@@ -191,6 +192,9 @@ def test_texts_can_be_cut(press):
         ({"group": "Die Zeit"}, "no row has 'Die Zeit' in column 'source'; there are: 'Le Figaro'"),
         ({"group": {"paper": 1}}, "'paper'; there are"),
         ({"period": "the nineties"}, "expected a period such as"),
+        ({"period": "may"}, "expected a period such as"),
+        ({"period": "2021-13"}, "expected a period such as"),
+        ({"period": 21}, "expected a period such as"),
         ({"period": ("2021", "2020")}, "ends after its beginning"),
         ({"period": ("2019", "2020", "2021")}, "two ends"),
         ({"period": pd.NaT}, "expected a period"),

@@ -18,6 +18,7 @@ __all__ = [
     "MANIFEST",
     "check_output_folder",
     "read_manifest",
+    "replacing_file",
     "replacing_folder",
     "spreadsheet_safe",
     "write_manifest",
@@ -126,6 +127,49 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     finally:
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)
+
+
+@contextmanager
+def replacing_file(path: str | Path) -> Iterator[Path]:
+    """Give a temporary file to write to; on success it takes the place of `path`.
+
+    It lies beside the final one. When anything fails, what was there before stays whole.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its folder must exist.
+
+    Yields
+    ------
+    Path
+        A file that does not exist yet, with the suffix of `path`.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be written.
+    """
+    path = Path(path).resolve()
+    if path.is_dir() or not path.parent.is_dir():
+        what = "is a folder" if path.is_dir() else "its folder does not exist"
+        raise InputError(f"cannot write {path}: {what}; name another file")
+    fresh: Path | None = None
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
+        fresh = folder / path.name
+        yield fresh
+        os.replace(fresh, path)
+    except (CorruptFileError, InputError):
+        raise
+    except OSError as error:
+        raise InputError(
+            f"could not write {path}: {error.strerror or error}; what was there before is whole; "
+            "free some space or name another file"
+        ) from error
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh.parent, ignore_errors=True)
 
 
 def _take_the_place(fresh: Path, folder: Path) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from embedtopics._files import read_manifest, replacing_folder, write_manifest
+from embedtopics._files import read_manifest, replacing_file, replacing_folder, write_manifest
 from embedtopics.errors import CorruptFileError, InputError
 
 KIND = "a test"
@@ -117,3 +117,19 @@ def test_mount_points_and_impossible_names_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("embedtopics._files.os.path.ismount", lambda path: path == tmp_path)
     with pytest.raises(InputError, match="mount point"):
         save(tmp_path, "one")
+
+
+def test_a_file_is_replaced_when_all_is_written(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("old")
+    with pytest.raises(RuntimeError), replacing_file(path) as fresh:
+        fresh.write_text("half")
+        raise RuntimeError
+    assert path.read_text() == "old" and [p.name for p in tmp_path.iterdir()] == ["table.csv"]
+    with replacing_file(path) as fresh:
+        assert fresh.suffix == ".csv"
+        fresh.write_text("new")
+    assert path.read_text() == "new" and [p.name for p in tmp_path.iterdir()] == ["table.csv"]
+    for bad, message in ((tmp_path, "is a folder"), (tmp_path / "a" / "b.csv", "does not exist")):
+        with pytest.raises(InputError, match=message), replacing_file(bad):
+            pass

@@ -9,6 +9,8 @@ import typer
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
+from embedtopics.cli.export import export
+from embedtopics.cli.find import find
 from embedtopics.cli.inspect import inspect
 from embedtopics.cli.topics import topics
 
@@ -24,6 +26,8 @@ app = typer.Typer(
 )
 app.command()(compare)
 app.command()(demo)
+app.command()(export)
+app.command()(find)
 app.command()(inspect)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")

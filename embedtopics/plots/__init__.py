@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from embedtopics.plots.comparison import comparison
 from embedtopics.plots.document_map import map
+from embedtopics.plots.keyness_bars import keyness
 from embedtopics.plots.palette import NOISE_COLOR, group_colors, topic_colors
 from embedtopics.plots.size_bars import sizes
 from embedtopics.plots.term_bars import terms
 
 __all__ = [
-    "NOISE_COLOR", "comparison", "group_colors", "map", "sizes", "terms", "topic_colors",
+    "NOISE_COLOR", "comparison", "group_colors", "keyness", "map", "sizes", "terms", "topic_colors",
 ]  # fmt: skip

@@ -23,6 +23,7 @@ from embedtopics.results.parts import (
     TokenStream,
     Topic,
 )
+from embedtopics.results.reading import Exported
 from embedtopics.results.topic_result import TopicResult
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Edit",
     "EncoderView",
     "Encoding",
+    "Exported",
     "LanguageShares",
     "Level",
     "Move",

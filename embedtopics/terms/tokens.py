@@ -174,13 +174,18 @@ def _unicode_chunk() -> re.Pattern[str]:
     return re.compile(rf"\w{more}*(?:(?:['\-\u200c\u200d]|{_IN_NUMBER})\w{more}*)*")
 
 
-def _split(chunk: str) -> Iterator[str]:
-    """Yield the words of one chunk, such as ``qu'est-ce`` or ``x-ray``."""
+def _parts(chunk: str) -> list[str]:
+    """Return the parts of a chunk between hyphens; one that holds a single letter stays."""
     parts = chunk.split("-")
     first, second = (*parts, "")[:2]
     if len(first) == 1 < len(second) and (first + second).isalpha():
         parts[:2] = [f"{first}-{second}"]
-    for part in parts:
+    return parts
+
+
+def _split(chunk: str) -> Iterator[str]:
+    """Yield the words of one chunk, such as ``qu'est-ce`` or ``x-ray``."""
+    for part in _parts(chunk):
         if elided := _ELIDED.fullmatch(part):
             yield elided[1]
             part = elided[2]

@@ -13,8 +13,8 @@ from embedtopics.terms.selection import choose_diverse
 
 __all__ = ["representatives"]
 
-_DIVERSITY = 0.3
-_NEAR_DUPLICATE = 0.95
+DIVERSITY = 0.3
+NEAR_DUPLICATE = 0.95
 """Cosine similarity from which two documents tell a reader the same."""
 
 
@@ -93,6 +93,6 @@ def _of_topic(
     pool.sort()
     similarity = np.einsum("id,jd->ij", vectors[pool], vectors[pool])
     picked = choose_diverse(
-        relevance[pool], similarity, n, _DIVERSITY, lambda i, j: similarity[i, j] > _NEAR_DUPLICATE
+        relevance[pool], similarity, n, DIVERSITY, lambda i, j: similarity[i, j] > NEAR_DUPLICATE
     )
     return members[pool[picked]]

@@ -7,6 +7,15 @@ from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
+from embedtopics.topics.reading import (
+    collocates,
+    concordance,
+    export,
+    find,
+    keyness,
+    make_labels,
+    read,
+)
 from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
@@ -18,10 +27,17 @@ __all__ = [
     "TopicModel",
     "assign",
     "at_resolution",
+    "collocates",
+    "concordance",
     "documents",
+    "export",
+    "find",
     "inspect_corpus",
+    "keyness",
     "levels",
     "load_result",
+    "make_labels",
+    "read",
     "save_result",
     "stability",
     "table",

@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from embedtopics._files import spreadsheet_safe
 from embedtopics.results import TopicResult
 from embedtopics.topics._parquet import storable
 from embedtopics.topics.tables import documents, table, terms
 
-__all__ = ["write_tables"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["topic_table", "without_lists", "write_tables"]
+
+N_EXAMPLES = 3
+
+
+def topic_table(result: TopicResult) -> pd.DataFrame:
+    """Return the table of topics with as much as a file should hold."""
+    return table(result, n_terms=10, n_examples=N_EXAMPLES, n_characters=300)
+
+
+def without_lists(topics: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of topics without lists, for files that cannot hold them.
+
+    The terms are joined by commas, and each example has a column.
+    """
+    flat = topics.assign(terms=topics["terms"].map(", ".join))
+    for place in range(N_EXAMPLES):
+        flat[f"example_{place + 1}"] = [
+            found[place] if len(found) > place else "" for found in flat["examples"]
+        ]
+    return flat.drop(columns="examples")
 
 
 def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
@@ -29,13 +53,7 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
         terms of each topic).
     """
     folder = Path(folder)
-    topics = table(result, n_terms=10, n_examples=3, n_characters=300)
-    topics["terms"] = topics["terms"].map(", ".join)
-    for place in range(3):
-        topics[f"example_{place + 1}"] = [
-            found[place] if len(found) > place else "" for found in topics["examples"]
-        ]
-    topics = topics.drop(columns="examples")
+    topics = without_lists(topic_table(result))
     for name in topics.columns.difference(["topic", "size", "share", "recurrence"]):
         topics[name] = topics[name].map(spreadsheet_safe)
     paths = [folder / name for name in ("topics.csv", "documents.parquet", "terms.parquet")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics.results import NOISE, Reason, TopicResult
 
@@ -78,7 +79,8 @@ def documents(result: TopicResult) -> pd.DataFrame:
         In the input's order and with its index; columns id, text, the input's other columns,
         then status ("text", "empty", "missing"), topic, label, reason (why it is in none),
         membership (share of the topic in the text), none (share of no topic), core (whether the
-        text is in the topic's dense core), agreement (share of replicates in which the text stays
+        text is in the topic's dense core), representative (whether it is one of the topic's
+        typical texts), agreement (share of replicates in which the text stays
         with its topic; only where stability was measured), x and y (position on the map; NaN
         where there is no text). A column of the input with one of these names is kept under
         ``<name>_given``.
@@ -103,6 +105,7 @@ def documents(result: TopicResult) -> pd.DataFrame:
         "membership": result.by_row(own, np.nan),
         "none": result.by_row(result.none_shares, np.nan),
         "core": result.by_row(result.clustering.strengths > 0, False),
+        "representative": _representative(result),
     }
     if result.stability is not None:
         made["agreement"] = result.by_row(result.stability.agreement, np.nan)
@@ -114,6 +117,13 @@ def documents(result: TopicResult) -> pd.DataFrame:
     )
     first = pd.DataFrame({"id": list(corpus.ids), "text": list(corpus.texts)}, index=corpus.index)
     return pd.concat([first, given, pd.DataFrame(made, index=corpus.index)], axis=1)
+
+
+def _representative(result: TopicResult) -> npt.NDArray[np.bool_]:
+    """Return whether each row has a typical text of its topic."""
+    of_row = result.documents.of_row
+    rows = [row for topic in result.topics for row in topic.representatives]
+    return np.isin(of_row, of_row[rows]) & (of_row >= 0)
 
 
 def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:

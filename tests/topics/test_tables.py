@@ -38,6 +38,15 @@ def test_documents_keep_rows_and_given_columns(result, toy):
     assert (frame.loc[inside, "membership"] >= 0.5).all()
 
 
+def test_documents_tell_typical_texts(branched):
+    frame = et.topics.documents(branched)
+    for topic in branched.topics:
+        texts = {branched.corpus.texts[row] for row in topic.representatives}
+        inside = frame[frame["topic"] == topic.topic_id]
+        assert inside["representative"].tolist() == inside["text"].isin(texts).tolist()
+    assert not frame.loc[frame["topic"] < 0, "representative"].any()
+
+
 def test_terms_are_the_best_of_each_topic(result):
     frame = et.topics.terms(result, n_terms=5)
     assert (frame.groupby("topic").size() == 5).all()

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.terms import tokenize
+from tests.factories import make_result
+
+TEXTS = [
+    "The Tax-cut, and the TAX  cut:\nno tax was cut.",
+    "A tax\u00a0cut? L’impôt caf&eacute; (Tax)",
+    "Nothing here but words.",
+    "the tax-cut of row four",
+]
+
+
+@pytest.fixture(scope="module")
+def small(build):
+    return build([*TEXTS, TEXTS[2], ""], [0, 0, 1, 1, 1, -1])
+
+
+def hits(result, words):
+    """Count a run of words in the stream of each document, by brute force."""
+    tokens = result.tokens
+    found = 0
+    for begin, end in zip(tokens.offsets[:-1], tokens.offsets[1:], strict=True):
+        stream = [tokens.words[i] for i in tokens.ids[begin:end]]
+        found += sum(stream[i : i + len(words)] == words for i in range(len(stream)))
+    return found
+
+
+def test_lines_show_the_text_as_it_was_written(small):
+    found = et.topics.concordance(small, "tax cut", n=None, sort="document")
+    assert found.index.tolist() == [0, 0, 1, 3]
+    assert found["keyword"].tolist() == ["Tax-cut", "TAX cut", "tax cut", "tax-cut"]
+    assert found["left"].tolist() == ["The ", "The Tax-cut, and the ", "A ", "the "]
+    assert found["right"].tolist()[:2] == [
+        ", and the TAX cut: no tax was cut.",
+        ": no tax was cut.",
+    ]
+    assert found["topic"].tolist() == [0, 0, 0, 1] and (found["rows"] == 1).all()
+    for row in found.itertuples():
+        text = small.corpus.texts[row.Index]
+        assert re.sub(r"\s+", " ", text[row.start : row.stop]) == row.keyword
+        assert re.sub(r"\s+", " ", text).count(row.left + row.keyword + row.right) >= 1
+
+
+def test_entities_accents_and_elisions_are_found(small):
+    assert et.topics.concordance(small, "café")["keyword"].tolist() == ["caf&eacute;"]
+    assert et.topics.concordance(small, "l'IMPO\u0302T")["keyword"].tolist() == ["L’impôt"]
+    assert len(et.topics.concordance(small, "impôt", window=1)) == 1
+
+
+def test_windows_count_words_or_characters(small):
+    one = et.topics.concordance(small, "was", window=2)
+    assert one[["left", "keyword", "right"]].iloc[0].tolist() == ["no tax ", "was", " cut."]
+    one = et.topics.concordance(small, "was", window=5, unit="characters")
+    assert one[["left", "right"]].iloc[0].tolist() == [" tax ", " cut."]
+    one = et.topics.concordance(small, "here", window=1)
+    assert one[["left", "right"]].iloc[0].tolist() == ["Nothing ", " but"]
+
+
+def test_lines_are_sorted_by_what_is_beside_the_term(build):
+    result = build(["z tax b", "a tax c", "m tax a", "a a tax d"], [0, 0, 1, 1])
+
+    def order(sort):
+        return et.topics.concordance(result, "tax", sort=sort).index.tolist()
+
+    assert order("right") == [2, 0, 1, 3]
+    assert order("left") == [1, 3, 2, 0]  # "a", then "a a", then "m", then "z"
+    assert order("document") == [0, 1, 2, 3]
+
+
+def test_topics_periods_and_masks_narrow_the_search(press):
+    def rows(**conditions):
+        return et.topics.concordance(press, "tax", sort="document", n=None, **conditions)
+
+    assert rows().index.tolist() == ["row0", "row0", "row1"]
+    assert rows()["rows"].tolist() == [2, 2, 1]
+    assert rows(topic=0, period="2021").index.tolist() == ["row2", "row2"]
+    assert rows(group="Le Figaro").index.tolist() == ["row2", "row2"]
+    assert rows(where=np.arange(7) == 1).index.tolist() == ["row1"]
+    empty = rows(topic=1)
+    assert len(empty) == 0 and list(empty.columns) == list(rows().columns)
+    assert (empty.dtypes == rows().dtypes).all()
+    assert rows(topic=[0, -1]).equals(rows())
+
+
+def test_the_draw_depends_on_the_texts_alone(build):
+    texts = [f"word{i} tax word{i + 1}" for i in range(60)]
+    topics = np.zeros(60, dtype=int)
+    order = np.random.default_rng(1).permutation(60)
+    first = build(texts, topics)
+    other = build([texts[i] for i in order], topics)
+    one = et.topics.concordance(first, "tax", n=10, seed=5)
+    assert one["id"].tolist() == et.topics.concordance(other, "tax", n=10, seed=5)["id"].tolist()
+    assert set(one["id"]) != set(et.topics.concordance(first, "tax", n=10, seed=6)["id"])
+    more = et.topics.concordance(first, "tax", n=20, seed=5)
+    assert set(one["id"]) <= set(more["id"]) and len(more) == 20
+
+
+def test_patterns_match_whole_words(small):
+    found = et.topics.concordance(small, "TA. (was|cut)", regex=True, n=None, sort="document")
+    assert found["keyword"].tolist() == ["Tax-cut", "TAX cut", "tax was", "tax cut", "tax-cut"]
+    assert len(et.topics.concordance(small, "wor.*", regex=True)) == 1
+    for pattern in ("wor", "zz+"):
+        with pytest.raises(InputError, match="no document holds words that match"):
+            et.topics.concordance(small, pattern, regex=True)
+    with pytest.raises(InputError, match="'\\(' is none"):
+        et.topics.concordance(small, "(", regex=True)
+
+
+@pytest.mark.parametrize(
+    ("term", "message"),
+    [
+        ("taxx", "no document holds 'taxx'; close to it are 'tax'"),
+        ("Nothing word", "no document holds 'Nothing word'"),
+        ("cut tax words", "no document holds"),
+        ("", "at least one word; got ''"),
+        ("!!!", "at least one word"),
+        (None, "expected a term"),
+    ],
+)
+def test_a_term_that_is_nowhere(small, term, message):
+    with pytest.raises(InputError, match=message):
+        et.topics.concordance(small, term)
+
+
+def test_words_of_two_documents_make_no_term(build):
+    result = build(["one two", "three four"], [0, 1])
+    tokens = result.tokens
+    last = tokens.words[tokens.ids[tokens.offsets[1] - 1]]
+    first = tokens.words[tokens.ids[tokens.offsets[1]]]
+    with pytest.raises(InputError, match="no document holds"):
+        et.topics.concordance(result, f"{last} {first}")
+
+
+@pytest.mark.parametrize(
+    "change", [{"n": 0}, {"window": 0}, {"unit": "lines"}, {"sort": "date"}, {"seed": -2}]
+)
+def test_bad_arguments(small, change):
+    with pytest.raises(InputError, match=next(iter(change))):
+        et.topics.concordance(small, "tax", **change)
+
+
+def test_other_words_than_the_counted_ones_are_refused(small):
+    from dataclasses import replace
+
+    words = tuple("taxi" if w == "tax" else w for w in small.tokens.words)
+    older = replace(small, tokens=replace(small.tokens, words=words))
+    with pytest.raises(InputError, match="by another version"):
+        et.topics.concordance(older, "taxi")
+
+
+PARTS = ["Tax", "tax", "cut", "tax-cut", "l'eau", "caf&eacute;", "<b>", "日本語", "x-ray", "qu'un"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=9), min_size=2, max_size=6),
+    st.sampled_from(
+        ["tax", "cut", "tax cut", "eau", "l'eau", "café", "日本", "日本語", "x-ray", "un"]
+    ),
+    st.sampled_from([" ", ", ", "\n\n"]),
+)
+def test_there_are_as_many_lines_as_the_stream_has_occurrences(build, parts, term, glue):
+    texts = sorted({glue.join(text) for text in parts} | {"no one"})
+    result = build(texts, [0] * len(texts))
+    stream = tokenize([term])
+    expected = hits(result, [stream.words[i] for i in stream.ids])
+    try:
+        found = et.topics.concordance(result, term, n=None)
+    except InputError:
+        assert expected == 0
+        return
+    assert len(found) == expected
+    for row in found.itertuples():
+        again = tokenize([row.keyword])
+        assert [again.words[i] for i in again.ids] == [stream.words[i] for i in stream.ids]
+
+
+def test_as_many_lines_as_counts_in_a_larger_result():
+    result = make_result(200, 4)
+    column = result.term_counts.terms.index("engine")
+    expected = int(result.term_counts.counts[:, column].sum())
+    assert len(et.topics.concordance(result, "engine", n=None)) == expected
+
+
+def test_collocates_by_brute_force(build):
+    texts = ["a tax cut for the poor tax", "big tax cut now", "cut wood now", "tax cut big cut tax"]
+    rows = [0, 1, 2, 3, 1]  # one text twice
+    result = build([texts[i] for i in rows], [0] * 5, stop_words=["the", "for"])
+    for window in (1, 2, 5):
+        near, left, right, elsewhere, holders = ({} for _ in range(5))
+        for i in rows:
+            words = texts[i].split()
+            at = [p for p, word in enumerate(words) if word == "tax"]
+            close = set()
+            for p, word in enumerate(words):
+                if word == "tax":
+                    continue
+                is_left = any(0 < a - p <= window for a in at)
+                is_right = any(0 < p - a <= window for a in at)
+                for counts, counted in ((left, is_left), (right, is_right),
+                                        (near, is_left or is_right),
+                                        (elsewhere, not (is_left or is_right))):  # fmt: skip
+                    counts[word] = counts.get(word, 0) + counted
+                if is_left or is_right:
+                    close.add(word)
+            for word in close:
+                holders[word] = holders.get(word, 0) + 1
+        found = et.topics.collocates(
+            result, "tax", window=window, min_count=1, n=None, measure="g2", stop_words=True
+        )
+        assert len(found)
+        for row in found.itertuples():
+            assert (row.count_near, row.count_left, row.count_right, row.count_elsewhere) == (
+                near[row.word], left[row.word], right[row.word], elsewhere[row.word],
+            )  # fmt: skip
+            assert row.rows_near == holders[row.word]
+        from scipy.stats import chi2_contingency
+
+        row, n = next(found.itertuples()), (sum(near.values()), sum(elsewhere.values()))
+        table = [
+            [row.count_near, n[0] - row.count_near],
+            [row.count_elsewhere, n[1] - row.count_elsewhere],
+        ]
+        oracle = chi2_contingency(table, correction=False, lambda_="log-likelihood")
+        assert row.statistic == pytest.approx(oracle.statistic)
+
+
+def test_collocates_leave_out_stop_words_and_the_term(build):
+    result = build(["the tax the cut", "of tax cut 7 x", "other words here the of"], [0, 0, 1],
+                   stop_words=["the", "of"])  # fmt: skip
+    found = et.topics.collocates(result, "tax", min_count=1)
+    assert found["word"].tolist() == ["cut"]
+    assert "tax" not in et.topics.collocates(result, "tax", min_count=1, stop_words=True)["word"]
+    assert len(et.topics.collocates(result, "tax", topic=1)) == 0
+    with pytest.raises(InputError, match="expected a measure"):
+        et.topics.collocates(result, "tax", measure="pmi")
+    with pytest.raises(InputError, match="window must be"):
+        et.topics.collocates(result, "tax", window=0)

@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import builtins
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.topics.reading import workbook
+from embedtopics.topics.reading.json_lines import write_json_lines
+from tests.factories import make_result
+
+ALL = ["topics", "documents", "terms", "decisions", "history", "settings"]
+WHEN = ["2021-05-17 10:20:30", "1850-01-01", None, *["2020-01-01"] * 5]
+EVIL = "=cmd|' /C calc'!A0"
+
+
+@pytest.fixture(scope="module")
+def result(build):
+    """Texts and columns with all that formats stumble over."""
+    frame = pd.DataFrame(
+        {
+            "text": [
+                EVIL, "-1 is a number, \"quoted\"\nand a line", "+plus @at", "été 日本語 😀\r\nend",
+                "#N/A", "a\x0bcontrol", "", "x " * 20_000,
+            ],
+            "zone": pd.date_range("2021-01-01", periods=8, tz="Europe/Paris"),
+            "when": pd.Series(WHEN, dtype="datetime64[us]").array,
+            "tweet": [2**60 + i for i in range(8)],
+            "count": range(8),
+            "share": [0.1, float("nan"), float("inf"), 1 / 3, 2.5, -1.0, 0.0, 1e300],
+            "flag": [True, False] * 4,
+            "=sum": ["=1+1", "@x", None, "-", "plain", "\tx", "#REF!", "01"],
+            "kind": pd.Categorical(["a", "b"] * 4),
+            "list": [[1, "a"], {"k": 2}] * 4,
+        },
+        index=pd.Index([f"r{i}" for i in range(8)], name="key"),
+    )  # fmt: skip
+    found = build(frame, [0, 0, 0, 1, 1, 1, -1, 1], text="text")
+    return replace(
+        et.topics.make_labels(found, prefix="=T{topic}: "),
+        decisions=(et.results.Decision("corpus", "list", ["a", 1], "=A message."),),
+        settings={"encoder": "given", "range": [1, 2]}, versions={"numpy": "2"},
+        timings={"terms": 0.5},
+    )  # fmt: skip
+
+
+def same(column, expected):
+    """Compare a column that was read with what was written, an empty text being a missing one."""
+    for got, want in zip(column.tolist(), expected.tolist(), strict=True):
+        if want == "" or (np.isscalar(want) and pd.isna(want)) or want is None:
+            assert pd.isna(got)
+        elif isinstance(want, float):
+            assert got == pytest.approx(want, rel=1e-6)
+        else:
+            assert got == want
+
+
+def read_lines(path):
+    return [json.loads(line) for line in path.read_bytes().split(b"\n") if line]
+
+
+def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
+    done = et.topics.export(result, tmp_path / "r.xlsx")
+    assert done.paths == (tmp_path / "r.xlsx",)
+    sheets = pd.read_excel(tmp_path / "r.xlsx", sheet_name=None, keep_default_na=False,
+                           na_values=[""])  # fmt: skip
+    assert list(sheets) == [*ALL, "notes"]
+    read, written = sheets["documents"], et.topics.documents(result)
+    assert read["key"].tolist() == written.index.tolist()
+    for name in ("id", "count", "flag", "status", "topic", "label", "membership", "x", "kind"):
+        same(read[name], written[name])
+    same(read["=sum"], written["=sum"])
+    texts = written["text"].str.replace("\r\n", "\n").str.replace("\x0b", "").str[:32_767]
+    same(read["text"], texts)
+    same(read["tweet"], written["tweet"])  # all 19 digits
+    same(read["share"].astype(float), written["share"])
+    utc = written["zone"].dt.tz_convert("UTC").dt.tz_localize(None)
+    assert pd.to_datetime(read["zone"]).tolist() == utc.tolist()
+    assert read["when"].tolist()[:2] == [pd.Timestamp("2021-05-17 10:20:30"), "1850-01-01T00:00:00"]
+    assert read["list"].tolist()[:2] == ["[1, 'a']", "{'k': 2}"]
+    table = et.topics.table(result, n_terms=10, n_examples=3, n_characters=300)
+    same(sheets["topics"]["label"], table["label"])
+    same(sheets["topics"]["terms"], table["terms"].map(", ".join))
+    same(sheets["terms"]["weight"], et.topics.terms(result)["weight"])
+    assert sheets["decisions"].iloc[0].tolist() == ["corpus", "list", '["a", 1]', "=A message."]
+    assert sheets["history"]["name"].tolist() == ["make_labels"]
+    assert json.loads(sheets["history"]["parameters"][0])["prefix"] == "=T{topic}: "
+    settings = sheets["settings"].set_index(["section", "name"])["value"]
+    assert json.loads(settings["settings", "range"]) == [1, 2]
+    assert float(settings["seconds", "terms"]) == 0.5
+    counts = {note.name: note.value for note in done.notes}
+    assert counts == {
+        "control_characters": 1, "line_ends": 1, "long_texts": 1, "time_zones": 8,
+        "dates_as_text": 1, "numbers_as_text": 8 + 1, "values_as_text": 8,
+    }  # fmt: skip
+    assert dict(zip(sheets["notes"]["name"], sheets["notes"]["count"], strict=True)) == counts
+
+
+def test_a_workbook_runs_nothing(result, tmp_path):
+    import openpyxl
+
+    et.topics.export(result, tmp_path / "r.xlsx")
+    cells = [
+        cell for sheet in openpyxl.load_workbook(tmp_path / "r.xlsx") for row in sheet.iter_rows()
+        for cell in row if isinstance(cell.value, str) and cell.value[:1] in ("=", "+", "-", "@")
+    ]  # fmt: skip
+    assert {EVIL, "=sum", "=1+1", "@x", "-", "+plus @at", "=A message."} <= {c.value for c in cells}
+    assert all(cell.data_type == "s" and cell.quotePrefix for cell in cells)
+    book = openpyxl.load_workbook(tmp_path / "r.xlsx")
+    assert "115292150460684697" in {
+        str(cell.value)[:18] for row in book["documents"].iter_rows() for cell in row
+        if cell.data_type == "s"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "jsonl"])
+def test_a_folder_holds_a_file_for_each_table(result, tmp_path, format):
+    done = et.topics.export(result, tmp_path / "out", format=format)
+    assert [p.name for p in done.paths] == [f"{name}.{format}" for name in ALL]
+    assert all(path.is_file() for path in done.paths)
+    single = et.topics.export(result, tmp_path / f"one.{format}")
+    assert single.paths[0].read_bytes() == done.paths[1].read_bytes()
+    again = et.topics.export(result, tmp_path / "out", what=["topics"], format=format)
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
+        "manifest.json",
+        f"topics.{format}",
+    ]
+    assert again.paths == (tmp_path / "out" / f"topics.{format}",)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_csv_is_read_again_with_equal_values(result, tmp_path, suffix):
+    path = tmp_path / f"r.{suffix}"
+    done = et.topics.export(result, path)
+    written = et.topics.documents(result)
+    options = {"sep": "\t" if suffix == "tsv" else ",", "keep_default_na": False,
+               "na_values": [""], "dtype": {"'=sum": str, "=sum": str}}  # fmt: skip
+    read = pd.read_csv(path, **options)
+    marked = ["=", "+", "-", "@", "\t"]
+    for name in ("text", "=sum", "label"):
+        expected = written[name].map(
+            lambda v: "'" + v if isinstance(v, str) and v[:1] in marked else v
+        )
+        same(read["'=sum" if name == "=sum" else name], expected)
+    n = sum(written[c].map(lambda v: str(v)[:1] in marked).sum() for c in ("text", "=sum", "label"))
+    assert [(note.name, note.value) for note in done.notes] == [("formulas", n)]
+    as_is = et.topics.export(result, path, safe=False)
+    assert as_is.notes == ()
+    read = pd.read_csv(path, **options)
+    for name in ("key", "id", "text", "tweet", "count", "share", "flag", "=sum", "topic", "label",
+                 "membership", "none", "x"):  # fmt: skip
+        same(read[name], written.reset_index()[name])
+    assert pd.to_datetime(read["zone"], utc=True).tolist() == written["zone"].tolist()
+
+
+def test_parquet_is_read_again_with_equal_values(result, tmp_path):
+    done = et.topics.export(result, tmp_path / "r.parquet")
+    read, written = pd.read_parquet(tmp_path / "r.parquet"), et.topics.documents(result)
+    kept = [name for name in written.columns if name != "list"]
+    pd.testing.assert_frame_equal(read[kept], written[kept])
+    assert done.notes[0].value == ["list"] and read["list"].iloc[0] == "[1, 'a']"
+    et.topics.export(result, tmp_path / "t.parquet", what="topics")
+    terms = pd.read_parquet(tmp_path / "t.parquet")["terms"]
+    assert [list(row) for row in terms] == et.topics.table(result, n_terms=10)["terms"].tolist()
+
+
+def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
+    et.topics.export(result, tmp_path / "r.jsonl")
+    lines = read_lines(tmp_path / "r.jsonl")
+    written = et.topics.documents(result).reset_index()
+    assert list(lines[0]) == list(written.columns)
+    read = pd.DataFrame(lines)
+    for name in ("key", "text", "tweet", "flag", "=sum", "topic", "membership", "x", "list"):
+        if name == "list":
+            assert read[name].tolist() == written[name].tolist()
+        else:
+            for got, want in zip(read[name].tolist(), written[name].tolist(), strict=True):
+                assert got == want or (pd.isna(got) and pd.isna(want))
+    assert lines[2]["share"] is None and lines[0]["zone"].startswith("2021-01-01T00:00:00+01:00")
+    assert lines[0]["when"] == "2021-05-17T10:20:30" and lines[2]["when"] is None
+
+
+def test_json_lines_hold_what_frames_hold(tmp_path):
+    first = [np.float32(0.1), pd.NA, np.array([1, 2])]
+    frame = pd.DataFrame({"a": first, "b": [pd.NaT, {1: None}, (3,)]}, dtype=object)
+    write_json_lines(tmp_path / "x.jsonl", frame)
+    lines = read_lines(tmp_path / "x.jsonl")
+    assert lines == [
+        {"a": pytest.approx(float(np.float32(0.1))), "b": None}, {"a": None, "b": {"1": None}},
+        {"a": [1, 2], "b": [3]},
+    ]  # fmt: skip
+
+
+def test_row_labels_keep_their_names_apart(build, tmp_path):
+    frame = pd.DataFrame({"text": ["one text", "two texts"], "index": [1, 2]}, index=["a", "b"])
+    frame["key"] = ["x", "y"]
+    for index, expected in (
+        (frame.index, ["index (row label 1)"]),
+        (pd.Index(["a", "b"], name="key"), ["key (row label 1)"]),
+        (pd.MultiIndex.from_tuples([(1, "p"), (2, "q")], names=["n", None]),
+         ["n", "index (row label 2)"]),
+        (pd.RangeIndex(2), []),
+    ):  # fmt: skip
+        result = build(frame.set_axis(index, axis=0), [0, 1], text="text")
+        et.topics.export(result, tmp_path / "r.csv")
+        columns = list(pd.read_csv(tmp_path / "r.csv").columns)
+        assert columns[: len(expected) + 2] == [*expected, "id", "text"]
+
+
+def test_what_is_there_stays_until_all_is_written(result, tmp_path, monkeypatch):
+    path = tmp_path / "r.csv"
+    path.write_text("mine")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    with pytest.raises(InputError, match="No space left on device; what was there before is whole"):
+        et.topics.export(result, path)
+    assert path.read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.csv"]
+
+
+def test_foreign_folders_are_not_touched(result, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        et.topics.export(result, tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_a_sheet_that_is_too_small_says_what_to_do(result, tmp_path, monkeypatch):
+    monkeypatch.setattr(workbook, "MOST_ROWS", 8)
+    with pytest.raises(InputError, match=r"documents has 8 rows.*holds 7.*\.csv"):
+        et.topics.export(result, tmp_path / "r.xlsx")
+    monkeypatch.setattr(workbook, "MOST_ROWS", 9)
+    et.topics.export(result, tmp_path / "r.xlsx", what="documents")
+    assert len(pd.read_excel(tmp_path / "r.xlsx", sheet_name="documents")) == 8
+
+
+def test_the_extra_is_named_where_it_is_missing(result, tmp_path, monkeypatch):
+    real = builtins.__import__
+
+    def absent(name, *arguments, **keywords):
+        if name.split(".")[0] == "openpyxl":
+            raise ImportError(name)
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", absent)
+    with pytest.raises(MissingExtraError, match=r"embedtopics\[excel\]"):
+        et.topics.export(result, tmp_path / "r.xlsx")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "arguments", "message"),
+    [
+        ("r.xls", {}, r"ends in \.xlsx"),
+        ("r.csv", {"what": "sentences"}, "expected tables among.*'sentences'"),
+        ("r.csv", {"what": ["topics", "terms"]}, "holds one table"),
+        ("r.csv", {"what": []}, "got none"),
+        ("out", {"format": "xlsx"}, "expected a format among"),
+        ("nowhere/r.csv", {}, "folder does not exist"),
+    ],
+)
+def test_bad_arguments(result, tmp_path, path, arguments, message):
+    with pytest.raises(InputError, match=message):
+        et.topics.export(result, tmp_path / path, **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_without_topics_or_dates(tmp_path):
+    for n_topics in (0, 1):
+        result = make_result(20, n_topics, dated=False)
+        et.topics.export(result, tmp_path / "r.xlsx")
+        sheets = pd.read_excel(tmp_path / "r.xlsx", sheet_name=None)
+        assert len(sheets["documents"]) == len(result.corpus)
+        assert len(sheets["topics"]) == n_topics + 1

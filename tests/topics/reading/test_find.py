@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics.pairwise import cosine_similarity
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.topics.reading.centroids import centroids
+from tests.factories import make_result
+
+
+def test_similarity_is_the_cosine_with_the_weighted_centroid(branched):
+    queries = branched.embeddings[[3, 70, 200]]
+    found = et.topics.find(branched, ["a", "b", "c"], embedding=2.5 * queries, n=4)
+    labels, strengths = branched.clustering.labels, branched.clustering.strengths
+    middles = np.array([
+        np.average(branched.embeddings[labels == t], axis=0, weights=strengths[labels == t])
+        for t in range(branched.n_topics)
+    ])  # fmt: skip
+    oracle = cosine_similarity(queries, middles)
+    for place, name in enumerate("abc"):
+        rows = found[found["query"] == name]
+        best = np.argsort(-oracle[place])[:4]
+        assert rows["topic"].tolist() == best.tolist() and rows["rank"].tolist() == [1, 2, 3, 4]
+        np.testing.assert_allclose(rows["similarity"], oracle[place][best], atol=1e-6)
+        assert rows["label"].tolist() == [branched.topics[t].label for t in best]
+    assert (found["by"] == "embeddings").all()
+    assert found["terms"][0] == list(branched.topics[found["topic"][0]].keywords)
+
+
+@pytest.mark.slow
+def test_the_order_is_that_of_bertopic(branched):
+    bertopic = pytest.importorskip("bertopic")
+    from bertopic.backend import BaseEmbedder
+
+    class Fixed(BaseEmbedder):
+        def embed(self, documents, verbose=False):
+            return branched.embeddings[[int(documents[0])]]
+
+    peer = bertopic.BERTopic(embedding_model=Fixed())
+    peer.embedding_model = Fixed()
+    peer.topic_representations_ = {t: [] for t in range(branched.n_topics)}
+    peer.topic_embeddings_ = centroids(branched)
+    for document in (0, 11, 150):
+        topics, similarities = peer.find_topics(str(document), top_n=6)
+        ours = et.topics.find(branched, "x", embedding=branched.embeddings[document], n=6)
+        assert ours["topic"].tolist() == topics
+        np.testing.assert_allclose(ours["similarity"], similarities, atol=1e-6)
+
+
+def test_terms_find_the_topics_that_hold_them(press):
+    found = et.topics.find(press, "River!", n=5)
+    assert found["topic"].tolist() == [1] and (found["by"] == "terms").all()
+    weights = press.topic_terms.toarray()
+    column = press.term_counts.terms.index("river")
+    expected = weights[1, column] / np.linalg.norm(weights[1])
+    assert found["similarity"][0] == pytest.approx(expected)
+    both = et.topics.find(press, ["tax CUT", "boat"], by="terms")
+    assert both["topic"].tolist() == [0, 1] and both["query"].tolist() == ["tax CUT", "boat"]
+    columns = [press.term_counts.terms.index(t) for t in ("tax", "cut", "tax cut")]
+    expected = weights[0, columns].sum() / np.linalg.norm(weights[0]) / np.sqrt(3)
+    assert both["similarity"][0] == pytest.approx(expected)
+
+
+def test_the_encoder_of_the_fit_is_made_again(toy):
+    texts, _, themes = toy
+    result = et.TopicModel("lsa", languages=["en"], random_state=1).fit(texts).result_
+    found = et.topics.find(result, ["checkmate with a rook", "a ripe pear"], n=1)
+    assert (found["by"] == "embeddings").all()
+    labels = result.labels
+    for query, theme in (("checkmate with a rook", 2), ("a ripe pear", 0)):
+        topic = found.set_index("query").loc[query, "topic"]
+        assert np.bincount(themes[labels == topic]).argmax() == theme
+    fitted = et.topics.find(result, texts[0], encoder="lsa", n=1)
+    known = et.topics.find(
+        result, "x", embedding=result.embeddings[result.documents.of_row[0]], n=1
+    )
+    assert fitted["topic"][0] == known["topic"][0]
+    assert fitted["similarity"][0] == pytest.approx(known["similarity"][0], abs=1e-5)
+    with pytest.raises(InputError, match="makes nothing of the query 'zzz'"):
+        et.topics.find(result, "zzz")
+
+
+def test_without_topics_nothing_is_found():
+    result = make_result(30, 0)
+    assert len(et.topics.find(result, "people", by="terms")) == 0
+    found = et.topics.find(result, "x", embedding=result.embeddings[0])
+    assert len(found) == 0
+    assert list(found.columns) == ["query", "rank", "topic", "label", "similarity", "terms", "by"]
+
+
+@pytest.mark.parametrize(
+    ("query", "arguments", "message"),
+    [
+        ("rivar", {}, "no term.*'rivar'; close to it are 'river'"),
+        ("zzzz", {}, "no term of the result"),
+        ("", {}, "at least one word; got ''"),
+        ("  ", {}, "at least one word"),
+        ([], {}, "got none"),
+        (5, {}, "got 5"),
+        (["tax", None], {}, "got None"),
+        ("tax", {"n": 0}, "n must be"),
+        ("tax", {"by": "magic"}, "expected by among"),
+        ("tax", {"by": "terms", "embedding": np.ones(4)}, "of no use"),
+        ("tax", {"embedding": np.ones(3)}, "one vector of 4 dimensions.*1 queries; got shape"),
+        ("tax", {"embedding": np.zeros(4)}, "zero"),
+        ("tax", {"by": "embeddings"}, "given embeddings"),
+    ],
+)
+def test_bad_queries(press, query, arguments, message):
+    with pytest.raises(InputError, match=message):
+        et.topics.find(press, query, **arguments)

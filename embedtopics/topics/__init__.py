@@ -7,6 +7,17 @@ from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
+from embedtopics.topics.naming import (
+    Question,
+    aspects,
+    keywords_by_embedding,
+    keywords_by_npmi,
+    keywords_by_part_of_speech,
+    keywords_diverse,
+    name_topics,
+    naming_questions,
+    with_keywords,
+)
 from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
@@ -15,18 +26,27 @@ from embedtopics.topics.tables import documents, table, terms
 __all__ = [
     "Assignment",
     "Inspection",
+    "Question",
     "TopicModel",
+    "aspects",
     "assign",
     "at_resolution",
     "documents",
     "inspect_corpus",
+    "keywords_by_embedding",
+    "keywords_by_npmi",
+    "keywords_by_part_of_speech",
+    "keywords_diverse",
     "levels",
     "load_result",
+    "name_topics",
+    "naming_questions",
     "save_result",
     "stability",
     "table",
     "terms",
     "top_words",
+    "with_keywords",
     "with_stability",
     "write_result",
     "write_tables",

@@ -10,6 +10,7 @@ from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
 from embedtopics.cli.inspect import inspect
+from embedtopics.cli.name import name
 from embedtopics.cli.topics import topics
 
 __all__ = ["app", "main"]
@@ -25,6 +26,7 @@ app = typer.Typer(
 app.command()(compare)
 app.command()(demo)
 app.command()(inspect)
+app.command()(name)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
 

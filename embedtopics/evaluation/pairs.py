@@ -57,7 +57,7 @@ def npmi_of_pairs(
     >>> npmi_of_pairs([["goal", "match"]], stream, window=None)[0].round(6).tolist()
     [[nan, 1.0], [1.0, nan]]
     """
-    from scipy.sparse import csc_matrix
+    from scipy.sparse import csr_matrix
 
     if window is not None and window < 1:
         raise InputError(f"window must be at least 1 word, or None for documents; got {window}")
@@ -73,14 +73,15 @@ def npmi_of_pairs(
             seen, positions, tokens.offsets, window, len(terms)
         )
         n_windows = int(np.maximum(np.diff(tokens.offsets) - window + 1, 1).sum())
-    weighted = csc_matrix(presence.multiply(weights[:, None]))
-    held = np.asarray(weighted.sum(axis=0)).ravel()
+    # One product for all terms: a product for each topic would read all windows as often.
+    weighted = presence.multiply(weights[:, None] / max(n_windows, 1))
+    together = csr_matrix(presence.T @ weighted)
+    held = together.diagonal()
     measured = []
     for topic in topics:
         ids = np.array([column[term] for term in topic], dtype=np.int64)
-        # Only pairs within a topic are wanted, which is far from all pairs.
-        joint = (presence[:, ids].T @ weighted[:, ids]).toarray() / max(n_windows, 1) + _EPSILON
-        single = held[ids] / max(n_windows, 1)
+        joint = together[ids][:, ids].toarray() + _EPSILON
+        single = held[ids]
         expected = np.outer(single, single)
         np.fill_diagonal(expected, 0.0)
         is_known = expected > 0

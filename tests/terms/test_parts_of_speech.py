@@ -24,11 +24,10 @@ def doc_of():
     def make(text):
         pairs = [pair.rsplit("/", 1) for pair in text.split()]
         joined = [word.startswith("_") and len(word) > 1 for word, _ in pairs]
+        words = [word[join:] for (word, _), join in zip(pairs, joined, strict=True)]
         return Doc(
             vocab,
-            words=[
-                word[1:] if join else word for (word, _), join in zip(pairs, joined, strict=True)
-            ],
+            words=words,
             spaces=[not join for join in [*joined[1:], False]],
             pos=[tag for _, tag in pairs],
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,7 +14,6 @@ from embedtopics.results import TopicResult
 from embedtopics.terms.best_terms import best_terms
 from embedtopics.terms.stems import repeats, stems_of
 from embedtopics.topics.recorded import languages_of
-from embedtopics.topics.relabeling import checked_topic_id
 
 __all__ = [
     "Keywords", "candidates_of", "checked_count", "checked_keywords", "checked_share",
@@ -43,13 +42,7 @@ def candidates_of(result: TopicResult, given: Any, n: int) -> Keywords:
     """
     n = checked_count("n_candidates", n)
     if given is not None:
-        lists = checked_keywords(result, given, "candidates")
-        if len(lists) < result.n_topics:
-            missing = min(set(range(result.n_topics)) - set(lists))
-            raise InputError(
-                f"candidates must have a list for every topic; topic {missing} has none"
-            )
-        return [lists[topic] for topic in range(result.n_topics)]
+        return checked_keywords(result, given, "candidates", range(result.n_topics))
     terms = result.term_counts.terms
     return [
         [(terms[i], float(weight)) for i, weight in zip(ids, weights, strict=True)]
@@ -57,17 +50,17 @@ def candidates_of(result: TopicResult, given: Any, n: int) -> Keywords:
     ]
 
 
-def checked_keywords(
-    result: TopicResult, given: Any, what: str
-) -> dict[int, list[tuple[str, float]]]:
-    """Return lists of terms by topic, after making sure that they belong to a result.
+def checked_keywords(result: TopicResult, given: Any, what: str, topics: Sequence[int]) -> Keywords:
+    """Return lists of terms after making sure that they belong to a result.
 
     Parameters
     ----------
     result : TopicResult
-    given : sequence of sequence of (str, float), or mapping of such by topic id
+    given : sequence of sequence of (str, float)
     what : str
         Name of the parameter, for errors.
+    topics : sequence of int
+        The topic of each list.
 
     Raises
     ------
@@ -75,33 +68,21 @@ def checked_keywords(
         Where there is not one list for each topic, a list holds something else than terms with
         finite scores or a term twice, or a term is not among those that were counted.
     """
-    if isinstance(given, Mapping):
-        by_topic = {checked_topic_id(result, _id_in(key)): value for key, value in given.items()}
-        if len(by_topic) < len(given):
-            raise InputError(f"{what} names a topic twice, by its number and in quotes")
-    else:
-        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
-            raise InputError(
-                f"{what} must be a list of (term, score) for each topic; got {_short(given)}"
-            )
-        if len(given) != result.n_topics:
-            raise InputError(
-                f"{what} must have one list for each of the {result.n_topics} topics; "
-                f"got {len(given)}"
-            )
-        by_topic = dict(enumerate(given))
+    if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+        raise InputError(
+            f"{what} must be a list of (term, score) for each topic; got {_short(given)}"
+        )
+    if len(given) != len(topics):
+        raise InputError(
+            f"{what} must have one list for each of the {len(topics)} topics; got {len(given)}"
+        )
     known = set(result.term_counts.terms)
-    return {topic: _checked_list(items, what, topic, known) for topic, items in by_topic.items()}
+    return [
+        _checked_list(items, what, topic, known) for topic, items in zip(topics, given, strict=True)
+    ]
 
 
-def _id_in(key: Any) -> Any:
-    """Return the number in a key of a JSON object."""
-    return int(key) if isinstance(key, str) and key.isdecimal() else key
-
-
-def _checked_list(
-    items: Any, what: str, topic: int, known: Iterable[str]
-) -> list[tuple[str, float]]:
+def _checked_list(items: Any, what: str, topic: int, known: set[str]) -> list[tuple[str, float]]:
     """Return one topic's terms with their scores."""
     where = f"{what} of topic {topic}"
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from embedtopics.errors import InputError
 from embedtopics.results import Decision, Edit, TopicResult
 from embedtopics.terms import make_labels
 from embedtopics.topics.naming.candidates import checked_count, checked_keywords
-from embedtopics.topics.relabeling import marks_of
+from embedtopics.topics.relabeling import checked_topic_id, marks_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["aspects", "with_keywords"]
 
 
-def with_keywords(result: TopicResult, keywords: Any, *, road: str = "given") -> TopicResult:
+def with_keywords(
+    result: TopicResult, keywords: Any, *, road: str = "given", topics: Any = None
+) -> TopicResult:
     """Return the result with other keywords, and automatic names made of them.
 
     Clusters, weights of all terms, and stability stay as they are; so do the names of topics that
@@ -30,10 +32,12 @@ def with_keywords(result: TopicResult, keywords: Any, *, road: str = "given") ->
     result : TopicResult
     keywords : sequence of sequence of (str, float)
         For each topic its keywords, best first, with their scores, as the functions
-        ``keywords_by_...`` return them; or a mapping of such lists by topic id, for some topics.
-        A topic whose list is empty keeps the keywords that it has, which is recorded.
+        ``keywords_by_...`` return them. A topic whose list is empty keeps the keywords that it
+        has, which is recorded.
     road : str
         How they were found, for the record.
+    topics : sequence of int, optional
+        Where the lists are for some topics only: which, in the order of the lists.
 
     Returns
     -------
@@ -42,21 +46,22 @@ def with_keywords(result: TopicResult, keywords: Any, *, road: str = "given") ->
     Raises
     ------
     InputError
-        Where lists are missing, or hold what is no term of the result.
+        Where lists are missing, or hold what is no term of the result; or a topic is named twice.
     """
     if not isinstance(road, str) or not road.strip():
         raise InputError(f"road must say in a few words how keywords were found; got {road!r}")
-    by_topic = checked_keywords(result, keywords, "keywords")
+    ids = range(result.n_topics) if topics is None else _checked_ids(result, topics)
+    by_topic = dict(zip(ids, checked_keywords(result, keywords, "keywords", ids), strict=True))
     changed = {topic: row for topic, row in by_topic.items() if row}
     given = [
         changed.get(topic.topic_id, list(zip(topic.keywords, topic.weights, strict=True)))
         for topic in result.topics
     ]
     labels = make_labels([[term for term, _ in row] for row in given])
-    topics = []
+    described = []
     for topic, row, label in zip(result.topics, given, labels, strict=True):
         keeps = topic.is_named or topic.is_anchor
-        topics.append(
+        described.append(
             dataclasses.replace(
                 topic,
                 keywords=tuple(term for term, _ in row),
@@ -66,7 +71,11 @@ def with_keywords(result: TopicResult, keywords: Any, *, road: str = "given") ->
         )
     edit = Edit(
         "with_keywords",
-        {"keywords": {str(t): [list(item) for item in changed[t]] for t in changed}, "road": road},
+        {
+            "topics": list(changed),
+            "keywords": [[list(item) for item in row] for row in changed.values()],
+            "road": road,
+        },
         f"{len(changed)} topics have keywords by another road: {road}",
         marks_of(result, sorted(changed)),
         tuple(range(result.n_topics)),
@@ -76,8 +85,18 @@ def with_keywords(result: TopicResult, keywords: Any, *, road: str = "given") ->
     if without:
         decisions = (*decisions, _kept(without, road))
     return dataclasses.replace(
-        result, topics=tuple(topics), decisions=decisions, history=(*result.history, edit)
+        result, topics=tuple(described), decisions=decisions, history=(*result.history, edit)
     )
+
+
+def _checked_ids(result: TopicResult, topics: Any) -> list[int]:
+    """Return topic ids in the order in which they came, each once."""
+    if isinstance(topics, (str, bytes)) or not isinstance(topics, Sequence):
+        raise InputError(f"topics must be a list of topic ids; got {topics!r}")
+    ids = [checked_topic_id(result, topic) for topic in topics]
+    if len(set(ids)) < len(ids):
+        raise InputError(f"topics must name each topic once; got {ids}")
+    return ids
 
 
 def _kept(topics: list[int], road: str) -> Decision:
@@ -129,8 +148,6 @@ def aspects(result: TopicResult, roads: Mapping[str, Any], *, n: int = 10) -> pd
     for name, lists in roads.items():
         if not isinstance(name, str) or name in columns:
             raise InputError(f"a road must have a name of its own; got {name!r}")
-        found = checked_keywords(result, lists, name)
-        columns[name] = [
-            [term for term, _ in found.get(topic, [])[:n]] for topic in range(result.n_topics)
-        ]
+        found = checked_keywords(result, lists, name, range(result.n_topics))
+        columns[name] = [[term for term, _ in row[:n]] for row in found]
     return pd.DataFrame(columns)

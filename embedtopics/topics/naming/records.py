@@ -13,12 +13,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from embedtopics.encoders.cache_folder import NAMES
 from embedtopics.encoders.store import default_folder
 from embedtopics.errors import InputError
 
 __all__ = ["AnswerCache", "Audit", "open_audit", "open_cache"]
-
-FORMAT = "names-1"
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class AnswerCache:
 def open_cache(cache: Any) -> AnswerCache:
     """Return the cache of a folder; True is the toolkit's own, False is none."""
     if isinstance(cache, bool):
-        return AnswerCache(default_folder() / FORMAT if cache else None)
+        return AnswerCache(default_folder() / NAMES if cache else None)
     if isinstance(cache, (str, os.PathLike)):
         folder = Path(cache).expanduser()
         if folder.exists() and not folder.is_dir():

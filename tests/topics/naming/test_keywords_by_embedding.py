@@ -196,8 +196,8 @@ def test_single_topic_is_not_seen_from_itself():
         ({"candidates": [[("river", float("nan"))]] * 5}, "must be finite"),
         ({"candidates": [[("river", "1")]] * 5}, "must be a number"),
         ({"candidates": [[("river", 1), ("river", 2)]] * 5}, "twice"),
-        ({"candidates": {0: []}}, "topic 1 has none"),
-        ({"candidates": {9: []}}, "there is no topic 9"),
+        ({"candidates": {0: []}}, "must be a list"),
+        ({"candidates": [{"river": 1.0}] * 5}, "must be a list"),
     ],
 )
 def test_bad_input(result, bad, message):

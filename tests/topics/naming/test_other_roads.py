@@ -230,13 +230,23 @@ def test_topics_without_new_keywords_keep_theirs_and_it_is_said(result):
     assert changed.topics[3].keywords == result.topics[3].keywords
     decision = changed.decisions[-1]
     assert (decision.name, decision.value) == ("keywords_kept", ["3"])
-    assert "nouns" in decision.message and "3" not in changed.history[-1].parameters["keywords"]
+    assert "nouns" in decision.message and changed.history[-1].parameters["topics"] == [0, 1, 2, 4]
 
 
 def test_some_topics_by_number(result):
-    changed = topics.with_keywords(result, {2: [("river", 1.0)]})
+    lists = [[("river", 1.0)], [("garden", 2.0), ("engine", 1.0)]]
+    changed = topics.with_keywords(result, lists, topics=[2, 0])
     assert changed.topics[2].keywords == ("river",)
-    assert changed.topics[1].keywords == result.topics[1].keywords
+    assert changed.topics[0].keywords == ("garden", "engine")
+    assert changed.topics[1] == result.topics[1]
+    with pytest.raises(InputError, match="each topic once"):
+        topics.with_keywords(result, lists, topics=[2, 2])
+    with pytest.raises(InputError, match="no topic 7"):
+        topics.with_keywords(result, lists, topics=[2, 7])
+    with pytest.raises(InputError, match="each of the 1 topics; got 2"):
+        topics.with_keywords(result, lists, topics=[2])
+    with pytest.raises(InputError, match="list of topic ids"):
+        topics.with_keywords(result, lists, topics=3)
 
 
 def test_it_is_saved_and_loaded(branched, tmp_path):
@@ -251,9 +261,7 @@ def test_it_is_saved_and_loaded(branched, tmp_path):
         ([], "one list for each of the 5 topics; got 0"),
         ([["river"]] * 5, "pairs"),
         ([[("nowhere", 1.0)]] * 5, "no term"),
-        ({"nine": []}, "there is no topic 'nine'"),
-        ({5: []}, "there is no topic 5"),
-        ({1: [], "1": []}, "twice"),
+        ({0: []}, "list of"),
         (None, "list of"),
     ],
 )

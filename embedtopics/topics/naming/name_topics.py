@@ -130,6 +130,8 @@ def name_topics(
         n_characters=n_characters,
         topics=topics,
     )
+    if not questions:
+        return result
     answers = ask_all(asker, questions, show_progress)
     names = {answer.topic_id: answer.name for answer in answers if answer.name is not None}
     if not names and any(answer.is_general for answer in answers):
@@ -257,8 +259,6 @@ def _named(
     result: TopicResult, names: Mapping[int, str], model: str, decisions: Sequence[Decision]
 ) -> TopicResult:
     """Return the result with the names, and an edit that gives them again."""
-    if not decisions or not result.topics:
-        return result
     topics = tuple(
         dataclasses.replace(topic, label=names[topic.topic_id], is_named=True)
         if topic.topic_id in names

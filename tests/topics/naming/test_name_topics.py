@@ -195,7 +195,13 @@ def test_more_documents_than_are_stored_and_none(result):
 def test_no_topics_no_calls():
     empty = make_result(40, 0)
     found, server = named(empty, echo)
-    assert server.n_calls == 0 and found.topics == () and found.history == empty.history
+    assert server.n_calls == 0 and found is empty
+
+
+def test_nothing_to_name_no_calls(result):
+    first, _ = named(result, echo)
+    again, server = named(first, echo)
+    assert server.n_calls == 0 and again is first
 
 
 def test_unicode_names_and_texts():
@@ -438,6 +444,33 @@ def test_connection_that_breaks(result):
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         with pytest.raises(InputError, match=r"connection broke|could not be reached"):
             topics.name_topics(result, url, "m", topics=0, retries=1)
+        thread.join()
+
+
+def test_answer_that_drips_for_ever(result):
+    """No pause is as long as the timeout, and yet the call ends."""
+    done = threading.Event()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+
+        def drip():
+            accepted, _ = listener.accept()
+            with accepted:
+                accepted.recv(65_536)
+                accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+                while not done.wait(0.02):
+                    try:
+                        accepted.sendall(b" ")
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        with pytest.raises(InputError, match=r"no answer within 0\.5 s"):
+            topics.name_topics(result, url, "m", topics=0, retries=0, timeout=0.5)
+        done.set()
         thread.join()
 
 

@@ -12,6 +12,7 @@ from embedtopics.cli.demo import demo
 from embedtopics.cli.export import export
 from embedtopics.cli.find import find
 from embedtopics.cli.inspect import inspect
+from embedtopics.cli.name import name
 from embedtopics.cli.topics import topics
 
 __all__ = ["app", "main"]
@@ -29,6 +30,7 @@ app.command()(demo)
 app.command()(export)
 app.command()(find)
 app.command()(inspect)
+app.command()(name)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
 

@@ -34,7 +34,7 @@ def info() -> None:
     for column in table.columns[3:]:
         column.justify = "right"
     for entry in entries:
-        texts = f"{entry.n_texts:,}" if entry.kind == "vectors" else ""
+        texts = f"{entry.n_texts:,}" if entry.kind != "model" else ""
         table.add_row(entry.kind, printable(entry.encoder), entry.variant, texts,
                       _size(entry.n_bytes))  # fmt: skip
     console.print(table)
@@ -45,14 +45,17 @@ def info() -> None:
 def clear(
     vectors: Annotated[bool, typer.Option("--vectors", help="Only vectors.")] = False,
     models: Annotated[bool, typer.Option("--models", help="Only models made ready.")] = False,
+    names: Annotated[
+        bool, typer.Option("--names", help="Only names that language models gave.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Throw the cache away; all of it can be made again."""
     from embedtopics.cli.display import make_console
     from embedtopics.encoders.cache_folder import cache_entries, clear_cache
 
-    kinds = [kind for kind, chosen in (("vectors", vectors), ("model", models)) if chosen]
-    kinds = kinds or ["vectors", "model"]
+    wanted = {"vectors": vectors, "model": models, "names": names}
+    kinds = [kind for kind, chosen in wanted.items() if chosen] or list(wanted)
     total = sum(entry.n_bytes for entry in cache_entries() if entry.kind in kinds)
     if total and not yes:
         typer.confirm(f"Throw away {_size(total)} of {' and '.join(kinds)}?", abort=True, err=True)

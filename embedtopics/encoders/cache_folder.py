@@ -13,22 +13,28 @@ from embedtopics.encoders.prepared import UNFINISHED
 from embedtopics.encoders.store import FORMAT as VECTORS
 from embedtopics.encoders.store import default_folder, n_texts_in
 
-__all__ = ["CacheEntry", "cache_entries", "clear_cache"]
+__all__ = ["NAMES", "CacheEntry", "cache_entries", "clear_cache"]
+
+NAMES = "names-1"
+"""Folder of what language models answered when they were asked for names of topics."""
+
+KINDS = ("vectors", "model", "names")
 
 
 @dataclass(frozen=True)
 class CacheEntry:
-    """What is kept for one encoder.
+    """What is kept for one encoder, or of the answers of language models.
 
     Parameters
     ----------
-    kind : {"vectors", "model"}
+    kind : {"vectors", "model", "names"}
     encoder : str
-        Its name.
+        Its name; "language models" for names of topics.
     variant : str
         Numbers that are kept, such as "float32".
     n_texts : int
-        Texts with a vector; a text that was written twice is counted twice. 0 for a model.
+        Texts with a vector, or questions with an answer; one that was written twice is counted
+        twice. 0 for a model.
     n_bytes : int
     folder : Path
     """
@@ -61,17 +67,23 @@ def cache_entries(root: Path | None = None) -> list[CacheEntry]:
             n_bytes = sum(map(_size_of, files))
             encoder, variant = _name_in(folder / about), folder.name.partition("-")[2]
             found.append(CacheEntry(kind, encoder, variant, n_texts, n_bytes, folder))
+    answers = sorted((root / NAMES).glob("*.json"))
+    if answers:
+        n_bytes = sum(map(_size_of, answers))
+        found.append(
+            CacheEntry("names", "language models", "", len(answers), n_bytes, root / NAMES)
+        )
     return sorted(found, key=lambda entry: (-entry.n_bytes, entry.folder))
 
 
-def clear_cache(root: Path | None = None, kinds: Iterable[str] = ("vectors", "model")) -> int:
+def clear_cache(root: Path | None = None, kinds: Iterable[str] = KINDS) -> int:
     """Throw away what the cache folder holds; what is none of it stays.
 
     Parameters
     ----------
     root : Path, optional
         As in `cache_entries`.
-    kinds : iterable of {"vectors", "model"}
+    kinds : iterable of {"vectors", "model", "names"}
 
     Returns
     -------

@@ -17,6 +17,7 @@ from embedtopics.evaluation.neighbor_overlap import (
     jaccard_overlap,
     rank_biased_overlap,
 )
+from embedtopics.evaluation.pairs import npmi_of_pairs
 
 __all__ = [
     "Agreement",
@@ -27,6 +28,7 @@ __all__ = [
     "jaccard_overlap",
     "neighbor_votes",
     "npmi",
+    "npmi_of_pairs",
     "probe_classes",
     "rank_biased_overlap",
     "resampled_means",

@@ -17,10 +17,11 @@ def choose_diverse(
     n: int,
     diversity: float,
     clash: Callable[[int, int], bool],
+    least: float = 0.0,
 ) -> list[int]:
     """Choose candidates one after the other by maximal marginal relevance.
 
-    Each time the candidate i is taken that has the highest
+    The most relevant comes first. Then, each time, the candidate i is taken that has the highest
 
         (1 - diversity) * relevance[i] - diversity * max(0, max over chosen j of similarity[i, j])
 
@@ -38,6 +39,9 @@ def choose_diverse(
         From 0 (relevance alone) to 1.
     clash : callable
         Given two candidates, tells whether they must not both be chosen.
+    least : float
+        In place of the 0 in the formula: -1 prefers what is opposite to the chosen to what is
+        merely unlike them, as the paper does.
 
     Returns
     -------
@@ -46,9 +50,9 @@ def choose_diverse(
     """
     chosen: list[int] = []
     free = np.ones(len(relevance), dtype=bool)
-    nearest = np.zeros(len(relevance))
+    nearest = np.full(len(relevance), least)
     while len(chosen) < n and free.any():
-        score = (1 - diversity) * relevance - diversity * nearest
+        score = (1 - diversity) * relevance - diversity * nearest if chosen else relevance
         best = int(np.argmax(np.where(free, score, -np.inf)))
         free[best] = False
         if any(clash(best, other) for other in chosen):

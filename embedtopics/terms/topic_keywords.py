@@ -32,6 +32,7 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 from embedtopics.results import TermCounts
+from embedtopics.terms.best_terms import best_terms
 from embedtopics.terms.selection import choose_diverse
 from embedtopics.terms.stems import repeats, stems_of
 
@@ -100,7 +101,7 @@ def keywords(
         If shapes do not match, or `diversity` or `distinct` is not between 0 and 1.
     """
     _check(topic_terms, term_counts, embeddings, diversity=diversity, distinct=distinct)
-    candidates = _best_terms(topic_terms, term_counts, ngram_range)
+    candidates = best_terms(topic_terms, term_counts, _CANDIDATES, ngram_range)
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
     middle = embeddings.mean(axis=0, dtype=np.float64)
     vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
@@ -233,31 +234,6 @@ def term_embeddings(
     lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
     unit: FloatArray = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
     return unit
-
-
-def _best_terms(
-    topic_terms: csr_matrix, term_counts: TermCounts, ngram_range: tuple[int, int] | None
-) -> list[tuple[npt.NDArray[np.int64], FloatVector]]:
-    """Return for each topic the terms of highest weight and these weights, best first."""
-    if ngram_range is None:
-        allowed = np.ones(len(term_counts.terms), dtype=bool)
-    else:
-        lengths = term_counts.lengths
-        allowed = (lengths >= ngram_range[0]) & (lengths <= ngram_range[1])
-    best = []
-    for start, end in zip(topic_terms.indptr[:-1], topic_terms.indptr[1:], strict=True):
-        ids = topic_terms.indices[start:end].astype(np.int64)
-        weights = np.asarray(topic_terms.data[start:end], dtype=np.float64)
-        usable = np.flatnonzero(allowed[ids] & (weights > 0))
-        ids, weights = ids[usable], weights[usable]
-        if len(ids) > _CANDIDATES:
-            # Sort only what can be among the best, ties at the limit included.
-            limit = np.partition(weights, -_CANDIDATES)[-_CANDIDATES]
-            near = np.flatnonzero(weights >= limit)
-            ids, weights = ids[near], weights[near]
-        order = np.lexsort((ids, -weights))[:_CANDIDATES]
-        best.append((ids[order], weights[order]))
-    return best
 
 
 def _closeness(vectors: FloatArray, weights: FloatVector) -> FloatVector:

@@ -7,6 +7,17 @@ from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
+from embedtopics.topics.naming import (
+    Question,
+    aspects,
+    keywords_by_embedding,
+    keywords_by_npmi,
+    keywords_by_part_of_speech,
+    keywords_diverse,
+    name_topics,
+    naming_questions,
+    with_keywords,
+)
 from embedtopics.topics.reading import (
     collocates,
     concordance,
@@ -24,7 +35,9 @@ from embedtopics.topics.tables import documents, table, terms
 __all__ = [
     "Assignment",
     "Inspection",
+    "Question",
     "TopicModel",
+    "aspects",
     "assign",
     "at_resolution",
     "collocates",
@@ -34,15 +47,22 @@ __all__ = [
     "find",
     "inspect_corpus",
     "keyness",
+    "keywords_by_embedding",
+    "keywords_by_npmi",
+    "keywords_by_part_of_speech",
+    "keywords_diverse",
     "levels",
     "load_result",
     "make_labels",
+    "name_topics",
+    "naming_questions",
     "read",
     "save_result",
     "stability",
     "table",
     "terms",
     "top_words",
+    "with_keywords",
     "with_stability",
     "write_result",
     "write_tables",

@@ -1,0 +1,291 @@
+"""Keywords that occur together, keywords by part of speech, and results that carry them."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import embedtopics as et
+from embedtopics import topics
+from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
+from embedtopics.evaluation import npmi
+from tests.factories import make_result
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result(200, 5)
+
+
+def lists_of(result):
+    return [list(zip(t.keywords, t.weights, strict=True)) for t in result.topics]
+
+
+def words_of(lists):
+    return [[term for term, _ in row] for row in lists]
+
+
+# ---- NPMI
+
+
+def test_weight_zero_is_the_order_of_the_candidates(branched):
+    found = topics.keywords_by_npmi(branched, weight=0.0)
+    assert words_of(found) == [list(topic.keywords) for topic in branched.topics]
+
+
+def test_weight_one_is_the_mean_npmi(result):
+    lists = [row[:5] for row in lists_of(result)]
+    found = topics.keywords_by_npmi(
+        result, weight=1.0, candidates=lists, window=None, keep_repeats=True
+    )
+    for given, row in zip(lists, found, strict=True):
+        terms = [term for term, _ in given]
+        means = {
+            term: np.mean(npmi([[term, o] for o in terms if o != term], result.tokens, window=None))
+            for term in terms
+        }
+        highest = max([*means.values(), 0.0]) or 1.0
+        assert [term for term, _ in row] == sorted(terms, key=lambda t: -means[t])
+        for term, score in row:
+            assert score == pytest.approx(means[term] / highest)
+
+
+def test_pairs_of_one_stem_do_not_count():
+    texts = ["rate rates river", "rate rates", "river garden", "rate river"]
+    settings = {"encoder": "synthetic", "languages": ["en"]}
+    result = make_result(40, 1, texts=texts, settings=settings)
+    lists = [[("rate", 3.0), ("rates", 2.0), ("river", 1.0)]]
+    found = topics.keywords_by_npmi(
+        result, weight=1.0, candidates=lists, window=None, keep_repeats=True
+    )
+    first, second = (
+        npmi([[word, "river"]], result.tokens, window=None)[0] for word in ("rate", "rates")
+    )
+    means = {"rate": first, "rates": second, "river": (first + second) / 2}
+    highest = max([*means.values(), 0.0]) or 1.0
+    assert dict(found[0]) == pytest.approx({term: m / highest for term, m in means.items()})
+    without = topics.keywords_by_npmi(result, weight=1.0, candidates=lists, window=None)
+    assert len({"rate", "rates"} & {term for term, _ in without[0]}) == 1
+
+
+def test_one_candidate_has_no_pair(result):
+    alone = [row[:1] for row in lists_of(result)]
+    found = topics.keywords_by_npmi(result, weight=1.0, candidates=alone)
+    assert found == [[(row[0][0], 0.0)] for row in alone]
+
+
+@pytest.mark.benchmark_data
+def test_coherence_goes_up_on_real_texts(data_folder, embeddings_folder):
+    frame = pd.read_json(data_folder / "octis_bbc" / "octis_bbc.jsonl.gz", lines=True)
+    vectors = np.load(embeddings_folder / "octis_bbc.npy").astype(np.float32)
+    model = et.TopicModel(random_state=0, ngram_range=(1, 1), languages=["en"])
+    result = model.fit(frame["text"].tolist(), embeddings=vectors).result_
+
+    def coherence(lists):
+        return float(np.mean(npmi(words_of(lists), result.tokens)))
+
+    before = coherence(lists_of(result))
+    measured = [
+        coherence(topics.keywords_by_npmi(result, weight=weight)) for weight in (0.25, 0.5, 1.0)
+    ]
+    assert before < measured[0] < measured[1] < measured[2]
+    assert measured[1] > before + 0.01
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ({"weight": 1.5}, "weight must be a number from 0 to 1"),
+        ({"window": 0}, "window must be"),
+        ({"n": 0}, "n must be"),
+        ({"n_candidates": 0}, "n_candidates must be"),
+    ],
+)
+def test_bad_parameters_of_npmi(result, bad, message):
+    with pytest.raises(InputError, match=message):
+        topics.keywords_by_npmi(result, **bad)
+
+
+# ---- parts of speech
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    """A pipeline that knows a few words: goal and rate are nouns, long is an adjective."""
+    spacy = pytest.importorskip("spacy")
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("attribute_ruler")
+    ruler.add([[{"IS_ALPHA": True}]], {"POS": "VERB"})
+    for word in ("engine", "river", "garden", "line", "field"):
+        ruler.add([[{"LOWER": word}]], {"POS": "NOUN"})
+    ruler.add([[{"LOWER": "season"}]], {"POS": "ADJ"})
+    # A noun only before a certain verb, which is rarer than the rest.
+    ruler.add([[{"LOWER": "price"}, {"LOWER": "often"}]], {"POS": "NOUN"}, index=0)
+    return nlp
+
+
+def test_nouns_stay_and_keep_order_and_scores(result, pipeline):
+    found = topics.keywords_by_part_of_speech(
+        result, pipeline, candidates=lists_of(result), patterns=["NOUN"]
+    )
+    nouns = {"engine", "river", "garden", "line", "field"}
+    for given, row in zip(lists_of(result), found, strict=True):
+        assert row == [(term, score) for term, score in given if term in nouns]
+    assert any(found)
+
+
+def test_most_readings_decide(result, pipeline):
+    lists = [[("price", 1.0)]] * result.n_topics
+    strict = topics.keywords_by_part_of_speech(result, pipeline, candidates=lists)
+    lenient = topics.keywords_by_part_of_speech(result, pipeline, candidates=lists, min_share=0.0)
+    assert strict == [[]] * 5
+    assert [("price", 1.0)] in lenient
+
+
+def test_a_term_of_no_central_document_is_looked_for(pipeline):
+    texts = ["river river river"] * 8 + ["garden river"]
+    result = make_result(60, 1, texts=[f"{t} no{i}" for i, t in enumerate(texts)])
+    lists = [[("garden", 1.0)]]
+    found = topics.keywords_by_part_of_speech(result, pipeline, n_documents=1, candidates=lists)
+    assert found == lists
+
+
+def test_pipeline_without_tags(result):
+    spacy = pytest.importorskip("spacy")
+    with pytest.raises(InputError, match="assigns parts of speech"):
+        topics.keywords_by_part_of_speech(result, spacy.blank("en"))
+
+
+def test_no_pipeline(result, monkeypatch):
+    with pytest.raises(InputError, match="spaCy pipeline"):
+        topics.keywords_by_part_of_speech(result, 7)
+    pytest.importorskip("spacy")
+    with pytest.raises(ModelLoadError, match="no spaCy pipeline 'no_such_pipeline'"):
+        topics.keywords_by_part_of_speech(result, "no_such_pipeline")
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(MissingExtraError, match=r"embedtopics\[pos\]"):
+        topics.keywords_by_part_of_speech(result, "en_core_web_sm")
+
+
+@pytest.mark.parametrize(
+    ("patterns", "message"),
+    [([], "got none"), (["NOUNS"], "'NOUNS'"), ([""], "must be tags"), ([3], "must be tags")],
+)
+def test_bad_patterns(result, patterns, message):
+    with pytest.raises(InputError, match=message):
+        topics.keywords_by_part_of_speech(result, object(), patterns=patterns)
+
+
+# ---- results with other keywords
+
+
+def test_with_keywords_changes_only_the_words(result):
+    lists = topics.keywords_diverse(result, encoder="documents", n=4)
+    changed = topics.with_keywords(result, lists, road="diverse")
+    for topic, row in zip(changed.topics, lists, strict=True):
+        assert topic.keywords == tuple(term for term, _ in row)
+        assert topic.weights == tuple(score for _, score in row)
+        assert topic.label.startswith(", ".join(topic.keywords[:3]))
+    assert changed.clustering is result.clustering and changed.topic_terms is result.topic_terms
+    assert [t.size for t in changed.topics] == [t.size for t in result.topics]
+    edit = changed.history[-1]
+    assert edit.name == "with_keywords" and edit.new_ids == tuple(range(5))
+    assert len(edit.marks) == 5 and "diverse" in edit.message
+
+
+def test_the_edit_can_be_done_again_from_its_json(result):
+    lists = topics.keywords_by_npmi(result, n=4)
+    changed = topics.with_keywords(result, lists, road="npmi")
+    parameters = json.loads(json.dumps(changed.history[-1].parameters))
+    again = topics.with_keywords(result, **parameters)
+    assert again.topics == changed.topics
+    assert again.history[-1].parameters == changed.history[-1].parameters
+
+
+def test_names_given_by_hand_stay(result):
+    import dataclasses
+
+    named = dataclasses.replace(
+        result,
+        topics=(
+            dataclasses.replace(result.topics[0], label="Mine", is_named=True),
+            dataclasses.replace(result.topics[1], label="Asked for", is_anchor=True),
+            *result.topics[2:],
+        ),
+    )
+    lists = [row[::-1] for row in lists_of(result)]
+    labels = [topic.label for topic in topics.with_keywords(named, lists).topics]
+    assert labels[:2] == ["Mine", "Asked for"]
+    assert labels[2] == ", ".join(result.topics[2].keywords[::-1][:3])
+
+
+def test_topics_without_new_keywords_keep_theirs_and_it_is_said(result):
+    lists = [row[:2] for row in lists_of(result)]
+    lists[3] = []
+    changed = topics.with_keywords(result, lists, road="nouns")
+    assert changed.topics[3].keywords == result.topics[3].keywords
+    decision = changed.decisions[-1]
+    assert (decision.name, decision.value) == ("keywords_kept", ["3"])
+    assert "nouns" in decision.message and changed.history[-1].parameters["topics"] == [0, 1, 2, 4]
+
+
+def test_some_topics_by_number(result):
+    lists = [[("river", 1.0)], [("garden", 2.0), ("engine", 1.0)]]
+    changed = topics.with_keywords(result, lists, topics=[2, 0])
+    assert changed.topics[2].keywords == ("river",)
+    assert changed.topics[0].keywords == ("garden", "engine")
+    assert changed.topics[1] == result.topics[1]
+    with pytest.raises(InputError, match="each topic once"):
+        topics.with_keywords(result, lists, topics=[2, 2])
+    with pytest.raises(InputError, match="no topic 7"):
+        topics.with_keywords(result, lists, topics=[2, 7])
+    with pytest.raises(InputError, match="each of the 1 topics; got 2"):
+        topics.with_keywords(result, lists, topics=[2])
+    with pytest.raises(InputError, match="list of topic ids"):
+        topics.with_keywords(result, lists, topics=3)
+
+
+def test_it_is_saved_and_loaded(branched, tmp_path):
+    changed = topics.with_keywords(branched, topics.keywords_by_npmi(branched, n=3))
+    loaded = topics.load_result(topics.save_result(changed, tmp_path / "saved"))
+    assert loaded.topics == changed.topics and loaded.history == changed.history
+
+
+@pytest.mark.parametrize(
+    ("lists", "message"),
+    [
+        ([], "one list for each of the 5 topics; got 0"),
+        ([["river"]] * 5, "pairs"),
+        ([[("nowhere", 1.0)]] * 5, "no term"),
+        ({0: []}, "list of"),
+        (None, "list of"),
+    ],
+)
+def test_bad_keywords(result, lists, message):
+    with pytest.raises(InputError, match=message):
+        topics.with_keywords(result, lists)
+
+
+def test_road_must_be_said(result):
+    with pytest.raises(InputError, match="road"):
+        topics.with_keywords(result, lists_of(result), road=" ")
+
+
+def test_aspects_side_by_side(result):
+    lists = topics.keywords_by_npmi(result, n=3)
+    frame = topics.aspects(result, {"npmi": lists, "own": lists_of(result)}, n=2)
+    assert list(frame.columns) == ["topic", "label", "keywords", "npmi", "own"]
+    assert frame["npmi"].tolist() == [row[:2] for row in words_of(lists)]
+    assert frame["own"].tolist() == frame["keywords"].tolist()
+    assert frame["topic"].tolist() == [0, 1, 2, 3, 4]
+    assert list(topics.aspects(make_result(50, 0), {"a": []}).columns)[-1] == "a"
+
+
+@pytest.mark.parametrize("roads", [{"topic": []}, {1: []}, [[]], {"a": []}])
+def test_bad_aspects(result, roads):
+    with pytest.raises(InputError):
+        topics.aspects(result, roads)

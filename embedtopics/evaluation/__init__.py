@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from embedtopics.evaluation.bootstrap import interval, resampled_means, resampled_sums
-from embedtopics.evaluation.coherence import diversity, npmi
+from embedtopics.evaluation.coherence import c_uci, c_v, npmi, u_mass
+from embedtopics.evaluation.distinctness import (
+    Significance,
+    diversity,
+    inverted_rbo,
+    pairwise_jaccard,
+    topic_significance,
+    topic_uniqueness,
+)
 from embedtopics.evaluation.label_agreement import Agreement, agreement
 from embedtopics.evaluation.label_probes import (
     neighbor_votes,
@@ -17,21 +25,32 @@ from embedtopics.evaluation.neighbor_overlap import (
     jaccard_overlap,
     rank_biased_overlap,
 )
+from embedtopics.evaluation.word_vectors import WordVectors, word_embedding_coherence
 
 __all__ = [
     "Agreement",
+    "Significance",
+    "WordVectors",
     "agreement",
+    "c_uci",
+    "c_v",
     "chance_overlap",
     "diversity",
     "interval",
+    "inverted_rbo",
     "jaccard_overlap",
     "neighbor_votes",
     "npmi",
+    "pairwise_jaccard",
     "probe_classes",
     "rank_biased_overlap",
     "resampled_means",
     "resampled_sums",
     "silhouettes",
     "stratified_folds",
+    "topic_significance",
+    "topic_uniqueness",
     "trustworthiness_and_continuity",
+    "u_mass",
+    "word_embedding_coherence",
 ]

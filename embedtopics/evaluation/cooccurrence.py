@@ -1,0 +1,224 @@
+"""How many windows, or documents, hold two words of one topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int64Array
+from embedtopics.results import TokenStream
+
+__all__ = ["TopicCounts", "count_together", "refuse_strings"]
+
+ROWS_AT_ONCE = 65_536
+"""Stretches of like windows that are multiplied at a time."""
+
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TopicCounts:
+    """In what share of the windows the words of one topic are, alone and in pairs.
+
+    Parameters
+    ----------
+    together : float64 ndarray of shape (n_distinct, n_distinct)
+        Share of the windows that hold both of two distinct words; the diagonal holds that of a
+        word alone. Words that no document holds are left out.
+    order : int64 ndarray of shape (n_words,)
+        Row of each word of the topic, in its order; a topic may name a word twice.
+    """
+
+    together: Float64Array
+    order: Int64Array
+
+    @property
+    def single(self) -> Float64Array:
+        """Share of the windows that hold each distinct word."""
+        return np.diagonal(self.together)
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Where the words of all topics occur.
+
+    Parameters
+    ----------
+    positions : int64 ndarray of shape (n_occurrences,)
+        In the stream, word by word, ascending.
+    bounds : int64 ndarray of shape (n_words + 1,)
+    offsets : int64 ndarray of shape (n_documents + 1,)
+    """
+
+    positions: Int64Array
+    bounds: Int64Array
+    offsets: Int64Array
+
+    def of(self, words: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Return the places of some words: which of them, and the position in the stream."""
+        starts, ends = self.bounds[words].tolist(), self.bounds[words + 1].tolist()
+        parts = [self.positions[a:b] for a, b in zip(starts, ends, strict=True)]
+        numbers = np.repeat(np.arange(len(words)), self.bounds[words + 1] - self.bounds[words])
+        return numbers, np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def count_together(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, window: int | None
+) -> Iterator[TopicCounts]:
+    """Count windows for each topic; the stream is read once for all of them.
+
+    Only the words of one topic are held against each other, so that the work grows with the
+    occurrences of the words and not with the square of their number.
+
+    Parameters
+    ----------
+    topics : sequence of sequence of str
+    tokens : TokenStream
+    window : int or None
+        Words in the sliding window, one step a word; a shorter document is one window. None takes
+        whole documents.
+
+    Yields
+    ------
+    TopicCounts
+        One for each topic, in order.
+
+    Raises
+    ------
+    InputError
+        If `window` is below 1, or a topic is a single string.
+    """
+    if window is not None and window < 1:
+        raise InputError(f"window must be at least 1 word, or None for documents; got {window}")
+    known = _known_words(topics, tokens)
+    word_ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *known]))
+    places = _find(word_ids, tokens)
+    n_windows = len(tokens)
+    if window is not None:
+        n_windows = int(np.maximum(np.diff(tokens.offsets) - window + 1, 1).sum())
+    for ids in known:
+        distinct, order = np.unique(ids, return_inverse=True)
+        word, position = places.of(np.searchsorted(word_ids, distinct))
+        if window is None:
+            counts = _in_documents(word, position, places.offsets, len(distinct))
+        else:
+            counts = _in_windows(word, position, places.offsets, window, len(distinct))
+        yield TopicCounts(counts / max(n_windows, 1), order)
+
+
+def refuse_strings(topics: Sequence[Sequence[str]]) -> None:
+    """Refuse topics that would be read letter by letter."""
+    for i, topic in enumerate(topics):
+        if isinstance(topic, str):
+            raise InputError(
+                f"each topic must be a sequence of words; topic {i} is the string {topic!r}; "
+                "put its words in a list"
+            )
+
+
+def _known_words(topics: Sequence[Sequence[str]], tokens: TokenStream) -> list[Int64Array]:
+    """Return the ids of the words of each topic, those left out that the documents lack."""
+    refuse_strings(topics)
+    wanted = {word for topic in topics for word in topic}
+    id_of = {word: i for i, word in enumerate(tokens.words) if word in wanted}
+    # A stream cut from another one may name words that none of its documents holds.
+    occurs = np.zeros(len(tokens.words), dtype=bool)
+    occurs[tokens.ids] = True
+    return [
+        np.array(
+            [id_of[word] for word in topic if word in id_of and occurs[id_of[word]]],
+            dtype=np.int64,
+        )
+        for topic in topics
+    ]
+
+
+def _find(word_ids: Int64Array, tokens: TokenStream) -> _Places:
+    """Find all occurrences of some words."""
+    is_wanted = np.zeros(len(tokens.words), dtype=bool)
+    is_wanted[word_ids] = True
+    positions = np.flatnonzero(is_wanted[tokens.ids])
+    numbers = np.searchsorted(word_ids, tokens.ids[positions])
+    if len(word_ids) <= np.iinfo(np.uint16).max:
+        numbers = numbers.astype(np.uint16)  # NumPy sorts short integers in linear time
+    counts = np.bincount(numbers, minlength=len(word_ids))
+    order = np.argsort(numbers, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return _Places(positions[order], bounds, tokens.offsets)
+
+
+def _in_documents(
+    word: Int64Array, position: Int64Array, offsets: Int64Array, n_words: int
+) -> Float64Array:
+    """Return how many documents hold each pair of words, single words on the diagonal."""
+    document = np.searchsorted(offsets, position, side="right") - 1
+    holders, row = np.unique(document, return_inverse=True)
+    presence = np.zeros((len(holders), n_words), dtype=np.int8)
+    presence[row, word] = 1
+    return _product(presence, np.ones(len(holders)))
+
+
+def _in_windows(
+    word: Int64Array, position: Int64Array, offsets: Int64Array, window: int, n_words: int
+) -> Float64Array:
+    """Return how many windows hold each pair of words, single words on the diagonal.
+
+    A window is named by the position of its first token. Each word is in the windows of some
+    half-open intervals that do not overlap; between two ends of any interval nothing changes, so
+    that all those windows make one weighted row.
+    """
+    begin, end, holder = _intervals(word, position, offsets, window)
+    bounds = np.unique(np.concatenate([begin, end]))
+    steps = np.zeros((len(bounds) + 1, n_words), dtype=np.int8)
+    # An interval may begin where the word's last one ended, so the steps have to be added up.
+    np.add.at(steps, (np.searchsorted(bounds, begin), word[holder]), 1)
+    np.add.at(steps, (np.searchsorted(bounds, end), word[holder]), -1)
+    presence = np.cumsum(steps[: len(bounds)], axis=0, dtype=np.int8)
+    return _product(presence, np.append(np.diff(bounds), 0)[: len(bounds)].astype(np.float64))
+
+
+def _intervals(
+    word: Int64Array, position: Int64Array, offsets: Int64Array, window: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the intervals of windows that hold a word, and an occurrence that each belongs to."""
+    document = np.searchsorted(offsets, position, side="right") - 1
+    first_window = offsets[document]
+    last_window = np.maximum(first_window, offsets[document + 1] - window)
+
+    # Occurrences of one word in one document lie side by side and ascend.
+    run_starts = np.ones(len(word), dtype=bool)
+    run_starts[1:] = (word[1:] != word[:-1]) | (document[1:] != document[:-1])
+    run = np.cumsum(run_starts) - 1
+    run_ends = np.append(np.flatnonzero(run_starts)[1:], len(word))[run]
+
+    # The window loses the word when the copy at `left` drops out, until the first copy at or
+    # behind left + window comes in; it then stays until the next copy behind `left` drops out.
+    # What the copies in between do not do, see the notes of `npmi`.
+    span = int(offsets[-1]) + window + 1
+    key = run * span + position
+    next_in = np.searchsorted(key, key + window)
+    back_in = np.flatnonzero(next_in < run_ends)
+    begin = position[next_in[back_in]] - window + 1
+    end = position[back_in + 1] + 1
+    initial = np.flatnonzero(run_starts)
+    begin = np.concatenate(
+        [np.maximum(position[initial] - window + 1, first_window[initial]), begin]
+    )
+    end = np.concatenate([position[initial] + 1, end])
+    holder = np.concatenate([initial, back_in])
+    end = np.minimum(end, last_window[holder] + 1)
+    alive = np.flatnonzero(begin < end)
+    return begin[alive], end[alive], holder[alive]
+
+
+def _product(presence: npt.NDArray[np.int8], weights: Float64Array) -> Float64Array:
+    """Return the weight of the rows that hold two words; whole numbers, exact on any threads."""
+    together = np.zeros((presence.shape[1], presence.shape[1]))
+    for begin in range(0, len(presence), ROWS_AT_ONCE):
+        part = presence[begin : begin + ROWS_AT_ONCE].astype(np.float64)
+        together += (part * weights[begin : begin + ROWS_AT_ONCE, None]).T @ part
+    return together

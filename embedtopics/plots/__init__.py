@@ -9,8 +9,9 @@ from embedtopics.plots.comparison import comparison
 from embedtopics.plots.document_map import map
 from embedtopics.plots.palette import NOISE_COLOR, group_colors, topic_colors
 from embedtopics.plots.size_bars import sizes
+from embedtopics.plots.stability_dots import stability
 from embedtopics.plots.term_bars import terms
 
 __all__ = [
-    "NOISE_COLOR", "comparison", "group_colors", "map", "sizes", "terms", "topic_colors",
+    "NOISE_COLOR", "comparison", "group_colors", "map", "sizes", "stability", "terms", "topic_colors",
 ]  # fmt: skip

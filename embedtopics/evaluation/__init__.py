@@ -25,10 +25,18 @@ from embedtopics.evaluation.neighbor_overlap import (
     jaccard_overlap,
     rank_biased_overlap,
 )
+from embedtopics.evaluation.reliability import Reliability, krippendorff_alpha
+from embedtopics.evaluation.shares import (
+    sample_size,
+    sample_size_for_alpha,
+    sample_size_for_difference,
+    share_interval,
+)
 from embedtopics.evaluation.word_vectors import WordVectors, word_embedding_coherence
 
 __all__ = [
     "Agreement",
+    "Reliability",
     "Significance",
     "WordVectors",
     "agreement",
@@ -39,6 +47,7 @@ __all__ = [
     "interval",
     "inverted_rbo",
     "jaccard_overlap",
+    "krippendorff_alpha",
     "neighbor_votes",
     "npmi",
     "pairwise_jaccard",
@@ -46,6 +55,10 @@ __all__ = [
     "rank_biased_overlap",
     "resampled_means",
     "resampled_sums",
+    "sample_size",
+    "sample_size_for_alpha",
+    "sample_size_for_difference",
+    "share_interval",
     "silhouettes",
     "stratified_folds",
     "topic_significance",

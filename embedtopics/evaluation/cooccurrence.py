@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,14 @@ class TopicCounts:
         return np.diagonal(self.together)
 
 
+class _Occurrences(NamedTuple):
+    """Where the words of one topic occur: word by word, ascending."""
+
+    word: Int64Array
+    position: Int64Array
+    document: Int64Array
+
+
 @dataclass(frozen=True, eq=False)
 class _Places:
     """Where the words of all topics occur.
@@ -50,20 +59,23 @@ class _Places:
     ----------
     positions : int64 ndarray of shape (n_occurrences,)
         In the stream, word by word, ascending.
+    documents : int64 ndarray of shape (n_occurrences,)
     bounds : int64 ndarray of shape (n_words + 1,)
     offsets : int64 ndarray of shape (n_documents + 1,)
     """
 
     positions: Int64Array
+    documents: Int64Array
     bounds: Int64Array
     offsets: Int64Array
 
-    def of(self, words: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Return the places of some words: which of them, and the position in the stream."""
-        starts, ends = self.bounds[words].tolist(), self.bounds[words + 1].tolist()
-        parts = [self.positions[a:b] for a, b in zip(starts, ends, strict=True)]
-        numbers = np.repeat(np.arange(len(words)), self.bounds[words + 1] - self.bounds[words])
-        return numbers, np.concatenate([np.empty(0, dtype=np.int64), *parts])
+    def of(self, words: Int64Array) -> _Occurrences:
+        """Return where some words occur, numbered anew from 0."""
+        n_each = self.bounds[words + 1] - self.bounds[words]
+        ends = np.cumsum(n_each)
+        number = np.repeat(np.arange(len(words)), n_each)
+        place = np.arange(len(number)) + np.repeat(self.bounds[words] - ends + n_each, n_each)
+        return _Occurrences(number, self.positions[place], self.documents[place])
 
 
 def count_together(
@@ -102,11 +114,11 @@ def count_together(
         n_windows = int(np.maximum(np.diff(tokens.offsets) - window + 1, 1).sum())
     for ids in known:
         distinct, order = np.unique(ids, return_inverse=True)
-        word, position = places.of(np.searchsorted(word_ids, distinct))
+        found = places.of(np.searchsorted(word_ids, distinct))
         if window is None:
-            counts = _in_documents(word, position, places.offsets, len(distinct))
+            counts = _in_documents(found, len(distinct))
         else:
-            counts = _in_windows(word, position, places.offsets, window, len(distinct))
+            counts = _in_windows(found, places.offsets, window, len(distinct))
         yield TopicCounts(counts / max(n_windows, 1), order)
 
 
@@ -148,22 +160,21 @@ def _find(word_ids: Int64Array, tokens: TokenStream) -> _Places:
     counts = np.bincount(numbers, minlength=len(word_ids))
     order = np.argsort(numbers, kind="stable")
     bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return _Places(positions[order], bounds, tokens.offsets)
+    documents = np.searchsorted(tokens.offsets, positions, side="right") - 1
+    return _Places(positions[order], documents[order], bounds, tokens.offsets)
 
 
-def _in_documents(
-    word: Int64Array, position: Int64Array, offsets: Int64Array, n_words: int
-) -> Float64Array:
+def _in_documents(found: _Occurrences, n_words: int) -> Float64Array:
     """Return how many documents hold each pair of words, single words on the diagonal."""
-    document = np.searchsorted(offsets, position, side="right") - 1
-    holders, row = np.unique(document, return_inverse=True)
+    ordered = np.sort(found.document)
+    holders = ordered[np.diff(ordered, prepend=-1) > 0]
     presence = np.zeros((len(holders), n_words), dtype=np.int8)
-    presence[row, word] = 1
+    presence[np.searchsorted(holders, found.document), found.word] = 1
     return _product(presence, np.ones(len(holders)))
 
 
 def _in_windows(
-    word: Int64Array, position: Int64Array, offsets: Int64Array, window: int, n_words: int
+    found: _Occurrences, offsets: Int64Array, window: int, n_words: int
 ) -> Float64Array:
     """Return how many windows hold each pair of words, single words on the diagonal.
 
@@ -171,21 +182,24 @@ def _in_windows(
     half-open intervals that do not overlap; between two ends of any interval nothing changes, so
     that all those windows make one weighted row.
     """
-    begin, end, holder = _intervals(word, position, offsets, window)
-    bounds = np.unique(np.concatenate([begin, end]))
+    begin, end, holder = _intervals(found, offsets, window)
+    word = found.word
+    ends = np.sort(np.concatenate([begin, end]))  # several times as fast as np.unique
+    bounds = ends[np.diff(ends, prepend=-1) > 0]
     steps = np.zeros((len(bounds) + 1, n_words), dtype=np.int8)
     # An interval may begin where the word's last one ended, so the steps have to be added up.
-    np.add.at(steps, (np.searchsorted(bounds, begin), word[holder]), 1)
-    np.add.at(steps, (np.searchsorted(bounds, end), word[holder]), -1)
+    flat = steps.ravel()
+    np.add.at(flat, np.searchsorted(bounds, begin) * n_words + word[holder], 1)
+    np.add.at(flat, np.searchsorted(bounds, end) * n_words + word[holder], -1)
     presence = np.cumsum(steps[: len(bounds)], axis=0, dtype=np.int8)
     return _product(presence, np.append(np.diff(bounds), 0)[: len(bounds)].astype(np.float64))
 
 
 def _intervals(
-    word: Int64Array, position: Int64Array, offsets: Int64Array, window: int
+    found: _Occurrences, offsets: Int64Array, window: int
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the intervals of windows that hold a word, and an occurrence that each belongs to."""
-    document = np.searchsorted(offsets, position, side="right") - 1
+    word, position, document = found
     first_window = offsets[document]
     last_window = np.maximum(first_window, offsets[document + 1] - window)
 

@@ -13,5 +13,6 @@ from embedtopics.plots.stability_dots import stability
 from embedtopics.plots.term_bars import terms
 
 __all__ = [
-    "NOISE_COLOR", "comparison", "group_colors", "map", "sizes", "stability", "terms", "topic_colors",
+    "NOISE_COLOR", "comparison", "group_colors", "map", "sizes", "stability", "terms",
+    "topic_colors",
 ]  # fmt: skip

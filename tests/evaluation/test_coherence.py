@@ -109,7 +109,8 @@ def test_more_words_than_a_short_integer_counts():
     counts = list(cooccurrence.count_together(topics[1:], TokenStream(ids, offsets, words), None))
     assert (counts[0].together * (n + 1)).round(9).tolist() == [[2, 1], [1, 2]]
     places = cooccurrence._find(np.arange(n), TokenStream(ids, offsets, words))
-    word, position = places.of(np.array([n - 1, 0]))
+    word, position, document = places.of(np.array([n - 1, 0]))
+    assert document.tolist() == [n - 1, n, 0, n]
     assert word.tolist() == [0, 0, 1, 1] and position.tolist() == [n - 1, n, 0, n + 1]
 
 

@@ -331,9 +331,7 @@ def _check(n_shown: int, n_questions: int | None, able: Sequence[int], which: st
         raise InputError(f"an intruder needs at least two topics {which}; there are {len(able)}")
 
 
-def _weigher(
-    weights: Any, terms: Sequence[str], n_topics: int
-) -> Callable[[int, str], float]:
+def _weigher(weights: Any, terms: Sequence[str], n_topics: int) -> Callable[[int, str], float]:
     """Return a function of topic and word; without weights all words weigh nothing."""
     from scipy.sparse import csr_matrix
 
@@ -350,7 +348,7 @@ def _weigher(
 
 
 def _is_near(word: str, words: Iterable[str]) -> bool:
-    """Tell whether a word is one of others, or a part of one: *tax* gives itself away by *taxes*."""
+    """Tell whether a word is one of others, or a part of one: *taxes* gives *tax* away."""
     low = word.casefold()
     return any(low in other or other in low for other in (w.casefold() for w in words))
 

@@ -66,20 +66,20 @@ class Sheet:
         """
         folder = Path(folder)
         paths = folder / f"{self.task}.csv", folder / KEYS / f"{self.task}.csv"
-        try:
-            for path, table in zip(paths, (self.questions, self.key), strict=True):
+        for path, table in zip(paths, (self.questions, self.key), strict=True):
+            if path.exists():
+                raise InputError(
+                    f"{path} is there already, and may hold answers; name another folder"
+                )
+            text = table.map(spreadsheet_safe).to_csv(index=False, lineterminator="\n")
+            try:
                 path.parent.mkdir(parents=True, exist_ok=True)
-                text = table.map(spreadsheet_safe).to_csv(index=False, lineterminator="\n")
                 with path.open("x", encoding="utf-8-sig", newline="") as stream:
                     stream.write(text)
-        except FileExistsError:
-            raise InputError(
-                f"{path} is there already, and may hold answers; name another folder"
-            ) from None
-        except OSError as error:
-            raise InputError(
-                f"cannot write {path}: {error.strerror or error}; name another folder"
-            ) from error
+            except OSError as error:
+                raise InputError(
+                    f"cannot write {path}: {error.strerror or error}; name another folder"
+                ) from error
         return paths
 
 
@@ -89,7 +89,7 @@ def question_id(number: int, *content: str) -> str:
     Examples
     --------
     >>> question_id(7, "tax", "cut")
-    'q007-5a68'
+    'q007-be43'
     """
     digest = hashlib.blake2b("\x1f".join(content).encode("utf-8", "replace"), digest_size=2)
     return f"q{number:03}-{digest.hexdigest()}"

@@ -82,7 +82,7 @@ def checked_key(key: pd.DataFrame | str | Path, column: str) -> pd.DataFrame:
 
 
 def checked_answers(
-    answers: Any, key: pd.DataFrame, read: Callable[[str, pd.Series], str]
+    answers: Any, key: pd.DataFrame, read: Callable[[str, Any], str]
 ) -> pd.DataFrame:
     """Return question, coder and answer of each row, after making sure that they are answers.
 
@@ -150,7 +150,7 @@ def _spelled(value: Any) -> str:
     return whole if dot and whole.isdecimal() and set(rest) == {"0"} else text
 
 
-def read_choice(answer: str, solution: pd.Series) -> str:
+def read_choice(answer: str, solution: Any) -> str:
     """Return the number of the option that an answer names."""
     n_options = int(solution["n_options"])
     options = [str(solution[f"option_{i}"]).removeprefix("'") for i in range(1, n_options + 1)]
@@ -175,7 +175,7 @@ def read_choice(answer: str, solution: pd.Series) -> str:
     )
 
 
-def read_yes_or_no(answer: str, solution: pd.Series) -> str:
+def read_yes_or_no(answer: str, solution: Any) -> str:
     """Return "yes" or "no"."""
     low = answer.casefold()
     if low in YES or low in NO:

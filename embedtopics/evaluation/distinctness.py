@@ -94,7 +94,9 @@ def topic_uniqueness(topics: Sequence[Sequence[str]], n: int = 10) -> Float64Arr
     shared = holds.sum(axis=0)
     n_words = holds.sum(axis=1)
     worth = np.where(holds, 1.0 / np.maximum(shared, 1), 0.0).sum(axis=1)
-    return np.divide(worth, n_words, out=np.full(len(ranks), np.nan), where=n_words > 0)
+    uniqueness = np.full(len(ranks), np.nan)
+    np.divide(worth, n_words, out=uniqueness, where=n_words > 0)
+    return uniqueness
 
 
 def inverted_rbo(topics: Sequence[Sequence[str]], n: int = 10, p: float = PERSISTENCE) -> float:
@@ -271,7 +273,7 @@ def _divergences(rows: Any, other: Float64Array) -> Float64Array:
     share = rows.data[used] / totals[of_entry[used]]
     terms = share * np.log(share / other[rows.indices[used]])
     sums = np.bincount(of_entry[used], terms, minlength=rows.shape[0])
-    return np.where(totals > 0, sums, np.nan)
+    return np.where(totals > 0, np.maximum(sums, 0.0), np.nan)
 
 
 def _check(topics: Sequence[Sequence[str]], n: int) -> None:

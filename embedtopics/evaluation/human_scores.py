@@ -47,8 +47,8 @@ class IntrusionScore:
         What guessing would find.
     n_answers, n_questions, n_coders : int
     by_topic : pandas.DataFrame
-        Columns topic, n (answers), hits, precision, low, high, chance, and p_value (of a
-        one-sided binomial test against chance).
+        Columns topic, n (answers), hits, precision, low, high, chance (the mean over its
+        questions), and p_value (of a one-sided binomial test against that).
     log_odds : float
         Mean topic log odds, log of the intruder's share in the text less that of the topic chosen
         (Chang et al. 2009, equation 2): 0 at best, below where people choose topics that the model
@@ -231,7 +231,8 @@ def _by_topic(table: pd.DataFrame, confidence: float, method: str) -> pd.DataFra
     from scipy.stats import binomtest
 
     rows = []
-    for topic, own in table.groupby("topic"):
+    for topic in sorted(set(table["topic"].tolist())):
+        own = table[table["topic"] == topic]
         n, hits, chance = len(own), int(own["hit"].sum()), float(own["chance"].mean())
         low, high = share_interval(hits, n, confidence, method)
         p_value = float(binomtest(hits, n, chance, alternative="greater").pvalue)
@@ -251,9 +252,8 @@ def _log_odds(found: pd.DataFrame, chosen: Any) -> float:
     if "share_1" not in found:
         return math.nan
     n_options = int(found["n_options"].astype(int).max())
-    shares = found[[f"share_{i}" for i in range(1, n_options + 1)]]
-    shares = shares.replace("", "nan").astype(float).to_numpy()
-    logs = np.log(np.maximum(shares, LEAST_SHARE))
+    written = found[[f"share_{i}" for i in range(1, n_options + 1)]].replace("", "nan")
+    logs = np.log(np.maximum(written.astype(float).to_numpy(), LEAST_SHARE))
     rows = np.arange(len(found))
     intruder = found["intruder"].astype(int).to_numpy()
     return float(np.mean(logs[rows, intruder - 1] - logs[rows, chosen - 1]))

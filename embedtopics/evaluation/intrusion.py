@@ -206,6 +206,7 @@ def topic_intrusion(
     Returns
     -------
     Sheet
+        A text that has much of all topics has no question.
 
     Raises
     ------
@@ -215,7 +216,8 @@ def topic_intrusion(
     from scipy.sparse import csr_matrix
 
     refuse_strings(topics)
-    shares = csr_matrix(memberships, dtype=np.float64)
+    given: Any = memberships
+    shares = csr_matrix(given, dtype=np.float64)
     if shares.shape != (len(texts), len(topics)):
         raise InputError(
             f"memberships must have a row for each of the {len(texts)} texts and a column for "
@@ -238,8 +240,10 @@ def topic_intrusion(
         share = shares[row].toarray().ravel()
         order = np.argsort(-share, kind="stable")
         own = [int(k) for k in order[:n_topics] if share[k] >= LEAST_SHARE]
-        low = order[max(len(own), len(order) // 2) :]
-        intruder = int(rng.choice(low if len(low) else order[len(own) :]))
+        low = [int(k) for k in order[max(len(own), len(order) // 2) :] if share[k] < LEAST_SHARE]
+        if not low:
+            return None
+        intruder = _draw(low, rng)
         options = [*own, intruder]
         if len({names[k] for k in options}) < len(options):
             return None

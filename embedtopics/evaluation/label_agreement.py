@@ -142,10 +142,12 @@ def agreement(
 
     Notes
     -----
-    Percentile intervals. Documents that a resample holds twice agree with themselves, so that its
-    mutual information is a little high: where there are few documents for the topics and classes,
-    an interval lies above its figure. The chance level inside the adjusted mutual information is
-    that of all documents, in all resamples.
+    Percentile intervals, moved so that the resamples lie around the figure: documents that a
+    resample holds twice agree with themselves, so that its figures are a little high, the more so
+    the fewer documents there are for the topics and classes (Efron and Tibshirani 1993, chapter
+    10, on the bias of resamples). The figures themselves, but for the adjusted ones, are too
+    high in small collections for the same reason, which no interval tells. The chance level inside
+    the adjusted mutual information is that of all documents, in all resamples.
 
     Examples
     --------
@@ -165,25 +167,19 @@ def agreement(
     everything = Contingency.of(classes, predicted)
     inside = everything.without(NOISE)
     is_covered = predicted != NOISE
-    intervals: dict[str, tuple[float, float]] = {}
-    if n_resamples:
-        sums = resampled_sums(_cells_by_unit(everything, units, len(true)), n_resamples, seed)
-        drawn = {}
-        for table, suffix in ((everything, ""), (inside, COVERED)):
-            drawn |= _figures(table, sums[:, table.cells], suffix)
-            information = table.information(sums[:, table.cells])
-            drawn["ami" + suffix] = information.adjusted(table.expected_information())
-        drawn["coverage"] = sums[:, inside.cells].sum(axis=1) / sums.sum(axis=1)
-        bounds = {name: interval(values, confidence) for name, values in drawn.items()}
-        intervals = {name: (float(low), float(high)) for name, (low, high) in bounds.items()}
     found = _figures(everything, everything.counts[None, :], "")
     found |= _figures(inside, inside.counts[None, :], COVERED)
     figures = {name: float(values[0]) for name, values in found.items()}
+    figures["coverage"] = float(is_covered.mean())
     figures["ami"] = _adjusted_information(classes, predicted)
     figures["ami" + COVERED] = _adjusted_information(classes[is_covered], predicted[is_covered])
+    intervals = {}
+    if n_resamples:
+        sums = resampled_sums(_cells_by_unit(everything, units, len(true)), n_resamples, seed)
+        for name, drawn in _drawn(everything, inside, sums).items():
+            intervals[name] = _around(figures[name], drawn, confidence)
     return Agreement(
         **figures,
-        coverage=float(is_covered.mean()),
         n=len(true),
         n_covered=int(inside.counts.sum()),
         intervals=intervals,
@@ -202,6 +198,29 @@ def _figures(table: Contingency, counts: Float64Array, suffix: str) -> dict[str,
         "inverse_purity": table.largest_by_class(counts),
     }
     return {name + suffix: values for name, values in figures.items()}
+
+
+def _drawn(
+    everything: Contingency, inside: Contingency, sums: Float64Array
+) -> dict[str, Float64Array]:
+    """Return all figures of the resamples, shape (n_resamples,)."""
+    drawn = {"coverage": sums[:, inside.cells].sum(axis=1) / sums.sum(axis=1)}
+    for table, suffix in ((everything, ""), (inside, COVERED)):
+        counts = sums[:, table.cells]
+        drawn |= _figures(table, counts, suffix)
+        drawn["ami" + suffix] = table.information(counts).adjusted(table.expected_information())
+    return drawn
+
+
+def _around(value: float, drawn: Float64Array, confidence: float) -> tuple[float, float]:
+    """Return the interval of resampled figures, moved to where their mean is the figure."""
+    known = drawn[~np.isnan(drawn)]
+    low, high = interval(drawn, confidence)
+    if not len(known):
+        return float(low), float(high)
+    bias = float(known.mean()) - value
+    least = -1.0 if min(value, float(known.min())) < 0 else 0.0
+    return max(least, float(low) - bias), min(1.0, float(high) - bias)
 
 
 def _adjusted_information(classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -> float:

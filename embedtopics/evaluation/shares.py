@@ -58,7 +58,8 @@ def share_interval(
         raise InputError(f"n_hits must be from 0 to n; got {n_hits} of {n}")
     if n == 0:
         return math.nan, math.nan
-    bounds = binomtest(int(n_hits), int(n)).proportion_ci(confidence, method)
+    test = binomtest(int(n_hits), int(n))
+    bounds = test.proportion_ci(confidence, "wilson" if method == "wilson" else "exact")
     return float(bounds.low), float(bounds.high)
 
 

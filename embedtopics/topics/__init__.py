@@ -7,10 +7,12 @@ from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
+from embedtopics.topics.report_card import report_card
 from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
+from embedtopics.topics.validation import validation_sheets
 
 __all__ = [
     "Assignment",
@@ -22,11 +24,13 @@ __all__ = [
     "inspect_corpus",
     "levels",
     "load_result",
+    "report_card",
     "save_result",
     "stability",
     "table",
     "terms",
     "top_words",
+    "validation_sheets",
     "with_stability",
     "write_result",
     "write_tables",

@@ -79,10 +79,18 @@ def test_intervals_are_those_of_documents_drawn_anew():
     for name, values in drawn.items():
         # the chance level in the adjusted mutual information is not drawn anew
         tolerance = 0.01 if name.startswith("ami") else 1e-9
-        expected = np.quantile(values, [0.025, 0.975])
+        expected = np.quantile(values, [0.025, 0.975]) - np.mean(values) + getattr(found, name)
         np.testing.assert_allclose(found.intervals[name], expected, atol=tolerance, err_msg=name)
     assert found.intervals["coverage"][0] < found.coverage < found.intervals["coverage"][1]
     assert agreement(true, predicted, n_resamples=60, seed=5) == found
+
+
+def test_intervals_lie_around_figures_that_resamples_overstate():
+    rng = np.random.default_rng(7)
+    true, predicted = rng.integers(0, 8, 150), rng.integers(-1, 20, 150)  # of nothing in common
+    found = agreement(true, predicted, n_resamples=200)
+    for name, (low, high) in found.intervals.items():
+        assert low <= getattr(found, name) <= high, name
 
 
 def test_rows_of_one_text_are_drawn_together():

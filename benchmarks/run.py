@@ -13,6 +13,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
+    coherence,
     comparison,
     encoding,
     static_encoder,
@@ -42,6 +43,7 @@ BENCHMARKS = {
     "topic_speed": topic_speed,
     "static_encoder": static_encoder,
     "comparison": comparison,
+    "coherence": coherence,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

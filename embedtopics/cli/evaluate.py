@@ -41,6 +41,9 @@ def evaluate(
     questions: Annotated[
         int | None, typer.Option(min=1, help="Questions on each sheet of intruders.")
     ] = None,
+    texts: Annotated[
+        int, typer.Option(min=1, help="Texts of each topic on the sheet for coding.")
+    ] = 10,
     answers: Annotated[
         list[Path] | None,
         typer.Option(help="Score a sheet that was filled in (repeatable: a file for each coder)."),
@@ -57,7 +60,7 @@ def evaluate(
     if answers:
         _score(console, results, answers, key, seed)
         return
-    _measure(console, results, labels, by_topic, replicates, out, sheets, questions, seed)
+    _measure(console, results, labels, by_topic, replicates, out, sheets, questions, texts, seed)
 
 
 def _measure(
@@ -69,6 +72,7 @@ def _measure(
     out: Path | None,
     sheets: Path | None,
     questions: int | None,
+    texts: int,
     seed: int,
 ) -> None:
     from embedtopics.topics import report_card, validation_sheets, with_stability
@@ -84,7 +88,13 @@ def _measure(
     if sheets is not None:
         made = [
             (sheet, sheet.write(sheets))
-            for sheet in validation_sheets(result, n_questions=questions, seed=seed)
+            for sheet in validation_sheets(
+                result,
+                n_questions=questions,
+                n_per_topic=texts,
+                n_decoys=max(1, texts // 2),
+                seed=seed,
+            )
         ]
     if out is not None:
         _write(card, out)

@@ -19,7 +19,7 @@ from benchmarks.rendering import figure, markdown_table
 from benchmarks.topic_quality import word_tokens
 from embedtopics.evaluation import c_uci, c_v, npmi, u_mass
 from embedtopics.results import TokenStream
-from embedtopics.terms import ClassTfidf, count_by_topic
+from embedtopics.terms import ClassTfidf, count_by_topic, stop_words_for
 
 __all__ = ["measure", "render", "topic_words"]
 
@@ -58,7 +58,7 @@ def measure(options: Options) -> dict[str, Any]:
 
 
 def topic_words(corpus: LabelledCorpus, tokens: TokenStream) -> list[list[str]]:
-    """Return the best words of fifty k-means clusters, by class-TF-IDF."""
+    """Return the best words of fifty k-means clusters, by class-TF-IDF without stop words."""
     from scipy.sparse import csr_matrix
     from sklearn.cluster import KMeans
 
@@ -69,7 +69,9 @@ def topic_words(corpus: LabelledCorpus, tokens: TokenStream) -> list[list[str]]:
         shape=(len(tokens), len(tokens.words)),
     )
     counts.sum_duplicates()
-    weights = ClassTfidf().fit_transform(count_by_topic(counts, labels, n))
+    stop_words = set(stop_words_for(["en"]))
+    kept = np.array([word not in stop_words for word in tokens.words])
+    weights = ClassTfidf().fit_transform(count_by_topic(counts, labels, n).multiply(kept))
     best = [np.argsort(-row.toarray().ravel(), kind="stable")[:N_WORDS] for row in weights]
     return [[tokens.words[i] for i in ids.tolist()] for ids in best]
 

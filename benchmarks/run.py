@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import (
     after_the_fit,
+    coherence,
     comparison,
     encoding,
     static_encoder,
@@ -46,6 +47,7 @@ BENCHMARKS = {
     "topic_speed": topic_speed,
     "static_encoder": static_encoder,
     "comparison": comparison,
+    "coherence": coherence,
 }
 SYSTEMS = {system.name: system for system in (BERTOPIC, EMBEDTOPICS)}
 

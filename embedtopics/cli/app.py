@@ -9,6 +9,7 @@ import typer
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
+from embedtopics.cli.evaluate import evaluate
 from embedtopics.cli.export import export
 from embedtopics.cli.find import find
 from embedtopics.cli.inspect import inspect
@@ -29,6 +30,7 @@ app.command()(compare)
 app.command()(demo)
 app.command()(export)
 app.command()(find)
+app.command()(evaluate)
 app.command()(inspect)
 app.command()(name)
 app.command()(topics)

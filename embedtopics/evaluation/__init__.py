@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
+from embedtopics.evaluation.answers import read_sheet
 from embedtopics.evaluation.bootstrap import interval, resampled_means, resampled_sums
-from embedtopics.evaluation.coherence import diversity, npmi
+from embedtopics.evaluation.coding import coding_sample
+from embedtopics.evaluation.coherence import c_uci, c_v, npmi, u_mass
+from embedtopics.evaluation.distinctness import (
+    Significance,
+    diversity,
+    inverted_rbo,
+    pairwise_jaccard,
+    topic_significance,
+    topic_uniqueness,
+)
+from embedtopics.evaluation.human_scores import (
+    CodingScore,
+    IntrusionScore,
+    score_coding,
+    score_intrusion,
+)
+from embedtopics.evaluation.intrusion import document_intrusion, topic_intrusion, word_intrusion
 from embedtopics.evaluation.label_agreement import Agreement, agreement
 from embedtopics.evaluation.label_probes import (
     neighbor_votes,
@@ -18,22 +35,57 @@ from embedtopics.evaluation.neighbor_overlap import (
     rank_biased_overlap,
 )
 from embedtopics.evaluation.pairs import npmi_of_pairs
+from embedtopics.evaluation.reliability import Reliability, krippendorff_alpha
+from embedtopics.evaluation.shares import (
+    sample_size,
+    sample_size_for_alpha,
+    sample_size_for_difference,
+    share_interval,
+)
+from embedtopics.evaluation.sheets import Sheet
+from embedtopics.evaluation.word_vectors import WordVectors, word_embedding_coherence
 
 __all__ = [
     "Agreement",
+    "CodingScore",
+    "IntrusionScore",
+    "Reliability",
+    "Sheet",
+    "Significance",
+    "WordVectors",
     "agreement",
+    "c_uci",
+    "c_v",
     "chance_overlap",
+    "coding_sample",
     "diversity",
+    "document_intrusion",
     "interval",
+    "inverted_rbo",
     "jaccard_overlap",
+    "krippendorff_alpha",
     "neighbor_votes",
     "npmi",
     "npmi_of_pairs",
+    "pairwise_jaccard",
     "probe_classes",
     "rank_biased_overlap",
+    "read_sheet",
     "resampled_means",
     "resampled_sums",
+    "sample_size",
+    "sample_size_for_alpha",
+    "sample_size_for_difference",
+    "score_coding",
+    "score_intrusion",
+    "share_interval",
     "silhouettes",
     "stratified_folds",
+    "topic_intrusion",
+    "topic_significance",
+    "topic_uniqueness",
     "trustworthiness_and_continuity",
+    "u_mass",
+    "word_embedding_coherence",
+    "word_intrusion",
 ]

@@ -1,28 +1,31 @@
-"""How well the words of a topic go together, and how little the topics repeat each other."""
+"""How well the words of a topic go together in documents.
+
+All measures read the same counts of windows or documents, and have the values of gensim's
+``CoherenceModel`` on the same texts, so that they compare with published ones; the notes of `npmi`
+say what habits that includes. One habit is left to gensim: it reads the first twenty words of a
+topic only, unless told otherwise in ``topn``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import InputError
-from embedtopics.protocols import Int64Array
+from embedtopics.evaluation.cooccurrence import TopicCounts, count_together
 from embedtopics.results import TokenStream
 
-if TYPE_CHECKING:
-    from scipy.sparse import csc_matrix
+__all__ = ["c_uci", "c_v", "npmi", "u_mass"]
 
-__all__ = ["diversity", "npmi"]
+EPSILON = 1e-12
 
-_EPSILON = 1e-12
+Float64Array = npt.NDArray[np.float64]
 
 
 def npmi(
     topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
-) -> npt.NDArray[np.float64]:
+) -> Float64Array:
     """Measure the coherence of each topic by normalised pointwise mutual information.
 
     For two words, with probabilities over windows and e = 1e-12,
@@ -70,163 +73,148 @@ def npmi(
     >>> npmi([["goal", "match"], ["goal", "tax"]], stream, window=None).round(6).tolist()
     [1.0, -0.945566]
     """
-    if window is not None and window < 1:
-        raise InputError(f"window must be at least 1 word, or None for documents; got {window}")
-    known = _known_words(topics, tokens)
-    word_ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *known]))
-    if len(word_ids) == 0:
-        return np.full(len(topics), np.nan)
-    column = np.full(len(tokens.words), -1, dtype=np.int64)
-    column[word_ids] = np.arange(len(word_ids))
-    positions = np.flatnonzero(column[tokens.ids] >= 0)
-    seen = column[tokens.ids[positions]]
-    if window is None:
-        presence, weights = _presence_in_documents(seen, positions, tokens.offsets, len(word_ids))
-        n_windows = len(tokens)
-    else:
-        presence, weights = _presence_in_windows(
-            seen, positions, tokens.offsets, window, len(word_ids)
-        )
-        n_windows = int(np.maximum(np.diff(tokens.offsets) - window + 1, 1).sum())
-    together = (presence.T @ presence.multiply(weights[:, None])).tocsr() / n_windows
-    single = together.diagonal()
-    return np.array([_mean_npmi(together, single, column[ids]) for ids in known])
+    return np.array(
+        [_mean_below(_npmi(counts), counts) for counts in count_together(topics, tokens, window)],
+        dtype=np.float64,
+    )
 
 
-def diversity(topics: Sequence[Sequence[str]], n: int = 10) -> float:
-    """Return the share of distinct words among the first `n` words of all topics.
+def c_uci(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
+) -> Float64Array:
+    """Measure the coherence of each topic by pointwise mutual information.
 
-    Near 1, the topics speak of different things; near 1 / n_topics, they repeat each other
-    (Dieng et al. 2020).
+    The mean over all pairs of log((p(a, b) + 1e-12) / (p(a) p(b))) (Newman et al. 2010, C_UCI of
+    Röder et al. 2015). It has no upper bound, and one pair that never meets weighs more than
+    all others; `npmi` is the same on a scale from -1 to 1.
 
     Parameters
     ----------
     topics : sequence of sequence of str
-        Words of each topic, best first.
-    n : int
-        Words of each topic that count.
+    tokens : TokenStream
+    window : int or None
+        As for `npmi`.
 
     Returns
     -------
-    float
-        In [0, 1]; NaN without any word.
+    float64 ndarray of shape (n_topics,)
+        As gensim's ``CoherenceModel(coherence="c_uci")``; NaN for a topic of which the documents
+        know fewer than two words.
 
     Raises
     ------
     InputError
-        If `n` is below 1, or a topic is a single string.
-
-    Examples
-    --------
-    >>> diversity([["tax", "cut"], ["tax", "rise"]])
-    0.75
+        If `window` is below 1, or a topic is a single string.
     """
-    if n < 1:
-        raise InputError(f"n must be at least 1 word; got {n}")
-    _refuse_strings(topics)
-    words = [word for topic in topics for word in topic[:n]]
-    return len(set(words)) / len(words) if words else float("nan")
-
-
-def _refuse_strings(topics: Sequence[Sequence[str]]) -> None:
-    """Refuse topics that would be read letter by letter."""
-    for i, topic in enumerate(topics):
-        if isinstance(topic, str):
-            raise InputError(
-                f"each topic must be a sequence of words; topic {i} is the string {topic!r}; "
-                "put its words in a list"
-            )
-
-
-def _known_words(topics: Sequence[Sequence[str]], tokens: TokenStream) -> list[Int64Array]:
-    """Return the ids of the words of each topic, those left out that the documents lack."""
-    _refuse_strings(topics)
-    wanted = {word for topic in topics for word in topic}
-    # A stream cut from another one may name words that none of its documents holds.
-    occurs = np.bincount(tokens.ids, minlength=len(tokens.words)) > 0
-    id_of = {word: i for i, word in enumerate(tokens.words) if word in wanted and occurs[i]}
-    return [
-        np.array([id_of[word] for word in topic if word in id_of], dtype=np.int64)
-        for topic in topics
-    ]
-
-
-def _presence_in_documents(
-    seen: Int64Array, positions: Int64Array, offsets: Int64Array, n_words: int
-) -> tuple[csc_matrix, npt.NDArray[np.float64]]:
-    """Return which document holds which word, and the documents' weights, all one."""
-    document = np.searchsorted(offsets, positions, side="right") - 1
-    n_documents = len(offsets) - 1
-    cells = np.unique(document * n_words + seen)
-    return _incidence(cells // n_words, cells % n_words, (n_documents, n_words)), np.ones(
-        n_documents
+    return np.array(
+        [_mean_below(_pmi(counts), counts) for counts in count_together(topics, tokens, window)],
+        dtype=np.float64,
     )
 
 
-def _presence_in_windows(
-    seen: Int64Array, positions: Int64Array, offsets: Int64Array, window: int, n_words: int
-) -> tuple[csc_matrix, npt.NDArray[np.float64]]:
-    """Return which stretch of like windows holds which word, and how many windows it is.
+def c_v(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 110
+) -> Float64Array:
+    """Measure the coherence of each topic by how alike its words' company within it is.
 
-    A window is named by the position of its first token. Each word is in the windows of some
-    half-open intervals; between two ends of any interval nothing changes, so that all those
-    windows make one weighted row.
+    Each word is a vector of its NPMI with all words of the topic, itself included; the value is
+    the mean cosine of these vectors with their sum (Röder, Both and Hinneburg 2015, "Exploring the
+    space of topic coherence measures", C_V).
+
+    Parameters
+    ----------
+    topics : sequence of sequence of str
+    tokens : TokenStream
+    window : int or None
+        As for `npmi`; the paper's choice is 110.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_topics,)
+        Mostly between 0 and 1. NaN for a topic of which the documents know no word.
+
+    Raises
+    ------
+    InputError
+        If `window` is below 1, or a topic is a single string.
+
+    Notes
+    -----
+    The values are those of gensim's ``CoherenceModel(coherence="c_v")`` on the same texts. A topic
+    of one known word has a value of 1 there, and here: a vector is like itself. Words that never
+    meet are alike in that, too, so that topics of rare unrelated words can score high; read it
+    beside `npmi`.
     """
-    order = np.argsort(seen, kind="stable")
-    word, position = seen[order], positions[order]
-    document = np.searchsorted(offsets, position, side="right") - 1
-    first_window = offsets[document]
-    last_window = np.maximum(first_window, offsets[document + 1] - window)
-
-    # Occurrences of one word in one document lie side by side and ascend.
-    run_starts = np.ones(len(word), dtype=bool)
-    run_starts[1:] = (word[1:] != word[:-1]) | (document[1:] != document[:-1])
-    run = np.cumsum(run_starts) - 1
-    run_ends = np.append(np.flatnonzero(run_starts)[1:], len(word))[run]
-
-    # The window loses the word when the copy at `left` drops out, until the first copy at or
-    # behind left + window comes in; it then stays until the next copy behind `left` drops out.
-    # What the copies in between do not do, see the notes of `npmi`.
-    span = int(offsets[-1]) + window + 1
-    key = run * span + position
-    next_in = np.searchsorted(key, key + window)
-    back_in = np.flatnonzero(next_in < run_ends)
-    begin = position[next_in[back_in]] - window + 1
-    end = position[back_in + 1] + 1
-    initial = np.flatnonzero(run_starts)
-    begin = np.concatenate(
-        [np.maximum(position[initial] - window + 1, first_window[initial]), begin]
+    return np.array(
+        [_mean_cosine(_npmi(counts), counts) for counts in count_together(topics, tokens, window)],
+        dtype=np.float64,
     )
-    end = np.concatenate([position[initial] + 1, end])
-    holder = np.concatenate([initial, back_in])
-    end = np.minimum(end, last_window[holder] + 1)
-    alive = np.flatnonzero(begin < end)
-    begin, end, holder = begin[alive], end[alive], holder[alive]
-
-    is_bound = np.zeros(int(offsets[-1]) + 1, dtype=bool)
-    is_bound[begin] = is_bound[end] = True
-    bounds = np.flatnonzero(is_bound)
-    row_at = np.cumsum(is_bound) - 1
-    low = row_at[begin]
-    n_rows = row_at[end] - low
-    within = np.arange(n_rows.sum()) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    rows = np.repeat(low, n_rows) + within
-    presence = _incidence(rows, np.repeat(word[holder], n_rows), (len(bounds), n_words))
-    return presence, np.append(np.diff(bounds), 0).astype(np.float64)
 
 
-def _incidence(rows: Int64Array, columns: Int64Array, shape: tuple[int, int]) -> csc_matrix:
-    """Return a matrix of ones at the given, distinct places."""
-    from scipy.sparse import csc_matrix
+def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array:
+    """Measure the coherence of each topic by how surely its words bring its better words along.
 
-    return csc_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
+    With probabilities over documents, the mean over all pairs of log((p(a, b) + 1e-12) / p(b)),
+    where b stands before a in the topic (Mimno et al. 2011, "Optimizing semantic coherence in
+    topic models"; U_Mass of Röder et al. 2015).
+
+    Parameters
+    ----------
+    topics : sequence of sequence of str
+        Best first: the order matters.
+    tokens : TokenStream
+        The paper means the documents that the topics came from.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_topics,)
+        0 at best. As gensim's ``CoherenceModel(coherence="u_mass")``; the paper adds one document
+        to the joint count in place of 1e-12. NaN for a topic of which the documents know fewer
+        than two words.
+
+    Raises
+    ------
+    InputError
+        If a topic is a single string.
+    """
+    return np.array(
+        [
+            _mean_below(_conditional(counts), counts)
+            for counts in count_together(topics, tokens, None)
+        ],
+        dtype=np.float64,
+    )
 
 
-def _mean_npmi(together: Any, single: npt.NDArray[np.float64], columns: Int64Array) -> float:
-    """Return the mean over all pairs of a topic's words."""
-    if len(columns) < 2:
+def _pmi(counts: TopicCounts) -> Float64Array:
+    """Return the pointwise mutual information of all pairs of distinct words."""
+    expected = counts.single[:, None] * counts.single[None, :]
+    return np.asarray(np.log((counts.together + EPSILON) / expected))
+
+
+def _npmi(counts: TopicCounts) -> Float64Array:
+    return _pmi(counts) / -np.log(counts.together + EPSILON)
+
+
+def _conditional(counts: TopicCounts) -> Float64Array:
+    return np.asarray(np.log((counts.together + EPSILON) / counts.single[None, :]))
+
+
+def _mean_below(values: Float64Array, counts: TopicCounts) -> float:
+    """Return the mean over all pairs, of each word of a topic with those before it."""
+    rows, columns = np.tril_indices(len(counts.order), k=-1)
+    if len(rows) == 0:
         return float("nan")
-    first, second = np.triu_indices(len(columns), k=1)
-    joint = together[columns][:, columns].toarray()[first, second] + _EPSILON
-    expected = single[columns[first]] * single[columns[second]]
-    return float(np.mean(np.log(joint / expected) / -np.log(joint)))
+    return float(np.mean(values[counts.order[rows], counts.order[columns]]))
+
+
+def _mean_cosine(values: Float64Array, counts: TopicCounts) -> float:
+    """Return the mean cosine of the words' vectors with the sum of these."""
+    if len(counts.order) == 0:
+        return float("nan")
+    times = np.bincount(counts.order).astype(np.float64)
+    vectors = values * times  # what a word named twice is worth to the others counts twice
+    total = times @ vectors
+    lengths = np.sqrt((vectors * vectors).sum(axis=1) * (total * total).sum())
+    cosines = (vectors * total).sum(axis=1) / lengths
+    return float((cosines * times).sum() / times.sum())

@@ -84,7 +84,8 @@ def rank_biased_overlap(
     begin = 0
     for met in _agreements(one, other):
         part = slice(begin, begin + len(met))
-        overlap[part] = _extrapolated(met, lengths[part].min(axis=1), lengths[part].max(axis=1), p)
+        shorter, longer = lengths[part].min(axis=1), lengths[part].max(axis=1)
+        overlap[part] = extrapolated_overlap(met, shorter, longer, p)
         begin += len(met)
     return overlap.astype(np.float32)
 
@@ -150,10 +151,24 @@ def _agreements(one: IntArray, other: IntArray) -> list[npt.NDArray[np.float64]]
     return parts
 
 
-def _extrapolated(
+def extrapolated_overlap(
     met: npt.NDArray[np.float64], shorter: IntArray, longer: IntArray, p: float
 ) -> npt.NDArray[np.float64]:
-    """Return equation 32 for rows of agreements; 0 where a list is empty."""
+    """Return equation 32 of `rank_biased_overlap` for rows of agreements; 0 for an empty list.
+
+    Parameters
+    ----------
+    met : float64 ndarray of shape (n_pairs, depth)
+        How many items both lists of a pair hold down to each depth.
+    shorter, longer : int ndarray of shape (n_pairs,)
+        Lengths of both lists.
+    p : float
+        Between 0 and 1.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_pairs,)
+    """
     depths = np.arange(1, met.shape[1] + 1)
     rows = np.arange(len(met))
     some = shorter > 0

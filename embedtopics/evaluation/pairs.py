@@ -7,13 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import InputError
-from embedtopics.evaluation.coherence import (
-    _EPSILON,
-    _presence_in_documents,
-    _presence_in_windows,
-    _refuse_strings,
-)
+from embedtopics.evaluation.coherence import EPSILON
+from embedtopics.evaluation.cooccurrence import Places, n_windows_of, refuse_strings
 from embedtopics.protocols import Int64Array
 from embedtopics.results import TokenStream
 
@@ -57,31 +52,18 @@ def npmi_of_pairs(
     >>> npmi_of_pairs([["goal", "match"]], stream, window=None)[0].round(6).tolist()
     [[nan, 1.0], [1.0, nan]]
     """
-    from scipy.sparse import csr_matrix
-
-    if window is not None and window < 1:
-        raise InputError(f"window must be at least 1 word, or None for documents; got {window}")
-    _refuse_strings(topics)
+    n_windows = n_windows_of(tokens, window)
+    refuse_strings(topics)
     terms = sorted({term for topic in topics for term in topic})
     column = {term: i for i, term in enumerate(terms)}
     seen, positions = _occurrences(terms, tokens)
-    if window is None:
-        presence, weights = _presence_in_documents(seen, positions, tokens.offsets, len(terms))
-        n_windows = len(tokens)
-    else:
-        presence, weights = _presence_in_windows(
-            seen, positions, tokens.offsets, window, len(terms)
-        )
-        n_windows = int(np.maximum(np.diff(tokens.offsets) - window + 1, 1).sum())
-    # One product for all terms: a product for each topic would read all windows as often.
-    weighted = presence.multiply(weights[:, None] / max(n_windows, 1))
-    together = csr_matrix(presence.T @ weighted)
-    held = together.diagonal()
+    places = Places.of_stream(seen, positions, len(terms), tokens.offsets)
     measured = []
     for topic in topics:
-        ids = np.array([column[term] for term in topic], dtype=np.int64)
-        joint = together[ids][:, ids].toarray() + _EPSILON
-        single = held[ids]
+        distinct, order = np.unique([column[term] for term in topic], return_inverse=True)
+        counted = places.count(distinct.astype(np.int64), window)[order][:, order]
+        single = np.diagonal(counted) / max(n_windows, 1)
+        joint = counted / max(n_windows, 1) + EPSILON
         expected = np.outer(single, single)
         np.fill_diagonal(expected, 0.0)
         is_known = expected > 0

@@ -10,8 +10,17 @@ from embedtopics.plots.document_map import map
 from embedtopics.plots.keyness_bars import keyness
 from embedtopics.plots.palette import NOISE_COLOR, group_colors, topic_colors
 from embedtopics.plots.size_bars import sizes
+from embedtopics.plots.stability_dots import stability
 from embedtopics.plots.term_bars import terms
 
 __all__ = [
-    "NOISE_COLOR", "comparison", "group_colors", "keyness", "map", "sizes", "terms", "topic_colors",
-]  # fmt: skip
+    "NOISE_COLOR",
+    "comparison",
+    "group_colors",
+    "keyness",
+    "map",
+    "sizes",
+    "stability",
+    "terms",
+    "topic_colors",
+]

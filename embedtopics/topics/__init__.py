@@ -27,10 +27,12 @@ from embedtopics.topics.reading import (
     make_labels,
     read,
 )
+from embedtopics.topics.report_card import report_card
 from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
+from embedtopics.topics.validation import validation_sheets
 
 __all__ = [
     "Assignment",
@@ -57,11 +59,13 @@ __all__ = [
     "name_topics",
     "naming_questions",
     "read",
+    "report_card",
     "save_result",
     "stability",
     "table",
     "terms",
     "top_words",
+    "validation_sheets",
     "with_keywords",
     "with_stability",
     "write_result",

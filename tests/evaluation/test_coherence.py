@@ -1,4 +1,4 @@
-"""NPMI against gensim on the same tokens; diversity by hand."""
+"""Coherence against gensim on the same tokens."""
 
 import warnings
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.evaluation import diversity, npmi
+from embedtopics.evaluation import c_uci, c_v, cooccurrence, npmi, u_mass
 from embedtopics.results import TokenStream
 
 with warnings.catch_warnings():
@@ -17,6 +17,7 @@ with warnings.catch_warnings():
     from gensim.models import CoherenceModel
 
 WORDS = tuple(f"w{i}" for i in range(6))
+WINDOWED = {"c_npmi": npmi, "c_uci": c_uci, "c_v": c_v}
 
 
 def stream_of(documents):
@@ -28,7 +29,7 @@ def stream_of(documents):
     )
 
 
-def gensim_npmi(topics, stream, window):
+def by_gensim(topics, stream, coherence, window=None):
     texts = [
         [stream.words[i] for i in stream.ids[a:b]]
         for a, b in zip(stream.offsets[:-1], stream.offsets[1:], strict=True)
@@ -37,27 +38,52 @@ def gensim_npmi(topics, stream, window):
         topics=topics,
         texts=texts,
         dictionary=Dictionary(texts),
-        coherence="c_npmi",
+        coherence=coherence,
         window_size=window,
         processes=1,
     )
-    with np.errstate(all="ignore"):
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no pair
         return np.array(model.get_coherence_per_topic())
+
+
+def assert_equal(topics, stream, window):
+    for name, measure in WINDOWED.items():
+        expected = by_gensim(topics, stream, name, window)
+        np.testing.assert_allclose(measure(topics, stream, window=window), expected, atol=1e-6)
+        if window == 10_000:
+            np.testing.assert_allclose(measure(topics, stream, window=None), expected, atol=1e-6)
+    expected = by_gensim(topics, stream, "u_mass")
+    np.testing.assert_allclose(u_mass(topics, stream), expected, atol=1e-6)
 
 
 @settings(deadline=None)
 @given(
     documents=st.lists(st.lists(st.integers(0, 5), max_size=25), max_size=5),
-    window=st.sampled_from([1, 2, 3, 5, 10, 10_000]),
+    window=st.sampled_from([1, 2, 3, 5, 10, 110, 10_000]),
 )
 def test_equals_gensim(documents, window):
     """Short and empty documents, repeated words and all; every word is known to gensim."""
     stream = stream_of([*documents, list(range(6))])
     topics = [["w0", "w1", "w2"], ["w3", "w5"], ["w4", "w1", "w0", "w5"]]
-    expected = gensim_npmi(topics, stream, window)
-    np.testing.assert_allclose(npmi(topics, stream, window=window), expected, atol=1e-9)
-    if window == 10_000:
-        np.testing.assert_allclose(npmi(topics, stream, window=None), expected, atol=1e-9)
+    assert_equal(topics, stream, window)
+
+
+TOPIC = st.lists(st.sampled_from([*WORDS, "never", "nowhere"]), max_size=6)
+
+
+@settings(deadline=None)
+@given(
+    documents=st.lists(st.lists(st.integers(0, 3), max_size=15), max_size=4),
+    topics=st.lists(TOPIC, min_size=1, max_size=4),
+    window=st.sampled_from([1, 2, 4, 110]),
+)
+def test_equals_gensim_on_any_topics(documents, topics, window):
+    """Words twice in a topic, words that no document holds, topics of one word."""
+    stream = stream_of([*documents, [0, 1, 2, 3]])
+    # gensim refuses a topic without any known word, and the others with it
+    known = [topic for topic in topics if set(topic) & set(WORDS[:4])] or [["w0"]]
+    assert_equal(known, stream, window)
 
 
 def test_equals_gensim_on_many_documents():
@@ -65,18 +91,49 @@ def test_equals_gensim_on_many_documents():
     lengths = rng.integers(0, 60, size=200)
     stream = stream_of([rng.choice(6, size=n, p=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05]) for n in lengths])
     topics = [list(rng.permutation(WORDS)[:4]) for _ in range(20)]
-    expected = gensim_npmi(topics, stream, 10)
-    np.testing.assert_allclose(npmi(topics, stream), expected, atol=1e-6)
+    assert_equal(topics, stream, 10)
+
+
+def test_parts_of_the_rows_add_up(monkeypatch):
+    monkeypatch.setattr(cooccurrence, "ROWS_AT_ONCE", 3)
+    rng = np.random.default_rng(1)
+    assert_equal([["w0", "w1", "w2", "w3"]], stream_of(rng.integers(0, 6, (9, 30))), 5)
+
+
+def test_more_words_than_a_short_integer_counts():
+    n = np.iinfo(np.uint16).max + 10
+    words = tuple(f"{i:06}" for i in range(n))
+    ids = np.concatenate([np.arange(n), [n - 1, 0]]).astype(np.int32)
+    offsets = np.append(np.arange(0, n + 1), n + 2)  # each alone, then the last with the first
+    topics = [list(words), [words[-1], words[0]]]
+    counts = list(cooccurrence.count_together(topics[1:], TokenStream(ids, offsets, words), None))
+    assert (counts[0].together * (n + 1)).round(9).tolist() == [[2, 1], [1, 2]]
+    places = cooccurrence._find(np.arange(n), TokenStream(ids, offsets, words))
+    word, position, document = places._of(np.array([n - 1, 0]))
+    assert document.tolist() == [n - 1, n, 0, n]
+    assert word.tolist() == [0, 0, 1, 1] and position.tolist() == [n - 1, n, 0, n + 1]
+
+
+def test_a_topic_has_the_value_that_it_has_alone():
+    rng = np.random.default_rng(3)
+    stream = stream_of(rng.integers(0, 6, (20, 12)))
+    topics = [["w0", "w1", "w2"], ["w2", "w3"], ["w1", "w2", "w5"]]
+    for measure in (npmi, c_v, c_uci, u_mass):
+        alone = [measure([topic], stream)[0] for topic in topics]
+        assert measure(topics, stream).tolist() == alone
 
 
 def test_unknown_words_are_left_out_as_gensim_does():
     stream = stream_of([[0, 1, 2], [1, 2], [0]])
-    topics = [["w0", "never", "w1"], ["w1", "w2"]]
-    np.testing.assert_allclose(npmi(topics, stream), gensim_npmi(topics, stream, 10), atol=1e-9)
-    unknown = npmi([["never", "w0"], [], ["never"]], stream)
-    assert np.isnan(unknown).all()
-    assert np.isnan(npmi([["never"]], stream)).all()
-    assert np.isnan(npmi([["w0", "w1"]], stream_of([]))).all()
+    assert_equal([["w0", "never", "w1"], ["w1", "w2"]], stream, 10)
+    without = [[], ["never"]]
+    for measure in (npmi, c_v, c_uci, u_mass):
+        assert np.isnan(measure(without, stream)).all()
+        assert np.isnan(measure([["w0", "w1"]], stream_of([]))).all()
+        assert measure([], stream).shape == (0,)
+    # w5 has a number in the stream, but no document holds it
+    assert np.isnan(npmi([["w5", "w0"], ["never", "w0"]], stream)).all()
+    assert c_v([["w5", "w0"]], stream).tolist() == [1.0]  # as gensim has it
 
 
 def test_extremes():
@@ -88,20 +145,18 @@ def test_extremes():
     assert npmi([["w0", "w1"]], independent, window=None)[0] == pytest.approx(0.0, abs=1e-9)
 
 
-def test_diversity():
-    assert diversity([["a", "b"], ["c", "d"]]) == 1.0
-    assert diversity([["a", "b"], ["a", "b"]]) == 0.5
-    assert diversity([["a", "b", "x"], ["a", "c", "x"]], n=2) == 0.75
-    assert np.isnan(diversity([]))
+def test_u_mass_reads_the_order():
+    stream = stream_of([[0, 1], [0], [0], [0]])
+    # w1 never comes without w0, and w0 brings w1 along once in four documents.
+    assert u_mass([["w1", "w0"]], stream)[0] == pytest.approx(0.0, abs=1e-9)
+    assert u_mass([["w0", "w1"]], stream)[0] == pytest.approx(np.log(1 / 4))
 
 
 def test_bad_input():
     stream = stream_of([[0, 1]])
-    with pytest.raises(InputError, match="window"):
-        npmi([["w0", "w1"]], stream, window=0)
-    with pytest.raises(InputError, match="topic 0 is the string 'w0'"):
-        npmi(["w0"], stream)
-    with pytest.raises(InputError, match="topic 1"):
-        diversity([["a"], "b"])
-    with pytest.raises(InputError, match="n must be"):
-        diversity([["a"]], n=0)
+    for measure in WINDOWED.values():
+        with pytest.raises(InputError, match="window"):
+            measure([["w0", "w1"]], stream, window=0)
+    for measure in (npmi, c_v, c_uci, u_mass):
+        with pytest.raises(InputError, match="topic 0 is the string 'w0'"):
+            measure(["w0"], stream)

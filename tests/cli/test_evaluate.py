@@ -1,0 +1,96 @@
+"""The command evaluate, from a results folder to scored answers."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from embedtopics.cli.app import app
+from embedtopics.cli.results_folder import write_results_folder
+from embedtopics.topics import report_card
+from tests.factories import make_result
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)], env={"COLUMNS": "140"})
+
+
+def refused(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result(topic_labels=["=HYPERLINK()"])
+
+
+@pytest.fixture(scope="module")
+def folder(result, tmp_path_factory):
+    path = tmp_path_factory.mktemp("evaluate") / "results"
+    write_results_folder(result, path, title="x")
+    return path
+
+
+def test_card_and_table(result, folder, tmp_path):
+    done = run(folder, "--out", tmp_path / "card.csv")
+    assert done.exit_code == 0, done.output
+    expected = report_card(result, seed=42)
+    written = pd.read_csv(tmp_path / "card.csv")
+    pd.testing.assert_frame_equal(written, expected)
+    for measure, value in zip(expected["measure"], expected["value"], strict=True):
+        assert measure in done.stdout
+        if not math.isnan(value) and 0 < value < 1:
+            assert f"{value:.3f}" in done.stdout
+    assert run(folder / "model").exit_code == 0  # a saved model does as well
+
+
+def test_topics_are_safe_in_spreadsheets(folder, tmp_path):
+    done = run(folder, "--by-topic", "--out", tmp_path / "topics.csv")
+    assert done.exit_code == 0 and "=HYPERLINK()" in done.stdout
+    assert pd.read_csv(tmp_path / "topics.csv")["label"][0] == "'=HYPERLINK()"
+
+
+def test_labels_add_agreement(folder):
+    done = run(folder, "--labels", "date")
+    assert done.exit_code == 0 and "ari_covered" in done.stdout and "label_coverage" in done.stdout
+
+
+def test_sheets_are_written_filled_in_and_scored(folder, tmp_path):
+    made = run(folder, "--sheets", tmp_path / "sheets", "--questions", 4)
+    assert made.exit_code == 0 and "word_intrusion.csv: 4 questions" in made.stdout
+    for task in ("word_intrusion", "document_intrusion", "topic_intrusion", "coding"):
+        sheet = pd.read_csv(tmp_path / "sheets" / f"{task}.csv", dtype=str)
+        key = pd.read_csv(tmp_path / "sheets" / "keys" / f"{task}.csv", dtype=str)
+        right = key["in_topic"] if task == "coding" else key["intruder"]
+        answers = tmp_path / "sheets" / f"{task}-ann.csv"
+        sheet.assign(answer=right).to_csv(answers, index=False)
+        done = run(folder, "--answers", answers)
+        assert done.exit_code == 0, done.output
+        assert "1.00 [" in done.stdout and "1 coder" in done.stdout
+        both = run(folder, "--answers", answers, "--answers", answers)
+        assert "2 coders" in both.stdout and "alpha of the coders: 1.00" in both.stdout
+    assert "already" in refused(folder, "--sheets", tmp_path / "sheets")
+    moved = tmp_path / "away.csv"
+    answers.rename(moved)
+    assert "--key" in refused(folder, "--answers", moved)
+    keys = tmp_path / "sheets" / "keys"
+    assert run(folder, "--answers", moved, "--key", keys / "coding.csv").exit_code == 0
+
+
+def test_bad_input(folder, tmp_path):
+    assert "'party'" in refused(folder, "--labels", "party")
+    assert "nowhere" in refused(tmp_path / "nowhere")
+    assert "CSV" in refused(folder, "--out", tmp_path / "card.xlsx")
+    assert "CSV" in refused(folder, "--out", tmp_path / "no" / "card.csv")
+    assert "cannot read" in refused(folder, "--answers", tmp_path / "none.csv")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    assert "column task" in refused(folder, "--answers", tmp_path / "other.csv")
+    run(folder, "--sheets", tmp_path / "s")
+    assert "row 1" in refused(folder, "--answers", tmp_path / "s" / "coding.csv")

@@ -1,0 +1,196 @@
+"""The report card against the functions and the result that its figures come from."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.manifold import trustworthiness
+from sklearn.metrics import adjusted_rand_score
+
+import embedtopics as et
+from embedtopics import evaluation
+from embedtopics.corpus import Corpus
+from embedtopics.errors import InputError
+from embedtopics.results import Stability
+from embedtopics.terms import tokenize
+from embedtopics.topics import report_card, top_words, validation_sheets
+from tests.factories import make_result
+
+
+@pytest.fixture(scope="module")
+def card(branched):
+    return report_card(branched, n_resamples=50).set_index("measure")
+
+
+def with_recurrence(result):
+    n = result.n_topics
+    recurrence = np.linspace(0.9, 0.2, n)
+    measured = Stability(
+        recurrence, recurrence - 0.1, recurrence + 0.1,
+        np.ones(len(result.documents), np.float32), np.array([0.4, 0.6]), 3, np.full(n, 0.05),
+    )  # fmt: skip
+    return dataclasses.replace(result, stability=measured)
+
+
+def test_words_are_measured_as_the_functions_do(branched, card):
+    words = top_words(branched, 10)
+    for name in ("npmi", "c_v", "u_mass"):
+        values = getattr(evaluation, name)(words, branched.tokens)
+        assert card.loc[name, "value"] == pytest.approx(values.mean())
+        assert card.loc[name, "low"] <= values.mean() <= card.loc[name, "high"]
+        assert card.loc[name, "n"] == branched.n_topics
+    for name in ("diversity", "inverted_rbo", "pairwise_jaccard"):
+        assert card.loc[name, "value"] == pytest.approx(getattr(evaluation, name)(words))
+        assert math.isnan(card.loc[name, "low"])
+    assert card.loc["uniqueness", "value"] == pytest.approx(
+        evaluation.topic_uniqueness(words).mean()
+    )
+
+
+def test_word_vectors_are_means_of_documents_seen_from_their_middle(branched, card):
+    counts, terms = branched.term_counts.counts.toarray() > 0, branched.term_counts.terms
+    away = branched.embeddings - branched.embeddings.mean(axis=0)
+    vectors = {term: away[counts[:, i]].mean(axis=0) for i, term in enumerate(terms)}
+    expected = evaluation.word_embedding_coherence(top_words(branched, 10), vectors)[0].mean()
+    assert card.loc["embedding_coherence", "value"] == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_result_s_own_figures(branched, card):
+    assert card.loc["coverage", "value"] == branched.coverage
+    assert card.loc["topics", "value"] == branched.n_topics
+    rows = len(branched.corpus)
+    repeated = rows - len(branched.documents)
+    assert card.loc["duplicate_share", "value"] == pytest.approx(repeated / rows)
+    assert repeated == 25
+    assert card.loc["neighbor_recall", "value"] == branched.graph.recall
+    assert "recurrence" not in card.index and "nmi" not in card.index
+    assert card["meaning"].str.len().between(10, 120).all()
+
+
+def test_the_map_is_measured_on_all_documents_where_they_are_few():
+    result = make_result(n_documents=120)
+    card = report_card(result, n_resamples=20).set_index("measure")
+    for name, places in (("map", result.map), ("coordinates", result.coordinates)):
+        expected = trustworthiness(result.embeddings, places, n_neighbors=15, metric="cosine")
+        assert card.loc[f"{name}_trustworthiness", "value"] == pytest.approx(expected, abs=1e-3)
+        assert card.loc[f"{name}_trustworthiness", "n"] == len(result.documents)
+
+
+def test_labels_by_column_and_by_row():
+    base = make_result()
+    rng = np.random.default_rng(0)
+    noisy = np.where(rng.random(len(base.labels)) < 0.7, base.labels, 9).astype(object)
+    noisy[::10] = None
+    noisy[1] = " "
+    given = report_card(base, labels=noisy, n_resamples=50).set_index("measure")
+    used = [i for i, v in enumerate(noisy) if v is not None and v != " " and base.corpus.texts[i]]
+    true, found = [str(noisy[i]) for i in used], base.labels[used]
+    assert given.loc["ari", "value"] == pytest.approx(adjusted_rand_score(true, found))
+    inside = found >= 0
+    expected = adjusted_rand_score(np.array(true)[inside], found[inside])
+    assert given.loc["ari_covered", "value"] == pytest.approx(expected)
+    assert given.loc["label_coverage", "value"] == pytest.approx(inside.mean())
+    assert (given.loc["ari", "n"], given.loc["ari_covered", "n"]) == (len(used), inside.sum())
+    assert given.loc["ari_covered", "meaning"].endswith("on the texts in a topic")
+    metadata = base.corpus.metadata.assign(party=noisy)
+    corpus = dataclasses.replace(base.corpus, metadata=metadata)
+    named = report_card(dataclasses.replace(base, corpus=corpus), labels="party", n_resamples=50)
+    pd.testing.assert_frame_equal(named.set_index("measure"), given)
+
+
+def test_stability_where_it_was_measured(branched):
+    measured = with_recurrence(branched)
+    card = report_card(measured, n_resamples=20).set_index("measure")
+    assert card.loc["recurrence", "value"] == pytest.approx(0.55)
+    assert card.loc["recurrence_by_chance", "value"] == pytest.approx(0.05)
+    assert card.loc["replicate_ari", "value"] == pytest.approx(0.5)
+    table = report_card(measured, by_topic=True)
+    np.testing.assert_allclose(table["recurrence"], measured.stability.recurrence)
+    np.testing.assert_allclose(table["recurrence_high"], measured.stability.high)
+    assert (table["recurrence_by_chance"] == 0.05).all()
+
+
+def test_a_row_for_each_topic(branched):
+    table = report_card(branched, by_topic=True)
+    topics = et.topics.table(branched)
+    assert table["size"].tolist() == topics["size"][: branched.n_topics].tolist()
+    assert table["label"].tolist() == [topic.label for topic in branched.topics]
+    words = top_words(branched, 10)
+    np.testing.assert_allclose(table["c_v"], evaluation.c_v(words, branched.tokens))
+    np.testing.assert_allclose(table["uniqueness"], evaluation.topic_uniqueness(words))
+    shares = branched.memberships.toarray()[:, 0].astype(float)
+    shares = shares[shares > 0] / shares.sum()
+    expected = (shares * np.log(shares * len(branched.documents))).sum()
+    assert table["d_background"][0] == pytest.approx(expected, abs=1e-6)
+
+
+def test_other_documents_as_reference(branched):
+    texts = [" ".join(words[:2]) for words in top_words(branched)] * 3
+    streams = (texts, Corpus.from_texts(texts * 2), tokenize(sorted(set(texts))))
+    for reference in streams:
+        found = report_card(branched, reference=reference, by_topic=True)["npmi"]
+        texts_of = (
+            reference.document_texts() if isinstance(reference, Corpus)
+            else reference if isinstance(reference, list) else sorted(set(texts))
+        )  # fmt: skip
+        expected = evaluation.npmi(top_words(branched), tokenize(texts_of))
+        np.testing.assert_allclose(found, expected)
+    with pytest.raises(InputError, match="reference must be"):
+        report_card(branched, reference="one text")
+
+
+@pytest.mark.parametrize(("n_documents", "n_topics"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1)])
+def test_next_to_nothing(n_documents, n_topics):
+    result = make_result(n_documents=n_documents, n_topics=n_topics)
+    card = report_card(result, labels=["x"] * len(result.corpus) if n_documents else None)
+    values = card.set_index("measure")["value"]
+    assert values["topics"] == n_topics
+    assert math.isnan(values["npmi"]) == (n_topics == 0)
+    assert math.isnan(values["inverted_rbo"])
+    assert len(report_card(result, by_topic=True)) == n_topics
+
+
+def test_rows_in_another_order_give_the_same_card(branches, branched, card):
+    texts, vectors = branches
+    order = np.random.default_rng(5).permutation(len(texts))
+    fitted = et.TopicModel(languages=[], random_state=2)
+    other = fitted.fit([texts[i] for i in order], embeddings=vectors[order]).result_
+    again = report_card(other, n_resamples=50).set_index("measure")
+    pd.testing.assert_frame_equal(again, card, check_exact=True)
+
+
+def test_bad_input(branched):
+    with pytest.raises(InputError, match="has no 'party' but no columns beside the texts"):
+        report_card(branched, labels="party")
+    with pytest.raises(InputError, match="one for each of the 595 rows; got 2"):
+        report_card(branched, labels=["a", "b"])
+    with pytest.raises(InputError, match="no row with text has a label"):
+        report_card(branched, labels=[None] * 595)
+    with pytest.raises(InputError, match="n_words must be at least 2"):
+        report_card(branched, n_words=1)
+
+
+def test_sheets_of_a_result(branched):
+    sheets = {sheet.task: sheet for sheet in validation_sheets(branched, n_questions=5, seed=1)}
+    assert list(sheets) == ["word_intrusion", "document_intrusion", "topic_intrusion", "coding"]
+    assert [len(sheet) for sheet in sheets.values()][:3] == [5, 5, 5]
+    words = top_words(branched, 5)
+    for row in sheets["word_intrusion"].key.to_dict("records"):
+        options = {row[f"option_{i}"] for i in range(1, 7)}
+        assert options - {row[f"option_{row['intruder']}"]} == set(words[row["topic"]])
+    texts = branched.corpus.document_texts()
+    key = sheets["coding"].key
+    own = branched.clustering.labels[key["row"]] == key["topic"]
+    assert (own == (key["in_topic"] == "yes")).all()
+    shown = sheets["coding"].questions["text"].tolist()
+    assert shown == [texts[row] for row in key["row"]]
+    with pytest.raises(InputError, match="the result has 1"):
+        validation_sheets(make_result(n_topics=1))
+    with pytest.raises(InputError, match="n_questions"):
+        validation_sheets(branched, n_questions=0)
+    tiny = validation_sheets(make_result(n_documents=8, n_topics=2))
+    assert "document_intrusion" in {sheet.task for sheet in tiny}

@@ -9,6 +9,7 @@ import typer
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
+from embedtopics.cli.hierarchy import hierarchy
 from embedtopics.cli.inspect import inspect
 from embedtopics.cli.topics import topics
 
@@ -24,6 +25,7 @@ app = typer.Typer(
 )
 app.command()(compare)
 app.command()(demo)
+app.command()(hierarchy)
 app.command()(inspect)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")

@@ -26,7 +26,8 @@ class TokenMixture:
     tokens : tuple of str
         The words as they were read, in their order.
     weights : csr_matrix of float32, shape (n_tokens, n_topics)
-        For each word the similarities of all windows that hold it, added up.
+        How much each word speaks for each topic: what it adds to the similarities of the windows
+        that it is in, or all of these.
     shares : float32 ndarray of shape (n_topics,)
         Topic mixture of the text; sums to 1, or to 0 where no window is like any topic.
     """

@@ -61,8 +61,11 @@ def _compare(
     begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Floats, is_root: bool, rows: Int64Array, topics: Int32Array, loadings: Floats,
     counts: Int32Array, similarities: Floats,
-) -> None:  # fmt: skip
-    """Put the cosine of a window's weights with each topic's into `similarities`."""
+) -> float:  # fmt: skip
+    """Put the cosine of a window's weights with each topic's into `similarities`.
+
+    Returns the length of the window's weights.
+    """
     similarities[:] = 0.0
     squares = 0.0
     for o in range(first[begin], first[end]):
@@ -78,8 +81,44 @@ def _compare(
         squares += weight * weight
         for entry in range(rows[term], rows[term + 1]):
             similarities[topics[entry]] += weight * loadings[entry]
-    if squares > 0.0:
-        similarities /= np.sqrt(squares)
+    length = np.sqrt(squares) if squares > 0.0 else 1.0
+    similarities /= length
+    return length
+
+
+@numba.njit(inline="always")
+def _credit_terms(
+    begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
+    factors: Floats, is_root: bool, rows: Int64Array, topics: Int32Array, loadings: Floats,
+    counts: Int32Array, similarities: Floats, length: float, least: float, sums: Floats,
+) -> None:  # fmt: skip
+    """Add to each place of a window what its terms contribute to the cosines that count."""
+    for o in range(first[begin], first[end]):
+        if ends[o] <= end:
+            counts[terms[o]] += 1
+    for place in range(begin, end):
+        for o in range(first[place], first[place + 1]):
+            if ends[o] > end:
+                continue
+            term = terms[o]
+            count = float(counts[term])
+            weight = (np.sqrt(count) / count if is_root else 1.0) * factors[term] / length
+            n_places = ends[o] - place
+            for entry in range(rows[term], rows[term + 1]):
+                if similarities[topics[entry]] >= least:
+                    for inside in range(place, ends[o]):
+                        sums[inside, topics[entry]] += weight * loadings[entry] / n_places
+    for o in range(first[begin], first[end]):
+        counts[terms[o]] = 0
+
+
+@numba.njit(inline="always")
+def _credit_all(begin: int, end: int, similarities: Floats, least: float, sums: Floats) -> None:
+    """Add the cosines that count to every place of a window."""
+    for topic in range(len(similarities)):
+        if similarities[topic] >= least:
+            for place in range(begin, end):
+                sums[place, topic] += similarities[topic]
 
 
 @compiled(numba.void(*ARGUMENTS), parallel=True, nogil=True)
@@ -127,16 +166,18 @@ def add_to_documents(
                         sums[document, topic] += similarities[topic]
 
 
-@compiled(numba.void(*ARGUMENTS), nogil=True)
+@compiled(numba.void(numba.boolean, *ARGUMENTS), nogil=True)
 def add_to_places(
+    by_term: bool,
     offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Floats, is_root: bool,
     rows: Int64Array, topics: Int32Array, loadings: Floats,
     window: int, stride: int, padding: bool, least: float, sums: Floats,
 ) -> None:  # fmt: skip
-    """Add up for each place the similarities of the windows over it with each topic.
+    """Add up for each place what it, or every window over it, has in common with each topic.
 
-    As `add_to_documents`, but `sums` is of shape (n_places, n_topics).
+    As `add_to_documents`, but `sums` is of shape (n_places, n_topics). With `by_term` each place
+    has what the terms there contribute; otherwise every place of a window has all of it.
     """
     counts = np.zeros(len(factors), dtype=np.int32)
     similarities = np.empty(sums.shape[1])
@@ -145,11 +186,14 @@ def add_to_places(
         n = offsets[document + 1] - begin
         for number in range(_count_windows(n, window, stride, padding)):
             left, right = _window(number, n, window, stride, padding)
-            _compare(
+            length = _compare(
                 begin + left, begin + right, first, terms, ends, factors, is_root,
                 rows, topics, loadings, counts, similarities,
             )  # fmt: skip
-            for topic in range(len(similarities)):
-                if similarities[topic] >= least:
-                    for place in range(begin + left, begin + right):
-                        sums[place, topic] += similarities[topic]
+            if by_term:
+                _credit_terms(
+                    begin + left, begin + right, first, terms, ends, factors, is_root,
+                    rows, topics, loadings, counts, similarities, length, least, sums,
+                )  # fmt: skip
+            else:
+                _credit_all(begin + left, begin + right, similarities, least, sums)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,6 +130,7 @@ def token_topics(
     min_similarity: float = 0.1,
     padding: bool = False,
     over: str = "terms",
+    credit: str = "terms",
     weighting: ClassTfidf | None = None,
 ) -> TokenMixture:
     """Show which words of a text speak for which topics.
@@ -140,6 +142,10 @@ def token_topics(
         Row number (position, from 0) of the result, or a new text.
     window, stride, min_similarity, padding, over, weighting
         As in `mixtures`.
+    credit : {"terms", "windows"}
+        What a word is given: what its terms contribute to the cosines, a phrase in equal parts to
+        its words, so that the words of a text add up to its mixture; or the cosine of every window
+        that it is in, whoever makes it, as BERTopic's `calculate_tokens` does.
 
     Returns
     -------
@@ -156,6 +162,8 @@ def token_topics(
     from embedtopics.topics.mixtures._kernels import add_to_places
 
     windows = _checked(window, stride, padding, min_similarity, over)
+    if credit not in ("terms", "windows"):
+        raise InputError(f'credit must be "terms" or "windows"; got {credit!r}')
     if isinstance(document, str):
         read = tokenize([document])
         tokens = tuple(read.words[i] for i in read.ids)
@@ -172,7 +180,7 @@ def token_topics(
         loadings = load_topics(result, weighting)
         found = find_occurrences(index, ids, offsets, edges_only=windows.edges_only)
         places = np.zeros((len(found.tokens), n_topics))
-        _add(add_to_places, found, loadings, windows, places)
+        _add(partial(add_to_places, credit == "terms"), found, loadings, windows, places)
         sums[found.tokens] = places
         mixed = _mix_batch(found, loadings, windows, n_topics)
         shares = mixed[0].astype(np.float32)

@@ -19,7 +19,7 @@ def at_level(
     n_topics: int | None = None,
     *,
     distance: float | None = None,
-    groups: Sequence[Sequence[int]] | None = None,
+    topics: Sequence[Sequence[int]] | None = None,
 ) -> TopicResult:
     """Merge the topics of a result as a hierarchy has them at a level.
 
@@ -35,7 +35,7 @@ def at_level(
         How many topics there shall be.
     distance : float, optional
         In its place, the distance up to which topics merge.
-    groups : sequence of sequence of int, optional
+    topics : sequence of sequence of int, optional
         In place of all these, the ids of the topics that become one; topics in no group stay as
         they are. This is what the edit records.
 
@@ -51,13 +51,16 @@ def at_level(
         If the hierarchy is of another result, the level does not exist, or a topic is in two
         groups.
     """
-    if groups is None:
+    groups: Sequence[Sequence[int]]
+    if topics is None:
         if hierarchy is None:
             raise InputError("expected a hierarchy and a level, or groups of topic ids; got none")
         _check_same_topics(result, hierarchy)
         groups = hierarchy.cut(n_topics, distance=distance)
     elif hierarchy is not None or n_topics is not None or distance is not None:
         raise InputError("expected either groups of topic ids or a hierarchy and a level, got both")
+    else:
+        groups = topics
     joined = [list(checked_topic_ids(result, group)) for group in groups]
     named = [topic for group in joined for topic in group]
     if len(set(named)) < len(named):
@@ -77,7 +80,7 @@ def at_level(
         regrouped(result.memberships, group_of[:-1], len(parts)),
         [result.topics[group[0]] if len(group) == 1 else None for group in parts],
         name="at_level",
-        parameters={"groups": joined},
+        parameters={"topics": joined},
         message=f"read at a level of {len(parts)} topics: {len(merged)} of {result.n_topics} "
         f"topics became {len(joined)} {into}",
         marked=sorted(merged),

@@ -48,21 +48,26 @@ def written_out(result, words, *, window=4, stride=1, least=0.1, padding=False, 
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(lengths > 0, lengths, 1)
     by_word, total = np.zeros((len(words), result.n_topics)), np.zeros(result.n_topics)
+    credit = np.zeros_like(by_word)
     longest = int(result.term_counts.lengths.max(initial=1))
     for begin, end in windows_over(len(places), window, stride, padding):
         inside = set(places[begin:end])
-        counts = np.zeros(len(idf))
+        counts, found = np.zeros(len(idf)), []
         for n in range(1, longest + 1):
             for first in range(len(words) - n + 1):
                 term = " ".join(words[first : first + n])
                 if term in column and {first, first + n - 1} <= inside:
                     counts[column[term]] += 1
+                    found.append((column[term], [i for i in places if first <= i < first + n]))
         vector = (np.sqrt(counts) if weighting.sqrt_tf else counts) * idf
         similarity = rows @ vector / (np.linalg.norm(vector) or 1)
         similarity[similarity < least] = 0
         total += similarity
+        for t, holders in found:
+            share = vector[t] / counts[t] / np.linalg.norm(vector) / len(holders)
+            credit[holders] += share * rows[:, t] * (similarity > 0)
         by_word[sorted(inside)] += similarity
-    return by_word, total / (total.sum() or 1)
+    return by_word, credit, total / (total.sum() or 1)
 
 
 @pytest.fixture(scope="module")
@@ -111,12 +116,16 @@ def test_equal_windows_written_out(phrased, arguments):
     asked = {("min_similarity" if k == "least" else k): v for k, v in arguments.items()}
     found = topics.mixtures(phrased, rows=rows, **asked).toarray()
     for place, row in enumerate(rows):
-        by_word, shares = written_out(phrased, words_of(phrased, row), **arguments)
+        by_word, credit, shares = written_out(phrased, words_of(phrased, row), **arguments)
         np.testing.assert_allclose(found[place], shares, atol=1e-6)
-        shown = topics.token_topics(phrased, row, **asked)
+        shown = topics.token_topics(phrased, row, credit="windows", **asked)
         assert list(shown.tokens) == words_of(phrased, row)
         np.testing.assert_allclose(shown.weights.toarray(), by_word, rtol=1e-5, atol=1e-6)
+        shown = topics.token_topics(phrased, row, **asked)
+        np.testing.assert_allclose(shown.weights.toarray(), credit, rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(shown.shares, found[place])
+        added = shown.weights.toarray().sum(axis=0)  # the words add up to the mixture
+        np.testing.assert_allclose(added / (added.sum() or 1), shares, atol=1e-5)
 
 
 @pytest.mark.parametrize("edges_only", [False, True])
@@ -233,6 +242,8 @@ def test_bad_rows_and_batches(phrased):
         topics.mixtures(phrased, ["a"], rows=[0])
     with pytest.raises(InputError, match="batch_size"):
         topics.mixtures(phrased, batch_size=0)
+    with pytest.raises(InputError, match="credit must be"):
+        topics.token_topics(phrased, 0, credit="letters")
     with pytest.raises(InputError, match="expected rows"):
         topics.token_topics(phrased, 10_000)
 

@@ -109,6 +109,6 @@ def test_words_speak_for_the_same_topics(both):
     texts, result, theirs = both
     _, expected = theirs.approximate_distribution(texts[:40], calculate_tokens=True)
     for row, weights in enumerate(expected):
-        found = topics.token_topics(result, row, over="words")
+        found = topics.token_topics(result, row, over="words", credit="windows")
         assert list(found.tokens) == texts[row].split()
         np.testing.assert_allclose(found.weights.toarray(), weights, atol=1e-6)

@@ -40,16 +40,16 @@ def test_the_edit_can_be_done_again(branched):
     np.testing.assert_array_equal(again.labels, read.labels)
     assert [t.keywords for t in again.topics] == [t.keywords for t in read.topics]
     assert again.history == read.history
-    named = sorted(t for group in edit.parameters["groups"] for t in group)
+    named = sorted(t for group in edit.parameters["topics"] for t in group)
     assert [mark.topic_id for mark in edit.marks] == named
-    assert all(len(group) > 1 for group in edit.parameters["groups"])
+    assert all(len(group) > 1 for group in edit.parameters["topics"])
 
 
 def test_topics_that_stay_alone_keep_their_names():
     result = make_result(300, 5)
     given = tuple(replace(t, label=f"mine {t.topic_id}", is_named=True) for t in result.topics)
     result = replace(result, topics=given)
-    read = topics.at_level(result, groups=[[0, 3]])
+    read = topics.at_level(result, topics=[[0, 3]])
     assert read.n_topics == 4
     assert {t.label for t in read.topics if t.is_named} == {"mine 1", "mine 2", "mine 4"}
     same = topics.at_level(result, topics.hierarchy(result), 5)
@@ -62,11 +62,11 @@ def test_bad_levels():
     with pytest.raises(InputError, match="expected a hierarchy"):
         topics.at_level(result)
     with pytest.raises(InputError, match="got both"):
-        topics.at_level(result, tree, groups=[[0, 1]])
+        topics.at_level(result, tree, topics=[[0, 1]])
     with pytest.raises(InputError, match="topic 1 is in two"):
-        topics.at_level(result, groups=[[0, 1], [1, 2]])
+        topics.at_level(result, topics=[[0, 1], [1, 2]])
     with pytest.raises(InputError, match="there is no topic 9"):
-        topics.at_level(result, groups=[[0, 9]])
+        topics.at_level(result, topics=[[0, 9]])
     with pytest.raises(InputError, match="of other topics"):
         topics.at_level(make_result(seed=5), tree, 2)
     with pytest.raises(InputError, match="from 1 to 6"):

@@ -14,7 +14,7 @@ from embedtopics.results import TopicHierarchy, TopicNode
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["branch_colors", "hierarchy"]
+__all__ = ["hierarchy"]
 
 _LEAF = 19
 _TRUNK = "#9aa3ad"
@@ -110,11 +110,6 @@ def hierarchy(
             ],
         },
     )  # fmt: skip
-
-
-def branch_colors(hierarchy: TopicHierarchy, n_groups: int) -> tuple[str, ...]:
-    """Return the colour of each topic's branch, so that branches side by side differ."""
-    return tuple(_colors(hierarchy, hierarchy.nodes_at(n_groups))[: hierarchy.n_topics])
 
 
 def _natural_level(hierarchy: TopicHierarchy) -> int:

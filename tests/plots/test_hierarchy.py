@@ -51,15 +51,15 @@ def test_every_merge_is_drawn_where_it_takes_place(result, tree):
 
 
 def test_branches_of_the_cut_have_a_colour_each(tree):
-    from embedtopics.plots.dendrogram import branch_colors
-
-    colors = branch_colors(tree, 3)
+    figure = plots.hierarchy(tree, n_groups=3)
+    color_at = {}
+    for line in figure.data[:-1]:
+        ends = [y for x, y in zip(line.x, line.y, strict=True) if x == 0]
+        color_at.update(dict.fromkeys(ends, line.line.color))
+    colors = {int(topic): color_at[place] for place, topic in enumerate(tree.order)}
     groups = tree.cut(3)
     assert [len({colors[t] for t in group}) for group in groups] == [1, 1, 1]
-    assert len(set(colors)) == 3
-    figure = plots.hierarchy(tree, n_groups=3)
-    used = {line.line.color for line in figure.data[:-1]}
-    assert set(colors) <= used and len(used) == 4  # and grey above the cut
+    assert len(set(colors.values())) == 3 and len(figure.data) == 5  # grey above, and the points
     named = [a.text for a in figure.layout.annotations]
     assert len(named) == sum(len(group) > 1 for group in groups)
 

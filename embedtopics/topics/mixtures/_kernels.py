@@ -60,13 +60,13 @@ def _window(number: int, n: int, window: int, stride: int, padding: bool) -> tup
 def _compare(
     begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Floats, is_root: bool, rows: Int64Array, topics: Int32Array, loadings: Floats,
-    counts: Int32Array, similarities: Floats,
+    counts: Int32Array, products: Floats,
 ) -> float:  # fmt: skip
-    """Put the cosine of a window's weights with each topic's into `similarities`.
+    """Put the product of a window's weights with each topic's into `products`.
 
-    Returns the length of the window's weights.
+    Returns the length of the window's weights; a product over it is a cosine.
     """
-    similarities[:] = 0.0
+    products[:] = 0.0
     squares = 0.0
     for o in range(first[begin], first[end]):
         if ends[o] <= end:
@@ -80,17 +80,15 @@ def _compare(
         weight = (np.sqrt(float(count)) if is_root else float(count)) * factors[term]
         squares += weight * weight
         for entry in range(rows[term], rows[term + 1]):
-            similarities[topics[entry]] += weight * loadings[entry]
-    length = np.sqrt(squares) if squares > 0.0 else 1.0
-    similarities /= length
-    return length
+            products[topics[entry]] += weight * loadings[entry]
+    return np.sqrt(squares) if squares > 0.0 else 1.0
 
 
 @numba.njit(inline="always")
 def _credit_terms(
     begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Floats, is_root: bool, rows: Int64Array, topics: Int32Array, loadings: Floats,
-    counts: Int32Array, similarities: Floats, length: float, least: float, sums: Floats,
+    counts: Int32Array, products: Floats, length: float, least: float, sums: Floats,
 ) -> None:  # fmt: skip
     """Add to each place of a window what its terms contribute to the cosines that count."""
     for o in range(first[begin], first[end]):
@@ -105,7 +103,7 @@ def _credit_terms(
             weight = (np.sqrt(count) / count if is_root else 1.0) * factors[term] / length
             n_places = ends[o] - place
             for entry in range(rows[term], rows[term + 1]):
-                if similarities[topics[entry]] >= least:
+                if products[topics[entry]] >= least * length:
                     for inside in range(place, ends[o]):
                         sums[inside, topics[entry]] += weight * loadings[entry] / n_places
     for o in range(first[begin], first[end]):
@@ -113,12 +111,14 @@ def _credit_terms(
 
 
 @numba.njit(inline="always")
-def _credit_all(begin: int, end: int, similarities: Floats, least: float, sums: Floats) -> None:
+def _credit_all(
+    begin: int, end: int, products: Floats, length: float, least: float, sums: Floats
+) -> None:
     """Add the cosines that count to every place of a window."""
-    for topic in range(len(similarities)):
-        if similarities[topic] >= least:
+    for topic in range(len(products)):
+        if products[topic] >= least * length:
             for place in range(begin, end):
-                sums[place, topic] += similarities[topic]
+                sums[place, topic] += products[topic] / length
 
 
 @compiled(numba.void(*ARGUMENTS), parallel=True, nogil=True)
@@ -150,20 +150,20 @@ def add_to_documents(
     n_blocks = (n_documents + DOCUMENTS_AT_ONCE - 1) // DOCUMENTS_AT_ONCE
     for block in numba.prange(n_blocks):
         counts = np.zeros(len(factors), dtype=np.int32)
-        similarities = np.empty(sums.shape[1])
+        products = np.empty(sums.shape[1])
         last = min((block + 1) * DOCUMENTS_AT_ONCE, n_documents)
         for document in range(block * DOCUMENTS_AT_ONCE, last):
             begin = offsets[document]
             n = offsets[document + 1] - begin
             for number in range(_count_windows(n, window, stride, padding)):
                 left, right = _window(number, n, window, stride, padding)
-                _compare(
+                length = _compare(
                     begin + left, begin + right, first, terms, ends, factors, is_root,
-                    rows, topics, loadings, counts, similarities,
+                    rows, topics, loadings, counts, products,
                 )  # fmt: skip
-                for topic in range(len(similarities)):
-                    if similarities[topic] >= least:
-                        sums[document, topic] += similarities[topic]
+                for topic in range(len(products)):
+                    if products[topic] >= least * length:
+                        sums[document, topic] += products[topic] / length
 
 
 @compiled(numba.void(numba.boolean, *ARGUMENTS), nogil=True)
@@ -180,7 +180,7 @@ def add_to_places(
     has what the terms there contribute; otherwise every place of a window has all of it.
     """
     counts = np.zeros(len(factors), dtype=np.int32)
-    similarities = np.empty(sums.shape[1])
+    products = np.empty(sums.shape[1])
     for document in range(len(offsets) - 1):
         begin = offsets[document]
         n = offsets[document + 1] - begin
@@ -188,12 +188,12 @@ def add_to_places(
             left, right = _window(number, n, window, stride, padding)
             length = _compare(
                 begin + left, begin + right, first, terms, ends, factors, is_root,
-                rows, topics, loadings, counts, similarities,
+                rows, topics, loadings, counts, products,
             )  # fmt: skip
             if by_term:
                 _credit_terms(
                     begin + left, begin + right, first, terms, ends, factors, is_root,
-                    rows, topics, loadings, counts, similarities, length, least, sums,
+                    rows, topics, loadings, counts, products, length, least, sums,
                 )  # fmt: skip
             else:
-                _credit_all(begin + left, begin + right, similarities, least, sums)
+                _credit_all(begin + left, begin + right, products, length, least, sums)

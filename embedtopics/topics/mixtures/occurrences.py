@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -74,13 +75,11 @@ def index_terms(term_counts: TermCounts, words: tuple[str, ...]) -> TermIndex:
         The word of each id.
     """
     n_words = len(words)
-    id_of = {word: i for i, word in enumerate(words)}
-    # One cut of all terms costs a tenth of one for each.
-    lengths = np.fromiter(
-        (term.count(" ") + 1 for term in term_counts.terms), np.int64, len(term_counts.terms)
-    )
+    id_of = dict(zip(words, range(n_words), strict=True))
+    lengths = term_counts.lengths.astype(np.int64)
+    # One cut of all terms, for one of each would take most of the time.
     parts = " ".join(term_counts.terms).split(" ") if len(lengths) else []
-    ids = np.fromiter((id_of.get(word, -1) for word in parts), np.int64, len(parts))
+    ids = np.fromiter(map(id_of.get, parts, repeat(-1)), np.int64, len(parts))
     longest = int(lengths.max(initial=1))
     step = np.full((len(lengths), longest), -1, dtype=np.int64)
     inside = np.arange(longest) < lengths[:, None]

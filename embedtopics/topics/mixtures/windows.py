@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -241,8 +242,8 @@ def _known_words(texts: list[str], result: TopicResult) -> tuple[Int32Array, Int
 
 def _translated(ids: Int32Array, words: tuple[str, ...], result: TopicResult) -> Int32Array:
     """Return ids of words as ids of the result's words; -1 for those that it does not know."""
-    id_of = {word: i for i, word in enumerate(result.tokens.words)}
-    known = np.fromiter((id_of.get(w, -1) for w in words), dtype=np.int32, count=len(words))
+    id_of = dict(zip(result.tokens.words, range(len(result.tokens.words)), strict=True))
+    known = np.fromiter(map(id_of.get, words, repeat(-1)), dtype=np.int32, count=len(words))
     return known[ids]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from embedtopics.errors import InputError
-from embedtopics.results import NOISE, TopicHierarchy, TopicResult
+from embedtopics.protocols import TermWeighting
+from embedtopics.results import NOISE, Topic, TopicHierarchy, TopicResult
 from embedtopics.topics.relabeling import checked_topic_ids, regrouped, relabeled
 
 __all__ = ["at_level"]
@@ -20,6 +22,7 @@ def at_level(
     *,
     distance: float | None = None,
     topics: Sequence[Sequence[int]] | None = None,
+    weighting: TermWeighting | None = None,
 ) -> TopicResult:
     """Merge the topics of a result as a hierarchy has them at a level.
 
@@ -38,12 +41,15 @@ def at_level(
     topics : sequence of sequence of int, optional
         In place of all these, the ids of the topics that become one; topics in no group stay as
         they are. This is what the edit records.
+    weighting : object with ``fit_transform(topic_counts)``, optional
+        By default the one of the result.
 
     Returns
     -------
     TopicResult
-        Merged topics are described anew from the counts of the result; shares are added up.
-        Topics that stay alone keep the name that the user gave them.
+        Merged topics are described anew from the counts of the result; shares are added up. A
+        name that the user gave stays; of several in one group that of the largest topic does,
+        those asked for before the fit first, and the edit says which gave way.
 
     Raises
     ------
@@ -74,18 +80,42 @@ def at_level(
     for number, group in enumerate(parts):
         group_of[group] = number
     into = "topic" if len(joined) == 1 else "topics"
+    origins = [_continued([result.topics[topic] for topic in group]) for group in parts]
+    lost = [
+        result.topics[topic].label
+        for group, origin in zip(parts, origins, strict=True)
+        for topic in group
+        if _has_name(result.topics[topic]) and result.topics[topic].label != origin.label
+    ]
     return relabeled(
         result,
         group_of[result.clustering.labels],
         regrouped(result.memberships, group_of[:-1], len(parts)),
-        [result.topics[group[0]] if len(group) == 1 else None for group in parts],
+        origins,
         name="at_level",
         parameters={"topics": joined},
         message=f"read at a level of {len(parts)} topics: {len(merged)} of {result.n_topics} "
-        f"topics became {len(joined)} {into}",
+        f"topics became {len(joined)} {into}"
+        + (f"; names that gave way: {', '.join(lost)}" if lost else ""),
         marked=sorted(merged),
         follows=group_of[:-1],
+        weighting=weighting,
     )
+
+
+def _continued(parts: Sequence[Topic]) -> Topic:
+    """Return the topic that a group continues; of a merged one no persistence is known."""
+    if len(parts) == 1:
+        return parts[0]
+    anchors = [part for part in parts if part.is_anchor]
+    named = [part for part in parts if part.is_named]
+    first = (anchors or named or list(parts))[0]
+    return dataclasses.replace(first, persistence=float("nan"))
+
+
+def _has_name(topic: Topic) -> bool:
+    """Tell whether the user named a topic, before or after the fit."""
+    return topic.is_named or topic.is_anchor
 
 
 def _check_same_topics(result: TopicResult, hierarchy: TopicHierarchy) -> None:

@@ -45,15 +45,41 @@ def test_the_edit_can_be_done_again(branched):
     assert all(len(group) > 1 for group in edit.parameters["topics"])
 
 
-def test_topics_that_stay_alone_keep_their_names():
+def test_given_names_stay():
     result = make_result(300, 5)
-    given = tuple(replace(t, label=f"mine {t.topic_id}", is_named=True) for t in result.topics)
+    given = tuple(
+        replace(t, label=f"mine {t.topic_id}", is_named=t.topic_id != 4) for t in result.topics
+    )
     result = replace(result, topics=given)
-    read = topics.at_level(result, topics=[[0, 3]])
-    assert read.n_topics == 4
-    assert {t.label for t in read.topics if t.is_named} == {"mine 1", "mine 2", "mine 4"}
+    read = topics.at_level(result, topics=[[3, 0], [2, 4]])
+    assert {t.label for t in read.topics if t.is_named} == {"mine 0", "mine 1", "mine 2"}
+    assert read.history[-1].message.endswith("names that gave way: mine 3")
+    asked = tuple(replace(t, is_anchor=t.topic_id == 3) for t in given)
+    read = topics.at_level(replace(result, topics=asked), topics=[[0, 3]])
+    assert {t.label for t in read.topics if t.is_anchor} == {"mine 3"}
+    assert read.history[-1].message.endswith("names that gave way: mine 0")
     same = topics.at_level(result, topics.hierarchy(result), 5)
     np.testing.assert_array_equal(same.labels, result.labels)
+    assert "gave way" not in same.history[-1].message
+
+
+def test_a_weighting_of_the_users_own(branched):
+    from embedtopics.terms import ClassTfidf
+
+    foreign = replace(branched, settings={**branched.settings, "weighting": "Mine()"})
+    with pytest.raises(InputError, match="weighting="):
+        topics.at_level(foreign, topics=[[0, 1]])
+    read = topics.at_level(foreign, topics=[[0, 1]], weighting=ClassTfidf(sqrt_tf=True))
+    plain = topics.at_level(branched, topics=[[0, 1]])
+    assert abs(read.topic_terms - plain.topic_terms).max() > 0
+
+
+@pytest.mark.parametrize("n_topics", [0, 1])
+def test_few_topics(n_topics):
+    result = make_result(40, n_topics)
+    read = topics.at_level(result, topics.hierarchy(result), n_topics)
+    assert read.n_topics == n_topics and read.memberships.shape == (len(result.documents), n_topics)
+    np.testing.assert_array_equal(read.labels, result.labels)
 
 
 def test_bad_levels():

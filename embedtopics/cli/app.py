@@ -12,6 +12,7 @@ from embedtopics.cli.demo import demo
 from embedtopics.cli.evaluate import evaluate
 from embedtopics.cli.export import export
 from embedtopics.cli.find import find
+from embedtopics.cli.hierarchy import hierarchy
 from embedtopics.cli.inspect import inspect
 from embedtopics.cli.name import name
 from embedtopics.cli.topics import topics
@@ -31,6 +32,7 @@ app.command()(demo)
 app.command()(export)
 app.command()(find)
 app.command()(evaluate)
+app.command()(hierarchy)
 app.command()(inspect)
 app.command()(name)
 app.command()(topics)

@@ -6,21 +6,33 @@ Plotly is loaded when the first figure is drawn, not when this room is imported.
 from __future__ import annotations
 
 from embedtopics.plots.comparison import comparison
+from embedtopics.plots.dendrogram import hierarchy
 from embedtopics.plots.document_map import map
 from embedtopics.plots.keyness_bars import keyness
+from embedtopics.plots.level_map import hierarchical_map
+from embedtopics.plots.mixture import mixture
 from embedtopics.plots.palette import NOISE_COLOR, group_colors, topic_colors
+from embedtopics.plots.similarity_map import similarity
 from embedtopics.plots.size_bars import sizes
 from embedtopics.plots.stability_dots import stability
 from embedtopics.plots.term_bars import terms
+from embedtopics.plots.term_decline import term_decline
+from embedtopics.plots.topic_map import topic_map
 
 __all__ = [
     "NOISE_COLOR",
     "comparison",
     "group_colors",
+    "hierarchical_map",
+    "hierarchy",
     "keyness",
     "map",
+    "mixture",
+    "similarity",
     "sizes",
     "stability",
+    "term_decline",
     "terms",
     "topic_colors",
+    "topic_map",
 ]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.edits import Edit, TopicMark
+from embedtopics.results.hierarchy import HierarchyLevel, TopicHierarchy, TopicNode
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
+from embedtopics.results.mixture import PassageTopics, TokenMixture
 from embedtopics.results.parts import (
     NOISE,
     Clustering,
@@ -36,17 +38,22 @@ __all__ = [
     "EncoderView",
     "Encoding",
     "Exported",
+    "HierarchyLevel",
     "LanguageShares",
     "Level",
     "Move",
     "NeighborGraph",
     "Overlap",
+    "PassageTopics",
     "Reason",
     "SpanningTree",
     "Stability",
     "TermCounts",
+    "TokenMixture",
     "TokenStream",
     "Topic",
+    "TopicHierarchy",
     "TopicMark",
+    "TopicNode",
     "TopicResult",
 ]

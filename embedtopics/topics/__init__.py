@@ -6,6 +6,8 @@ from embedtopics.topics.assign import Assignment, assign
 from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
+from embedtopics.topics.mixtures.passages import passage_topics
+from embedtopics.topics.mixtures.windows import mixtures, token_topics
 from embedtopics.topics.model import TopicModel
 from embedtopics.topics.naming import (
     Question,
@@ -32,6 +34,9 @@ from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
+from embedtopics.topics.tree.building import hierarchy
+from embedtopics.topics.tree.drawing import tree_text
+from embedtopics.topics.tree.levels import at_level
 from embedtopics.topics.validation import validation_sheets
 
 __all__ = [
@@ -41,12 +46,14 @@ __all__ = [
     "TopicModel",
     "aspects",
     "assign",
+    "at_level",
     "at_resolution",
     "collocates",
     "concordance",
     "documents",
     "export",
     "find",
+    "hierarchy",
     "inspect_corpus",
     "keyness",
     "keywords_by_embedding",
@@ -56,15 +63,19 @@ __all__ = [
     "levels",
     "load_result",
     "make_labels",
+    "mixtures",
     "name_topics",
     "naming_questions",
+    "passage_topics",
     "read",
     "report_card",
     "save_result",
     "stability",
     "table",
     "terms",
+    "token_topics",
     "top_words",
+    "tree_text",
     "validation_sheets",
     "with_keywords",
     "with_stability",

@@ -1,0 +1,163 @@
+"""Where the terms of a result stand in streams of words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.results import TermCounts
+
+__all__ = ["Occurrences", "TermIndex", "find_occurrences", "index_terms"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class TermIndex:
+    """The terms of a result as word ids, one step a word.
+
+    Parameters
+    ----------
+    n_words : int
+        Words of the vocabulary; ids below 0 are of words outside it.
+    is_edge : bool ndarray of shape (n_words,)
+        Whether a term begins or ends with the word.
+    term_of : list of int32 ndarray
+        At place n - 1, for each sequence of n words that begins a term, the column of the term
+        that it is, or -1. A sequence of one word has the number of the word.
+    keys : list of int64 ndarray
+        At place n - 1, ascending, ``number of the first n - 1 words * n_words + last word`` of
+        each such sequence; its place is its number. Empty for single words.
+    """
+
+    n_words: int
+    is_edge: BoolArray
+    term_of: list[Int32Array]
+    keys: list[Int64Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrences:
+    """Terms in some documents.
+
+    Parameters
+    ----------
+    offsets : int64 ndarray of shape (n_documents + 1,)
+        Places of each document, one document after the other.
+    tokens : int64 ndarray of shape (n_places,)
+        Which word of the stream stands at each place.
+    first : int64 ndarray of shape (n_places + 1,)
+        The terms that begin at place `i` are ``terms[first[i]:first[i + 1]]``, shortest first.
+    terms : int32 ndarray of shape (n_occurrences,)
+        Column of each term.
+    ends : int64 ndarray of shape (n_occurrences,)
+        Place after its last word.
+    """
+
+    offsets: Int64Array
+    tokens: Int64Array
+    first: Int64Array
+    terms: Int32Array
+    ends: Int64Array
+
+
+def index_terms(term_counts: TermCounts, words: tuple[str, ...]) -> TermIndex:
+    """Return the terms as sequences of word ids.
+
+    Parameters
+    ----------
+    term_counts : TermCounts
+    words : tuple of str
+        The word of each id.
+    """
+    n_words = len(words)
+    id_of = dict(zip(words, range(n_words), strict=True))
+    lengths = term_counts.lengths.astype(np.int64)
+    # One cut of all terms, for one of each would take most of the time.
+    parts = " ".join(term_counts.terms).split(" ") if len(lengths) else []
+    ids = np.fromiter(map(id_of.get, parts, repeat(-1)), np.int64, len(parts))
+    longest = int(lengths.max(initial=1))
+    step = np.full((len(lengths), longest), -1, dtype=np.int64)
+    inside = np.arange(longest) < lengths[:, None]
+    step[inside] = ids
+    # A term of other words is never made by these.
+    column_of = np.flatnonzero(((step >= 0) | ~inside).all(axis=1)).astype(np.int32)
+    step, lengths = step[column_of], lengths[column_of]
+    is_edge = np.zeros(n_words, dtype=bool)
+    is_edge[step[:, 0]] = True
+    is_edge[step[np.arange(len(step)), lengths - 1]] = True
+    single = np.full(n_words, -1, dtype=np.int32)
+    single[step[lengths == 1, 0]] = column_of[lengths == 1]
+    term_of, keys = [single], [np.empty(0, dtype=np.int64)]
+    number = step[:, 0].copy()
+    for n in range(2, longest + 1):
+        has = np.flatnonzero(lengths >= n)
+        different, number[has] = np.unique(
+            number[has] * n_words + step[has, n - 1], return_inverse=True
+        )
+        of_number = np.full(len(different), -1, dtype=np.int32)
+        complete = lengths == n
+        of_number[number[complete]] = column_of[complete]
+        term_of.append(of_number)
+        keys.append(different)
+    return TermIndex(n_words, is_edge, term_of, keys)
+
+
+def find_occurrences(
+    index: TermIndex, ids: Int32Array, offsets: Int64Array, *, edges_only: bool
+) -> Occurrences:
+    """Find the terms in a stream of words.
+
+    Parameters
+    ----------
+    index : TermIndex
+    ids : int32 ndarray of shape (n_tokens,)
+        Word ids; -1 for words that the result does not know.
+    offsets : int64 ndarray of shape (n_documents + 1,)
+    edges_only : bool
+        Whether only words that begin or end a term have a place; the others are passed over.
+
+    Returns
+    -------
+    Occurrences
+        Of terms within one document; each as often as `count_terms` counts it.
+    """
+    n_tokens = len(ids)
+    known = ids >= 0
+    document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    begins, stops, terms = [], [], []
+    starts = np.flatnonzero(known)
+    number = ids[starts].astype(np.int64)
+    for n, (term_of, keys) in enumerate(zip(index.term_of, index.keys, strict=True), 1):
+        if n > 1:
+            last = starts + n - 1
+            fits = last < n_tokens
+            starts, number, last = starts[fits], number[fits], last[fits]
+            fits = known[last] & (document[last] == document[starts])
+            starts, number, last = starts[fits], number[fits], last[fits]
+            key = number * index.n_words + ids[last]
+            number = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+            fits = keys[number] == key
+            starts, number = starts[fits], number[fits]
+        is_term = term_of[number] >= 0
+        begins.append(starts[is_term])
+        stops.append(starts[is_term] + n)
+        terms.append(term_of[number[is_term]])
+    has_place = np.ones(n_tokens, dtype=bool)
+    if edges_only:
+        has_place = known & index.is_edge[np.maximum(ids, 0)] if index.n_words else known
+    place = np.concatenate([[0], np.cumsum(has_place)])
+    begin = np.concatenate(begins)
+    order = np.argsort(begin, kind="stable")  # of those that begin at one place, shortest first
+    begin = place[begin[order]]
+    return Occurrences(
+        offsets=place[offsets],
+        tokens=np.flatnonzero(has_place),
+        first=np.searchsorted(begin, np.arange(place[-1] + 1)),
+        terms=np.concatenate(terms)[order],
+        ends=place[np.concatenate(stops)[order]],
+    )

@@ -1,0 +1,1 @@
+"""Topics within topics: merged by likeness, drawn as text, and read at any level."""

@@ -1,0 +1,159 @@
+"""The tree, the similarities, and the map at several levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embedtopics import plots, topics
+from embedtopics.errors import InputError
+from tests.factories import make_result
+
+MARKUP = "<b>bold</b> $x$ %{x}"
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result(600, 9, topic_labels=[MARKUP])
+
+
+@pytest.fixture(scope="module")
+def tree(result):
+    return topics.hierarchy(result)
+
+
+def test_every_merge_is_drawn_where_it_takes_place(result, tree):
+    figure = plots.hierarchy(tree, n_groups=3)
+    *lines, points = figure.data
+    np.testing.assert_allclose(points.x, tree.distances)
+    # Each merge is halfway between its parts, and each part has a line to it.
+    place = dict(zip(range(9, 17), points.y, strict=True))
+    place |= {int(topic): float(i) for i, topic in enumerate(tree.order)}
+    height = dict.fromkeys(range(9), 0.0) | dict(zip(range(9, 17), points.x, strict=True))
+    drawn = set()
+    for line in lines:
+        corners = [
+            tuple(np.round(c, 6)) for c in zip(line.x, line.y, strict=True) if c[0] is not None
+        ]
+        drawn |= {tuple(corners[i : i + 3]) for i in range(0, len(corners), 3)}
+    for merge, children in enumerate(tree.merges.tolist()):
+        node = 9 + merge
+        assert place[node] == pytest.approx(np.mean([place[child] for child in children]))
+        for child in children:
+            way = [(height[node], place[node]), (height[node], place[child]),
+                   (height[child], place[child])]  # fmt: skip
+            assert tuple(tuple(np.round(corner, 6)) for corner in way) in drawn
+    names = figure.layout.yaxis.ticktext
+    assert [tree.nodes[t].label[:12] in n for t, n in zip(tree.order, names, strict=True)].count(
+        False
+    ) == 1  # the one with markup
+    assert all(tree.nodes[9 + i].terms[0] in text for i, text in enumerate(points.hovertext))
+
+
+def test_branches_of_the_cut_have_a_colour_each(tree):
+    figure = plots.hierarchy(tree, n_groups=3)
+    color_at = {}
+    for line in figure.data[:-1]:
+        ends = [y for x, y in zip(line.x, line.y, strict=True) if x == 0]
+        color_at.update(dict.fromkeys(ends, line.line.color))
+    colors = {int(topic): color_at[place] for place, topic in enumerate(tree.order)}
+    groups = tree.cut(3)
+    assert [len({colors[t] for t in group}) for group in groups] == [1, 1, 1]
+    assert len(set(colors.values())) == 3 and len(figure.data) == 5  # grey above, and the points
+    named = [a.text for a in figure.layout.annotations]
+    assert len(named) == sum(len(group) > 1 for group in groups)
+
+
+@pytest.mark.parametrize(("n_topics", "points"), [(0, 0), (1, 1), (2, 1)])
+def test_small_trees_can_be_drawn(n_topics, points):
+    small = make_result(60, n_topics)
+    tree = topics.hierarchy(small)
+    figure = plots.hierarchy(tree)
+    assert len(figure.data[-1].x) == points
+    heat = plots.similarity(tree)
+    assert np.shape(heat.data[0].z) == (n_topics, n_topics)
+    levels = plots.hierarchical_map(small, tree)
+    assert len(levels.data) == n_topics + 1 and len(levels.layout.sliders) == 0
+    for drawn in (figure, heat):
+        notes = [a.text for a in drawn.layout.annotations]
+        assert ("No topics were found" in notes) == (n_topics == 0)
+
+
+def test_names_are_never_markup(result, tree):
+    shown = [
+        plots.hierarchy(tree), plots.similarity(tree), plots.hierarchical_map(result, tree),
+        plots.topic_map(result), plots.term_decline(result),
+        plots.mixture(result, topics.token_topics(result, 0, min_similarity=0)),
+    ]  # fmt: skip
+    for figure in shown:
+        page = figure.to_json()
+        assert "<b>bold" not in page and "$x$" not in page
+        assert "\\u003cb\\u003ebold" not in page
+    assert any("&lt;b&gt;bold" in name for name in shown[0].layout.yaxis.ticktext)
+
+
+def test_bad_numbers(result, tree):
+    with pytest.raises(InputError, match="from 1 to 9"):
+        plots.hierarchy(tree, n_groups=10)
+    with pytest.raises(InputError, match="300 pixels"):
+        plots.hierarchy(tree, width=10)
+    with pytest.raises(InputError, match="from 1 to 9"):
+        plots.similarity(tree, n_groups=0)
+    with pytest.raises(InputError, match="of other topics"):
+        plots.hierarchical_map(make_result(600, 9, seed=3), tree)
+    with pytest.raises(InputError, match="from 1 to 9"):
+        plots.hierarchical_map(result, tree, levels=[12])
+    with pytest.raises(InputError, match="at least one level"):
+        plots.hierarchical_map(result, tree, levels=[])
+
+
+def test_similarities_are_in_the_order_of_the_tree(tree):
+    heat = plots.similarity(tree, n_groups=4)
+    expected = tree.similarities[np.ix_(tree.order, tree.order)].astype(float)
+    np.fill_diagonal(expected, np.nan)
+    np.testing.assert_allclose(np.array(heat.data[0].z, dtype=float), expected)
+    assert [name.rsplit(" ", 1)[1] for name in heat.data[0].y] == [f"[{t}]" for t in tree.order]
+    frames = {(s.x0, s.x1) for s in heat.layout.shapes}
+    place = np.argsort(tree.order)
+    assert frames == {
+        (place[list(g)].min() - 0.5, place[list(g)].max() + 0.5) for g in tree.cut(4) if len(g) > 1
+    }
+
+
+def test_levels_change_the_names_and_colours_of_points(result, tree):
+    figure = plots.hierarchical_map(result, tree, levels=[2, 9, 4], max_labels=9)
+    plain = plots.map(result, max_labels=9)
+    assert len(figure.data) == len(plain.data) == 10  # one of no topic
+    for ours, theirs in zip(figure.data, plain.data, strict=True):
+        np.testing.assert_array_equal(ours.x, theirs.x)
+        assert ours.name == theirs.name and ours.marker.color == theirs.marker.color
+    steps = figure.layout.sliders[0].steps
+    assert [step.label for step in steps] == ["9", "4", "2"]
+    for step, level in zip(steps, (9, 4, 2), strict=True):
+        changes, layout, traces = step.args
+        assert list(traces) == list(range(1, 10))
+        groups = tree.cut(level)
+        nodes = tree.nodes_at(level)
+        of = {t: g for g, group in enumerate(groups) for t in group}
+        for name in ("marker.color", "legendgroup"):
+            values = changes[name]
+            assert len({(of[t], v) for t, v in enumerate(values)}) == level
+            assert len(set(values)) == level
+        assert sum(changes["showlegend"]) == level
+        ranks = dict(zip(changes["legendrank"], range(9), strict=False))
+        assert sorted(ranks) == [1001 + i for i in range(level)]
+        if level < 9:
+            for topic in range(9):
+                label = tree.nodes[nodes[of[topic]]].label
+                assert changes["name"][topic][:8] == label[:8] or "&lt;" in changes["name"][topic]
+        assert len(layout["annotations"]) <= level
+    assert len(steps[2].args[1]["annotations"]) == 2
+
+
+def test_default_levels_halve(result, tree):
+    figure = plots.hierarchical_map(result, tree)
+    assert [s.label for s in figure.layout.sliders[0].steps] == ["9", "5", "3"]
+    named = {t.name for t in figure.data}
+    assert len(named) == 10
+    alone = plots.hierarchical_map(result, tree, levels=[9])
+    assert len(alone.layout.sliders) == 0

@@ -1,0 +1,247 @@
+"""Hierarchies of topics: merges and terms against calculations by hand, and the laws of cuts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from embedtopics import topics
+from embedtopics.errors import InputError
+from embedtopics.results import Topic
+from embedtopics.terms import ClassTfidf, count_by_topic
+from tests.factories import make_result
+
+
+class OnlyTogether:
+    """A weighting that has the one method of its protocol."""
+
+    def fit_transform(self, X, y=None):
+        return X
+
+
+def leaf_counts(result):
+    labels, weights = result.clustering.labels, result.documents.weights
+    return count_by_topic(result.term_counts.counts, labels, result.n_topics, weights).toarray()
+
+
+def naive_average(distances):
+    """Return the sets of topics that average linkage merges, and at which distance."""
+    groups = [frozenset([i]) for i in range(len(distances))]
+    found = []
+    while len(groups) > 1:
+        pairs = [(a, b) for i, a in enumerate(groups) for b in groups[:i]]
+        apart = [np.mean([distances[i, j] for i in a for j in b]) for a, b in pairs]
+        a, b = pairs[int(np.argmin(apart))]
+        found.append((a | b, min(apart)))
+        groups = [group for group in groups if group not in (a, b)] + [a | b]
+    return found
+
+
+def test_average_linkage_equals_the_definition():
+    result = make_result(400, 9, seed=3)
+    rows = result.topic_terms.toarray()
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    expected = naive_average(1 - rows @ rows.T)
+    tree = topics.hierarchy(result, linkage="average")
+    merged = [frozenset(tree.topics_under(9 + i)) for i in range(8)]
+    assert merged == [group for group, _ in expected]
+    np.testing.assert_allclose(tree.distances, [d for _, d in expected])
+    np.testing.assert_allclose(tree.similarities, rows @ rows.T, atol=1e-6)
+
+
+def test_embeddings_are_means_over_rows():
+    result = make_result(300, 5, seed=1)
+    labels, rows = result.labels, result.documents.of_row
+    means = np.array([result.embeddings[rows[labels == t]].mean(axis=0) for t in range(5)])
+    means /= np.linalg.norm(means, axis=1, keepdims=True)
+    tree = topics.hierarchy(result, by="embeddings", linkage="average")
+    np.testing.assert_allclose(tree.similarities, means @ means.T, atol=1e-6)
+    merged = [frozenset(tree.topics_under(5 + i)) for i in range(4)]
+    assert merged == [group for group, _ in naive_average(1 - means @ means.T)]
+
+
+@pytest.mark.parametrize("sqrt_tf", [False, True])
+def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
+    weighting = ClassTfidf(sqrt_tf=sqrt_tf)
+    result = make_result(400, 7)
+    tree = topics.hierarchy(result, n_terms=12, diverse=False, weighting=weighting)
+    counts = leaf_counts(result)
+    fitted = ClassTfidf(sqrt_tf=sqrt_tf).fit(counts)
+    for merge in range(6):
+        node = tree.nodes[7 + merge]
+        members = list(tree.topics_under(7 + merge))
+        weights = fitted.transform(counts[members].sum(axis=0, keepdims=True)).toarray().ravel()
+        order = np.lexsort((np.arange(len(weights)), -weights))[:12]
+        assert node.terms == tuple(result.term_counts.terms[i] for i in order)
+        np.testing.assert_allclose(node.weights, weights[order])
+        assert node.size == sum(result.topics[t].size for t in members)
+        assert node.n_topics == len(members)
+    assert weighting.__dict__ == ClassTfidf(sqrt_tf=sqrt_tf).__dict__  # fitted is a copy
+
+
+def test_keywords_of_merges_repeat_no_stem(branched):
+    tree = topics.hierarchy(branched, n_terms=5)
+    plain = topics.hierarchy(branched, n_terms=10_000, diverse=False)
+    assert tree.merges.tolist() == plain.merges.tolist()
+    for ours, all_terms in zip(tree.nodes, plain.nodes, strict=True):
+        if ours.n_topics > 1:
+            weight = dict(zip(all_terms.terms, all_terms.weights, strict=True))
+            assert [weight[term] for term in ours.terms] == pytest.approx(list(ours.weights))
+            words = [word for term in ours.terms for word in {*term.split(" ")}]
+            assert len(words) == len(set(words)) and len(ours.terms) == 5
+    labels = [node.label for node in tree.nodes]
+    assert len(set(labels)) == len(labels)
+
+
+def test_branches_are_found(branched):
+    """Topics that share the words of their branch merge before branches do."""
+    tree = topics.hierarchy(branched)
+    groups = tree.cut(4)
+    vectors = np.array([branched.embeddings[branched.clustering.labels == t].mean(axis=0)
+                        for t in range(branched.n_topics)])  # fmt: skip
+    branch = {}
+    for number, group in enumerate(groups):
+        branch.update(dict.fromkeys(group, number))
+    near = vectors @ vectors.T
+    for a in range(branched.n_topics):
+        same = [near[a, b] for b in range(branched.n_topics) if b != a and branch[a] == branch[b]]
+        other = [near[a, b] for b in range(branched.n_topics) if branch[a] != branch[b]]
+        assert not same or min(same) > max(other)
+
+
+def test_no_terms_no_topics_one_topic():
+    none = topics.hierarchy(make_result(30, 0))
+    assert none.nodes == () and none.levels() == () and none.cut(0) == ()
+    assert topics.tree_text(none) == "no topics" and len(none.to_frame()) == 0
+    one = topics.hierarchy(make_result(30, 1))
+    assert one.cut(1) == ((0,),) and one.merges.shape == (0, 2) and len(one.levels()) == 1
+    assert topics.tree_text(one).startswith("[0] ") and topics.tree_text(one, levels=[1])
+    result = make_result(60, 3)
+    silent = csr_matrix(result.topic_terms.shape)
+    counts = replace(
+        result.term_counts, counts=csr_matrix(result.term_counts.counts.shape, dtype=np.int32)
+    )
+    mute = topics.hierarchy(replace(result, topic_terms=silent, term_counts=counts))
+    np.testing.assert_array_equal(mute.similarities, np.eye(3))
+    assert [node.terms for node in mute.nodes[3:]] == [(), ()]
+    assert [node.label for node in mute.nodes[3:]] == ["no terms", "no terms (2)"]
+    # One topic without terms lies at distance 1 from all and merges like any other.
+    lacking = result.topic_terms.toarray()
+    lacking[1] = 0.0
+    tree = topics.hierarchy(replace(result, topic_terms=csr_matrix(lacking)), linkage="average")
+    np.testing.assert_array_equal(tree.similarities[1], [0, 1, 0])
+    assert tree.cut(2)[-1] == (1,) or tree.cut(2)[0] == (1,)
+
+
+def test_distances_of_the_callers_own():
+    result = make_result(200, 4)
+    apart = np.array([[0, 9, 1, 9], [9, 0, 9, 2], [1, 9, 0, 9], [9, 2, 9, 0]]) / 10
+    tree = topics.hierarchy(result, by=apart, linkage="single")
+    assert set(tree.cut(2)) == {(0, 2), (1, 3)} and tree.by == "given"
+    np.testing.assert_allclose(tree.distances, [0.1, 0.2, 0.9])
+    assert tree.cut(distance=0.1) == tree.cut(3) and tree.cut(distance=0.15) == tree.cut(3)
+    assert tree.cut(distance=0) == tree.cut(4) and tree.cut(distance=1) == tree.cut(1)
+    gaps = {level.n_topics: level.gap for level in tree.levels()}
+    assert gaps[2] == pytest.approx(0.7) and gaps[4] == pytest.approx(0.1) and np.isnan(gaps[1])
+    assert [level.distance for level in tree.levels()] == pytest.approx([0, 0.1, 0.2, 0.9])
+    sizes = [topic.size for topic in result.topics]
+    assert [level.largest for level in tree.levels()] == [
+        max(sizes), max(sizes[0] + sizes[2], *sizes),
+        max(sizes[0] + sizes[2], sizes[1] + sizes[3]), sum(sizes),
+    ]  # fmt: skip
+
+
+def test_frame_says_where_each_node_belongs():
+    tree = topics.hierarchy(make_result(300, 6))
+    frame = tree.to_frame([1, 3]).set_index("node")
+    assert (frame["at_1"] == 10).all() and frame.loc[10, "parent"] == -1
+    for node, row in frame.iterrows():
+        if row["parent"] >= 0:
+            assert node in (frame.loc[row["parent"], "left"], frame.loc[row["parent"], "right"])
+        members = set(tree.topics_under(node))
+        holders = [group for group in tree.nodes_at(3) if members <= set(tree.topics_under(group))]
+        assert row["at_3"] == (holders[0] if holders else -1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"by": "words"}, "by must be"),
+        ({"by": object()}, "by must be"),
+        ({"by": np.zeros((2, 2))}, "each of the 6 topics"),
+        ({"by": np.ones((6, 6))}, "zeros on the diagonal"),
+        ({"by": np.triu(np.ones((6, 6)), 1)}, "symmetric"),
+        ({"by": np.full((6, 6), np.nan)}, "finite"),
+        ({"linkage": "centroid"}, "turn back"),
+        ({"linkage": "nearest"}, "linkage must be one of"),
+        ({"n_terms": 0}, "n_terms"),
+        ({"n_terms": True}, "n_terms"),
+        ({"weighting": OnlyTogether()}, "fit and transform"),
+    ],
+)
+def test_bad_parameters(arguments, said):
+    with pytest.raises(InputError, match=said):
+        topics.hierarchy(make_result(), **arguments)
+
+
+def test_bad_cuts():
+    tree = topics.hierarchy(make_result())
+    for wrong in (0, 7, 2.5, True, "3"):
+        with pytest.raises(InputError, match="n_topics must be an integer from 1 to 6"):
+            tree.cut(wrong)
+    for wrong in (-0.1, float("nan"), "far"):
+        with pytest.raises(InputError, match="distance"):
+            tree.cut(distance=wrong)
+    for both in ({}, {"n_topics": 2, "distance": 0.5}):
+        with pytest.raises(InputError, match="and not both"):
+            tree.cut(**both)
+    with pytest.raises(InputError, match="no node 11"):
+        tree.topics_under(11)
+
+
+@st.composite
+def distance_matrices(draw):
+    n = draw(st.integers(1, 12))
+    cells = draw(st.lists(st.integers(0, 8), min_size=n * n, max_size=n * n))
+    upper = np.triu(np.array(cells, dtype=float).reshape(n, n) / 8, 1)
+    return upper + upper.T
+
+
+def of_topics(n):
+    """A result of so many topics, with hardly anything in it."""
+    result = make_result(24, 1)
+    names = [Topic(t, f"t{t}", 30 - t, 0.1, (), (), ()) for t in range(n)]
+    terms = csr_matrix((n, len(result.term_counts.terms)))
+    none = replace(
+        result.clustering, labels=np.full_like(result.clustering.labels, -1)
+    )  # so that there are no counts to merge
+    return replace(result, topics=tuple(names), topic_terms=terms, clustering=none)
+
+
+@settings(max_examples=60, deadline=None)
+@given(distance_matrices(), st.sampled_from(["ward", "average", "complete", "single", "weighted"]))
+def test_cuts_have_so_many_groups_and_are_nested(matrix, linkage):
+    """Many distances are equal here, which must not merge more than was asked for."""
+    n = len(matrix)
+    tree = topics.hierarchy(of_topics(n), by=matrix, linkage=linkage)
+    assert (np.diff(tree.distances) >= 0).all()
+    assert sorted(tree.order.tolist()) == list(range(n))
+    finer = None
+    for n_groups in range(n, 0, -1):
+        groups = tree.cut(n_groups)
+        assert len(groups) == n_groups
+        assert sorted(t for group in groups for t in group) == list(range(n))
+        if finer is not None:
+            assert all(any(set(f) <= set(g) for g in groups) for f in finer)
+        finer = groups
+        # What one group holds lies side by side in the order.
+        place = np.argsort(tree.order)
+        assert all(np.ptp(place[list(group)]) == len(group) - 1 for group in groups)
+    for height in (0.0, 0.3, 0.5, 1.0, 3.0):
+        merged = int((tree.distances <= height).sum())
+        assert tree.cut(distance=height) == tree.cut(n - merged)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.edits import Edit, TopicMark
+from embedtopics.results.guide import Guide
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.results.parts import (
     NOISE,
@@ -34,6 +35,7 @@ __all__ = [
     "Edit",
     "EncoderView",
     "Encoding",
+    "Guide",
     "LanguageShares",
     "Level",
     "Move",

@@ -5,6 +5,15 @@ from __future__ import annotations
 from embedtopics.topics.assign import Assignment, assign
 from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
+from embedtopics.topics.guidance import (
+    Guidance,
+    Labels,
+    ManualLabels,
+    Material,
+    MustNotLink,
+    SeedWords,
+    ZeroShot,
+)
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
 from embedtopics.topics.resolutions import at_resolution, levels
@@ -14,8 +23,15 @@ from embedtopics.topics.tables import documents, table, terms
 
 __all__ = [
     "Assignment",
+    "Guidance",
     "Inspection",
+    "Labels",
+    "ManualLabels",
+    "Material",
+    "MustNotLink",
+    "SeedWords",
     "TopicModel",
+    "ZeroShot",
     "assign",
     "at_resolution",
     "documents",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from embedtopics.clustering.hdbscan import DensityClusterer, cluster
-from embedtopics.clustering.induced_tree import induced_tree
 from embedtopics.clustering.resolution import (
     automatic_min_cluster_size,
     merge_nearest,
@@ -17,7 +16,6 @@ __all__ = [
     "DensityClusterer",
     "automatic_min_cluster_size",
     "cluster",
-    "induced_tree",
     "labels_at",
     "merge_nearest",
     "named_min_cluster_size",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.clustering import automatic_min_cluster_size, induced_tree
+from embedtopics.clustering import automatic_min_cluster_size
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.results import (
@@ -52,9 +52,9 @@ def cut_cores(
 ) -> Cores:
     """Cut the dense cores of topics from a hierarchy, as a guide wants them.
 
-    Topics known beforehand stay; the cores of others are cut from the hierarchy of the rest, in
-    which the documents of the former count for nothing. What is left over around a topic known
-    beforehand, with more neighbours in it than among themselves, is no core.
+    The documents of topics known beforehand leave the cores that are cut. A core of which more
+    than half left, or the rest of which has more neighbours there than in itself, is left over
+    from these topics, and is none of its own.
 
     Parameters
     ----------
@@ -83,46 +83,24 @@ def cut_cores(
 
     if guide is None:
         return choose_cores(tree, weights, resolution, without)
-    if not guide.is_fixed:
-        try:
-            cores = choose_cores(tree, weights, resolution, without)
-        except NotEnoughTopics as error:
-            best = adopt_cores(error.best, weights, graph, guide)
-            raise NotEnoughTopics(best, int(resolution.n_topics)) from None
-        return adopt_cores(cores, weights, graph, guide)
     check_room(guide, resolution)
-    rest = np.flatnonzero(guide.groups < 0)
-    wanted = resolution.n_topics
-    if not isinstance(wanted, str):
-        wanted = int(wanted) - len(guide.names)
-    if wanted == 0 or len(rest) < 2:
+    wanted, n_fixed = resolution.n_topics, len(guide.names) if guide.is_fixed else 0
+
+    def without_or_led(labels: Int32Array, n_topics: int) -> npt.NDArray[np.bool_]:
+        left = _left(labels, guide)
+        return without(left, n_topics) | _is_led(left, labels, n_topics, weights, graph, guide)
+
+    if not isinstance(wanted, str) and wanted == n_fixed:
         size = automatic_min_cluster_size(int(weights.sum()))
         return _with_topics(_no_cores(len(weights), size), guide)
-
-    def without_in_rest(labels: Int32Array, n_topics: int) -> npt.NDArray[np.bool_]:
-        spread = _spread(labels, rest, len(weights), NOISE)
-        return without(spread, n_topics) | _is_led(spread, n_topics, graph, guide)
-
-    def of_all(found: Cores) -> Cores:
-        whole = Clustering(
-            _spread(found.clustering.labels, rest, len(weights), NOISE),
-            _spread(found.clustering.strengths, rest, len(weights), 0),
-            found.clustering.persistence,
-        )
-        led = _is_led(whole.labels, len(found.is_subject), graph, guide)
-        kept = Cores(whole, found.is_subject, found.min_cluster_size)
-        return _with_topics(_without(kept, led & ~found.is_subject), guide)
-
+    others = wanted if isinstance(wanted, str) else wanted - n_fixed
+    asked = dataclasses.replace(resolution, n_topics=others)
     try:
-        found = choose_cores(
-            induced_tree(tree, rest),
-            weights[rest],
-            dataclasses.replace(resolution, n_topics=wanted),
-            without_in_rest,
-        )
+        cores = choose_cores(tree, weights, asked, without_or_led if n_fixed else without)
     except NotEnoughTopics as error:
-        raise NotEnoughTopics(of_all(error.best), int(resolution.n_topics)) from None
-    return of_all(found)
+        best = adopt_cores(error.best, weights, graph, guide)
+        raise NotEnoughTopics(best, int(wanted)) from None
+    return adopt_cores(cores, weights, graph, guide)
 
 
 def adopt_cores(
@@ -145,9 +123,10 @@ def adopt_cores(
         return cores
     if guide.is_fixed:
         found = cores.clustering
-        left = np.where(guide.groups >= 0, NOISE, found.labels).astype(np.int32)
+        left = _left(found.labels, guide)
+        n_cores = len(cores.is_subject)
+        led = _is_led(left, found.labels, n_cores, weights, graph, guide)
         rest = dataclasses.replace(cores, clustering=dataclasses.replace(found, labels=left))
-        led = _is_led(left, len(cores.is_subject), graph, guide)
         return _with_topics(_without(rest, led), guide)
     return _pure(cores, weights, guide) if guide.is_pure else cores
 
@@ -216,17 +195,33 @@ def owners(
     return np.where(table.any(axis=1), table.argmax(axis=1), NOISE).astype(np.int32)
 
 
+def _left(labels: Int32Array, guide: Guide) -> Int32Array:
+    """Return the labels of the documents that are in no topic known beforehand."""
+    return np.where(guide.groups >= 0, NOISE, labels).astype(np.int32)
+
+
 def _is_led(
-    labels: Int32Array, n_cores: int, graph: NeighborGraph, guide: Guide
+    left: Int32Array,
+    labels: Int32Array,
+    n_cores: int,
+    weights: Int64Array,
+    graph: NeighborGraph,
+    guide: Guide,
 ) -> npt.NDArray[np.bool_]:
-    """Tell which cores have more neighbours in topics known beforehand than in themselves."""
-    near, of_near = labels[graph.indices], guide.groups[graph.indices]
+    """Tell which cores are left-overs of topics known beforehand.
+
+    More than half of the core is in these, or what is left of it has more neighbours there than
+    in itself.
+    """
+    near, of_near = left[graph.indices], guide.groups[graph.indices]
     is_near = graph.similarities > 0
     known = ((of_near >= 0) & is_near).sum(axis=1)
-    own = ((near == labels[:, None]) & is_near).sum(axis=1)
-    inside = labels != NOISE
-    lead = np.bincount(labels[inside], (known - own)[inside], minlength=n_cores)
-    return np.asarray(lead > 0)
+    own = ((near == left[:, None]) & is_near).sum(axis=1)
+    inside, whole = left != NOISE, labels != NOISE
+    lead = np.bincount(left[inside], (known - own)[inside], minlength=n_cores)
+    n_left = np.bincount(left[inside], weights[inside], minlength=n_cores)
+    n_whole = np.bincount(labels[whole], weights[whole], minlength=n_cores)
+    return np.asarray((lead > 0) | (2 * n_left < n_whole))
 
 
 def _without(cores: Cores, dropped: npt.NDArray[np.bool_]) -> Cores:
@@ -263,12 +258,3 @@ def _compact(
     return Cores(
         Clustering(numbered, inside, persistence[used]), is_subject[used], min_cluster_size
     )
-
-
-def _spread(
-    values: npt.NDArray, documents: Int64Array, n_documents: int, missing: int
-) -> npt.NDArray:
-    """Give the values to these documents, and others what is missing."""
-    spread = np.full(n_documents, missing, dtype=values.dtype)
-    spread[documents] = values
-    return spread

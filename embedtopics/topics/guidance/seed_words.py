@@ -25,10 +25,8 @@ class SeedWords:
     A document is of the seed of whose words it holds the most different ones, if its embedding
     is nearer to the mean of the documents that hold them than to the mean of all: a word in
     passing, or in another sense, does not count. Documents of a seed are tied to the nearest
-    others of it in the layout, so that few and scattered ones are found together; where texts
-    differ much the topics follow them, not the seed. Embeddings and neighbours stay as they are.
-    In BBC News read at "fine", 24% of the 38 texts with *airline*, *flights*, *boeing* or *airbus*
-    are in one topic, and are a tenth of it; with these as a seed 92% are, and are 92% of it.
+    others of it in the layout, so that scattered ones are found together. Embeddings and
+    neighbours stay as they are.
 
     What the topics are called is another matter: for keywords that prefer the seed words give
     ``weighting=ClassTfidf(seed_terms=...)``.
@@ -38,8 +36,8 @@ class SeedWords:
     seeds : mapping of str to sequence of str, or sequence of sequences of str
         Words and phrases, by the name of the seed.
     boost : float
-        Weight, above 0 up to 1, of the tie between a document and the nearest other of its seed;
-        that to its nearest neighbour of all has 1.
+        Weight, above 0 up to 1, of the ties between a document and the nearest others of its seed;
+        that to its nearest neighbour of all has 1, those to its other neighbours less.
 
     Raises
     ------
@@ -49,11 +47,11 @@ class SeedWords:
     Examples
     --------
     >>> SeedWords({"money": ["bank", "interest rate"]}).describe()
-    {'kind': 'seed_words', 'seeds': {'money': ['bank', 'interest rate']}, 'boost': 1.0}
+    {'kind': 'seed_words', 'seeds': {'money': ['bank', 'interest rate']}, 'boost': 0.5}
     """
 
     def __init__(
-        self, seeds: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], *, boost: float = 1.0
+        self, seeds: Mapping[str, Sequence[str]] | Sequence[Sequence[str]], *, boost: float = 0.5
     ) -> None:
         self.seeds = _checked_seeds(seeds)
         self.boost = checked_weight(boost, "boost")

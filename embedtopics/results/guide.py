@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -65,9 +65,24 @@ class Guide:
         number = np.full(len(self.groups), -1, dtype=np.int64)
         number[held] = np.arange(len(held))
         pairs = number[self.apart]
-        changed = {
-            "groups": self.groups[held],
-            "strengths": self.strengths[held],
-            "apart": pairs[(pairs >= 0).all(axis=1)],
-        }
-        return Guide(**{f.name: getattr(self, f.name) for f in fields(self)} | changed)
+        return replace(
+            self,
+            groups=self.groups[held],
+            strengths=self.strengths[held],
+            apart=pairs[(pairs >= 0).all(axis=1)],
+        )
+
+    def among(self, places: Int64Array, n_documents: int) -> Guide:
+        """Return the guide of more documents, of the others of which nothing is known.
+
+        Parameters
+        ----------
+        places : int64 ndarray of shape (len(groups),)
+            Where each document of this guide stands among them, ascending.
+        n_documents : int
+        """
+        groups = np.full(n_documents, -1, dtype=np.int32)
+        groups[places] = self.groups
+        strengths = np.zeros(n_documents, dtype=np.float32)
+        strengths[places] = self.strengths
+        return replace(self, groups=groups, strengths=strengths, apart=places[self.apart])

@@ -212,3 +212,18 @@ def test_a_model_with_guidance_can_be_cloned_and_shown():
     model = et.TopicModel(guidance=Labels(["a", None]))
     assert clone(model).get_params()["guidance"].describe() == model.guidance.describe()
     assert "Labels(1 classes on 1 of 2 rows" in repr(model.guidance)
+
+
+def test_a_guide_follows_its_documents():
+    guide = Guide(
+        np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32),
+        apart=np.array([[0, 2], [1, 3]]), tie=0.3, is_pure=True,
+    )  # fmt: skip
+    more = guide.among(np.array([1, 2, 4, 5]), 7)
+    assert more.groups.tolist() == [-1, 0, -1, -1, 1, 0, -1]
+    assert more.strengths.tolist() == [0, 1, 0, 0, 0.5, 1, 0]
+    assert more.apart.tolist() == [[1, 4], [2, 5]]
+    back = more.of(np.array([1, 2, 4, 5]))
+    assert back.groups.tolist() == guide.groups.tolist() and back.names == ("a", "b")
+    assert back.apart.tolist() == guide.apart.tolist() and back.is_pure and back.tie == 0.3
+    assert guide.of(np.array([0, 1, 3])).apart.tolist() == [[1, 2]]

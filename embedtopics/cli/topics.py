@@ -12,6 +12,7 @@ from embedtopics.cli.guard import guarded
 
 if TYPE_CHECKING:
     from embedtopics.corpus import Corpus
+    from embedtopics.topics import Guidance
 
 __all__ = ["run_topics", "topics"]
 
@@ -44,6 +45,13 @@ def topics(
     coverage: Annotated[
         str, typer.Option(help="auto, or the share of the texts to be in a topic, 0 to 1.")
     ] = "auto",
+    names: Annotated[
+        str | None,
+        typer.Option(help="Topics to look for, such as 'health,schools', beside others."),
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Column of labels, some may be empty, that topics follow.")
+    ] = None,
     replicates: Annotated[
         int, typer.Option(min=0, help="Replicates that tell how stable each topic is; 0 for none.")
     ] = 20,
@@ -72,6 +80,7 @@ def topics(
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
         min_cluster_size=min_topic_size or "auto",
         coverage=_share(coverage),
+        guidance=_guidance(corpus, names, labels),
         languages=language or "auto",
         random_state=seed,
     )
@@ -83,6 +92,29 @@ def _share(coverage: str) -> float | str:
         return float(coverage)
     except ValueError:
         return coverage
+
+
+def _guidance(corpus: Corpus, names: str | None, labels: str | None) -> Guidance | None:
+    """Return what is known of the topics beforehand."""
+    from embedtopics.errors import InputError
+    from embedtopics.topics import Labels, ZeroShot
+
+    if names is not None and labels is not None:
+        raise InputError("--names and --labels both guide the topics; give one")
+    if names is not None:
+        return ZeroShot([name for name in names.split(",") if name.strip()])
+    if labels is None:
+        return None
+    columns = [str(column) for column in corpus.metadata.columns]
+    if labels not in columns:
+        raise InputError(
+            f"expected a column of labels, got {labels!r}; the file has, beside texts and ids, "
+            f"{', '.join(columns) or 'no other columns'}"
+        )
+    values = corpus.metadata.iloc[:, columns.index(labels)]
+    # Of numbers, -1 stands for no label, as in Python.
+    known = ~values.isna() & (values.astype(str) != "-1")
+    return Labels(values.astype(str).where(known, None))
 
 
 def run_topics(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.edits import Edit, TopicMark
+from embedtopics.results.guide import Guide
 from embedtopics.results.hierarchy import HierarchyLevel, TopicHierarchy, TopicNode
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.results.mixture import PassageTopics, TokenMixture
@@ -38,6 +39,7 @@ __all__ = [
     "EncoderView",
     "Encoding",
     "Exported",
+    "Guide",
     "HierarchyLevel",
     "LanguageShares",
     "Level",

@@ -47,13 +47,17 @@ class Reason(IntEnum):
     """It is led to a topic, but a smaller coverage was asked for."""
     REMOVED = 6
     """Its topic was removed by hand."""
+    KEPT_APART = 7
+    """Its topics hold documents from which it is to be kept apart."""
+    NOT_LABELED = 8
+    """The topics are labels that were given, and it was given none."""
 
     @property
     def text(self) -> str:
         """The reason in words."""
         return (
             "in a topic", "between topics", "isolated", "no subject", "no text",
-            "beyond the coverage asked for", "topic removed",
+            "beyond the coverage asked for", "topic removed", "kept apart", "not labelled",
         )[self]  # fmt: skip
 
 

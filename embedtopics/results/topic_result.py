@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int32Array
 from embedtopics.results.edits import Edit
+from embedtopics.results.guide import Guide
 from embedtopics.results.inputs import Decision, DistinctDocuments
 from embedtopics.results.parts import (
     NOISE,
@@ -79,6 +80,8 @@ class TopicResult:
         Largest resident set of the process by the end of the fit, in bytes; NaN where unknown.
     stability : Stability or None
         How far the topics come back in replicates, where that was measured.
+    guide : Guide or None
+        What was asked of the topics before the fit.
     """
 
     corpus: Corpus
@@ -101,6 +104,7 @@ class TopicResult:
     tree: SpanningTree | None = None
     peak_memory: float = float("nan")
     stability: Stability | None = None
+    guide: Guide | None = None
 
     @property
     def n_topics(self) -> int:

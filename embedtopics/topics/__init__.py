@@ -5,6 +5,15 @@ from __future__ import annotations
 from embedtopics.topics.assign import Assignment, assign
 from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
+from embedtopics.topics.guidance import (
+    Guidance,
+    Labels,
+    ManualLabels,
+    Material,
+    MustNotLink,
+    SeedWords,
+    ZeroShot,
+)
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.mixtures.passages import passage_topics
 from embedtopics.topics.mixtures.windows import mixtures, token_topics
@@ -41,9 +50,16 @@ from embedtopics.topics.validation import validation_sheets
 
 __all__ = [
     "Assignment",
+    "Guidance",
     "Inspection",
+    "Labels",
+    "ManualLabels",
+    "Material",
+    "MustNotLink",
     "Question",
+    "SeedWords",
     "TopicModel",
+    "ZeroShot",
     "aspects",
     "assign",
     "at_level",

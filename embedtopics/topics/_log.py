@@ -22,9 +22,9 @@ from embedtopics.results import (
 )
 from embedtopics.terms import stop_words_for
 from embedtopics.topics._parquet import unstorable_columns
+from embedtopics.topics.cores import Cores
 from embedtopics.topics.memberships import Joined
 from embedtopics.topics.places import Places
-from embedtopics.topics.resolutions import Cores
 
 __all__ = [
     "Log", "choose_languages", "note_corpus", "note_encoding", "note_graph", "note_terms",

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics.clustering import DensityClusterer, spanning_tree
 from embedtopics.errors import InputError
@@ -22,10 +21,11 @@ from embedtopics.neighbors import nearest
 from embedtopics.neighbors.comparing import NOBODY, keep_nearest, no_neighbors, shorten
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.reduction import default_epochs, fuzzy_graph, layout, principal_start
-from embedtopics.results import NeighborGraph, TermCounts, TopicResult
-from embedtopics.terms import without_subject
-from embedtopics.topics.memberships import join
-from embedtopics.topics.resolutions import NotEnoughTopics, Resolution, choose_cores
+from embedtopics.results import Guide, NeighborGraph, TermCounts, TopicResult
+from embedtopics.topics.cores import NotEnoughTopics, Resolution
+from embedtopics.topics.guidance.drawing import draw_together
+from embedtopics.topics.guidance.guided_cores import cut_cores
+from embedtopics.topics.guidance.settling import settle
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -72,6 +72,8 @@ class Recipe:
     resolution : Resolution
         With the smallest size of a core in a replicate.
     coverage : float or "auto"
+    guide : Guide or None
+        Of the fit, which replicates obey too.
     """
 
     embeddings: FloatArray
@@ -82,6 +84,7 @@ class Recipe:
     words: TermCounts
     resolution: Resolution
     coverage: float | str
+    guide: Guide | None
 
     def __len__(self) -> int:
         """Return the number of documents."""
@@ -122,6 +125,7 @@ def recipe_of(result: TopicResult) -> Recipe:
         words=_single_words(result.term_counts),
         resolution=resolution,
         coverage=settings.get("coverage", "auto"),
+        guide=result.guide,
     )
 
 
@@ -146,18 +150,19 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     graph = _induced(recipe.lists, held, embeddings, recipe.k)
     start = principal_start(embeddings, recipe.n_components)
     n_epochs = round(EPOCHS * default_epochs(n_documents, recipe.n_components))
-    coordinates = layout(fuzzy_graph(graph), start, seed=seed, n_epochs=n_epochs)
+    fuzzy = fuzzy_graph(graph)
+    guide = None if recipe.guide is None else recipe.guide.of(held)
+    if guide is not None:
+        fuzzy = draw_together(fuzzy, embeddings, guide, guide.groups, graph.k)
+    coordinates = layout(fuzzy, start, seed=seed, n_epochs=n_epochs)
     tree = spanning_tree(coordinates, min_samples=DensityClusterer().min_samples, weights=weights)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
 
-    def without(labels: Int32Array, n_topics: int) -> npt.NDArray[np.bool_]:
-        return without_subject(words, labels, n_topics)
-
     try:
-        cores = choose_cores(tree, weights, recipe.resolution, without)
+        cores = cut_cores(tree, weights, recipe.resolution, words, graph, guide)
     except NotEnoughTopics as error:
         cores = error.best
-    joined = join(graph, cores.clustering, cores.is_subject, weights, recipe.coverage)
+    joined = settle(graph, cores, weights, recipe.coverage, embeddings, guide)
     labels = np.full(n_documents, NOT_HELD, dtype=np.int32)
     labels[held] = joined.clustering.labels
     return labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,9 @@ def join(
     is_subject: npt.NDArray[np.bool_],
     weights: Int64Array,
     coverage: float | str = "auto",
+    *,
+    is_held: npt.NDArray[np.bool_] | None = None,
+    amend: Callable[[Int32Array, Int32Array, Walk], Int32Array] | None = None,
 ) -> Joined:
     """Let documents outside the dense cores join a topic, or tell why they do not.
 
@@ -83,12 +87,18 @@ def join(
         Share of the rows with text that is to be in a topic, from 0 (the cores alone) to 1 (every
         document that its neighbours lead to any topic). "auto" lets join whose best share is
         `LEAST_RATIO` times the next.
+    is_held : bool ndarray of shape (n_documents,), optional
+        Documents that stay in their core though they are like no other.
+    amend : callable, optional
+        Changes the labels of documents after they have joined, given these, those of the cores
+        and the walk, all in the numbering of the walk.
 
     Returns
     -------
     Joined
     """
-    of_cores = np.where(_lonely(graph), NOISE, cores.labels)
+    is_lonely = _lonely(graph) if is_held is None else _lonely(graph) & ~is_held
+    of_cores = np.where(is_lonely, NOISE, cores.labels)
     # A core of such documents alone is no topic.
     emptied = np.setdiff1d(cores.labels, of_cores)
     is_subject = is_subject & ~np.isin(np.arange(len(is_subject)), emptied)
@@ -111,9 +121,15 @@ def join(
         least_ratio = _ratio_for(float(coverage), missing, ratios, joins)
     labels = np.where(joins, walked.topics[:, 0], np.maximum(seeds, NOISE)).astype(np.int32)
     reasons = _reasons(labels, seeds, walked, ratios, is_far)
+    if amend is not None:
+        amended = amend(labels, seeds, walked)
+        reasons[(amended == NOISE) & (labels != NOISE)] = Reason.KEPT_APART
+        reasons[amended != NOISE] = Reason.IN_TOPIC
+        labels = amended
+    in_core = (seeds >= 0) & (labels == seeds)
     labels, order = _number_by_size(labels, n_topics, weights)
     kept = np.flatnonzero(is_subject)[order]
-    strengths = np.where(seeds >= 0, cores.strengths, 0.0).astype(np.float32)
+    strengths = np.where(in_core, cores.strengths, 0.0).astype(np.float32)
     return Joined(
         Clustering(labels, strengths, cores.persistence[kept], reasons),
         _memberships(labels, walked, order),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,14 +25,15 @@ from embedtopics.protocols import (
     Reducer,
     TermWeighting,
 )
-from embedtopics.results import TopicResult
+from embedtopics.results import Decision, TopicResult
 from embedtopics.terms import ClassTfidf
 from embedtopics.topics.assign import Assignment, assign, known_documents
+from embedtopics.topics.cores import Resolution
 from embedtopics.topics.describe import TermSettings
+from embedtopics.topics.guidance import Guidance
 from embedtopics.topics.memberships import checked_coverage
 from embedtopics.topics.pipeline import Stages, fit_topics
 from embedtopics.topics.recorded import describe_weighting
-from embedtopics.topics.resolutions import Resolution
 from embedtopics.topics.storage import load_result, save_result
 from embedtopics.topics.vectors import recorded_encoder
 
@@ -46,6 +48,11 @@ RESTORED = (
     "min_df",
 )  # fmt: skip
 """Parameters that a loaded model takes from the settings of its result."""
+
+LABELS_NOT_USED = Decision(
+    "corpus", "y", False,
+    "y was given and is not used; for topics that follow labels give guidance=Labels(y).",
+)  # fmt: skip
 
 
 class TopicModel(ClusterMixin, BaseEstimator):
@@ -78,6 +85,9 @@ class TopicModel(ClusterMixin, BaseEstimator):
         stay "auto".
     weighting : object with ``fit_transform(topic_counts)``, optional
         Weighs the terms in place of `ClassTfidf`.
+    guidance : object with ``prepare(material)`` and ``describe()``, optional
+        What is known beforehand: `SeedWords`, `ZeroShot` names, `Labels`, `MustNotLink` pairs or
+        `ManualLabels`; see `embedtopics.topics.guidance`.
     languages : "auto" or sequence of str
         ISO 639-1 codes of the languages of the texts, for stop words and stems.
     stop_words : "auto" or sequence of str
@@ -123,6 +133,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
         reducer: Reducer | None = None,
         clusterer: Clusterer | None = None,
         weighting: TermWeighting | None = None,
+        guidance: Guidance | None = None,
         languages: str | Sequence[str] = "auto",
         stop_words: str | Sequence[str] = "auto",
         ngram_range: tuple[int, int] = (1, 2),
@@ -139,6 +150,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
         self.reducer = reducer
         self.clusterer = clusterer
         self.weighting = weighting
+        self.guidance = guidance
         self.languages = languages
         self.stop_words = stop_words
         self.ngram_range = ngram_range
@@ -152,9 +164,12 @@ class TopicModel(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X : Corpus, list of str, Series, frame, datasets.Dataset or path of a file
-        y : ignored
+        y : object, optional
+            Not used, as in scikit-learn's clusterers: in a pipeline the labels that are to be
+            foretold must not make the topics. That one was given is recorded. For topics that
+            follow labels give ``guidance=Labels(y)``.
         embeddings : array_like of shape (n_rows, n_dimensions), optional
-            Vectors of the rows, in their order; the encoder is then not used.
+            Vectors of the rows, in their order; the encoder is then not used for them.
 
         Returns
         -------
@@ -182,8 +197,15 @@ class TopicModel(ClusterMixin, BaseEstimator):
             languages=self.languages,
             seed=resolve_seed(self.random_state),
             show_progress=self.show_progress,
+            guidance=self.guidance,
+            has_encoder=self.encoder is not None,
         )
-        self.result_ = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
+        result = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
+        self.result_ = (
+            result
+            if y is None
+            else dataclasses.replace(result, decisions=(*result.decisions, LABELS_NOT_USED))
+        )
         return self
 
     @property
@@ -195,7 +217,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
         self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None
     ) -> Int32Array:
         """Fit, and return the labels of the rows, shape (n_rows,)."""
-        return self.fit(X, embeddings=embeddings).labels_
+        return self.fit(X, y, embeddings=embeddings).labels_
 
     def predict(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Int32Array:
         """Return the topic of each text, shape (n_texts,); -1 for none.
@@ -274,6 +296,8 @@ class TopicModel(ClusterMixin, BaseEstimator):
             ("reducer", "fit_transform"),
             ("clusterer", "fit_predict"),
             ("weighting", "fit_transform"),
+            ("guidance", "prepare"),
+            ("guidance", "describe"),
         ):
             stage = getattr(self, name)
             if stage is not None and not callable(getattr(stage, method, None)):
@@ -308,6 +332,9 @@ class TopicModel(ClusterMixin, BaseEstimator):
                 continue
             if name == "weighting":
                 settings[name] = describe_weighting(value)
+                continue
+            if name == "guidance":
+                settings[name] = None if value is None else dict(value.describe())
                 continue
             if isinstance(value, np.generic):
                 value = value.item()

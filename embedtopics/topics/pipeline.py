@@ -21,7 +21,6 @@ from embedtopics.protocols import (
     Clusterer,
     Encoder,
     FloatArray,
-    Int32Array,
     Reducer,
     TermWeighting,
 )
@@ -36,6 +35,7 @@ from embedtopics.reduction import (
 from embedtopics.results import (
     Clustering,
     DistinctDocuments,
+    Guide,
     LanguageShares,
     NeighborGraph,
     SpanningTree,
@@ -53,11 +53,21 @@ from embedtopics.topics._log import (
     note_topics,
     note_without_vector,
 )
+from embedtopics.topics.cores import Cores, NotEnoughTopics, Resolution
 from embedtopics.topics.describe import TermSettings, count_corpus_terms, describe_topics
-from embedtopics.topics.memberships import join
+from embedtopics.topics.guidance import Guidance, Material
+from embedtopics.topics.guidance.drawing import draw_together, groups_of_places
+from embedtopics.topics.guidance.guided_cores import adopt_cores, check_room, cut_cores
+from embedtopics.topics.guidance.settling import named_topics, outcome, settle
+from embedtopics.topics.memberships import Joined
 from embedtopics.topics.places import Places, find_places, spread_graph
-from embedtopics.topics.resolutions import Cores, NotEnoughTopics, Resolution, choose_cores
-from embedtopics.topics.vectors import GIVEN, describe_encoder, encode_documents, given_vectors
+from embedtopics.topics.vectors import (
+    GIVEN,
+    describe_encoder,
+    encode_documents,
+    encoder_of_given,
+    given_vectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +83,8 @@ dense topic stay apart; for clustering it is 0."""
 class Stages:
     """Who does each stage, and with what parameters; "auto" is resolved in the fit.
 
-    Without a `resolution` the clusterer's labels are taken as they are.
+    Without a `resolution` the clusterer's labels are taken as they are. `has_encoder` tells
+    whether the caller named who encodes, where embeddings are given.
     """
 
     make_encoder: Callable[[Sequence[str]], Encoder]
@@ -88,6 +99,8 @@ class Stages:
     languages: Sequence[str] | str
     seed: int
     show_progress: bool | None
+    guidance: Guidance | None = None
+    has_encoder: bool = True
 
 
 def fit_topics(
@@ -121,36 +134,33 @@ def fit_topics(
         note_corpus(log, corpus, documents)
         languages = choose_languages(log, texts, stages.languages)
     with log.stage("encoder"):
-        vectors, used = _embed(log, corpus, documents, texts, embeddings, stages, languages)
-    with in_background(lambda _: tokenize(texts), runs_loops=False) as tokenized:
+        vectors, used, encode = _embed(log, corpus, documents, texts, embeddings, stages, languages)
+    with in_background(lambda _: tokenize(texts), runs_loops=False) as split:
         with log.stage("neighbors"):
-            places = find_places(vectors)
-            near = build_graph(vectors, stages.n_neighbors, seed=stages.seed, rows=places.rows)
-            graph = spread_graph(near, places)
-            note_graph(log, graph, places, stages.n_neighbors)
+            places, near, graph = _find_neighbors(log, vectors, stages)
+        with log.stage("clustering"):
+            guide = _ask(log, stages, Material(corpus, documents, vectors, graph, split, encode))
         with log.stage("reduction"):
-            drafts = _prepare(vectors, places, near, stages)
-            coordinates = _coordinates(vectors, places, drafts, stages)
+            drafts = _prepare(vectors, places, near, stages, guide)
+            coordinates = _coordinates(vectors, places, drafts, stages, guide)
         with log.stage("terms"):
-            tokens = tokenized()
+            tokens = split()
     with in_background(drafts.draw_map, runs_loops=True) as drawn:
         with log.stage("clustering"):
-            raw, tree = _cluster(stages.clusterer, coordinates, documents)
+            raw, tree = _cluster(stages.clusterer, coordinates, documents, guide)
         with log.stage("terms"):
             counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
             note_terms(log, counts.stop_words, counts.function_words, languages)
         with log.stage("clustering"):
-            cores = _cores(log, raw, tree, stages, documents, counts)
-            joined = join(
-                graph, cores.clustering, cores.is_subject, documents.weights, stages.coverage
-            )
+            cores = _cores(log, raw, tree, stages, documents, counts, graph, guide)
+            joined = _join(log, cores, graph, vectors, documents, stages, guide)
             used.update(min_cluster_size=cores.min_cluster_size, least_ratio=joined.least_ratio)
-            note_topics(log, cores, joined, documents)
         with log.stage("terms"):
             topics, topic_terms = describe_topics(
                 counts, vectors, joined.clustering, documents, stages.weighting, stages.terms,
                 languages,
             )  # fmt: skip
+            topics = named_topics(topics, joined.clustering.labels, documents.weights, guide)
         with log.stage("reduction"):
             positions = places.spread(drawn())
     return TopicResult(
@@ -172,6 +182,7 @@ def fit_topics(
         timings=log.timings,
         tree=tree,
         peak_memory=peak_memory(),
+        guide=guide,
     )
 
 
@@ -183,8 +194,8 @@ def _embed(
     embeddings: npt.ArrayLike | None,
     stages: Stages,
     languages: tuple[str, ...],
-) -> tuple[FloatArray, dict[str, Any]]:
-    """Return the documents' unit vectors, given or made, and the settings they came from."""
+) -> tuple[FloatArray, dict[str, Any], Callable[[Sequence[str]], FloatArray]]:
+    """Return the documents' unit vectors, the settings they came from, and who makes others."""
     if embeddings is not None:
         vectors, n_conflicts = given_vectors(embeddings, corpus)
         log.note("encoder", "given", True, "The embeddings were given, not made here.")
@@ -194,7 +205,13 @@ def _embed(
                 "was taken for all rows of the text."
             )
             log.note("encoder", "conflicting_embeddings", n_conflicts, message)
-        return vectors, {"encoder": GIVEN}
+        return (
+            vectors,
+            {"encoder": GIVEN},
+            _encode_like(
+                lambda: encoder_of_given(stages.make_encoder, stages.has_encoder, vectors, texts)
+            ),
+        )
     encoder = stages.make_encoder(texts)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
@@ -210,7 +227,46 @@ def _embed(
         if note:
             log.note("encoder", "runtime", "torch", f"{note}.")
     note_without_vector(log, vectors, documents)
-    return vectors, describe_encoder(encoder)
+    return vectors, describe_encoder(encoder), _encode_like(lambda: encoder)
+
+
+def _find_neighbors(
+    log: Log, vectors: FloatArray, stages: Stages
+) -> tuple[Places, NeighborGraph, NeighborGraph]:
+    """Return the places of the documents, and the neighbours of places and of documents."""
+    places = find_places(vectors)
+    near = build_graph(vectors, stages.n_neighbors, seed=stages.seed, rows=places.rows)
+    graph = spread_graph(near, places)
+    note_graph(log, graph, places, stages.n_neighbors)
+    return places, near, graph
+
+
+def _encode_like(
+    make_encoder: Callable[[], Encoder],
+) -> Callable[[Sequence[str]], FloatArray]:
+    """Return a function that turns texts into unit vectors, of an encoder made when needed."""
+
+    def encode(wanted: Sequence[str]) -> FloatArray:
+        encoder = make_encoder()
+        plain = getattr(encoder, "uncached", encoder)
+        return encode_documents(plain, wanted, np.arange(len(wanted)), False)[0]
+
+    return encode
+
+
+def _ask(log: Log, stages: Stages, material: Material) -> Guide | None:
+    """Return what the caller wants the topics to be like."""
+    if stages.guidance is None:
+        return None
+    guide, decisions = stages.guidance.prepare(material)
+    if guide.groups.shape != (len(material),):
+        raise InputError(
+            f"a guidance must return one group a document, shape ({len(material)},); "
+            f"{type(stages.guidance).__name__} returned shape {guide.groups.shape}"
+        )
+    log.decisions.extend(decisions)
+    check_room(guide, stages.resolution)
+    return guide
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,20 +286,27 @@ class _Drafts:
         )  # fmt: skip
 
 
-def _prepare(vectors: FloatArray, places: Places, near: NeighborGraph, stages: Stages) -> _Drafts:
-    springs = springs_of(fuzzy_graph(near), seed=stages.seed)
+def _prepare(
+    vectors: FloatArray, places: Places, near: NeighborGraph, stages: Stages, guide: Guide | None
+) -> _Drafts:
+    fuzzy = fuzzy_graph(near)
+    if guide is not None:
+        groups = groups_of_places(guide.groups, places.of_document, len(places.first))
+        fuzzy = draw_together(fuzzy, places.of(vectors), guide, groups, near.k)
+    springs = springs_of(fuzzy, seed=stages.seed)
     start = principal_start(vectors, max(2, stages.n_components))
     return _Drafts(springs, places.of(start))
 
 
 def _coordinates(
-    vectors: FloatArray, places: Places, drafts: _Drafts, stages: Stages
+    vectors: FloatArray, places: Places, drafts: _Drafts, stages: Stages, guide: Guide | None
 ) -> FloatArray:
-    """Return the coordinates for clustering."""
+    """Return the coordinates for clustering; a reducer of the user's own is told the groups."""
     if stages.reducer is None:
         start = first_components(drafts.start, stages.n_components)
         return places.spread(layout(drafts.springs, start))
-    made = np.asarray(stages.reducer.fit_transform(vectors.copy()))
+    known = () if guide is None or not guide.draws else (guide.groups.copy(),)
+    made = np.asarray(stages.reducer.fit_transform(vectors.copy(), *known))
     if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
         raise InputError(
             f"a reducer must return one finite row a document ({len(vectors)}); "
@@ -253,9 +316,18 @@ def _coordinates(
 
 
 def _cluster(
-    clusterer: Clusterer, coordinates: FloatArray, documents: DistinctDocuments
+    clusterer: Clusterer,
+    coordinates: FloatArray,
+    documents: DistinctDocuments,
+    guide: Guide | None,
 ) -> tuple[Clustering, SpanningTree | None]:
-    """Return what a clusterer finds, and its hierarchy where it has one of ours."""
+    """Return what a clusterer finds, and its hierarchy where it has one of ours.
+
+    Where the topics are all given, there is nothing to find.
+    """
+    if guide is not None and guide.is_complete:
+        n_topics = len(guide.names)
+        return Clustering(guide.groups, guide.strengths, np.full(n_topics, np.nan)), None
     found = cluster(clusterer, coordinates, documents.weights)
     tree = getattr(clusterer, "tree_", None)
     return found, tree if isinstance(tree, SpanningTree) else None
@@ -268,19 +340,34 @@ def _cores(
     stages: Stages,
     documents: DistinctDocuments,
     counts: TermCounts,
+    graph: NeighborGraph,
+    guide: Guide | None,
 ) -> Cores:
     """Return the dense cores of the topics, at the resolution that is wanted."""
     if tree is None or stages.resolution is None:
         is_subject = ~without_subject(counts, raw.labels, len(raw.persistence))
-        return Cores(raw, is_subject, getattr(stages.clusterer, "min_cluster_size_", None))
-
-    def without(labels: Int32Array, n_topics: int) -> npt.NDArray[np.bool_]:
-        return without_subject(counts, labels, n_topics)
-
+        size = getattr(stages.clusterer, "min_cluster_size_", None)
+        return adopt_cores(Cores(raw, is_subject, size), documents.weights, graph, guide)
     try:
-        return choose_cores(tree, documents.weights, stages.resolution, without)
+        return cut_cores(tree, documents.weights, stages.resolution, counts, graph, guide)
     except NotEnoughTopics as error:
         # All the work is done; as many topics as there are serve better than none.
         most = error.best.n_subjects
         log.note("clustering", "n_topics", most, f"Fewer topics than wanted: {error}.")
         return error.best
+
+
+def _join(
+    log: Log,
+    cores: Cores,
+    graph: NeighborGraph,
+    vectors: FloatArray,
+    documents: DistinctDocuments,
+    stages: Stages,
+    guide: Guide | None,
+) -> Joined:
+    """Let documents join the cores, and say who did not and what became of the guidance."""
+    joined = settle(graph, cores, documents.weights, stages.coverage, vectors, guide)
+    note_topics(log, cores, joined, documents)
+    log.decisions.extend(outcome(guide, joined, documents))
+    return joined

@@ -29,6 +29,7 @@ from embedtopics.results import (
     Decision,
     DistinctDocuments,
     Edit,
+    Guide,
     NeighborGraph,
     SpanningTree,
     Stability,
@@ -106,6 +107,7 @@ def write_result(result: TopicResult, folder: Path) -> None:
         "history": [dataclasses.asdict(edit) for edit in result.history],
         "peak_memory": result.peak_memory,
         "n_replicates": None if result.stability is None else result.stability.n_replicates,
+        "guide": _guide_content(result.guide),
     })  # fmt: skip
     write_manifest(folder, KIND, FORMAT)
 
@@ -173,6 +175,7 @@ def _read_result(folder: Path) -> TopicResult:
         tree=_read_tree(arrays),
         peak_memory=_number(content.get("peak_memory")),
         stability=_read_stability(arrays, content.get("n_replicates")),
+        guide=_read_guide(arrays, content.get("guide")),
     )
 
 
@@ -186,6 +189,20 @@ def _read_stability(arrays: dict[str, Any], n_replicates: int | None) -> Stabili
     if n_replicates is None:
         return None
     return Stability(**_part(arrays, "stability"), n_replicates=n_replicates)
+
+
+def _guide_content(guide: Guide | None) -> dict[str, Any] | None:
+    """Return of a guide what is no array."""
+    if guide is None:
+        return None
+    values = {item.name: getattr(guide, item.name) for item in dataclasses.fields(guide)}
+    return {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
+
+
+def _read_guide(arrays: dict[str, Any], content: dict[str, Any] | None) -> Guide | None:
+    if content is None:
+        return None
+    return Guide(**_part(arrays, "guide"), **{**content, "names": tuple(content["names"])})
 
 
 def _number(value: float | None) -> float:
@@ -206,6 +223,7 @@ def _arrays(result: TopicResult) -> dict[str, Any]:
         "tokens": result.tokens,
         "tree": result.tree,
         "stability": result.stability,
+        "guide": result.guide,
     }
     for name, part in parts.items():
         for item in dataclasses.fields(part) if part is not None else ():

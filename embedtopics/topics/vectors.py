@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 __all__ = [
-    "describe_encoder", "encode_documents", "given_vectors", "matching_encoder", "recorded_encoder",
+    "describe_encoder", "encode_documents", "encoder_of_given", "given_vectors",
+    "matching_encoder", "recorded_encoder",
 ]  # fmt: skip
 
 GIVEN = "given"
@@ -33,6 +34,10 @@ DOCUMENTS_TO_COMPARE = 16
 ALIKE = 1 - 1e-4
 """Least cosine of two vectors of a document that count as the same: other processors, and other
 versions of libraries, round otherwise."""
+
+OF_ONE_SPACE = 0.5
+"""Least cosine, in the median, of given vectors with those that an encoder makes of the texts. From
+another encoder they are near 0; a title before the text leaves them near 1."""
 
 
 def given_vectors(
@@ -212,6 +217,51 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
             "the encoder of the fit with encoder=, or fit again"
         )
     return resolved
+
+
+def encoder_of_given(
+    make_encoder: Callable[[Sequence[str]], Encoder],
+    is_named: bool,
+    vectors: FloatArray,
+    texts: Sequence[str],
+) -> Encoder:
+    """Return the encoder that made the vectors that were given, as far as can be told.
+
+    Parameters
+    ----------
+    make_encoder : callable
+    is_named : bool
+        Whether the caller said who it is.
+    vectors : float32 ndarray of shape (n_documents, n_dimensions)
+        Unit vectors of the texts.
+    texts : sequence of str
+
+    Raises
+    ------
+    InputError
+        Where nobody was named, or what was named makes vectors of another space.
+    """
+    if not is_named:
+        raise InputError(
+            "names have to be encoded as the texts were, whose embeddings were given; name the "
+            "encoder that made them, TopicModel(encoder), or give ZeroShot(..., embeddings=)"
+        )
+    encoder = make_encoder(texts)
+    some = list(texts[:DOCUMENTS_TO_COMPARE])
+    made, _ = encode_documents(
+        getattr(encoder, "uncached", encoder), some, np.arange(len(some)), False
+    )
+    given = vectors[: len(some)]
+    cosines = 0.0
+    if made.shape == given.shape:
+        cosines = np.median(np.einsum("ij,ij->i", made, given, dtype=np.float64))
+    if cosines < OF_ONE_SPACE:
+        raise InputError(
+            f"expected the encoder of the given embeddings ({given.shape[1]} dimensions), but "
+            f"{getattr(encoder, 'name', type(encoder).__name__)!r} makes others of the same texts; "
+            "name the one that made them, or leave embeddings out"
+        )
+    return encoder
 
 
 def _makes_same_vectors(encoder: Encoder, result: TopicResult) -> bool:

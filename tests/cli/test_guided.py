@@ -1,0 +1,68 @@
+"""Topics of the command line that are told beforehand."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import embedtopics as et
+from embedtopics.cli.app import app
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+@pytest.fixture
+def themes(toy, tmp_path):
+    texts, _, themes = toy
+    side = ["north" if i % 2 else "south" for i in range(len(texts))]
+    number = [-1 if i % 3 else i % 2 for i in range(len(texts))]
+    path = tmp_path / "themes.csv"
+    frame = pd.DataFrame({"text": texts, "theme": themes, "side": side, "number": number})
+    frame.loc[::5, "side"] = None
+    frame.to_csv(path, index=False)
+    return path
+
+
+def found(themes, tmp_path, *options):
+    out = tmp_path / "out"
+    done = run(
+        "topics", themes, "--text", "text", "--out", out, "--replicates", 3, "--no-cache", *options,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return et.TopicModel.load(out / "model").result_
+
+
+@pytest.mark.slow
+def test_names_become_topics(themes, tmp_path, toy):
+    result = found(themes, tmp_path, "--names", "fruit, chess, astronomy")
+    anchors = {topic.label: topic.topic_id for topic in result.topics if topic.is_anchor}
+    assert set(anchors) == {"fruit", "chess"}
+    assert (toy[2][result.labels == anchors["fruit"]] == 0).all()
+    assert (toy[2][result.labels == anchors["chess"]] == 2).all()
+
+
+def test_a_column_of_labels_guides(themes, tmp_path):
+    result = found(themes, tmp_path, "--labels", "side", "--encoder", "tfidf")
+    assert result.settings["guidance"]["classes"] == ["north", "south"]
+    assert result.settings["guidance"]["n_labeled"] == 108
+    numbers = found(themes, tmp_path, "--labels", "number", "--encoder", "tfidf")
+    assert numbers.settings["guidance"]["classes"] == ["0", "1"]
+    assert numbers.settings["guidance"]["n_labeled"] == 45
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--labels", "sides"), "theme, side, number"),
+        (("--names", "a", "--labels", "side"), "give one"),
+        (("--names", " , "), "at least one name"),
+        (("--names", "a,A"), "different"),
+    ],
+)
+def test_bad_guidance_is_one_line(themes, tmp_path, options, message):
+    done = run("topics", themes, "--text", "text", "--out", tmp_path / "o", *options)
+    assert done.exit_code == 2 and message in done.stderr
+    assert len([line for line in done.stderr.splitlines() if line.strip()]) == 1

@@ -178,7 +178,7 @@ def _count(texts):
     ids = np.array([number[word] for document in split for word in document], dtype=np.int32)
     offsets = np.concatenate([[0], np.cumsum([len(document) for document in split])])
     counts = csr_matrix(
-        (np.ones(len(ids), dtype=np.int32), ids, offsets), shape=(len(texts), len(words))
+        (np.ones(len(ids), dtype=np.int32), ids.copy(), offsets), shape=(len(texts), len(words))
     )
     counts.sum_duplicates()
     lengths = np.ones(len(words), dtype=np.int8)

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from embedtopics.topics.assign import Assignment, assign
 from embedtopics.topics.describe import top_words
+from embedtopics.topics.editing import (
+    history,
+    merge,
+    reassign,
+    reduce,
+    remove,
+    rename,
+    replay,
+    split,
+    update_terms,
+)
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
@@ -19,14 +30,23 @@ __all__ = [
     "assign",
     "at_resolution",
     "documents",
+    "history",
     "inspect_corpus",
     "levels",
     "load_result",
+    "merge",
+    "reassign",
+    "reduce",
+    "remove",
+    "rename",
+    "replay",
     "save_result",
+    "split",
     "stability",
     "table",
     "terms",
     "top_words",
+    "update_terms",
     "with_stability",
     "write_result",
     "write_tables",

@@ -18,11 +18,17 @@ from embedtopics.clustering import (
 )
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
-from embedtopics.results import NOISE, Clustering, Edit, Level, SpanningTree, TopicResult
+from embedtopics.results import NOISE, Clustering, Level, SpanningTree, TopicResult
 from embedtopics.terms import without_subject
 from embedtopics.topics.describe import describe_topics
 from embedtopics.topics.memberships import checked_coverage, join
-from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
+from embedtopics.topics.recorded import (
+    describe_weighting,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from embedtopics.topics.relabeling import edit_of
 
 __all__ = ["Cores", "NotEnoughTopics", "Resolution", "at_resolution", "choose_cores", "levels"]
 
@@ -221,11 +227,13 @@ def at_resolution(
         if min_cluster_size == "auto"
         else f"min_cluster_size={min_cluster_size}"
     )
-    edit = Edit(
-        "at_resolution",
-        {"n_topics": n_topics, "min_cluster_size": min_cluster_size, "coverage": coverage},
-        f"read at {asked}, coverage={coverage}: {len(topics)} topics",
-    )
+    parameters: dict[str, Any] = {
+        "n_topics": n_topics, "min_cluster_size": min_cluster_size, "coverage": coverage,
+    }  # fmt: skip
+    if weighting is not None:
+        settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
+    message = f"read at {asked}, coverage={coverage}: {len(topics)} topics"
+    edit = edit_of(result, "at_resolution", parameters, message)
     return dataclasses.replace(
         result,
         clustering=joined.clustering,

@@ -9,7 +9,9 @@ import typer
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
+from embedtopics.cli.edit import edit
 from embedtopics.cli.inspect import inspect
+from embedtopics.cli.label import label
 from embedtopics.cli.topics import topics
 
 __all__ = ["app", "main"]
@@ -24,7 +26,9 @@ app = typer.Typer(
 )
 app.command()(compare)
 app.command()(demo)
+app.command()(edit)
 app.command()(inspect)
+app.command()(label)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
 

@@ -17,6 +17,7 @@ from embedtopics.topics.editing import (
 )
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.inspection import Inspection, inspect_corpus
+from embedtopics.topics.label_files import read_labels, write_labels
 from embedtopics.topics.model import TopicModel
 from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
@@ -35,6 +36,7 @@ __all__ = [
     "levels",
     "load_result",
     "merge",
+    "read_labels",
     "reassign",
     "reduce",
     "remove",
@@ -48,6 +50,7 @@ __all__ = [
     "top_words",
     "update_terms",
     "with_stability",
+    "write_labels",
     "write_result",
     "write_tables",
 ]

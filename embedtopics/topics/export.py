@@ -7,6 +7,7 @@ from pathlib import Path
 from embedtopics._files import spreadsheet_safe
 from embedtopics.results import TopicResult
 from embedtopics.topics._parquet import storable
+from embedtopics.topics.label_files import LABELS, write_labels
 from embedtopics.topics.tables import documents, table, terms
 
 __all__ = ["write_tables"]
@@ -25,8 +26,9 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
     -------
     list of Path
         ``topics.csv`` (a topic a row), ``documents.parquet`` (every input row in its order,
-        with its topic, membership and map position) and ``terms.parquet`` (the fifty best
-        terms of each topic).
+        with its topic, membership and map position), ``terms.parquet`` (the fifty best
+        terms of each topic) and ``labels.csv`` (the names of the topics, to be edited; see
+        `read_labels`).
     """
     folder = Path(folder)
     topics = table(result, n_terms=10, n_examples=3, n_characters=300)
@@ -42,4 +44,4 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
     topics.to_csv(paths[0], index=False, encoding="utf-8")
     storable(documents(result)).to_parquet(paths[1], engine="pyarrow", compression="zstd")
     terms(result).to_parquet(paths[2], engine="pyarrow", compression="zstd", index=False)
-    return paths
+    return [*paths, write_labels(result, folder / LABELS)]

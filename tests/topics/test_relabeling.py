@@ -181,7 +181,7 @@ def test_parameters_are_what_json_holds(branched):
 
 @pytest.mark.parametrize("bad", [6, -2, 1.0, True, "1", None])
 def test_ids_that_are_none(bad):
-    with pytest.raises(InputError, match="there is no topic .*: there are 0 to 5"):
+    with pytest.raises(InputError, match=r"there is no topic .*: there are 0 to 5"):
         checked_topic_id(make_result(), bad)
 
 

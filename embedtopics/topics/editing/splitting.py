@@ -136,30 +136,28 @@ def _cores(
 ) -> Clustering:
     """Return the cores of the parts, in the numbering of the topic's documents."""
     weights = result.documents.weights[members]
-    by_number = not isinstance(resolution.n_topics, str)
     counts = dataclasses.replace(result.term_counts, counts=result.term_counts.counts[members])
+    by_number = not isinstance(resolution.n_topics, str)
 
     def without(labels: Int32Array, n_found: int) -> npt.NDArray[np.bool_]:
         # Of a number that the user insists on, no part is refused for its words.
-        if by_number:
-            return np.zeros(n_found, dtype=bool)
-        return without_subject(counts, labels, n_found)
+        none = np.zeros(n_found, dtype=bool)
+        return none if by_number else without_subject(counts, labels, n_found)
 
-    found = 1
+    cores, found = None, 1
     if len(members) > 1:
         try:
             cores = choose_cores(_tree(result, members), weights, resolution, without)
             found = cores.n_subjects
         except NotEnoughTopics as error:
             found = error.best.n_subjects
-            by_number = by_number and found < int(resolution.n_topics)
-    if found < 2 or (by_number and found < int(resolution.n_topics)):
+    if cores is None or found < 2:
         name = spell_topic(topic, result.topics[topic].label)
-        more = f" into more than {found} parts" if found > 1 else ""
+        remedy = "fewer" if found > 1 else "a number of parts, or a smaller min_cluster_size"
         raise InputError(
-            f"topic {name} does not come apart{more}: its {int(weights.sum()):,} texts have no "
-            "more groups that set themselves apart; ask for a number of parts, or a smaller "
-            "min_cluster_size"
+            f"topic {name} does not come apart{f' into more than {found}' if found > 1 else ''}: "
+            f"its {int(weights.sum()):,} texts have no more groups that set themselves apart; "
+            f"ask for {remedy}, or leave it whole"
         )
     number = np.full(len(cores.is_subject) + 1, NOISE, dtype=np.int32)
     number[:-1][cores.is_subject] = np.arange(found, dtype=np.int32)

@@ -33,7 +33,7 @@ def subtree(tree: SpanningTree, documents: Int64Array) -> SpanningTree:
     >>> whole = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=1)
     >>> part = subtree(whole, np.array([0, 2, 3]))
     >>> part.edges.tolist(), part.distances.tolist()
-    ([[0, 1], [1, 2]], [2.0, 4.0])
+    ([[0, 1], [0, 2]], [2.0, 4.0])
     """
     ancestor = list(range(tree.n_documents))
     # The first kept document of each component, by its number among the kept; -1 for none.

@@ -118,12 +118,17 @@ def _done(result: TopicResult, edit: Edit, weighting: TermWeighting | None) -> T
     }
     if edit.name == "merge":
         parameters = _still_to_merge(parameters)
-    if isinstance(parameters.get("weighting"), Mapping):
+    signature = inspect.signature(function)
+    recorded = parameters.get("weighting", result.settings.get("weighting"))
+    if isinstance(recorded, str) and "weighting" in signature.parameters:
+        # One of the user's own; without it, the error says that it is to be given.
+        parameters["weighting"] = recorded_weighting(recorded) if weighting is None else weighting
+    elif isinstance(parameters.get("weighting"), Mapping):
         parameters["weighting"] = recorded_weighting(dict(parameters["weighting"]))
-    elif weighting is not None and "weighting" in inspect.signature(function).parameters:
-        parameters["weighting"] = weighting
-    elif parameters.get("weighting") is not None:
-        recorded_weighting(parameters["weighting"])
+    try:
+        signature.bind(result, **parameters)
+    except TypeError as error:
+        raise InputError(f"its parameters are not those of this version ({error})") from error
     return function(result, **parameters)
 
 
@@ -147,13 +152,19 @@ def _function_of(name: str) -> Callable[..., TopicResult]:
 def _with_ids(value: Any, ids: Mapping[int, int]) -> Any:
     """Return a parameter with the ids that its topics have here."""
     if isinstance(value, Mapping):
-        moved = {ids[int(key)]: item for key, item in value.items()}
+        moved = {_found(key, ids): item for key, item in value.items()}
         if len(moved) < len(value):
             raise InputError("two of the topics that it names are one here")
         return moved
     if isinstance(value, (list, tuple)):
         return [_with_ids(item, ids) for item in value]
-    return value if value is None else ids[int(value)]
+    return value if value is None else _found(value, ids)
+
+
+def _found(topic: Any, ids: Mapping[int, int]) -> int:
+    if int(topic) not in ids:
+        raise InputError(f"it does not say by what topic {topic} can be known again")
+    return ids[int(topic)]
 
 
 def _still_to_merge(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -185,12 +185,21 @@ def test_a_weighting_of_ones_own_is_asked_for(branched):
         def fit_transform(self, topic_counts):
             return topic_counts
 
-    edited = topics.update_terms(branched, weighting=Counts())
-    edited = topics.merge(edited, [0, 1], weighting=Counts())
-    with pytest.raises(InputError, match="give it as weighting="):
+    own = Counts()
+    edited = topics.reduce(branched, 8)  # still by the weighting of the fit
+    edited = topics.update_terms(edited, weighting=own)
+    edited = topics.merge(edited, [0, 1], weighting=own)
+    edited = topics.rename(edited, {0: "x"})
+    with pytest.raises(InputError, match=r"edit 2, .* give it as weighting="):
         topics.replay(branched, edited)
-    done = topics.replay(branched, edited, weighting=Counts())
-    np.testing.assert_array_equal(done.topic_terms.toarray(), edited.topic_terms.toarray())
+    assert_same(topics.replay(branched, edited, weighting=own), edited)
+
+
+def test_damaged_edits_are_told(branched):
+    with pytest.raises(InputError, match="by what topic 2 can be known again"):
+        topics.replay(branched, [Edit("remove", {"topics": [2]})])
+    with pytest.raises(InputError, match="not those of this version"):
+        topics.replay(branched, [Edit("reassign", {"way": "graph"})])
 
 
 @pytest.mark.parametrize("history", ["merge", 3, ["merge"], [None]])

@@ -16,7 +16,9 @@ from embedtopics.errors import CorruptFileError, InputError
 
 __all__ = [
     "MANIFEST",
+    "changed_files",
     "check_output_folder",
+    "is_kind",
     "read_manifest",
     "replacing_file",
     "replacing_folder",
@@ -207,6 +209,28 @@ def write_manifest(folder: Path, kind: str, version: int) -> None:
         json.dump(content, stream, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def is_kind(folder: str | Path, kind: str) -> bool:
+    """Tell whether a folder says of itself that it is of a kind."""
+    try:
+        manifest = json.loads((Path(folder) / MANIFEST).read_text("utf-8"))
+        return bool(manifest["kind"] == kind)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def changed_files(folder: str | Path) -> set[str]:
+    """Return the names of those files directly in a folder that are not as they were written."""
+    folder = Path(folder)
+    files = json.loads((folder / MANIFEST).read_text("utf-8"))["files"]
+    return {
+        name
+        for name, written in files.items()
+        if "/" not in name
+        and (folder / name).is_file()
+        and _sha256(folder / name) != written["sha256"]
+    }
 
 
 def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[str, Any]:

@@ -9,11 +9,13 @@ import typer
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
+from embedtopics.cli.edit import edit
 from embedtopics.cli.evaluate import evaluate
 from embedtopics.cli.export import export
 from embedtopics.cli.find import find
 from embedtopics.cli.hierarchy import hierarchy
 from embedtopics.cli.inspect import inspect
+from embedtopics.cli.label import label
 from embedtopics.cli.name import name
 from embedtopics.cli.topics import topics
 
@@ -35,6 +37,8 @@ app.command()(evaluate)
 app.command()(hierarchy)
 app.command()(inspect)
 app.command()(name)
+app.command()(edit)
+app.command()(label)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
 

@@ -35,7 +35,9 @@ def spell_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> None:
+def print_topics(
+    console: Console, result: TopicResult, *, most: int = 25, names: bool = False
+) -> None:
     """Print the topic table.
 
     Parameters
@@ -44,11 +46,15 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
     result : TopicResult
     most : int
         Topics shown; the rest are counted in the last line.
+    names : bool
+        Whether names that were given stand before the terms.
     """
     from rich.table import Table
     from rich.text import Text
 
     from embedtopics.topics import table
+
+    given = {t.topic_id: t.label for t in result.topics if t.is_named or t.is_anchor}
 
     frame = table(result, n_terms=6)
     shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
@@ -64,6 +70,8 @@ def print_topics(console: Console, result: TopicResult, *, most: int = 25) -> No
     rows += list(frame[frame["topic"] < 0].itertuples())
     for row in rows:
         terms = ", ".join(row.terms) if row.topic >= 0 else row.label
+        if names and row.topic in given:
+            terms = f"{given[row.topic]}: {terms}"
         style = "dim" if row.topic < 0 else ""
         topic = str(row.topic) if row.topic >= 0 else "-"
         cells = [topic, f"{row.size:,}", f"{row.share:.1%}"]

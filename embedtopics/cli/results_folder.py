@@ -6,28 +6,83 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embedtopics._files import check_output_folder, replacing_folder, write_manifest
+from embedtopics._files import (
+    MANIFEST,
+    changed_files,
+    check_output_folder,
+    is_kind,
+    replacing_folder,
+    write_manifest,
+)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from embedtopics.results import TopicResult
 
-__all__ = ["CONTENT", "check_page", "check_results_folder", "write_results_folder"]
+__all__ = [
+    "CONTENT", "LABELS", "check_page", "check_results_folder", "is_results_folder",
+    "read_results_folder", "write_results_folder",
+]  # fmt: skip
 
 KIND = "embedtopics results folder"
 FORMAT = 1
+LABELS = "labels.csv"
 CONTENT = {
     "report.html": "the report: map, topics, what was decided (opens offline)",
     "topics.csv": "a topic a row",
+    "labels.csv": "the topics' names, to be edited and read back by embedtopics label",
     "documents.parquet": "every input row, with its topic and map position",
     "terms.parquet": "the terms of every topic",
     "model": "the saved model, for embedtopics.TopicModel.load",
 }
 
 
-def check_results_folder(folder: Path) -> None:
-    """Make sure, before the work, that results can be written there."""
+def is_results_folder(folder: Path) -> bool:
+    """Tell whether a folder holds results of ``topics``."""
+    return is_kind(folder, KIND)
+
+
+def check_results_folder(folder: Path, *, reads_labels: bool = False) -> None:
+    """Make sure, before the work, that results can be written there and nothing is lost.
+
+    Parameters
+    ----------
+    folder : Path
+    reads_labels : bool
+        Whether labels that were edited there are about to be read.
+    """
+    if is_results_folder(folder):
+        known = {"model", MANIFEST, *CONTENT}
+        others = sorted(path.name for path in folder.iterdir() if path.name not in known)
+        if others:
+            raise InputError(
+                f"{folder} also holds {others[0]}, which would be lost; move it elsewhere, or name "
+                "another folder with --out"
+            )
+        if not reads_labels and LABELS in changed_files(folder):
+            raise InputError(
+                f"{folder / LABELS} was edited and has not been read; run embedtopics label "
+                f"{folder} first, or delete that file"
+            )
     check_output_folder(folder, KIND)
+
+
+def read_results_folder(folder: Path) -> TopicResult:
+    """Load the result in a folder of ``topics``.
+
+    Raises
+    ------
+    InputError
+        Where it is no such folder.
+    """
+    from embedtopics.topics import load_result
+
+    if not is_results_folder(folder):
+        raise InputError(
+            f"expected a folder that embedtopics topics or demo wrote; got {folder}; name that "
+            "which was given as --out"
+        )
+    return load_result(folder / "model")
 
 
 def check_page(page: Path) -> Path:
@@ -40,8 +95,20 @@ def check_page(page: Path) -> Path:
     return page
 
 
-def write_results_folder(result: TopicResult, folder: Path, *, title: str) -> None:
-    """Write everything, all or nothing."""
+def write_results_folder(
+    result: TopicResult, folder: Path, *, title: str | None = None, labels: bytes | None = None
+) -> None:
+    """Write everything, all or nothing.
+
+    Parameters
+    ----------
+    result : TopicResult
+    folder : Path
+    title : str, optional
+        Heading of the report; by default it names the source of the texts.
+    labels : bytes, optional
+        Taken as the file of labels as it is, with whatever else a user wrote there.
+    """
     from embedtopics.report import write_report
     from embedtopics.topics import write_result, write_tables
 
@@ -49,5 +116,8 @@ def write_results_folder(result: TopicResult, folder: Path, *, title: str) -> No
         (fresh / "model").mkdir()
         write_result(result, fresh / "model")
         write_tables(result, fresh)
+        if labels is not None:
+            (fresh / LABELS).write_bytes(labels)
+        title = title or f"Topics of {result.corpus.source}"
         write_report(result, fresh / "report.html", title=title)
         write_manifest(fresh, KIND, FORMAT)

@@ -1,4 +1,4 @@
-"""``embedtopics topics``: from a file of documents to a folder of results."""
+"""``embedtopics topics``: from a file of documents to a folder of results, or from that on."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics.cli.guard import guarded
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from embedtopics.corpus import Corpus
@@ -23,10 +24,15 @@ def topics(
         Path,
         typer.Argument(
             readable=False,  # a file that cannot be read has an error of its own
-            help="csv, tsv, jsonl, parquet (each also .gz), txt, or a folder of txt.",
+            help="csv, tsv, jsonl, parquet (each also .gz), txt, or a folder of txt; or a folder "
+            "of results, with --resolution.",
         ),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    context: typer.Context,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for the results; a folder of results itself if left out."),
+    ] = None,
     text: Annotated[str | None, typer.Option(help="Column of texts; guessed if left out.")] = None,
     id: Annotated[str | None, typer.Option(help="Column of identifiers.")] = None,
     time: Annotated[str | None, typer.Option(help="Column of dates.")] = None,
@@ -52,6 +58,10 @@ def topics(
     labels: Annotated[
         str | None, typer.Option(help="Column of labels, some may be empty, that topics follow.")
     ] = None,
+    resolution: Annotated[
+        str | None,
+        typer.Option(help="Read a folder of results anew: auto, fine, coarse or a number."),
+    ] = None,
     replicates: Annotated[
         int, typer.Option(min=0, help="Replicates that tell how stable each topic is; 0 for none.")
     ] = 20,
@@ -63,10 +73,28 @@ def topics(
     seed: Annotated[int, typer.Option(help="Random seed.")] = 42,
     cache: Annotated[bool, typer.Option(help="Keep vectors on disk, and look there first.")] = True,
 ) -> None:
-    """Find the topics of a file of documents."""
-    from embedtopics.cli.results_folder import check_results_folder
+    """Find the topics of a file of documents, or read results coarser or finer."""
+    from embedtopics.cli.reread import reread
+    from embedtopics.cli.results_folder import check_results_folder, is_results_folder
     from embedtopics.corpus import Corpus
 
+    given = _given(context)
+    if is_results_folder(file):
+        reread(
+            file,
+            _checked_resolution(file, resolution, given),
+            out=out,
+            coverage=_share(coverage) if "coverage" in given else None,
+            replicates=replicates if "replicates" in given else None,
+        )
+        return
+    if resolution is not None:
+        raise InputError(
+            f"--resolution reads a folder that topics wrote; {file} is none; for a file of "
+            "documents say how fine with --topics"
+        )
+    if out is None:
+        raise InputError("name a folder for the results with --out")
     check_results_folder(out)
     corpus = Corpus.from_file(
         file, text=text, id=id, time=time, group=group, encoding=encoding, limit=limit
@@ -84,6 +112,31 @@ def topics(
         languages=language or "auto",
         random_state=seed,
     )
+
+
+def _given(context: typer.Context) -> set[str]:
+    """Return the names of the parameters that are on the command line."""
+    return {
+        name for name in context.params
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    }  # fmt: skip
+
+
+def _checked_resolution(folder: Path, resolution: str | None, given: set[str]) -> str:
+    """Return the resolution, after making sure that no option is given that would be ignored."""
+    if resolution is None:
+        raise InputError(
+            f"{folder} holds results; say with --resolution how fine they are to be read, or name "
+            "a file of documents"
+        )
+    ignored = sorted(given - {"file", "out", "resolution", "coverage", "replicates"})
+    if ignored:
+        name = "topics" if ignored[0] == "n_topics" else ignored[0].replace("_", "-")
+        raise InputError(
+            f"--{name} is for a file of documents, and {folder} holds results; with --resolution "
+            "go only --coverage, --replicates and --out"
+        )
+    return resolution
 
 
 def _share(coverage: str) -> float | str:

@@ -9,6 +9,7 @@ from embedtopics.clustering.resolution import (
     named_min_cluster_size,
     topics_by_min_cluster_size,
 )
+from embedtopics.clustering.restricting import subtree
 from embedtopics.clustering.selection import labels_at
 from embedtopics.clustering.spanning_tree import spanning_tree
 
@@ -20,5 +21,6 @@ __all__ = [
     "merge_nearest",
     "named_min_cluster_size",
     "spanning_tree",
+    "subtree",
     "topics_by_min_cluster_size",
 ]

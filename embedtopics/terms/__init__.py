@@ -9,6 +9,7 @@ from embedtopics.terms.corpus_words import function_words
 from embedtopics.terms.counts import count_by_topic, count_terms
 from embedtopics.terms.log_odds import log_odds
 from embedtopics.terms.naming import make_label, make_labels
+from embedtopics.terms.narrowing import TermRules, recount_terms
 from embedtopics.terms.stopwords import stop_words_for
 from embedtopics.terms.subject import without_subject, word_gains
 from embedtopics.terms.tokens import tokenize
@@ -18,6 +19,7 @@ from embedtopics.terms.weighting import ClassTfidf
 
 __all__ = [
     "ClassTfidf",
+    "TermRules",
     "count_by_topic",
     "count_terms",
     "function_words",
@@ -25,6 +27,7 @@ __all__ = [
     "log_odds",
     "make_label",
     "make_labels",
+    "recount_terms",
     "representatives",
     "select_keywords",
     "stop_words_for",

@@ -15,7 +15,7 @@ from embedtopics.results import TermCounts, TokenStream
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["count_by_topic", "count_terms"]
+__all__ = ["count_by_topic", "count_terms", "document_limits"]
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -79,7 +79,7 @@ def count_terms(
     """
     shortest, longest = _check_range(ngram_range)
     n_documents = len(tokens)
-    fewest, most = _document_limits(min_df, max_df, n_documents)
+    fewest, most = document_limits(min_df, max_df, n_documents)
     stops = {word.lower() for word in stop_words}
     functions = {word.lower() for word in function_words}
     lowered = [word.lower() for word in tokens.words]
@@ -280,7 +280,7 @@ def _check_range(ngram_range: Sequence[int]) -> tuple[int, int]:
     return int(shortest), int(longest)
 
 
-def _document_limits(
+def document_limits(
     min_df: int | float | None, max_df: int | float, n_documents: int
 ) -> tuple[int, int]:
     """Return the fewest and the most documents that may hold a term."""

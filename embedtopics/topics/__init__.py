@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from embedtopics.topics.assign import Assignment, assign
 from embedtopics.topics.describe import top_words
+from embedtopics.topics.editing import (
+    history,
+    merge,
+    reassign,
+    reduce,
+    remove,
+    rename,
+    replay,
+    split,
+    update_terms,
+)
 from embedtopics.topics.export import write_tables
 from embedtopics.topics.guidance import (
     Guidance,
@@ -15,6 +26,7 @@ from embedtopics.topics.guidance import (
     ZeroShot,
 )
 from embedtopics.topics.inspection import Inspection, inspect_corpus
+from embedtopics.topics.label_files import read_labels, write_labels
 from embedtopics.topics.mixtures.passages import passage_topics
 from embedtopics.topics.mixtures.windows import mixtures, token_topics
 from embedtopics.topics.model import TopicModel
@@ -70,6 +82,7 @@ __all__ = [
     "export",
     "find",
     "hierarchy",
+    "history",
     "inspect_corpus",
     "keyness",
     "keywords_by_embedding",
@@ -79,22 +92,32 @@ __all__ = [
     "levels",
     "load_result",
     "make_labels",
+    "merge",
     "mixtures",
     "name_topics",
     "naming_questions",
     "passage_topics",
     "read",
+    "read_labels",
+    "reassign",
+    "reduce",
+    "remove",
+    "rename",
+    "replay",
     "report_card",
     "save_result",
+    "split",
     "stability",
     "table",
     "terms",
     "token_topics",
     "top_words",
     "tree_text",
+    "update_terms",
     "validation_sheets",
     "with_keywords",
     "with_stability",
+    "write_labels",
     "write_result",
     "write_tables",
 ]

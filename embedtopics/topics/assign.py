@@ -104,10 +104,10 @@ def assign(
 
 def known_documents(result: TopicResult, corpus: Corpus) -> Int64Array:
     """Return the document of the fit that has each distinct text of a corpus; -1 if none has."""
-    return _find(result.documents.hashes, corpus.distinct().hashes)
+    return find_hashes(result.documents.hashes, corpus.distinct().hashes)
 
 
-def _find(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
+def find_hashes(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
     """Return the position of each wanted hash among the stored ones, ascending; -1 if absent."""
     pair = np.dtype([("high", np.uint64), ("low", np.uint64)])
     have = np.ascontiguousarray(stored).view(pair).ravel()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,10 @@ class TermSettings:
         Keywords of each topic.
     n_representatives : int
         Typical documents of each topic.
+    max_df : int or float
+        Documents that may hold a term at most.
+    extra_stop_words : sequence of str
+        Left out beside what `stop_words` says.
     """
 
     stop_words: str | Sequence[str] = "auto"
@@ -59,6 +64,8 @@ class TermSettings:
     min_df: int | float | None = None
     n_keywords: int = 10
     n_representatives: int = 5
+    max_df: int | float = 1.0
+    extra_stop_words: Sequence[str] = ()
 
 
 def count_corpus_terms(
@@ -90,7 +97,8 @@ def count_corpus_terms(
         tokens,
         ngram_range=settings.ngram_range,
         min_df=settings.min_df,
-        stop_words=listed,
+        max_df=settings.max_df,
+        stop_words=[*listed, *settings.extra_stop_words],
         function_words=common,
     )
 
@@ -103,8 +111,11 @@ def describe_topics(
     weighting: TermWeighting,
     settings: TermSettings,
     languages: Sequence[str],
+    known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Weigh the terms of every topic, and choose its keywords, name and typical documents.
+
+    Those typical documents that are known need not be looked for: the first row of each, by topic.
 
     Returns
     -------
@@ -124,8 +135,13 @@ def describe_topics(
         topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
     chosen = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
     names = make_labels([[term for term, _ in row] for row in chosen])
+    is_known = np.isin(labels, list(known_typical))
     typical = representatives(
-        embeddings, labels, clustering.strengths, n=settings.n_representatives
+        embeddings,
+        np.where(is_known, NOISE, labels),
+        clustering.strengths,
+        n=settings.n_representatives,
+        n_topics=n_topics,
     )
     inside = labels != NOISE
     sizes = np.bincount(labels[inside], documents.weights[inside], minlength=n_topics).astype(int)
@@ -138,7 +154,9 @@ def describe_topics(
             share=float(sizes[topic] / n_texts),
             keywords=tuple(term for term, _ in chosen[topic]),
             weights=tuple(float(weight) for _, weight in chosen[topic]),
-            representatives=tuple(int(documents.first_rows[d]) for d in typical[topic]),
+            representatives=known_typical.get(
+                topic, tuple(documents.first_rows[typical[topic]].tolist())
+            ),
             persistence=float(clustering.persistence[topic]),
         )
         for topic in range(n_topics)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from embedtopics._files import spreadsheet_safe
 from embedtopics.results import TopicResult
 from embedtopics.topics._parquet import storable
+from embedtopics.topics.label_files import LABELS, write_labels
 from embedtopics.topics.tables import documents, table, terms
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
     -------
     list of Path
         ``topics.csv`` (a topic a row), ``documents.parquet`` (every input row in its order,
-        with its topic, membership and map position) and ``terms.parquet`` (the fifty best
-        terms of each topic).
+        with its topic, membership and map position), ``terms.parquet`` (the fifty best
+        terms of each topic) and ``labels.csv`` (the names of the topics, to be edited; see
+        `read_labels`).
     """
     folder = Path(folder)
     topics = without_lists(topic_table(result))
@@ -60,4 +62,4 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
     topics.to_csv(paths[0], index=False, encoding="utf-8")
     storable(documents(result)).to_parquet(paths[1], engine="pyarrow", compression="zstd")
     terms(result).to_parquet(paths[2], engine="pyarrow", compression="zstd", index=False)
-    return paths
+    return [*paths, write_labels(result, folder / LABELS)]

@@ -10,7 +10,9 @@ from embedtopics.results import TopicResult
 from embedtopics.terms import ClassTfidf
 from embedtopics.topics.describe import TermSettings
 
-__all__ = ["describe_weighting", "languages_of", "term_settings_of", "weighting_of"]
+__all__ = [
+    "describe_weighting", "languages_of", "recorded_weighting", "term_settings_of", "weighting_of",
+]  # fmt: skip
 
 OURS = "ClassTfidf"
 
@@ -40,7 +42,17 @@ def weighting_of(result: TopicResult, given: TermWeighting | None = None) -> Ter
     """
     if given is not None:
         return given
-    recorded = result.settings.get("weighting")
+    return recorded_weighting(result.settings.get("weighting"))
+
+
+def recorded_weighting(recorded: dict[str, Any] | str | None) -> TermWeighting:
+    """Return the weighting that `describe_weighting` wrote down.
+
+    Raises
+    ------
+    InputError
+        Where it was one of the user's own.
+    """
     if recorded is None:
         return ClassTfidf()
     if isinstance(recorded, dict) and recorded.get("name") == OURS:
@@ -61,6 +73,8 @@ def term_settings_of(result: TopicResult) -> TermSettings:
         ngram_range=(int(span[0]), int(span[1])),
         min_df=settings.get("min_df"),
         n_keywords=int(settings.get("n_keywords", max(n_keywords, TermSettings.n_keywords))),
+        max_df=settings.get("max_df", TermSettings.max_df),
+        extra_stop_words=tuple(settings.get("extra_stop_words", ())),
     )
 
 

@@ -10,17 +10,24 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int32Array, TermWeighting
+from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.results import NOISE, Clustering, Edit, Reason, Topic, TopicMark, TopicResult
+from embedtopics.terms import make_labels
 from embedtopics.topics.describe import describe_topics
 from embedtopics.topics.memberships import OWN_SHARE
-from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
+from embedtopics.topics.recorded import (
+    describe_weighting,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 __all__ = [
-    "checked_topic_id", "checked_topic_ids", "marks_of", "regrouped", "relabeled", "with_own_share",
+    "checked_topic_id", "checked_topic_ids", "edit_of", "marks_of", "regrouped", "relabeled",
+    "with_own_share",
 ]  # fmt: skip
 
 DOCUMENTS_OF_A_MARK = 20
@@ -72,6 +79,47 @@ def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...
     return tuple(marks)
 
 
+def edit_of(
+    result: TopicResult,
+    name: str,
+    parameters: Mapping[str, Any],
+    message: str,
+    marked: Sequence[int] = (),
+    new_ids: npt.ArrayLike | None = None,
+) -> Edit:
+    """Return the record of an edit, its parameters as JSON holds them.
+
+    A saved edit, read again, so equals the one that was made.
+
+    Parameters
+    ----------
+    result : TopicResult
+        Before the edit.
+    name, parameters, message
+        As in `Edit`.
+    marked : sequence of int
+        Ids of the topics that the parameters name.
+    new_ids : array_like of int, shape (result.n_topics,), optional
+        As in `Edit`.
+    """
+    return Edit(
+        name,
+        _as_json(parameters),
+        message,
+        marks_of(result, marked),
+        None if new_ids is None else tuple(np.asarray(new_ids, dtype=np.int64).tolist()),
+    )
+
+
+def _as_json(value: Any) -> Any:
+    """Turn a value into what would come back of it from JSON."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
     """Add up the shares of the topics of each group.
 
@@ -116,7 +164,8 @@ def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
 
     inside = np.flatnonzero(labels != NOISE)
     own = np.zeros(len(labels), dtype=np.float32)
-    own[inside] = np.asarray(memberships[inside, labels[inside]]).ravel()
+    if len(inside):  # else SciPy returns a sparse matrix
+        own[inside] = np.asarray(memberships[inside, labels[inside]]).ravel()
     lacks = (labels != NOISE) & (own < 0.5)
     if not lacks.any():
         return memberships
@@ -140,19 +189,22 @@ def relabeled(
     marked: Sequence[int] = (),
     follows: npt.ArrayLike | None = None,
     reason: Reason = Reason.REMOVED,
+    strengths: FloatArray | None = None,
     weighting: TermWeighting | None = None,
     **changes: Any,
 ) -> TopicResult:
     """Return a result with other labels; everything that follows from them is made anew.
 
-    Topics are numbered from the largest down, weighed and described with the settings of the
-    result, and keep the names that the user gave them. Nothing is tokenised.
+    Topics are numbered from the largest down, those of one size as they come, weighed and
+    described with the settings of the result, and keep the names that the user gave them. Nothing
+    is tokenised. What was measured of the topics' stability stays only where every document has
+    the label that it had.
 
     Parameters
     ----------
     result : TopicResult
     labels : array_like of int, shape (n_documents,)
-        In any numbering from 0 up without gaps; -1 for no topic.
+        In any numbering from 0 up; -1 for no topic. A number that no document has is no topic.
     memberships : csr_matrix of shape (n_documents, n_labels)
         In the numbering of `labels`.
     origins : sequence of (Topic or None), one for each label
@@ -165,8 +217,10 @@ def relabeled(
         are other ones altogether.
     reason : Reason
         Why documents that were in a topic and are in none now are outside.
+    strengths : float32 ndarray of shape (n_documents,), optional
+        How deep each document lies in its topic; by default as before. 0 is set for noise.
     weighting : TermWeighting, optional
-        In place of the one that the result was made with.
+        In place of the one that the result was made with; recorded in the settings.
     **changes
         Further fields of the result, such as `settings` or `term_counts`.
 
@@ -175,16 +229,13 @@ def relabeled(
     TopicResult
     """
     drafts = np.asarray(labels, dtype=np.int32)
-    n_labels = len(origins)
-    weights = result.documents.weights
-    inside = drafts != NOISE
-    sizes = np.bincount(drafts[inside], weights[inside], minlength=n_labels)
-    order = np.argsort(-sizes, kind="stable")
-    number = np.full(n_labels + 1, NOISE, dtype=np.int32)
-    number[order] = np.arange(n_labels, dtype=np.int32)
+    number, order = _numbers(drafts, len(origins), result.documents.weights)
     from_old = [origins[draft] for draft in order.tolist()]
     edited = dataclasses.replace(result, **changes)
-    clustering = _clustering(result.clustering, number[drafts], from_old, reason)
+    if weighting is not None:
+        settings = {**edited.settings, "weighting": describe_weighting(weighting)}
+        edited = dataclasses.replace(edited, settings=settings)
+    clustering = _clustering(result.clustering, number[drafts], from_old, reason, strengths)
     topics, topic_terms = describe_topics(
         edited.term_counts,
         edited.embeddings,
@@ -193,57 +244,106 @@ def relabeled(
         weighting_of(edited, weighting),
         term_settings_of(edited),
         languages_of(edited),
+        _known_typical(result, clustering),
     )
-    edit = Edit(
-        name,
-        dict(parameters),
-        message,
-        marks_of(result, marked),
-        None if follows is None else tuple(number[np.asarray(follows, dtype=np.int64)].tolist()),
-    )
+    new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
+    is_same = np.array_equal(clustering.labels, result.clustering.labels)
     return dataclasses.replace(
         edited,
         clustering=clustering,
-        memberships=_numbered(memberships, order),
-        topics=tuple(_named(topic, old) for topic, old in zip(topics, from_old, strict=True)),
+        memberships=_numbered(memberships, number[:-1], len(order)),
+        topics=_named(topics, from_old),
         topic_terms=topic_terms,
-        history=(*result.history, edit),
-        stability=None,
+        history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
+        stability=result.stability if is_same else None,
     )
+
+
+def _numbers(
+    drafts: Int32Array, n_labels: int, weights: npt.NDArray[np.int64]
+) -> tuple[Int32Array, npt.NDArray[np.int64]]:
+    """Return the topic of each label (the last is that of -1), and the label of each topic."""
+    inside = drafts != NOISE
+    sizes = np.bincount(drafts[inside], weights[inside], minlength=n_labels)
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    number = np.full(n_labels + 1, NOISE, dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return number, order
 
 
 def _clustering(
-    before: Clustering, labels: Int32Array, origins: Sequence[Topic | None], reason: Reason
+    before: Clustering,
+    labels: Int32Array,
+    origins: Sequence[Topic | None],
+    reason: Reason,
+    strengths: FloatArray | None,
 ) -> Clustering:
     """Return the labels with what else is known of the documents and topics."""
-    strengths = np.where(labels == NOISE, 0.0, before.strengths).astype(np.float32)
+    depths = before.strengths if strengths is None else strengths
     persistence = np.array(
         [np.nan if old is None else old.persistence for old in origins], dtype=np.float64
     )
+    was_outside = before.labels == NOISE
     reasons = before.reasons
-    if reasons is not None:
-        left = (labels == NOISE) & (reasons == Reason.IN_TOPIC)
-        reasons = np.where(left, reason, reasons)
-        reasons = np.where(labels == NOISE, reasons, Reason.IN_TOPIC).astype(np.int8)
-    return Clustering(labels, strengths, persistence, reasons)
+    if reasons is None:
+        reasons = np.where(was_outside, Reason.ISOLATED, Reason.IN_TOPIC)
+    reasons = np.where(was_outside, reasons, reason)
+    return Clustering(
+        labels,
+        np.where(labels == NOISE, 0.0, depths).astype(np.float32),
+        persistence,
+        np.where(labels == NOISE, reasons, Reason.IN_TOPIC).astype(np.int8),
+    )
 
 
-def _numbered(memberships: csr_matrix, order: npt.NDArray[np.int64]) -> csr_matrix:
-    """Return the columns in the order of the topics' sizes."""
+def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
+    """Return the typical documents of topics that hold the very documents of an old one.
+
+    They follow from a topic's documents, their strengths and vectors alone.
+    """
+    before, n_topics = result.clustering, len(after.persistence)
+    inside = np.flatnonzero(after.labels != NOISE)
+    old, new = before.labels[inside], after.labels[inside]
+    old_of = np.full(n_topics, NOISE, dtype=np.int64)
+    old_of[new] = old
+    differs = (old != old_of[new]) | (before.strengths[inside] != after.strengths[inside])
+    is_known = old_of != NOISE
+    is_known[new[differs]] = False
+    n_before = np.bincount(before.labels[before.labels != NOISE], minlength=result.n_topics)
+    n_after = np.bincount(new, minlength=n_topics)
+    return {
+        topic: result.topics[old_of[topic]].representatives
+        for topic in np.flatnonzero(is_known).tolist()
+        if n_after[topic] == n_before[old_of[topic]]
+    }
+
+
+def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr_matrix:
+    """Return the columns in the order of the topics' sizes, without those of no topic."""
     from scipy.sparse import csr_matrix
 
-    place = np.empty(len(order), dtype=memberships.indices.dtype)
-    place[order] = np.arange(len(order), dtype=place.dtype)
+    if n_topics < len(number):
+        return regrouped(memberships, number, n_topics)
     numbered = csr_matrix(memberships, dtype=np.float32, copy=True)
-    numbered.indices = place[numbered.indices]
+    numbered.indices = number[numbered.indices].astype(memberships.indices.dtype)
     numbered.has_sorted_indices = False
     numbered.sort_indices()
     return numbered
 
 
-def _named(topic: Topic, old: Topic | None) -> Topic:
-    """Let a topic keep what the user said of the one that it continues."""
-    if old is None:
-        return topic
-    label = old.label if old.is_named or old.is_anchor else topic.label
-    return dataclasses.replace(topic, label=label, is_named=old.is_named, is_anchor=old.is_anchor)
+def _named(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
+    """Let topics keep what the user said of those that they continue; others get other names."""
+    given = [old.label for old in origins if old is not None and (old.is_named or old.is_anchor)]
+    # A name that is given is taken first, so that no name made of keywords can equal it.
+    made = make_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
+    named = []
+    for topic, old, label in zip(topics, origins, made[len(given) :], strict=True):
+        if old is None:
+            named.append(dataclasses.replace(topic, label=label))
+            continue
+        label = old.label if old.is_named or old.is_anchor else label
+        named.append(
+            dataclasses.replace(topic, label=label, is_named=old.is_named, is_anchor=old.is_anchor)
+        )
+    return tuple(named)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 from embedtopics.clustering import labels_at, topics_by_min_cluster_size
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.results import NOISE, Edit, Level, SpanningTree, TopicResult
+from embedtopics.results import NOISE, Level, SpanningTree, TopicResult
 from embedtopics.topics.cores import Cores, NotEnoughTopics, Resolution, choose_cores
 from embedtopics.topics.describe import describe_topics
 from embedtopics.topics.guidance.guided_cores import cut_cores
 from embedtopics.topics.guidance.settling import named_topics, settle
 from embedtopics.topics.memberships import checked_coverage
-from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
+from embedtopics.topics.recorded import (
+    describe_weighting,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from embedtopics.topics.relabeling import edit_of
 
 __all__ = ["Cores", "NotEnoughTopics", "Resolution", "at_resolution", "choose_cores", "levels"]
 
@@ -88,11 +95,13 @@ def at_resolution(
         if min_cluster_size == "auto"
         else f"min_cluster_size={min_cluster_size}"
     )
-    edit = Edit(
-        "at_resolution",
-        {"n_topics": n_topics, "min_cluster_size": min_cluster_size, "coverage": coverage},
-        f"read at {asked}, coverage={coverage}: {len(topics)} topics",
-    )
+    parameters: dict[str, Any] = {
+        "n_topics": n_topics, "min_cluster_size": min_cluster_size, "coverage": coverage,
+    }  # fmt: skip
+    if weighting is not None:
+        settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
+    message = f"read at {asked}, coverage={coverage}: {len(topics)} topics"
+    edit = edit_of(result, "at_resolution", parameters, message)
     return dataclasses.replace(
         result,
         clustering=joined.clustering,

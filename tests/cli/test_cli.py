@@ -159,7 +159,8 @@ def demo_results(tmp_path_factory):
 def test_demo_prints_the_topics_and_writes_the_folder(demo_results):
     out, done = demo_results
     assert {p.name for p in out.iterdir()} == {
-        "documents.parquet", "manifest.json", "model", "report.html", "terms.parquet", "topics.csv",
+        "documents.parquet", "labels.csv", "manifest.json", "model", "report.html",
+        "terms.parquet", "topics.csv",
     }  # fmt: skip
     table = done.stdout.split("topics cover")[0]
     assert max(map(len, table.splitlines())) <= 80

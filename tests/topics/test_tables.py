@@ -60,7 +60,9 @@ def test_terms_are_the_best_of_each_topic(result):
 
 def test_files_hold_the_tables(result, tmp_path):
     paths = write_tables(result, tmp_path)
-    assert [p.name for p in paths] == ["topics.csv", "documents.parquet", "terms.parquet"]
+    assert [p.name for p in paths] == [
+        "topics.csv", "documents.parquet", "terms.parquet", "labels.csv",
+    ]  # fmt: skip
     topics = pd.read_csv(paths[0])
     assert topics["size"].tolist() == et.topics.table(result)["size"].tolist()
     documents = pd.read_parquet(paths[1])

@@ -1,0 +1,199 @@
+"""``embedtopics edit``: topics merged, split, removed, named, and their terms chosen anew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embedtopics.cli.guard import guarded
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from embedtopics.results import TopicResult
+
+__all__ = ["edit"]
+
+
+@guarded
+def edit(
+    results: Annotated[Path, typer.Argument(help="Folder that topics or demo wrote.")],
+    merge: Annotated[
+        list[str] | None, typer.Option(help="Topics to make one, such as 3,5 (repeatable).")
+    ] = None,
+    split: Annotated[
+        list[str] | None,
+        typer.Option(help="Topic to split, such as 6, or 6=3 into three (repeatable)."),
+    ] = None,
+    remove: Annotated[
+        list[str] | None, typer.Option(help="Topics to remove, such as 2,9 (repeatable).")
+    ] = None,
+    rename: Annotated[
+        list[str] | None, typer.Option(help='Name to give, such as "4=Elections" (repeatable).')
+    ] = None,
+    reduce: Annotated[
+        int | None, typer.Option(help="Merge the nearest until so many are left.")
+    ] = None,
+    reassign: Annotated[
+        str | None,
+        typer.Option(help="Let texts in no topic join one: graph, terms or embeddings."),
+    ] = None,
+    threshold: Annotated[
+        float | None, typer.Option(help="How near a text must be to join, 0 to 1.")
+    ] = None,
+    stop_word: Annotated[
+        list[str] | None, typer.Option(help="Word that no term may begin or end with (repeatable).")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the results; RESULTS itself if left out.")
+    ] = None,
+) -> None:
+    """Edit topics, in this order: merge, split, remove, rename, reduce, reassign, stop words.
+
+    Ids are those of RESULTS as it is now, whatever steps come before.
+    """
+    from embedtopics.cli.display import make_console, print_topics, printable
+    from embedtopics.cli.results_folder import (
+        check_results_folder,
+        read_results_folder,
+        write_results_folder,
+    )
+
+    console = make_console()
+    target = results if out is None else out
+    before = read_results_folder(results)
+    check_results_folder(target)
+    steps = _Steps(before)
+    steps.merge([_ids(group, "--merge") for group in merge or ()])
+    for wanted in split or ():
+        steps.split(*_parts(wanted))
+    steps.remove([topic for group in remove or () for topic in _ids(group, "--remove")])
+    steps.rename(dict(_name(wanted) for wanted in rename or ()), len(rename or ()))
+    steps.finish(reduce, reassign, threshold, stop_word)
+    after = steps.result
+    if len(after.history) == len(before.history):
+        raise InputError("nothing to do; give --merge, --rename, or another option (see --help)")
+    write_results_folder(after, target)
+    print_topics(console, after, names=True)
+    console.print()
+    for done in after.history[len(before.history) :]:
+        console.print(printable(done.message), soft_wrap=True)
+    console.print(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to "
+                  f"{target}; the ids are other ones now", soft_wrap=True)  # fmt: skip
+
+
+@dataclass
+class _Steps:
+    """Edits of one command, each topic followed by the id that it had before all of them."""
+
+    result: TopicResult
+    ids: dict[int, int] = field(default_factory=dict)
+    gone: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.ids = {topic: topic for topic in range(self.result.n_topics)}
+
+    def now(self, topic: int) -> int:
+        """Return the id that a topic has by now."""
+        if topic in self.gone:
+            raise InputError(
+                f"topic {topic} was {self.gone[topic]} by this same command; look at what came of "
+                "it, and edit that with another command"
+            )
+        # An id that never was is refused by the edit, which knows those that are.
+        return self.ids.get(topic, topic)
+
+    def merge(self, groups: list[list[int]]) -> None:
+        from embedtopics.topics import merge
+
+        if groups:
+            self._do(merge(self.result, groups))
+
+    def split(self, topic: int, n_topics: int | str) -> None:
+        from embedtopics.topics import split
+
+        self._do(split(self.result, self.now(topic), n_topics))
+        parts = self.ids[topic]
+        self._forget([old for old, new in self.ids.items() if new == parts], "split")
+
+    def remove(self, topics: list[int]) -> None:
+        from embedtopics.topics import remove
+
+        if topics:
+            now = [self.now(topic) for topic in topics]
+            self._do(remove(self.result, now))
+            self._forget([old for old, new in self.ids.items() if new < 0], "removed")
+
+    def rename(self, labels: dict[int, str], n_given: int) -> None:
+        from embedtopics.topics import rename
+
+        if not labels:
+            return
+        names = {self.now(topic): label for topic, label in labels.items()}
+        if len(names) < n_given:
+            raise InputError("a topic was given two names; give one with --rename")
+        self._do(rename(self.result, names))
+
+    def finish(
+        self,
+        n_topics: int | None,
+        strategy: str | None,
+        threshold: float | None,
+        stop_words: list[str] | None,
+    ) -> None:
+        from embedtopics.topics import reassign, reduce, update_terms
+
+        if threshold is not None and strategy is None:
+            raise InputError("--threshold goes with --reassign; give both")
+        if n_topics is not None:
+            self._do(reduce(self.result, n_topics))
+        if strategy is not None:
+            self._do(reassign(self.result, strategy, threshold=threshold))
+        if stop_words:
+            self._do(update_terms(self.result, extra_stop_words=stop_words))
+
+    def _do(self, result: TopicResult) -> None:
+        """Take over a result, and follow the topics."""
+        new_ids: Any = result.history[-1].new_ids
+        self.ids = {old: new_ids[now] for old, now in self.ids.items()}
+        self.result = result
+
+    def _forget(self, topics: list[int], why: str) -> None:
+        for topic in topics:
+            self.gone[topic] = why
+            del self.ids[topic]
+
+
+def _ids(text: str, option: str) -> list[int]:
+    """Return ids that are parted by commas."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{option} takes ids parted by commas, such as 3,5; got {text!r}"
+        ) from None
+
+
+def _parts(text: str) -> tuple[int, int | str]:
+    """Return of ``6`` or ``6=3`` the topic and the number of its parts."""
+    topic, _, n_topics = text.partition("=")
+    try:
+        return int(topic), int(n_topics) if n_topics.strip().isdecimal() else n_topics or "auto"
+    except ValueError:
+        raise InputError(
+            f"--split takes an id, such as 6, or 6=3 for three parts; got {text!r}"
+        ) from None
+
+
+def _name(text: str) -> tuple[int, str]:
+    """Return of ``4=Elections`` the topic and its name."""
+    topic, equals, label = text.partition("=")
+    try:
+        number = int(topic)
+    except ValueError:
+        equals = ""
+    if not equals:
+        raise InputError(f'--rename takes an id and a name, such as "4=Elections"; got {text!r}')
+    return number, label

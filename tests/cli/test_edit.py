@@ -1,0 +1,267 @@
+"""Commands that change a folder of results: label, edit, and topics --resolution."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import shutil
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import embedtopics as et
+from embedtopics.cli.app import app
+from embedtopics.cli.results_folder import write_results_folder
+from embedtopics.topics import load_result, merge, read_labels, remove, split, with_stability
+from tests.topics.conftest import branching
+
+
+def run(*arguments):
+    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(a) for a in arguments])
+
+
+def refused(*arguments):
+    """Run a command that must be refused; return its one line."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def branched():
+    """A fit of twelve topics."""
+    texts, vectors = branching()
+    return et.TopicModel(languages=[], random_state=2).fit(texts, embeddings=vectors).result_
+
+
+@pytest.fixture(scope="module")
+def written(branched, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("written") / "results"
+    write_results_folder(branched, folder)
+    return folder
+
+
+@pytest.fixture
+def results(written, tmp_path):
+    return shutil.copytree(written, tmp_path / "results")
+
+
+def fingerprint(folder):
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def label_rows(folder):
+    text = (folder / "labels.csv").read_bytes().decode("utf-8-sig")
+    return list(csv.reader(io.StringIO(text, newline="")))
+
+
+def write_rows(folder, rows, delimiter=";"):
+    with (folder / "labels.csv").open("w", encoding="utf-8-sig", newline="") as stream:
+        csv.writer(stream, delimiter=delimiter).writerows(rows)
+
+
+def test_labels_are_read_back_into_everything(results):
+    rows = [[*row, "my notes"] for row in label_rows(results)]
+    rows[3][1], rows[1][1] = "Élections", "'=Sum"
+    write_rows(results, [rows[0], *rows[:0:-1]])
+    mine = (results / "labels.csv").read_bytes()
+    done = run("label", results)
+    assert done.exit_code == 0, done.output
+    assert "2 names given" in done.stdout and "Élections" in done.stdout
+    result = load_result(results / "model")
+    assert result.topics[2].label == "Élections" and result.topics[0].label == "=Sum"
+    assert [topic.is_named for topic in result.topics[:4]] == [True, False, True, False]
+    assert (results / "labels.csv").read_bytes() == mine
+    assert "Élections" in (results / "report.html").read_text("utf-8")
+    table = pd.read_csv(results / "topics.csv")
+    assert table["label"][2] == "Élections" and table["label"][0] == "'=Sum"
+    found = pd.read_parquet(results / "documents.parquet")
+    assert set(found.loc[found["topic"] == 2, "label"]) == {"Élections"}
+    # A second time there is nothing to do, and nothing is written.
+    before = fingerprint(results)
+    again = run("label", results)
+    assert again.exit_code == 0 and "nothing was written" in again.stdout
+    assert fingerprint(results) == before
+
+
+def test_labels_of_another_file_and_to_another_folder(results, tmp_path):
+    before = fingerprint(results)
+    (tmp_path / "mine.csv").write_text("topic,label\n1,Other\n")
+    done = run("label", results, "--labels", tmp_path / "mine.csv", "--out", tmp_path / "new")
+    assert done.exit_code == 0, done.output
+    assert fingerprint(results) == before
+    assert load_result(tmp_path / "new" / "model").topics[1].label == "Other"
+    assert read_labels(tmp_path / "new" / "labels.csv")[1] == "Other"
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (["40", "x"], "row 2: there is no topic 40"),
+        (["1", ""], "row 2: topic 1 has no label"),
+        (["one", "x"], "row 2: expected the id of a topic"),
+    ],
+)
+def test_bad_labels_leave_the_folder_whole(results, row, message):
+    write_rows(results, [["topic", "label"], row])
+    before = fingerprint(results)
+    assert message in refused("label", results)
+    assert fingerprint(results) == before
+
+
+def test_two_topics_of_one_name_are_refused(results):
+    write_rows(results, [["topic", "label"], ["1", "x"], ["2", "x"]])
+    assert "topics 1 and 2 cannot both be called 'x'" in refused("label", results)
+
+
+def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
+    write_rows(results, [["topic", "label"], ["1", "Work of hours"]])
+    before = fingerprint(results)
+    (tmp_path / "other.csv").write_text("topic,label\n1,Other\n")
+    for command in (
+        ("edit", results, "--remove", 1),
+        ("topics", results, "--resolution", "coarse"),
+        ("label", results, "--labels", tmp_path / "other.csv"),
+    ):
+        assert "labels.csv was edited and has not been read" in refused(*command)
+    assert fingerprint(results) == before
+    assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
+    assert run("label", results).exit_code == 0
+    assert run("edit", results, "--remove", 2).exit_code == 0
+    assert "Work of hours" in {t.label for t in load_result(results / "model").topics}
+
+
+def test_files_of_the_users_own_are_not_lost(results, tmp_path):
+    (results / "thesis.docx").write_text("mine")
+    assert "also holds thesis.docx" in refused("edit", results, "--remove", 1)
+    assert (results / "thesis.docx").read_text() == "mine"
+    assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
+
+
+def test_all_edits_in_order_by_the_ids_of_before(results, branched):
+    done = run(
+        "edit", results, "--rename", "4=Merged", "--remove", "2,9", "--merge", "3,4",
+        "--merge", "7,8", "--stop-word", "balcor", "--reassign", "terms", "--reduce", 7,
+        "--threshold", 0.5,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    result = load_result(results / "model")
+    names = [edit.name for edit in result.history]
+    assert names == ["merge", "remove", "rename", "reduce", "reassign", "update_terms"]
+    assert result.n_topics == 7
+    first = merge(branched, [[3, 4], [7, 8]])
+    ids = first.history[-1].new_ids
+    second = remove(first, [ids[2], ids[9]])
+    assert second.history[-1].message == result.history[1].message
+    named = second.topics[second.history[-1].new_ids[ids[4]]]
+    assert f"called {named.topic_id} 'Merged'" in done.stdout
+    assert "Merged" in {topic.label for topic in result.topics}
+    assert result.settings["extra_stop_words"] == ["balcor"]
+    assert "the ids are other ones now" in done.stdout
+    assert max(map(len, done.stdout.split("merged 3")[0].splitlines())) <= 80
+
+
+def test_splitting(results, tmp_path):
+    coarse = run("topics", results, "--resolution", 4)
+    assert coarse.exit_code == 0, coarse.output
+    before = load_result(results / "model")
+    done = run("edit", results, "--split", "1", "--split", "2=3", "--rename", "0=Kept")
+    assert done.exit_code == 0, done.output
+    expected = split(before, 1)
+    expected = split(expected, expected.history[-1].new_ids[2], 3)
+    assert load_result(results / "model").n_topics == expected.n_topics
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "nothing to do; give --merge"),
+        (("--merge", "3"), "cannot be merged with itself"),
+        (("--merge", "a,b"), "--merge takes ids parted by commas"),
+        (("--merge", "1,99"), "no topic 99"),
+        (("--merge", "0,1,2,3,4,5,6,7,8,9,10,11"), "topics would become one"),
+        (("--remove", "x"), "--remove takes ids"),
+        (("--remove", "2", "--rename", "2=x"), "topic 2 was removed by this same command"),
+        (("--rename", "2"), "--rename takes an id and a name"),
+        (("--rename", "two=x"), "--rename takes an id and a name"),
+        (("--rename", "2="), "must not be empty"),
+        (("--rename", "2=a", "--rename", "2=b"), "given two names"),
+        (("--merge", "2,3", "--rename", "2=a", "--rename", "3=b"), "given two names"),
+        (("--split", "x"), "--split takes an id"),
+        (("--split", "2=many"), "n_topics must be"),
+        (("--reduce", "40"), "n_topics must be at most 12"),
+        (("--reassign", "magic"), "strategy must be"),
+        (("--threshold", "0.5"), "--threshold goes with --reassign"),
+        (("--stop-word", "two words"), "single words"),
+    ],
+)
+def test_bad_edits_leave_the_folder_whole(results, options, message):
+    before = fingerprint(results)
+    assert message in refused("edit", results, *options)
+    assert fingerprint(results) == before
+
+
+def test_a_split_topic_is_not_named_by_the_same_command(results):
+    run("topics", results, "--resolution", 4)
+    assert "topic 1 was split by this same command" in refused(
+        "edit", results, "--split", 1, "--rename", "1=x"
+    )
+
+
+def test_what_is_no_folder_of_results(tmp_path, results):
+    (tmp_path / "a.csv").write_text("text\nhello there\n")
+    for command in ("edit", "label"):
+        assert "expected a folder that embedtopics topics" in refused(command, tmp_path)
+        assert "expected a folder that embedtopics topics" in refused(command, tmp_path / "none")
+    assert "name a folder for the results with --out" in refused("topics", tmp_path / "a.csv")
+    assert "is none; for a file of documents" in refused(
+        "topics", tmp_path / "a.csv", "--resolution", "fine", "--out", tmp_path / "o"
+    )
+    assert "say with --resolution" in refused("topics", results)
+    assert "--text is for a file of documents" in refused(
+        "topics", results, "--resolution", "fine", "--text", "body"
+    )
+    assert "--topics is for a file" in refused(
+        "topics", results, "--resolution", "fine", "--topics", 4
+    )
+    assert "--resolution must be auto" in refused("topics", results, "--resolution", "medium")
+    assert "n_topics must be at most" in refused("topics", results, "--resolution", 400)
+
+
+def test_a_damaged_model_is_told(results):
+    with (results / "model" / "arrays.npz").open("ab") as stream:
+        stream.write(b"x")
+    assert "is damaged" in refused("edit", results, "--remove", 1)
+
+
+@pytest.mark.parametrize(("resolution", "n_topics"), [("4", 4), ("auto", 12)])
+def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
+    run("edit", results, "--merge", "1,2", "--rename", "5=Five")
+    before = fingerprint(results)
+    done = run("topics", results, "--resolution", resolution, "--out", tmp_path / "new")
+    assert done.exit_code == 0, done.output
+    assert fingerprint(results) == before
+    result = load_result(tmp_path / "new" / "model")
+    assert result.n_topics == n_topics and result.stability is None
+    assert "done by hand before (merge, rename) was done to other" in done.stdout
+    assert f"{n_topics} topics cover" in done.stdout
+    in_place = run("topics", results, "--resolution", resolution, "--coverage", 0.5)
+    assert in_place.exit_code == 0
+    assert load_result(results / "model").settings["coverage"] == 0.5
+
+
+def test_stability_is_measured_as_before(branched, tmp_path):
+    write_results_folder(with_stability(branched, 2), tmp_path / "results")
+    assert run("topics", tmp_path / "results", "--resolution", 4).exit_code == 0
+    assert load_result(tmp_path / "results" / "model").stability.n_replicates == 2
+    done = run("topics", tmp_path / "results", "--resolution", 5, "--replicates", 0)
+    assert done.exit_code == 0
+    assert load_result(tmp_path / "results" / "model").stability is None

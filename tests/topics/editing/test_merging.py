@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from embedtopics.errors import InputError
+from embedtopics.terms import ClassTfidf, count_by_topic
+from embedtopics.topics import merge, rename
+from tests.factories import make_result
+from tests.topics.editing.altering import (
+    assert_same,
+    assert_untouched,
+    frozen,
+    partition,
+    with_anchors,
+)
+
+QUICK = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+
+def texts_of(result, topic):
+    """Return the words of all rows of a topic, one list."""
+    words, offsets = result.tokens.words, result.tokens.offsets
+    found = []
+    for document in np.flatnonzero(result.clustering.labels == topic):
+        ids = result.tokens.ids[offsets[document] : offsets[document + 1]]
+        found += [words[i] for i in ids] * int(result.documents.weights[document])
+    return found
+
+
+def test_counts_are_those_of_the_texts_put_together(synthetic):
+    merged = merge(synthetic, [1, 3])
+    new = merged.history[-1].new_ids[1]
+    together = texts_of(synthetic, 1) + texts_of(synthetic, 3)
+    assert sorted(texts_of(merged, new)) == sorted(together)
+    counted = count_by_topic(
+        merged.term_counts.counts, merged.clustering.labels, 5, merged.documents.weights
+    )
+    row = counted[new].toarray().ravel()
+    assert row.tolist() == [together.count(term) for term in merged.term_counts.terms]
+    assert merged.topics[new].size == synthetic.topics[1].size + synthetic.topics[3].size
+
+
+def test_weights_are_those_of_bertopic(synthetic):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it imports
+        ctfidf = pytest.importorskip("bertopic.vectorizers._ctfidf")
+    merged = merge(synthetic, [[0, 4], [1, 2]])
+    # The counts of the words of all texts of each topic, put together.
+    held = [Counter(texts_of(merged, topic)) for topic in range(4)]
+    terms = sorted(set().union(*held))
+    counts = csr_matrix([[row[term] for term in terms] for row in held], dtype=float)
+    # The mean length of a topic is rounded down there; a term more makes it whole here.
+    missing = 4 - int(counts.sum()) % 4
+    counts = csr_matrix(np.column_stack([counts.toarray(), [missing, 0, 0, 0]]))
+    theirs = ctfidf.ClassTfidfTransformer().fit_transform(counts.copy()).toarray()
+    np.testing.assert_allclose(ClassTfidf().fit_transform(counts).toarray(), theirs, atol=1e-6)
+    # And without that term, by the formula.
+    plain = counts[:, :-1].toarray()
+    lengths = plain.sum(axis=1, keepdims=True)
+    expected = plain / lengths * np.log1p(lengths.mean() / plain.sum(axis=0))
+    columns = [merged.term_counts.terms.index(term) for term in terms]
+    np.testing.assert_allclose(merged.topic_terms[:, columns].toarray(), expected, atol=1e-12)
+
+
+def test_everything_follows(branched):
+    before = frozen(branched)
+    merged = merge(branched, [2, 0])
+    assert merged.n_topics == branched.n_topics - 1 == len(merged.topics)
+    edit = merged.history[-1]
+    assert (edit.name, edit.parameters) == ("merge", {"topics": [[0, 2]]})
+    assert [mark.topic_id for mark in edit.marks] == [0, 2]
+    new = edit.new_ids[0]
+    assert edit.new_ids[2] == new
+    old = branched.clustering.labels
+    np.testing.assert_array_equal(np.append(edit.new_ids, -1)[old], merged.clustering.labels)
+    np.testing.assert_array_equal(merged.clustering.strengths, branched.clustering.strengths)
+    np.testing.assert_array_equal(merged.reasons, branched.reasons)
+    assert np.isnan(merged.topics[new].persistence)
+    for topic in branched.topics:
+        if topic.topic_id not in (0, 2):
+            same = merged.topics[edit.new_ids[topic.topic_id]]
+            assert same.persistence == topic.persistence and same.size == topic.size
+            assert same.representatives == topic.representatives
+    sizes = [topic.size for topic in merged.topics]
+    assert sizes == sorted(sizes, reverse=True)
+    for name in ("corpus", "documents", "embeddings", "graph", "map", "tree", "tokens",
+                 "term_counts"):  # fmt: skip
+        assert getattr(merged, name) is getattr(branched, name)
+    assert_untouched(branched, before)
+
+
+def test_typical_documents_are_looked_for_where_they_changed(branched):
+    from embedtopics.terms import representatives
+
+    merged = merge(branched, [0, 3])
+    found = representatives(
+        merged.embeddings, merged.clustering.labels, merged.clustering.strengths
+    )
+    rows = [tuple(merged.documents.first_rows[some].tolist()) for some in found]
+    assert rows == [topic.representatives for topic in merged.topics]
+
+
+def test_memberships_add_up(branched):
+    merged = merge(branched, [[0, 2], [1, 4]])
+    ids = np.array(merged.history[-1].new_ids)
+    expected = np.zeros((len(branched.documents), merged.n_topics))
+    for topic in range(branched.n_topics):
+        expected[:, ids[topic]] += branched.memberships[:, [topic]].toarray().ravel()
+    np.testing.assert_allclose(merged.memberships.toarray(), expected, atol=1e-6)
+
+
+@QUICK
+@given(st.permutations(range(6)), st.integers(1, 2), st.integers(0, 99))
+def test_the_order_of_merging_does_not_matter(order, n_each, seed):
+    result = make_result(120, 6, seed)
+    one, two = order[: 1 + n_each], order[3 : 4 + n_each]
+    at_once = merge(result, [one, two])
+    other_way = merge(result, [two[::-1], one[::-1]])
+    assert_same(at_once, other_way)
+    first = merge(result, one)
+    after = merge(first, sorted({first.history[-1].new_ids[t] for t in two}))
+    assert partition(after.clustering.labels) == partition(at_once.clustering.labels)
+    assert after.coverage == at_once.coverage == result.coverage
+    np.testing.assert_allclose(
+        np.sort(after.memberships.toarray(), axis=1),
+        np.sort(at_once.memberships.toarray(), axis=1),
+        atol=1e-6,
+    )
+    assert sorted(t.keywords for t in after.topics) == sorted(t.keywords for t in at_once.topics)
+
+
+def test_groups_that_share_a_topic_are_one(synthetic):
+    assert_same(merge(synthetic, [[0, 1], [1, 3]]), merge(synthetic, [0, 1, 3]))
+
+
+def test_names(synthetic):
+    assert merge(synthetic, [1, 2]).topics[merge(synthetic, [1, 2]).history[-1].new_ids[1]].label
+    merged = merge(synthetic, [[1, 2], [3, 4]], label=["Rivers", None])
+    ids = merged.history[-1].new_ids
+    assert merged.topics[ids[1]].label == "Rivers" and merged.topics[ids[1]].is_named
+    assert not merged.topics[ids[3]].is_named
+    named = rename(synthetic, {2: "Two", 4: "Four", 5: "Five"})
+    merged = merge(named, [[1, 2], [4, 5]])
+    ids = merged.history[-1].new_ids
+    assert [merged.topics[ids[t]].label for t in (1, 4)] == ["Two", "Four"]
+    again = merge(named, [1, 2], label="Both")
+    assert again.topics[again.history[-1].new_ids[2]].label == "Both"
+
+
+def test_an_anchor_stays_one_and_keeps_its_name(synthetic):
+    result = with_anchors(rename(synthetic, {0: "Named"}), 2, 5)
+    merged = merge(result, [0, 2, 3])
+    found = merged.topics[merged.history[-1].new_ids[2]]
+    assert found.is_anchor and found.label == "asked 2"
+    with pytest.raises(InputError, match=r"2 \(asked 2\) and 5 \(asked 5\) .* stay apart"):
+        merge(result, [2, 5])
+    with pytest.raises(InputError, match="stay apart"):
+        merge(result, [[2, 1], [1, 5]])
+
+
+def test_a_weighting_is_taken_and_recorded(synthetic):
+    merged = merge(synthetic, [0, 1], weighting=ClassTfidf(bm25=True))
+    assert merged.settings["weighting"]["bm25"] is True
+    later = merge(merged, [0, 1])
+    counts = count_by_topic(
+        later.term_counts.counts, later.clustering.labels, 4, later.documents.weights
+    )
+    expected = ClassTfidf(bm25=True).fit_transform(counts)
+    np.testing.assert_allclose(later.topic_terms.toarray(), expected.toarray())
+
+
+def test_a_weighting_of_ones_own_must_be_given_again(synthetic):
+    class Counts:
+        def fit_transform(self, topic_counts):
+            return topic_counts
+
+    merged = merge(synthetic, [0, 1], weighting=Counts())
+    with pytest.raises(InputError, match="give it as weighting="):
+        merge(merged, [0, 1])
+    assert merge(merged, [0, 1], weighting=Counts()).n_topics == 4
+
+
+@pytest.mark.parametrize(
+    ("topics", "message"),
+    [
+        ([3], "cannot be merged with itself"),
+        ([3, 3], "cannot be merged with itself"),
+        ([[0, 1], [2, 2]], "cannot be merged with itself"),
+        ([], "two topics or more; got none"),
+        (3, "two topics or more"),
+        ("35", "two topics or more"),
+        ([0, [1, 2]], "not both"),
+        ([0, 6], "no topic 6: there are 0 to 5"),
+        ([0, -1], "no topic -1.*documents in none"),
+        ([0, 1.0], "no topic 1.0"),
+        ([0, True], "no topic True"),
+        (range(6), "all 6 topics would become one.*remove.*at_resolution"),
+        ([[0, 1, 2], [2, 3, 4, 5]], "all 6 topics would become one"),
+    ],
+)
+def test_bad_topics(synthetic, topics, message):
+    with pytest.raises(InputError, match=message):
+        merge(synthetic, topics)
+
+
+@pytest.mark.parametrize(
+    ("topics", "label", "message"),
+    [
+        ([0, 1], "", "must not be empty"),
+        ([0, 1], 3, "must be a string"),
+        ([0, 1], ["a", "b"], "got 2 for 1"),
+        ([[0, 1], [2, 3]], "a", "got 1 for 2"),
+        ([[0, 1], [1, 3]], ["a", "b"], "share no topic"),
+        ([[0, 1], [2, 3]], ["a", "a"], "topics 0 and 2 cannot both be called 'a'"),
+    ],
+)
+def test_bad_labels(synthetic, topics, label, message):
+    with pytest.raises(InputError, match=message):
+        merge(synthetic, topics, label=label)
+
+
+def test_the_name_of_another_topic_is_refused(synthetic):
+    taken = synthetic.topics[5].label
+    with pytest.raises(InputError, match="topics 5 and 0 cannot both be called"):
+        merge(synthetic, [0, 1], label=taken)
+    assert merge(synthetic, [0, 5], label=taken).n_topics == 5
+
+
+def test_stability_is_not_that_of_the_merged(synthetic):
+    from embedtopics.results import Stability
+
+    ones = np.ones(6)
+    stability = Stability(ones, ones, ones, np.ones(len(synthetic.documents)), ones, 3)
+    measured = dataclasses.replace(synthetic, stability=stability)
+    assert merge(measured, [0, 1]).stability is None

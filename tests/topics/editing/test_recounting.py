@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.results import Stability
+from embedtopics.terms import (
+    ClassTfidf,
+    TermRules,
+    count_by_topic,
+    count_terms,
+    function_words,
+    recount_terms,
+    stop_words_for,
+    tokenize,
+)
+from embedtopics.topics import at_resolution, merge, rename, update_terms
+from tests.topics.editing.altering import assert_same, assert_untouched, frozen
+
+WORDS = "the of and to a bank rate cut tax vote law court river boat".split()
+
+
+@pytest.fixture(scope="module")
+def english():
+    """A fit of English with stop words in it."""
+    rng = np.random.default_rng(5)
+    themes = (WORDS[5:9], WORDS[9:12], WORDS[12:])
+    texts, vectors = [], []
+    for i in range(150):
+        theme = themes[i % 3]
+        words = [*rng.choice(theme, 8), *rng.choice(WORDS[:5], 6), "people", f"n{i % 40}"]
+        texts.append(" ".join(rng.permutation(words)))
+        vectors.append(np.eye(8)[i % 3] + 0.1 * rng.normal(size=8))
+    model = et.TopicModel(languages=["en"], random_state=0)
+    return model.fit(texts, embeddings=np.array(vectors)).result_
+
+
+def counted(result, **rules):
+    return count_terms(result.tokens, **rules)
+
+
+def assert_counts(result, expected):
+    assert result.term_counts.terms == expected.terms
+    assert (result.term_counts.counts != expected.counts).nnz == 0
+    np.testing.assert_array_equal(result.term_counts.lengths, expected.lengths)
+    assert result.term_counts.stop_words == expected.stop_words
+    assert result.term_counts.function_words == expected.function_words
+
+
+def test_more_stop_words_are_left_out_and_the_lists_stay(english):
+    before = frozen(english)
+    updated = update_terms(english, extra_stop_words=["bank", "Vote"])
+    assert_untouched(english, before)
+    assert {"of", "bank", "vote"} <= set(updated.term_counts.stop_words)
+    expected = counted(
+        english,
+        stop_words=[*stop_words_for(["en"]), "bank", "vote"],
+        function_words=english.term_counts.function_words,
+    )
+    assert_counts(updated, expected)
+    assert not any({"bank", "vote"} & {t.split()[0], t.split()[-1]} for t in expected.terms)
+    topic_counts = count_by_topic(
+        expected.counts, updated.clustering.labels, None, english.documents.weights
+    )
+    np.testing.assert_allclose(
+        updated.topic_terms.toarray(), ClassTfidf().fit_transform(topic_counts).toarray()
+    )
+    assert updated.clustering.labels is not None
+    np.testing.assert_array_equal(updated.labels, english.labels)
+    assert updated.history[-1].new_ids == tuple(range(english.n_topics))
+
+
+def test_stop_words_do_not_come_back(english):
+    edited = update_terms(english, extra_stop_words="bank")
+    edited = update_terms(edited, extra_stop_words=["vote", "bank"])
+    assert edited.settings["extra_stop_words"] == ["bank", "vote"]
+    for later in (
+        merge(edited, [0, 1]),
+        update_terms(edited, ngram_range=(1, 3)),
+        update_terms(edited, min_df=1),
+        update_terms(edited, weighting=ClassTfidf(bm25=True)),
+        at_resolution(edited, 2),
+    ):
+        ends = {end for t in later.term_counts.terms for end in (t.split()[0], t.split()[-1])}
+        assert not ends & {"bank", "vote", "the", "of"}
+        shown = {word for topic in later.topics for k in topic.keywords for word in k.split()}
+        assert shown and not shown & {"bank", "vote"}
+    again = update_terms(edited, stop_words="auto")
+    assert_counts(again, english.term_counts)
+    assert again.settings["extra_stop_words"] == []
+
+
+def test_lists_may_be_replaced(english):
+    own = update_terms(english, stop_words=["tax"], extra_stop_words=["law"])
+    assert_counts(own, counted(english, stop_words=["tax", "law"]))
+    assert "of" in own.term_counts.terms
+    none = update_terms(own, stop_words=[])
+    assert_counts(none, counted(english))
+    back = update_terms(none, stop_words="auto")
+    common = function_words(english.tokens, english.clustering.labels)
+    assert_counts(back, counted(
+        english, stop_words=stop_words_for(["en"]), function_words=common
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"ngram_range": (1, 1)}, {"ngram_range": (2, 2)}, {"ngram_range": (1, 3)}, {"min_df": 5},
+        {"min_df": 1}, {"min_df": 0.2}, {"max_df": 0.4}, {"max_df": 30},
+        {"min_df": 3, "max_df": 60, "ngram_range": (2, 3)},
+    ],
+)  # fmt: skip
+def test_other_rules_equal_a_fresh_count(english, rules):
+    updated = update_terms(english, **rules)
+    expected = counted(
+        english,
+        stop_words=stop_words_for(["en"]),
+        function_words=english.term_counts.function_words,
+        **rules,
+    )
+    assert_counts(updated, expected)
+    for name, value in rules.items():
+        assert updated.settings[name] == (list(value) if isinstance(value, tuple) else value)
+    later = merge(updated, [0, 1])
+    assert later.term_counts is updated.term_counts
+
+
+def test_narrowing_equals_counting_for_random_rules():
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(0, 12))) for _ in range(60)]
+    tokens = tokenize(texts)
+
+    def draw():
+        shortest = int(rng.integers(1, 4))
+        return TermRules(
+            (shortest, int(rng.integers(shortest, 5))),
+            [None, 1, 2, 5, 0.1][rng.integers(5)],
+            [1.0, 0.5, 30][rng.integers(3)],
+            tuple(rng.choice(WORDS, rng.integers(0, 5)).tolist()),
+            tuple(rng.choice(WORDS, rng.integers(0, 3)).tolist()),
+        )
+
+    def count(rules):
+        return count_terms(tokens, **{f.name: getattr(rules, f.name)
+                                      for f in dataclasses.fields(rules)})  # fmt: skip
+
+    for _ in range(150):
+        before, after = draw(), draw()
+        found = recount_terms(tokens, count(before), before, after)
+        expected = count(after)
+        assert found.terms == expected.terms
+        assert (found.counts != expected.counts).nnz == 0
+        assert found.stop_words == expected.stop_words
+        assert found.function_words == expected.function_words
+        assert found.lengths.tolist() == expected.lengths.tolist()
+
+
+def test_columns_are_dropped_where_that_is_enough(english, monkeypatch):
+    def never(*_, **__):
+        raise AssertionError("counted anew")
+
+    monkeypatch.setattr("embedtopics.terms.narrowing.count_terms", never)
+    update_terms(english, extra_stop_words=["bank"], ngram_range=(1, 1), min_df=3, max_df=0.9)
+    for more in ({"ngram_range": (1, 3)}, {"min_df": 1}, {"stop_words": []}):
+        with pytest.raises(AssertionError, match="counted anew"):
+            update_terms(english, **more)
+
+
+def test_the_number_of_keywords_stays(english):
+    few = update_terms(english, n_keywords=2)
+    assert {len(topic.keywords) for topic in few.topics} == {2}
+    assert {len(topic.keywords) for topic in merge(few, [0, 1]).topics} == {2}
+
+
+def test_names_and_stability_stay(english):
+    ones = np.ones(english.n_topics)
+    stability = Stability(ones, ones, ones, np.ones(len(english.documents)), ones, 3)
+    named = dataclasses.replace(rename(english, {1: "Law"}), stability=stability)
+    updated = update_terms(named, extra_stop_words=["court"], ngram_range=(1, 1))
+    assert updated.topics[1].label == "Law" and updated.stability is stability
+    assert all("court" not in topic.keywords for topic in updated.topics)
+
+
+def test_what_was_left_out_is_told(english):
+    updated = update_terms(english, extra_stop_words=["bank", "zebra"])
+    assert updated.history[-1].message == (
+        "chose terms anew: left out bank, zebra; no text holds zebra"
+    )
+    noted = [d.value for d in updated.decisions if d.name == "stop_words"]
+    assert len(noted) == 1 and "bank" in noted[0]
+
+
+def test_nothing_given_changes_nothing(english):
+    same = update_terms(english)
+    assert_counts(same, english.term_counts)
+    assert repr(same.topics) == repr(english.topics)
+
+
+def test_a_given_function_word_is_taken_as_a_stop_word(english):
+    rules = {"stop_words": stop_words_for(["en"]), "function_words": ["people"]}
+    counts = counted(english, **rules)
+    assert counts.function_words == ("people",)
+    result = dataclasses.replace(english, term_counts=counts)
+    kept = update_terms(result, extra_stop_words=["bank"], ngram_range=(1, 3))
+    assert kept.term_counts.function_words == ("people",)
+    updated = update_terms(result, extra_stop_words=["people"])
+    assert "people" in updated.term_counts.stop_words
+    assert updated.term_counts.function_words == ()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"stop_words": "english"}, 'must be "auto" or a list of words'),
+        ({"stop_words": [1]}, 'must be "auto" or a list of words'),
+        ({"stop_words": 3}, 'must be "auto" or a list of words'),
+        ({"extra_stop_words": ["new york"]}, "single words; got 'new york'"),
+        ({"extra_stop_words": [""]}, "single words"),
+        ({"extra_stop_words": [4]}, "single words"),
+        ({"extra_stop_words": 4}, "a list of words"),
+        ({"ngram_range": (2, 1)}, "ngram_range must be"),
+        ({"ngram_range": (0, 1)}, "ngram_range must be"),
+        ({"ngram_range": 2}, "ngram_range must be"),
+        ({"ngram_range": (1, 2.0)}, "ngram_range must be"),
+        ({"min_df": 0}, "min_df must be"),
+        ({"min_df": 1.5}, "min_df must be"),
+        ({"max_df": -1}, "max_df must be"),
+        ({"max_df": "all"}, "max_df must be"),
+        ({"n_keywords": 0}, "n_keywords must be"),
+        ({"n_keywords": 2.0}, "n_keywords must be"),
+        ({"min_df": 100_000}, "no term is left"),
+    ],
+)
+def test_bad_arguments(english, parameters, message):
+    with pytest.raises(InputError, match=message):
+        update_terms(english, **parameters)
+
+
+def test_a_saved_result_goes_on_alike(english, tmp_path):
+    edited = update_terms(english, extra_stop_words=["bank"], min_df=2, n_keywords=4)
+    et.topics.save_result(edited, tmp_path / "model")
+    loaded = et.topics.load_result(tmp_path / "model")
+    assert_same(merge(edited, [0, 1]), merge(loaded, [0, 1]))

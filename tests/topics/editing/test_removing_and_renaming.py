@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from embedtopics.errors import InputError
+from embedtopics.results import Reason, Stability
+from embedtopics.topics import history, load_result, remove, rename, save_result
+from embedtopics.topics.editing.reducing import reduce
+from tests.factories import make_result
+from tests.topics.editing.altering import assert_same, assert_untouched, frozen
+
+
+def test_removed_documents_are_in_none_and_say_why(branched):
+    before = frozen(branched)
+    removed = remove(branched, [4, 1])
+    assert_untouched(branched, before)
+    gone = np.isin(branched.clustering.labels, [1, 4])
+    assert (removed.clustering.labels[gone] == -1).all()
+    assert (removed.clustering.reasons[gone] == Reason.REMOVED).all()
+    assert not removed.clustering.strengths[gone].any()
+    ids = np.append(removed.history[-1].new_ids, -1)
+    np.testing.assert_array_equal(removed.clustering.labels, ids[branched.clustering.labels])
+    kept = [t for t in range(branched.n_topics) if t not in (1, 4)]
+    np.testing.assert_array_equal(
+        removed.memberships.toarray(), branched.memberships[:, kept].toarray()
+    )
+    shares = branched.memberships[:, [1, 4]].toarray().sum(axis=1)
+    np.testing.assert_allclose(removed.none_shares - branched.none_shares, shares, atol=1e-6)
+    n_texts = branched.topics[1].size + branched.topics[4].size
+    assert f"{n_texts:,} texts are in no topic" in removed.history[-1].message
+    assert [t.persistence for t in removed.topics] == [branched.topics[t].persistence for t in kept]
+
+
+def test_all_may_be_removed(branched):
+    none = remove(branched, range(branched.n_topics))
+    assert none.n_topics == 0 and none.coverage == 0.0
+    assert none.memberships.shape == (len(branched.documents), 0)
+    assert none.topic_terms.shape == (0, len(branched.term_counts.terms))
+    assert (none.labels == -1).all()
+    with pytest.raises(InputError, match="there are none"):
+        remove(none, 0)
+
+
+@pytest.mark.parametrize("topics", [6, [0, 9], [], "12", None, [True]])
+def test_bad_topics(synthetic, topics):
+    with pytest.raises(InputError):
+        remove(synthetic, topics)
+
+
+def test_names_are_given_and_stay(branched):
+    named = rename(branched, {3: "  Late \n trains ", 0: "Été"})
+    assert named.topics[3].label == "Late trains" and named.topics[3].is_named
+    assert named.topics[0].label == "Été" and not named.topics[1].is_named
+    assert named.clustering is branched.clustering and named.topic_terms is branched.topic_terms
+    edit = named.history[-1]
+    assert edit.parameters == {"labels": {"0": "Été", "3": "Late trains"}}
+    assert edit.new_ids == tuple(range(branched.n_topics))
+    later = remove(named, 1)
+    ids = later.history[-1].new_ids
+    assert [later.topics[ids[t]].label for t in (0, 3)] == ["Été", "Late trains"]
+    fewer = reduce(named, 3)
+    assert {"Été"} <= {topic.label for topic in fewer.topics}
+
+
+def test_one_name_for_each(synthetic):
+    labels = [f"name {i}" for i in range(6)]
+    named = rename(synthetic, labels)
+    assert [topic.label for topic in named.topics] == labels
+    with pytest.raises(InputError, match="for each of the 6 topics; got 2"):
+        rename(synthetic, labels[:2])
+
+
+def test_two_topics_may_swap_names(synthetic):
+    one, two = synthetic.topics[0].label, synthetic.topics[1].label
+    swapped = rename(synthetic, {0: two, 1: one})
+    assert [topic.label for topic in swapped.topics[:2]] == [two, one]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({0: ""}, "must not be empty; got '' for topic 0"),
+        ({0: " \n"}, "must not be empty"),
+        ({0: "\u200b"}, "must not be empty"),
+        ({1: None}, "must be a string; got None for topic 1"),
+        ({1: 5}, "must be a string"),
+        ({1: b"x"}, "must be a string"),
+        ({0: "a", 2: "a"}, "topics 0 and 2 cannot both be called 'a'"),
+        ({0: "a", 2: " a "}, "cannot both be called"),
+        ({6: "a"}, "no topic 6"),
+        ({-1: "a"}, "no topic -1"),
+        ({"0": "a"}, "no topic '0'"),
+        ("abcdef", "must be a mapping"),
+        (3, "must be a mapping"),
+    ],
+)
+def test_bad_names(synthetic, labels, message):
+    with pytest.raises(InputError, match=message):
+        rename(synthetic, labels)
+
+
+def test_the_name_of_another_is_refused(synthetic):
+    with pytest.raises(InputError, match="topics 4 and 0 cannot both"):
+        rename(synthetic, {0: synthetic.topics[4].label})
+
+
+def test_names_leave_the_stability(synthetic):
+    ones = np.ones(6)
+    stability = Stability(ones, ones, ones, np.ones(len(synthetic.documents)), ones, 3)
+    measured = dataclasses.replace(synthetic, stability=stability)
+    assert rename(measured, {0: "x"}).stability is stability
+
+
+def test_history_is_a_table(synthetic):
+    edited = remove(rename(synthetic, {2: "Two"}), 0)
+    table = history(edited)
+    assert table.columns.tolist() == ["step", "edit", "message"]
+    assert table["step"].tolist() == [1, 2] and table["edit"].tolist() == ["rename", "remove"]
+    assert table["message"][0] == "called 2 'Two'"
+    assert history(synthetic).empty
+
+
+def test_edits_are_saved(synthetic, tmp_path):
+    edited = remove(rename(synthetic, {2: "Two"}), [0, 5])
+    loaded = load_result(save_result(edited, tmp_path / "model"))
+    assert_same(edited, loaded)
+
+
+def test_few_documents():
+    for n_topics in (0, 1, 2):
+        result = make_result(12, n_topics)
+        assert rename(result, {}).n_topics == n_topics
+        if n_topics:
+            assert remove(result, 0).n_topics == n_topics - 1

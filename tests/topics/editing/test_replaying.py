@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import embedtopics as et
+from embedtopics import topics
+from embedtopics.errors import InputError
+from embedtopics.results import Edit, TopicMark
+from embedtopics.terms import ClassTfidf
+from embedtopics.topics.editing.finding import find_topic
+from tests.factories import make_result
+from tests.topics.editing.altering import assert_same, assert_untouched, frozen
+
+ANY = st.integers(0, 99)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("merge"), ANY, ANY, st.none()),
+        st.tuples(st.just("merge"), ANY, ANY, st.sampled_from(["North", "South"])),
+        st.tuples(st.just("split"), ANY, st.sampled_from(["auto", 2, 3])),
+        st.tuples(st.just("remove"), ANY),
+        st.tuples(st.just("rename"), ANY, st.sampled_from(["One", "Two", "Three"])),
+        st.tuples(st.just("reassign"), st.sampled_from(["graph", "terms", "embeddings"])),
+        st.tuples(st.just("reduce"), ANY, st.sampled_from(["terms", "embeddings"])),
+        st.tuples(st.just("update_terms"), st.sampled_from([(1, 1), (1, 2)]), st.integers(3, 8)),
+        st.tuples(st.just("at_resolution"), st.sampled_from(["fine", "coarse", 5])),
+    ),
+    min_size=1,
+    max_size=5,
+)
+
+
+def do(result, step):
+    """Do a random edit; return None where it cannot be done."""
+    name, *given_ = step
+    n = max(result.n_topics, 1)
+    try:
+        if name == "merge":
+            return topics.merge(result, [given_[0] % n, given_[1] % n], label=given_[2])
+        if name == "split":
+            return topics.split(result, given_[0] % n, given_[1])
+        if name == "remove":
+            return topics.remove(result, given_[0] % n)
+        if name == "rename":
+            return topics.rename(result, {given_[0] % n: given_[1]})
+        if name == "reassign":
+            return topics.reassign(result, given_[0])
+        if name == "reduce":
+            return topics.reduce(result, 2 + given_[0] % n, by=given_[1])
+        if name == "update_terms":
+            return topics.update_terms(result, ngram_range=given_[0], n_keywords=given_[1])
+        return topics.at_resolution(result, given_[0])
+    except InputError:
+        return None
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps=STEPS)
+def test_on_the_same_fit_the_outcome_is_the_same_to_the_bit(branched, steps):
+    edited = branched
+    for step in steps:
+        edited = do(edited, step) or edited
+    assert_same(topics.replay(branched, edited), edited)
+
+
+def test_also_after_saving(branched, tmp_path):
+    edited = topics.rename(topics.merge(branched, [[1, 2], [5, 7]]), {0: "Zero", 3: "Three"})
+    edited = topics.reassign(topics.split(topics.remove(edited, [6]), 2, 2), "terms", topics=[1])
+    edited = topics.at_resolution(topics.update_terms(edited, weighting=ClassTfidf(bm25=True)), 5)
+    topics.save_result(branched, tmp_path / "fit")
+    topics.save_result(edited, tmp_path / "edited")
+    fit, done = (topics.load_result(tmp_path / name) for name in ("fit", "edited"))
+    assert_same(topics.replay(fit, done), edited)
+
+
+def test_undo_is_all_but_the_last(branched):
+    one = topics.rename(branched, {2: "Two"})
+    two = topics.merge(one, [1, 2])
+    assert_same(topics.replay(branched, two.history[:-1]), one)
+
+
+@pytest.fixture(scope="module")
+def refitted(branches):
+    """Another fit of most of the texts, in another order, with other numbers for the topics."""
+    texts, vectors = branches
+    kept = np.random.default_rng(1).permutation(len(texts))[: int(0.8 * len(texts))]
+    model = et.TopicModel(languages=[], random_state=9)
+    return model.fit([texts[i] for i in kept], embeddings=vectors[kept]).result_
+
+
+def test_topics_are_found_by_their_documents(branched, refitted):
+    edited = topics.merge(topics.rename(branched, {3: "Named"}), [0, 1])
+    done = topics.replay(refitted, edited)
+    assert done.n_topics == refitted.n_topics - 1
+    named = next(topic for topic in done.topics if topic.is_named)
+    assert named.label == "Named"
+    assert set(named.keywords) & set(branched.topics[3].keywords)
+    merged = {d for m in edited.history[1].marks for d in m.documents}
+    held = [f"{a:016x}{b:016x}" in merged for a, b in done.documents.hashes.tolist()]
+    labels = done.clustering.labels[np.flatnonzero(held)]
+    assert len(set(labels[labels >= 0].tolist())) == 1
+
+
+def test_or_by_their_keywords(branched):
+    from embedtopics.topics.relabeling import marks_of
+
+    (mark,) = marks_of(branched, [4])
+    unknown = dataclasses.replace(mark, documents=("0" * 32, "f" * 32))
+    assert find_topic(branched, unknown) == 4
+    half = dataclasses.replace(unknown, keywords=(*mark.keywords[:5], "x", "y"))
+    assert find_topic(branched, half) == 4
+    little = dataclasses.replace(unknown, keywords=(*mark.keywords[:3], *"abcdefg"))
+    assert find_topic(branched, little) is None
+    assert find_topic(branched, TopicMark(0, "", (), ())) is None
+    assert find_topic(make_result(40, 0), mark) is None
+
+
+def test_most_documents_must_be_in_one_topic(branched):
+    from embedtopics.topics.relabeling import marks_of
+
+    one, two = marks_of(branched, [1, 2])
+    mixed = TopicMark(1, "", (), one.documents[:6] + two.documents[:5])
+    assert find_topic(branched, mixed) == 1
+    even = TopicMark(1, "", two.keywords, one.documents[:6] + two.documents[:6])
+    assert find_topic(branched, even) == 2  # by the keywords
+    removed = topics.remove(branched, 1)
+    assert find_topic(removed, dataclasses.replace(one, keywords=())) is None
+
+
+def test_a_topic_that_is_missing_is_named(branched):
+    stranger = TopicMark(7, "Volcanoes", ("lava", "ash"), ("0" * 32,))
+    edits = [
+        Edit("rename", {"labels": {"7": "Fire"}}, "called 7 'Fire'", (stranger,)),
+        *topics.rename(branched, {0: "Kept"}).history,
+    ]
+    with pytest.raises(InputError, match=r"edit 1, rename .*no topic here is like 7 \(Volcanoes\)"):
+        topics.replay(branched, edits)
+    done = topics.replay(branched, edits, missing="skip")
+    assert done.topics[0].label == "Kept" and len(done.history) == 1
+    (noted,) = [d for d in done.decisions if d.name == "replay"]
+    assert noted.value == 1 and "Volcanoes" in noted.message
+
+
+def test_topics_that_are_one_already_are_left_so(branched):
+    edited = topics.merge(branched, [0, 1])
+    again = topics.replay(edited, edited)
+    assert again.n_topics == edited.n_topics and again.history == edited.history
+    assert "are one here already" in again.decisions[-1].message
+    named = topics.rename(branched, {0: "a", 1: "b"})
+    with pytest.raises(InputError, match="two of the topics that it names are one here"):
+        topics.replay(edited, named)
+
+
+def test_remarks_are_left_out_and_told(branched):
+    edits = [Edit("note", message="looked at it"), *topics.rename(branched, {1: "x"}).history]
+    done = topics.replay(branched, edits)
+    assert [edit.name for edit in done.history] == ["rename"]
+    assert "it is a remark" in done.decisions[-1].message
+
+
+@pytest.mark.parametrize("name", ["save_result", "load_result", "table", "TopicModel", "__doc__"])
+def test_a_history_of_a_file_can_call_no_other_function(branched, name):
+    with pytest.raises(InputError, match=f"there is no edit '{name}'"):
+        topics.replay(branched, [Edit(name, {"folder": "/tmp/x"})])
+
+
+def test_edits_of_other_names_can_be_added(branched, monkeypatch):
+    from embedtopics.topics.editing import replaying
+
+    def shout(result, topics):
+        return et.topics.rename(result, {t: result.topics[t].label.upper() for t in topics})
+
+    monkeypatch.setitem(replaying.EDITS, "shout", shout)
+    (mark,) = topics.rename(branched, {2: "x"}).history[0].marks
+    done = topics.replay(branched, [Edit("shout", {"topics": [2]}, "", (mark,))])
+    assert done.topics[2].label == branched.topics[2].label.upper()
+
+
+def test_a_weighting_of_ones_own_is_asked_for(branched):
+    class Counts:
+        def fit_transform(self, topic_counts):
+            return topic_counts
+
+    own = Counts()
+    edited = topics.reduce(branched, 8)  # still by the weighting of the fit
+    edited = topics.update_terms(edited, weighting=own)
+    edited = topics.merge(edited, [0, 1], weighting=own)
+    edited = topics.rename(edited, {0: "x"})
+    with pytest.raises(InputError, match=r"edit 2, .* give it as weighting="):
+        topics.replay(branched, edited)
+    assert_same(topics.replay(branched, edited, weighting=own), edited)
+
+
+def test_damaged_edits_are_told(branched):
+    with pytest.raises(InputError, match="by what topic 2 can be known again"):
+        topics.replay(branched, [Edit("remove", {"topics": [2]})])
+    with pytest.raises(InputError, match="not those of this version"):
+        topics.replay(branched, [Edit("reassign", {"way": "graph"})])
+
+
+@pytest.mark.parametrize("history", ["merge", 3, ["merge"], [None]])
+def test_bad_histories(branched, history):
+    with pytest.raises(InputError, match="history must"):
+        topics.replay(branched, history)
+    with pytest.raises(InputError, match="missing must be"):
+        topics.replay(branched, [], missing="ignore")
+
+
+def test_nothing_is_mutated(branched):
+    edited = topics.merge(branched, [0, 1])
+    before, history = frozen(branched), edited.history
+    topics.replay(branched, edited)
+    assert_untouched(branched, before)
+    assert edited.history == history

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+import embedtopics as et
+from embedtopics.clustering import labels_at, spanning_tree, subtree
+from embedtopics.errors import InputError
+from embedtopics.results import Reason
+from embedtopics.topics import at_resolution, merge, rename, split
+from tests.factories import make_result
+from tests.topics.editing.altering import (
+    assert_untouched,
+    frozen,
+    partition,
+    with_anchors,
+)
+
+
+@pytest.fixture(scope="module")
+def coarse(branched):
+    """The four branches, each of three twigs."""
+    return at_resolution(branched, 4)
+
+
+def test_a_branch_comes_apart_into_its_twigs(coarse, branched):
+    before = frozen(coarse)
+    parted = split(coarse, 1, 3)
+    assert_untouched(coarse, before)
+    assert parted.n_topics == 6
+    members = coarse.clustering.labels == 1
+    twigs = branched.clustering.labels[members]
+    found = parted.clustering.labels[members]
+    both = (twigs >= 0) & (found >= 0)
+    pairs = {*zip(twigs[both].tolist(), found[both].tolist(), strict=True)}
+    agreeing = sum(np.bincount(found[both][twigs[both] == t]).max() for t in set(twigs[both]))
+    assert agreeing / both.sum() > 0.98 and len({new for _, new in pairs}) == 3
+
+
+def test_the_other_topics_stay(coarse):
+    parted = split(coarse, 2, 2)
+    edit = parted.history[-1]
+    others = np.flatnonzero(coarse.clustering.labels != 2)
+    ids = np.append(edit.new_ids, -1)
+    np.testing.assert_array_equal(
+        parted.clustering.labels[others], ids[coarse.clustering.labels[others]]
+    )
+    np.testing.assert_array_equal(
+        parted.clustering.strengths[others], coarse.clustering.strengths[others]
+    )
+    for topic in (0, 1, 3):
+        same = parted.topics[ids[topic]]
+        assert same.representatives == coarse.topics[topic].representatives
+        assert same.size == coarse.topics[topic].size
+        np.testing.assert_allclose(
+            parted.memberships[:, [ids[topic]]].toarray(),
+            coarse.memberships[:, [topic]].toarray(),
+            atol=1e-6,
+        )
+    parts = sorted(set(range(5)) - {ids[t] for t in (0, 1, 3)})
+    np.testing.assert_allclose(
+        parted.memberships[:, parts].sum(axis=1), coarse.memberships[:, [2]].sum(axis=1), atol=1e-6
+    )
+    assert ids[2] == parts[0]  # the largest
+    assert edit.name == "split" and edit.parameters["topic"] == 2
+
+
+def test_no_document_leaves_and_its_own_part_is_its_largest_share(coarse):
+    parted = split(coarse, 0, 3)
+    members = np.flatnonzero(coarse.clustering.labels == 0)
+    found = parted.clustering.labels[members]
+    assert (found >= 0).all() and parted.coverage == coarse.coverage
+    np.testing.assert_array_equal(parted.memberships.toarray().argmax(axis=1)[members], found)
+    assert (parted.memberships.toarray()[members, found] >= 0.5).all()
+    assert (parted.clustering.strengths[members] > 0).any()
+    assert np.isnan([t.persistence for t in parted.topics]).sum() == 3
+
+
+def test_unclear_documents_leave_where_that_is_asked(coarse):
+    all_in = split(coarse, 0, 3)
+    clear = split(coarse, 0, 3, keep_all=False)
+    left = (clear.clustering.labels == -1) & (coarse.clustering.labels >= 0)
+    assert (clear.clustering.reasons[left] == Reason.BETWEEN).all()
+    both = clear.clustering.labels >= 0
+    assert partition(clear.clustering.labels[both]) == partition(all_in.clustering.labels[both])
+    cores = all_in.clustering.strengths > 0
+    assert not (left & cores).any()
+
+
+def test_without_a_hierarchy_the_coordinates_serve(branches, branched):
+    texts, vectors = branches
+    model = et.TopicModel(
+        languages=[], random_state=2, clusterer=KMeans(4, n_init=3, random_state=0)
+    )
+    result = model.fit(texts, embeddings=vectors).result_
+    assert result.tree is None
+    parted = split(result, 0)
+    members = result.clustering.labels == 0
+    found = parted.clustering.labels[members]
+    assert len(set(found)) >= 2 and parted.coverage == result.coverage
+    tree = spanning_tree(result.coordinates[members], weights=result.documents.weights[members])
+    cut = labels_at(tree, 10, result.documents.weights[members], "leaf").labels
+    both = cut >= 0
+    assert partition(cut[both]) == partition(found[both])
+
+
+def test_merged_topics_come_apart_again(branched):
+    merged = merge(branched, [0, 5])
+    new = merged.history[-1].new_ids[0]
+    parted = split(merged, new, 2)
+    members = merged.clustering.labels == new
+    was, now = branched.clustering.labels[members], parted.clustering.labels[members]
+    same = np.mean(np.array(partition(was)) == np.array(partition(now)))
+    assert same > 0.98
+
+
+def test_what_is_one_does_not_come_apart(branched):
+    with pytest.raises(InputError, match=r"topic \d+ \(.*\) does not come apart.*min_cluster_size"):
+        split(split(branched, 0, 2), 0, 40)
+    whole = make_result(200, 2)
+    alike = dataclasses.replace(whole, coordinates=np.zeros_like(whole.coordinates))
+    with pytest.raises(InputError, match="does not come apart"):
+        split(alike, 0)
+
+
+def test_a_twig_has_no_subjects_within_it(branched):
+    """Its words are drawn alike, so that fewer are split by themselves than can be by number."""
+
+    def n_split(wanted):
+        parted = 0
+        for topic in range(branched.n_topics):
+            with contextlib.suppress(InputError):
+                parted += split(branched, topic, wanted).n_topics > branched.n_topics
+        return parted
+
+    assert n_split("auto") < n_split(2)
+
+
+def test_names(coarse):
+    named = rename(coarse, {1: "Branch"})
+    parted = split(named, 1, 2)
+    assert "gave up its name" in parted.history[-1].message
+    assert not any(topic.is_named for topic in parted.topics)
+    asked = split(with_anchors(coarse, 1), 1, 3)
+    heir = asked.topics[asked.history[-1].new_ids[1]]
+    assert heir.label == "asked 1" and heir.is_anchor
+    assert sum(topic.is_anchor for topic in asked.topics) == 1
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"topic": 9}, "no topic 9"),
+        ({"topic": 0, "n_topics": 1}, "two parts or more"),
+        ({"topic": 0, "n_topics": 0}, "n_topics must be"),
+        ({"topic": 0, "n_topics": 2.5}, "n_topics must be"),
+        ({"topic": 0, "n_topics": "medium"}, "n_topics must be"),
+        ({"topic": 0, "min_cluster_size": 1}, "min_cluster_size must be"),
+        ({"topic": 0, "n_topics": 3, "min_cluster_size": 5}, "give one"),
+        ({"topic": 0, "n_topics": 200}, "does not come apart into more than"),
+    ],
+)
+def test_bad_arguments(coarse, parameters, message):
+    with pytest.raises(InputError, match=message):
+        split(coarse, **parameters)
+
+
+def test_a_topic_of_one_document():
+    result = make_result(40, 2)
+    labels = np.where(result.clustering.labels == 1, -1, result.clustering.labels)
+    labels[np.flatnonzero(result.clustering.labels == 1)[0]] = 1
+    single = dataclasses.replace(
+        result, clustering=dataclasses.replace(result.clustering, labels=labels)
+    )
+    with pytest.raises(InputError, match="does not come apart"):
+        split(single, 1)
+
+
+def test_a_subtree_is_the_hierarchy_without_the_others():
+    """Kept documents meet at the distance at which they meet in the whole, by brute force."""
+    rng = np.random.default_rng(4)
+    points = rng.normal(size=(40, 2)).round(1)  # with ties
+    tree = spanning_tree(points, min_samples=3)
+    for n_kept in (1, 2, 7, 40):
+        kept = np.sort(rng.choice(40, n_kept, replace=False))
+        part = subtree(tree, kept)
+        assert part.n_documents == n_kept and len(part.edges) == n_kept - 1
+        np.testing.assert_array_equal(part.core_distances, tree.core_distances[kept])
+        assert (np.diff(part.distances) >= 0).all()
+        np.testing.assert_array_equal(
+            meeting(part.edges, part.distances, n_kept),
+            meeting(tree.edges, tree.distances, 40)[np.ix_(kept, kept)],
+        )
+
+
+def meeting(edges, distances, n):
+    """Return the distance at which every two documents meet (the largest on their way)."""
+    meet = np.full((n, n), np.inf)
+    np.fill_diagonal(meet, 0)
+    together = [{i} for i in range(n)]
+    for (one, other), distance in zip(edges.tolist(), distances.tolist(), strict=True):
+        for a in together[one]:
+            for b in together[other]:
+                meet[a, b] = meet[b, a] = distance
+        both = together[one] | together[other]
+        for member in both:
+            together[member] = both
+    return meet

@@ -1,0 +1,198 @@
+"""The heart of all edits."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.results import Reason, Stability
+from embedtopics.topics.relabeling import (
+    checked_topic_id,
+    checked_topic_ids,
+    edit_of,
+    marks_of,
+    regrouped,
+    relabeled,
+    with_own_share,
+)
+from tests.factories import make_result
+from tests.topics.editing.altering import assert_untouched, frozen
+
+
+def again(result, labels=None, memberships=None, origins=None, **more):
+    """Relabel with what is not given as it was."""
+    return relabeled(
+        result,
+        result.clustering.labels if labels is None else labels,
+        result.memberships if memberships is None else memberships,
+        list(result.topics) if origins is None else origins,
+        **{"name": "test", "parameters": {}, "message": "", **more},
+    )
+
+
+def test_the_same_labels_change_nothing(branched):
+    same = again(branched)
+    assert repr(same.topics) == repr(branched.topics)
+    np.testing.assert_array_equal(same.topic_terms.toarray(), branched.topic_terms.toarray())
+    np.testing.assert_array_equal(same.memberships.toarray(), branched.memberships.toarray())
+    for name in ("labels", "strengths", "persistence", "reasons"):
+        np.testing.assert_array_equal(
+            getattr(same.clustering, name), getattr(branched.clustering, name)
+        )
+
+
+def test_any_numbering_is_put_in_the_order_of_sizes(branched):
+    n = branched.n_topics
+    sizes = [topic.size for topic in branched.topics]
+    mixed = np.random.default_rng(0).permutation(n)
+    # Topics of one size stay in the order in which they come.
+    for size in set(sizes):
+        alike = [topic for topic in range(n) if sizes[topic] == size]
+        mixed[alike] = np.sort(mixed[alike])
+    labels = np.append(mixed, -1)[branched.clustering.labels]
+    back = np.argsort(mixed)
+    same = again(
+        branched, labels, branched.memberships[:, back], [branched.topics[t] for t in back],
+        follows=mixed,
+    )  # fmt: skip
+    assert mixed.tolist() != list(range(n))
+    np.testing.assert_array_equal(same.labels, branched.labels)
+    np.testing.assert_array_equal(same.memberships.toarray(), branched.memberships.toarray())
+    assert repr(same.topics) == repr(branched.topics)
+    assert same.history[-1].new_ids == tuple(range(n))
+
+
+def test_a_label_that_no_document_has_is_no_topic(branched):
+    labels = branched.clustering.labels + (branched.clustering.labels >= 1)  # 1 is skipped
+    wide = branched.memberships.toarray()
+    wide = csr_matrix(np.insert(wide, 1, 0.1, axis=1).astype(np.float32))
+    origins = [branched.topics[0], None, *branched.topics[1:]]
+    same = again(branched, labels, wide, origins, follows=[0, *range(2, branched.n_topics + 1)])
+    assert repr(same.topics) == repr(branched.topics)
+    np.testing.assert_allclose(same.memberships.toarray(), branched.memberships.toarray())
+    assert same.history[-1].new_ids == tuple(range(branched.n_topics))
+    gone = again(branched, np.full_like(labels, -1), wide, origins, follows=[0] * 6)
+    assert gone.n_topics == 0 and gone.history[-1].new_ids == (-1,) * 6
+
+
+def test_reasons_of_those_that_leave_and_join():
+    result = make_result()
+    labels = result.clustering.labels.copy()
+    joins, leaves = np.flatnonzero(labels == -1)[0], np.flatnonzero(labels == 2)[:3]
+    labels[joins], labels[leaves] = 4, -1
+    for before in (result.clustering.reasons, None):
+        clustering = dataclasses.replace(result.clustering, reasons=before)
+        start = dataclasses.replace(result, clustering=clustering)
+        changed = again(start, labels, reason=Reason.REMOVED).clustering
+        assert changed.reasons[leaves].tolist() == [Reason.REMOVED] * 3
+        assert changed.reasons[joins] == Reason.IN_TOPIC
+        np.testing.assert_array_equal(changed.reasons == Reason.IN_TOPIC, changed.labels >= 0)
+        stayed = (labels == -1) & (result.clustering.labels == -1)
+        expected = Reason.ISOLATED if before is None else before[stayed]
+        np.testing.assert_array_equal(changed.reasons[stayed], expected)
+        assert not changed.strengths[labels == -1].any()
+
+
+def test_given_names_stay_and_no_other_topic_takes_one(branched):
+    taken = branched.topics[3].label  # the name that its keywords make
+    renamed = et.topics.rename(branched, {3: "x", 0: taken})
+    changed = again(et.topics.rename(renamed, {3: "y"}))
+    assert changed.topics[0].label == taken and changed.topics[3].label == "y"
+    origins = [changed.topics[0], *[None] * (branched.n_topics - 1)]
+    unnamed = again(changed, origins=origins)
+    labels = [topic.label for topic in unnamed.topics]
+    assert labels[0] == taken and len(set(labels)) == len(labels)
+    assert labels[3] == ", ".join(branched.topics[3].keywords[:4])
+    assert [topic.is_named for topic in unnamed.topics] == [True] + [False] * (len(labels) - 1)
+
+
+def test_stability_stays_with_the_same_topics_only(synthetic_with_stability):
+    result = synthetic_with_stability
+    assert again(result).stability is result.stability
+    labels = result.clustering.labels.copy()
+    labels[np.flatnonzero(labels == 0)[0]] = -1
+    assert again(result, labels).stability is None
+
+
+@pytest.fixture
+def synthetic_with_stability():
+    result = make_result()
+    ones = np.ones(result.n_topics)
+    stability = Stability(ones, ones, ones, np.ones(len(result.documents)), ones, 3)
+    return dataclasses.replace(result, stability=stability)
+
+
+def test_given_strengths_are_taken_but_for_noise(branched):
+    strengths = np.full(len(branched.documents), 0.5, dtype=np.float32)
+    changed = again(branched, strengths=strengths).clustering
+    np.testing.assert_array_equal(changed.strengths, np.where(changed.labels >= 0, 0.5, 0.0))
+
+
+def test_nothing_is_mutated(branched):
+    before = frozen(branched)
+    again(branched, np.where(branched.clustering.labels == 1, -1, branched.clustering.labels))
+    assert_untouched(branched, before)
+
+
+def test_regrouped_by_hand():
+    shares = csr_matrix([[0.5, 0.25, 0.125], [0.0, 0.5, 0.5]], dtype=np.float32)
+    assert regrouped(shares, [1, 0, 1], 2).toarray().tolist() == [[0.25, 0.625], [0.5, 0.5]]
+    assert regrouped(shares, [0, -1, 0], 1).toarray().tolist() == [[0.625], [0.5]]
+    assert regrouped(shares, [-1, -1, -1], 0).shape == (2, 0)
+
+
+def test_own_share_by_hand():
+    shares = csr_matrix([[0.9, 0.1], [0.3, 0.5], [0.0, 0.0], [0.2, 0.3]], dtype=np.float32)
+    labels = np.array([0, 0, 1, -1], dtype=np.int32)
+    expected = [[0.9, 0.1], [0.6 + 0.4 * 0.3, 0.4 * 0.5], [0.0, 0.6], [0.2, 0.3]]
+    np.testing.assert_allclose(with_own_share(shares, labels).toarray(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_topics", [0, 2])
+def test_own_share_where_no_document_is_in_a_topic(n_topics):
+    shares = csr_matrix((3, n_topics), dtype=np.float32)
+    nobody = np.full(3, -1, dtype=np.int32)
+    assert with_own_share(shares, nobody).shape == (3, n_topics)
+
+
+def test_marks_hold_the_deepest_documents(branched):
+    (mark,) = marks_of(branched, [2])
+    members = np.flatnonzero(branched.clustering.labels == 2)
+    strengths = branched.clustering.strengths
+    deepest = sorted(members, key=lambda d: (-strengths[d], d))[:20]
+    hashes = branched.documents.hashes[deepest].tolist()
+    assert mark.documents == tuple(f"{a:016x}{b:016x}" for a, b in hashes)
+    assert mark.label == branched.topics[2].label and mark.keywords == branched.topics[2].keywords
+
+
+def test_parameters_are_what_json_holds(branched):
+    given = {"a": (1, np.int64(2)), "b": {np.int32(3): "x"}, "c": [np.float64(0.5), None, True]}
+    edit = edit_of(branched, "test", given, "said", [0], np.arange(3))
+    assert edit.parameters == {"a": [1, 2], "b": {"3": "x"}, "c": [0.5, None, True]}
+    assert json.loads(json.dumps(edit.parameters)) == edit.parameters
+    assert edit.new_ids == (0, 1, 2)
+
+
+@pytest.mark.parametrize("bad", [6, -2, 1.0, True, "1", None])
+def test_ids_that_are_none(bad):
+    with pytest.raises(InputError, match=r"there is no topic .*: there are 0 to 5"):
+        checked_topic_id(make_result(), bad)
+
+
+def test_ids():
+    result = make_result()
+    assert checked_topic_ids(result, np.array([3, 1, 3])) == (1, 3)
+    assert checked_topic_ids(result, np.int64(2)) == (2,)
+    for bad in ([], "12", None, 1.5):
+        with pytest.raises(InputError, match="expected a topic id or several"):
+            checked_topic_ids(result, bad)
+    with pytest.raises(InputError, match="there are none"):
+        checked_topic_id(make_result(40, 0), 0)
+    with pytest.raises(InputError, match="there is only 0"):
+        checked_topic_id(make_result(40, 1), 1)

@@ -24,9 +24,11 @@ from embedtopics.results.parts import (
     Topic,
 )
 from embedtopics.results.topic_result import TopicResult
+from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
 
 __all__ = [
     "NOISE",
+    "CellTerms",
     "Clustering",
     "Comparison",
     "Decision",
@@ -45,6 +47,9 @@ __all__ = [
     "TermCounts",
     "TokenStream",
     "Topic",
+    "TopicEffects",
+    "TopicGroups",
     "TopicMark",
     "TopicResult",
+    "TopicTrends",
 ]

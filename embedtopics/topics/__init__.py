@@ -11,6 +11,7 @@ from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
+from embedtopics.topics.trends import over_time
 
 __all__ = [
     "Assignment",
@@ -22,6 +23,7 @@ __all__ = [
     "inspect_corpus",
     "levels",
     "load_result",
+    "over_time",
     "save_result",
     "stability",
     "table",

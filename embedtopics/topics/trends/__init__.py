@@ -1,0 +1,7 @@
+"""Topics over time and over groups, and what their share depends on."""
+
+from __future__ import annotations
+
+from embedtopics.topics.trends.over_time import over_time
+
+__all__ = ["over_time"]

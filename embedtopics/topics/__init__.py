@@ -11,7 +11,7 @@ from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
-from embedtopics.topics.trends import over_time
+from embedtopics.topics.trends import by_group, over_time
 
 __all__ = [
     "Assignment",
@@ -19,6 +19,7 @@ __all__ = [
     "TopicModel",
     "assign",
     "at_resolution",
+    "by_group",
     "documents",
     "inspect_corpus",
     "levels",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from embedtopics.topics.trends.by_group import by_group
 from embedtopics.topics.trends.over_time import over_time
 
-__all__ = ["over_time"]
+__all__ = ["by_group", "over_time"]

@@ -66,7 +66,9 @@ def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> c
     place = labels[rows].astype(np.int64) * (n_cells + 1) + cells
     shape = (result.n_topics * (n_cells + 1), len(result.documents))
     member = csr_matrix((np.ones(len(rows)), (place, of_row[rows])), shape=shape)
-    return csr_matrix(member @ result.term_counts.counts)
+    counts = csr_matrix(member @ result.term_counts.counts)
+    counts.sort_indices()  # so that ties can go to the earlier term
+    return counts
 
 
 def weigh_cells(result: TopicResult, counts: csr_matrix, given: TermWeighting | None) -> csr_matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -154,7 +155,7 @@ def _start(numbers: Int64Array, unit: str) -> Times:
 def _name(start: np.datetime64, unit: str) -> str:
     """Return what people call a period."""
     if unit == "week":
-        year, week, _ = start.item().isocalendar()
+        year, week, _ = start.astype("M8[us]").astype(datetime).isocalendar()
         return f"{year:04}-W{week:02}"
     written = str(start)  # not by way of datetime, which knows no year 0, when a decade begins
     if unit == "quarter":

@@ -81,7 +81,7 @@ def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, st
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise InputError(f"{name} must be the name of a column or a value for each row; "
                          f"got {given!r}")  # fmt: skip
-    values = given if isinstance(given, pd.Series) else pd.Series(list(given), dtype=object)
+    values = given if isinstance(given, pd.Series) else pd.Series(list(given))
     if len(values) != len(result.corpus):
         raise InputError(
             f"{name} must have a value for each of the {len(result.corpus)} rows of the corpus; "
@@ -192,8 +192,7 @@ def _quantiles(
 ) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
     known = np.isfinite(numbers) & has_text
     shares = np.linspace(0, 1, N_QUANTILES + 1)
-    edges = np.unique(np.quantile(numbers[known], shares, method="inverted_cdf"))
-    inner = edges[1:-1]
+    inner = np.unique(np.quantile(numbers[known], shares[1:-1], method="inverted_cdf"))
     # A value on an edge belongs below it.
     codes = np.where(np.isfinite(numbers), np.searchsorted(inner, numbers, side="left"), -1)
     used = np.unique(codes[known])

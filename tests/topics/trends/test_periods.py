@@ -10,6 +10,8 @@ from hypothesis import given
 from embedtopics.errors import InputError
 from embedtopics.topics.trends.periods import MOST_PERIODS, UNITS, cut_into_periods
 
+DAWN, DUSK = datetime.datetime(1950, 1, 1), datetime.datetime(1953, 1, 1)
+
 
 def moments(*texts):
     return np.array(texts, dtype="datetime64[us]")
@@ -55,9 +57,7 @@ def test_the_first_decade_begins_in_year_0():
 
 
 @given(
-    st.lists(
-        st.datetimes(datetime.datetime(1950, 1, 1), datetime.datetime(1953, 1, 1)), min_size=1
-    ),
+    st.lists(st.datetimes(DAWN, DUSK), min_size=1),
     st.sampled_from([*UNITS, "auto", 1, 3, 7]),
 )
 def test_every_date_lies_in_its_period(found, every):

@@ -11,7 +11,7 @@ from embedtopics.topics.resolutions import at_resolution, levels
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
-from embedtopics.topics.trends import by_group, over_time
+from embedtopics.topics.trends import by_group, changes, effects, over_time, prevalence
 
 __all__ = [
     "Assignment",
@@ -20,11 +20,14 @@ __all__ = [
     "assign",
     "at_resolution",
     "by_group",
+    "changes",
     "documents",
+    "effects",
     "inspect_corpus",
     "levels",
     "load_result",
     "over_time",
+    "prevalence",
     "save_result",
     "stability",
     "table",

@@ -118,7 +118,9 @@ def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms
         first = topic * (n_groups + 1)
         pointers = counts.indptr[first : first + n_groups + 1]
         of_topic = slice(pointers[0], pointers[-1])
-        together = np.bincount(counts.indices[of_topic], counts.data[of_topic], minlength=n_words)
+        together: Float64Array = np.bincount(
+            counts.indices[of_topic], counts.data[of_topic], minlength=n_words
+        )
         held = np.flatnonzero(np.diff(pointers))
         for group in held.tolist():
             entries = slice(pointers[group], pointers[group + 1])

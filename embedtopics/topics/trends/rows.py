@@ -46,11 +46,11 @@ class Groups:
     decisions: tuple[Decision, ...]
 
 
-def check_confidence(confidence: Any) -> float:
-    """Return the confidence after making sure that it is between 0 and 1."""
-    if isinstance(confidence, (int, float, np.number)) and 0 < float(confidence) < 1:
-        return float(confidence)
-    raise InputError(f"confidence must be between 0 and 1; got {confidence!r}")
+def check_confidence(value: Any, name: str = "confidence") -> float:
+    """Return a level after making sure that it is between 0 and 1."""
+    if isinstance(value, (int, float, np.number)) and 0 < float(value) < 1:
+        return float(value)
+    raise InputError(f"{name} must be between 0 and 1; got {value!r}")
 
 
 def check_count(value: Any, name: str, least: int = 1) -> int:

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.cli.by_group import by_group
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
 from embedtopics.cli.inspect import inspect
+from embedtopics.cli.over_time import over_time
 from embedtopics.cli.topics import topics
 
 __all__ = ["app", "main"]
@@ -22,9 +24,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(name="by-group")(by_group)
 app.command()(compare)
 app.command()(demo)
 app.command()(inspect)
+app.command(name="over-time")(over_time)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
 

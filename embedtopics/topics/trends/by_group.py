@@ -118,9 +118,8 @@ def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms
         first = topic * (n_groups + 1)
         pointers = counts.indptr[first : first + n_groups + 1]
         of_topic = slice(pointers[0], pointers[-1])
-        together: Float64Array = np.bincount(
-            counts.indices[of_topic], counts.data[of_topic], minlength=n_words
-        )
+        sums = np.bincount(counts.indices[of_topic], counts.data[of_topic], minlength=n_words)
+        together = sums.astype(np.float64)
         held = np.flatnonzero(np.diff(pointers))
         for group in held.tolist():
             entries = slice(pointers[group], pointers[group + 1])

@@ -62,12 +62,14 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     -----
     The trend is a logistic regression of the share on time. p is the larger of two: that of the
     likelihood ratio for binomial counts, and that of the F test which divides it by the dispersion
-    of the counts around the trend (quasi-likelihood; McCullagh and Nelder 1989, "Generalized
-    linear models", section 4.5). Topics come in waves, so that neighbouring periods deviate alike:
-    the dispersion grows by (1 + a) / (1 - a), with a the autocorrelation of the residuals. Without
-    any change about 2 to 5 % of the topics have p <= 0.05, with dispersed counts too; where
-    neighbours correlate with 0.5 about 10 %. The interval is by profile likelihood at the
-    `confidence` of the trends, and holds the odds ratio 1 exactly where p > 1 - confidence.
+    of the counts (quasi-likelihood; McCullagh and Nelder 1989, "Generalized linear models",
+    section 4.5). Dispersion is measured around the best curve that only rises or only falls,
+    drawn towards the median of all topics, and grows by (1 + a) / (1 - a) where neighbouring
+    periods deviate alike, with a their autocorrelation. In simulations without any change 1 to 6 %
+    of the topics have p <= 0.05, with dispersed counts too; 6 to 11 % of topics that are far more
+    dispersed than most; and 10 to 18 % where neighbours correlate with 0.5, for a slow wave in few
+    periods looks like a trend. The interval is by profile likelihood at the `confidence` of the
+    trends, and holds the odds ratio 1 exactly where p > 1 - confidence.
 
     Bursts are those of Kleinberg (2002, "Bursty and hierarchical structure in streams", section 4;
     s = 2, gamma = 1). burst_p is the probability of so many rows in the strongest one if the share

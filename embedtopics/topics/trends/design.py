@@ -220,7 +220,7 @@ def _add_levels(columns: _Columns, name: str, values: pd.Series, reference: Any)
 def _check_rank(matrix: Float64Array, names: list[str]) -> None:
     """Refuse columns that follow from others, and say which."""
     # The triangle has the same dependences as the matrix, and few rows.
-    scaled = np.linalg.qr(matrix / np.linalg.norm(matrix, axis=0), mode="r")
+    scaled: Float64Array = np.linalg.qr(matrix / np.linalg.norm(matrix, axis=0)).R
     kept: list[int] = []
     for column in range(scaled.shape[1]):
         if np.linalg.matrix_rank(scaled[:, [*kept, column]], tol=1e-8) == len(kept) + 1:

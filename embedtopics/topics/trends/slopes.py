@@ -23,6 +23,13 @@ STEEPEST = 40.0
 """Change of the log-odds beyond which a slope is infinite to double precision."""
 
 HALVINGS = 36
+BORROWED = 4.0
+"""Degrees of freedom that the dispersion of a topic takes from that of all topics."""
+
+LEVEL = 1.25
+"""Degrees of freedom that each level of a monotone curve costs: between 1 and 1.5 (Meyer and
+Woodroofe 2000, "On the degrees of freedom in shape-restricted regression"); with this figure the
+test held its level best in simulations of 6 to 60 periods."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,18 +82,18 @@ def fit_slopes(
     from scipy.special import expit
     from scipy.stats import chi2, f
 
-    n_topics, n_periods = counts.shape
+    n_topics = len(counts)
     model = _Model(counts.astype(np.float64), totals.astype(np.float64), places)
     edge = np.full(n_topics, STEEPEST)
     slope = _bisect(lambda s: model.score(s) > 0, -edge, edge)
     intercept = model.intercept(slope)
     deviance = model.deviance(slope)
-    dispersion = _dispersion(model, intercept, slope)
+    dispersion, freedom = _dispersion(model, slope)
     ratio = np.maximum(model.deviance(np.zeros(n_topics)) - deviance, 0.0)
     scaled = np.divide(ratio, dispersion, out=np.full(n_topics, np.inf), where=dispersion > 0)
-    p = np.maximum(chi2.sf(ratio, 1), f.sf(scaled, 1, n_periods - 2))
+    p = np.maximum(chi2.sf(ratio, 1), f.sf(scaled, 1, freedom))
     allowed = deviance + np.maximum(
-        chi2.ppf(confidence, 1), dispersion * f.ppf(confidence, 1, n_periods - 2)
+        chi2.ppf(confidence, 1), dispersion * f.ppf(confidence, 1, freedom)
     )
     high = _bisect(lambda s: model.deviance(s) < allowed, slope, edge)
     low = _bisect(lambda s: model.deviance(s) >= allowed, -edge, slope)
@@ -130,7 +137,8 @@ class _Model:
             if np.max(np.abs(after - middle), initial=0.0) < 1e-11:
                 break
             middle = after
-        return middle
+        best: Float64Array = middle
+        return best
 
     def share(self, slope: Float64Array, intercept: Float64Array) -> Float64Array:
         """Return the fitted shares, shape (n_topics, n_periods)."""
@@ -171,23 +179,39 @@ def _unbounded(slope: Float64Array) -> Float64Array:
     return np.where(np.abs(slope) > STEEPEST - 1e-6, np.sign(slope) * np.inf, slope)
 
 
-def _dispersion(model: _Model, intercept: Float64Array, slope: Float64Array) -> Float64Array:
-    """Return Pearson's dispersion, larger where neighbouring periods deviate alike.
+def _dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return how the counts scatter around the best curve that only rises or only falls.
 
-    With an autocorrelation a between neighbours, sums over time vary (1 + a) / (1 - a) times as
-    much as they would without.
+    Around the line itself, a topic that sets in all at once would scatter much and for many
+    periods alike, and so the clearest change would be the least sure. With an autocorrelation a
+    between neighbours, sums over time vary (1 + a) / (1 - a) times as much as they would without.
+    Few periods tell little of one topic, so that each is drawn towards the median of all (as in
+    Smyth 2004, "Linear models and empirical Bayes methods", with fixed weight).
+
+    Returns
+    -------
+    dispersion : float64 ndarray of shape (n_topics,)
+    freedom : float64 ndarray of shape (n_topics,)
+        Degrees of freedom behind it.
     """
-    share = model.share(slope, intercept)
-    expected = model.totals * share
-    spread = np.sqrt(expected * (1 - share))
-    residuals = np.divide(
-        model.counts - expected, spread, out=np.zeros_like(spread), where=spread > 1e-9
-    )
+    from scipy.optimize import isotonic_regression
+
     n_periods = len(model.places)
-    squares = np.square(residuals).sum(axis=1)
-    lagged = (residuals[:, 1:] * residuals[:, :-1]).sum(axis=1)
-    alike = np.divide(lagged, squares, out=np.zeros_like(squares), where=squares > 0)
-    alike += (1 + 4 * alike) / n_periods  # Marriott and Pope (1954): estimates are too low
-    alike = np.clip(alike, 0.0, 0.9)
-    dispersion: Float64Array = squares / (n_periods - 2) * (1 + alike) / (1 - alike)
-    return dispersion
+    dispersion, freedom = np.ones(len(slope)), np.ones(len(slope))
+    for topic, counts in enumerate(model.counts):
+        curve = isotonic_regression(
+            counts / model.totals, weights=model.totals, increasing=bool(slope[topic] >= 0)
+        )
+        expected = model.totals * curve.x
+        spread = np.sqrt(expected * (1 - curve.x))
+        residuals = np.zeros(n_periods)
+        np.divide(counts - expected, spread, out=residuals, where=spread > 1e-9)
+        squares = float(residuals @ residuals)
+        freedom[topic] = max(n_periods - LEVEL * (len(curve.blocks) - 1), 1)
+        alike = float(residuals[1:] @ residuals[:-1]) / squares if squares > 0 else 0.0
+        alike += (1 + 4 * alike) / n_periods  # Marriott and Pope (1954): estimates are too low
+        alike = min(max(alike, 0.0), 0.9)
+        dispersion[topic] = squares / freedom[topic] * (1 + alike) / (1 - alike)
+    shared = max(float(np.median(dispersion)), 1.0)
+    dispersion = (BORROWED * shared + freedom * dispersion) / (BORROWED + freedom)
+    return dispersion, freedom + BORROWED

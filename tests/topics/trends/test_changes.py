@@ -78,6 +78,18 @@ def test_a_topic_at_the_end_only_has_an_infinite_slope_and_a_finite_bound():
     assert row["share_first"] == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.parametrize("n_periods", [6, 22])
+def test_a_topic_that_sets_in_all_at_once_is_no_steady_one(n_periods):
+    # Around a straight line it scatters most of all, and for many periods alike.
+    rng = np.random.default_rng(6)
+    totals = np.full(n_periods, 150)
+    later = np.where(np.arange(n_periods) < n_periods // 2, 0, rng.binomial(150, 0.1, n_periods))
+    others = rng.binomial(150, 0.03, size=(10, n_periods))
+    frame = topics.changes(trends_of(np.vstack([later, others]), totals))
+    assert frame["verdict"][0] in ("emerging", "bursting") and frame["low"][0] > 3
+    assert (frame["verdict"][1:] == "steady").all()
+
+
 @pytest.mark.parametrize("dispersed", [False, True])
 def test_without_change_few_topics_have_small_p_values(dispersed):
     rng = np.random.default_rng(2)

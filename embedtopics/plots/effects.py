@@ -136,7 +136,6 @@ def _points(found: TopicEffects, chosen: list[int], column: int, number: str) ->
         100 * values[chosen, column] for values in (found.coefficients, found.low, found.high)
     )
     colors = [_OPEN if not (a > 0 or b < 0) else _SURE for a, b in zip(low, high, strict=True)]
-    # Error bars of one trace have one colour: strokes are drawn as lines between None.
     return {
         "type": "scatter", "mode": "markers", "x": effect.tolist(),
         "y": list(range(len(chosen))), "xaxis": f"x{number}", "yaxis": "y",

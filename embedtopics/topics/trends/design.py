@@ -123,7 +123,7 @@ def make_design(
             values, notes = read_dates(values, name)
             decisions += [note for note in notes if note.name == "time_zone"]
         read[name] = values, kind
-        missing = np.array([is_missing(value) or value == "" for value in values.tolist()])
+        missing = np.array([is_missing(v) or str(v).isspace() or v == "" for v in values.tolist()])
         known &= ~missing
     rows = np.flatnonzero(known)
     if len(rows) < n_text:

@@ -169,7 +169,8 @@ def _line(trends: TopicTrends, topic: int, measure: str, color: str, number: str
         "type": "scatter", "mode": "lines+markers" if few else "lines", "x": _middles(trends),
         "y": [None if np.isnan(value) else float(value) for value in values],
         "line": {"color": color, "width": 2}, "marker": {"color": color, "size": 4},
-        "connectgaps": False, "cliponaxis": False, "name": escape(cut(_label(trends, topic), _NAME)),
+        "connectgaps": False, "cliponaxis": False,
+        "name": escape(cut(_label(trends, topic), _NAME)),
         "text": _hovers(trends, topic), "hovertemplate": "%{text}<extra></extra>",
         "xaxis": f"x{number}", "yaxis": f"y{number}",
     }  # fmt: skip

@@ -40,7 +40,8 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     trends : TopicTrends
         Counts and totals are tested, never smoothed shares.
     alpha : float
-        Share of the topics with another verdict than steady that may be wrong, on average.
+        Share of the topics with another verdict than steady that may be wrong, on average, as far
+        as the tests hold their level; see the notes.
 
     Returns
     -------
@@ -68,16 +69,17 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     periods deviate alike, with a their autocorrelation. In simulations without any change 1 to 6 %
     of the topics have p <= 0.05, with dispersed counts too; 5 to 11 % of topics that are far more
     dispersed than most. Where neighbours correlate with 0.5 it is 10 to 18 %, and with 0.8 20 to
-    36 %: a slow wave in few periods looks like a trend, and no test here tells them apart.
-    The interval is by profile likelihood at the `confidence` of the
-    trends, and holds the odds ratio 1 exactly where p > 1 - confidence.
+    36 %: a slow wave in few periods looks like a trend, and no test here tells them apart. The
+    interval is by profile likelihood at the `confidence` of the trends, and holds the odds ratio 1
+    exactly where p > 1 - confidence.
 
     Bursts are those of Kleinberg (2002, "Bursty and hierarchical structure in streams", section 4;
     s = 2, gamma = 1). burst_p is the probability of so many rows in the strongest one if the share
     were constant, times the number of stretches of periods in which it could have lain; it allows
-    for dispersion in the other periods. In simulations without bursts it is 0.05 or less for under 1 % of the
-    topics with binomial counts, for 2 to 8 % where shares scatter by a third from period to
-    period, and for up to 16 % where they scatter by two thirds, which are bursts of a kind.
+    for dispersion in the other periods. In simulations without bursts it is 0.05 or less for under
+    1 % of the topics with binomial counts, for 2 to 8 % where shares scatter by a third from
+    period to period, and for up to 16 % where they scatter by two thirds, which are bursts of a
+    kind.
 
     q values are those of Benjamini and Hochberg (1995) over both tests of all topics together.
     """

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.cli.by_group import by_group
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
@@ -17,6 +18,7 @@ from embedtopics.cli.hierarchy import hierarchy
 from embedtopics.cli.inspect import inspect
 from embedtopics.cli.label import label
 from embedtopics.cli.name import name
+from embedtopics.cli.over_time import over_time
 from embedtopics.cli.topics import topics
 
 __all__ = ["app", "main"]
@@ -29,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command(name="by-group")(by_group)
 app.command()(compare)
 app.command()(demo)
 app.command()(export)
@@ -39,6 +42,7 @@ app.command()(inspect)
 app.command()(name)
 app.command()(edit)
 app.command()(label)
+app.command(name="over-time")(over_time)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
 

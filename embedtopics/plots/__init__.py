@@ -5,12 +5,15 @@ Plotly is loaded when the first figure is drawn, not when this room is imported.
 
 from __future__ import annotations
 
+from embedtopics.plots.by_group import by_group
 from embedtopics.plots.comparison import comparison
 from embedtopics.plots.dendrogram import hierarchy
 from embedtopics.plots.document_map import map
+from embedtopics.plots.effects import effects
 from embedtopics.plots.keyness_bars import keyness
 from embedtopics.plots.level_map import hierarchical_map
 from embedtopics.plots.mixture import mixture
+from embedtopics.plots.over_time import over_time
 from embedtopics.plots.palette import NOISE_COLOR, group_colors, topic_colors
 from embedtopics.plots.similarity_map import similarity
 from embedtopics.plots.size_bars import sizes
@@ -21,13 +24,16 @@ from embedtopics.plots.topic_map import topic_map
 
 __all__ = [
     "NOISE_COLOR",
+    "by_group",
     "comparison",
+    "effects",
     "group_colors",
     "hierarchical_map",
     "hierarchy",
     "keyness",
     "map",
     "mixture",
+    "over_time",
     "similarity",
     "sizes",
     "stability",

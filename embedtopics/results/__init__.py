@@ -28,9 +28,11 @@ from embedtopics.results.parts import (
 )
 from embedtopics.results.reading import Exported
 from embedtopics.results.topic_result import TopicResult
+from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
 
 __all__ = [
     "NOISE",
+    "CellTerms",
     "Clustering",
     "Comparison",
     "Decision",
@@ -54,8 +56,11 @@ __all__ = [
     "TokenMixture",
     "TokenStream",
     "Topic",
+    "TopicEffects",
+    "TopicGroups",
     "TopicHierarchy",
     "TopicMark",
     "TopicNode",
     "TopicResult",
+    "TopicTrends",
 ]

@@ -58,6 +58,7 @@ from embedtopics.topics.tables import documents, table, terms
 from embedtopics.topics.tree.building import hierarchy
 from embedtopics.topics.tree.drawing import tree_text
 from embedtopics.topics.tree.levels import at_level
+from embedtopics.topics.trends import by_group, changes, effects, over_time, prevalence
 from embedtopics.topics.validation import validation_sheets
 
 __all__ = [
@@ -76,9 +77,12 @@ __all__ = [
     "assign",
     "at_level",
     "at_resolution",
+    "by_group",
+    "changes",
     "collocates",
     "concordance",
     "documents",
+    "effects",
     "export",
     "find",
     "hierarchy",
@@ -96,7 +100,9 @@ __all__ = [
     "mixtures",
     "name_topics",
     "naming_questions",
+    "over_time",
     "passage_topics",
+    "prevalence",
     "read",
     "read_labels",
     "reassign",

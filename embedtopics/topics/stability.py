@@ -18,7 +18,7 @@ from embedtopics.protocols import Int32Array, Int64Array, RandomState
 from embedtopics.results import NOISE, Stability, TopicResult
 from embedtopics.topics._replicates import NOT_HELD, recipe_of, replicate
 
-__all__ = ["compare", "stability", "with_stability"]
+__all__ = ["best_matches", "compare", "stability", "with_stability"]
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -141,9 +141,9 @@ def compare(
     for number, found in enumerate(replicates):
         held = np.flatnonzero(found != NOT_HELD)
         of_whole, of_part, weight = labels[held], found[held], weights[held]
-        overlaps[number], match = _best_matches(of_whole, of_part, weight, n_topics)
+        overlaps[number], match = best_matches(of_whole, of_part, weight, n_topics)
         rng = np.random.default_rng([seed, number, len(held)])
-        by_chance[number], _ = _best_matches(of_whole, rng.permutation(of_part), weight, n_topics)
+        by_chance[number], _ = best_matches(of_whole, rng.permutation(of_part), weight, n_topics)
         n_held[held] += 1
         n_agreeing[held] += of_part == np.append(match, NOISE)[of_whole]
     agreement = np.full(len(labels), np.nan, dtype=np.float32)
@@ -161,7 +161,7 @@ def compare(
     )
 
 
-def _best_matches(
+def best_matches(
     labels: Int32Array, found: Int32Array, weights: Int64Array, n_topics: int
 ) -> tuple[Float64Array, Int64Array]:
     """Return each topic's best Jaccard overlap with a found topic, and which that is.

@@ -1,0 +1,111 @@
+"""Shares of rows, and how far they are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.evaluation.bootstrap import interval, resampled_sums
+from embedtopics.protocols import Int64Array
+
+__all__ = ["bootstrap", "share_of", "wilson"]
+
+Float64Array = npt.NDArray[np.float64]
+
+N_RESAMPLES = 1000
+
+
+def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
+    """Divide; NaN where there is nothing to divide by."""
+    above, below = np.broadcast_arrays(
+        np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    )
+    shares = np.full(above.shape, np.nan)
+    np.divide(above, below, out=shares, where=below > 0)
+    return shares
+
+
+def wilson(
+    counts: npt.ArrayLike, totals: npt.ArrayLike, confidence: float = 0.95
+) -> tuple[Float64Array, Float64Array]:
+    """Return Wilson's interval of shares.
+
+    Unlike estimate plus and minus a few standard errors, it holds its promise for small counts
+    too, never leaves 0 to 1, and does not shrink to nothing where a count is 0.
+
+    Parameters
+    ----------
+    counts, totals : array_like, of shapes that broadcast
+    confidence : float
+
+    Returns
+    -------
+    low, high : float64 ndarray
+        NaN where the total is 0.
+
+    References
+    ----------
+    Wilson (1927), "Probable inference, the law of succession, and statistical inference"; Brown,
+    Cai and DasGupta (2001), "Interval estimation for a binomial proportion", equation 4.
+
+    Examples
+    --------
+    >>> low, high = wilson(8, 10)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.4902, 0.9433)
+    """
+    from scipy.special import ndtri
+
+    share = share_of(counts, totals)
+    n = np.where(np.asarray(totals) > 0, totals, 1).astype(np.float64)
+    z2 = float(ndtri(0.5 + confidence / 2)) ** 2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    # Rounding must not put the end of the scale outside of an interval that reaches it.
+    low = np.where(share == 0, 0.0, np.maximum(middle - half, 0.0))
+    high = np.where(share == 1, 1.0, np.minimum(middle + half, 1.0))
+    return np.where(np.isnan(share), np.nan, low), np.where(np.isnan(share), np.nan, high)
+
+
+def bootstrap(
+    labels: Int64Array,
+    documents: Int64Array,
+    cells: Int64Array,
+    shape: tuple[int, int],
+    pooled: Float64Array,
+    confidence: float,
+    seed: int,
+) -> tuple[Float64Array, Float64Array]:
+    """Return percentile intervals of shares, with distinct texts drawn with replacement.
+
+    Rows of one text are drawn together: they are one observation.
+
+    Parameters
+    ----------
+    labels, documents, cells : int64 ndarray of shape (n_rows,)
+        Topic (-1 for none), distinct text and cell of each row; of rows in a cell only.
+    shape : (int, int)
+        Topics and one for none; cells.
+    pooled : float64 ndarray of shape (n_cells, n_cells)
+        Which cells are taken together for a share.
+    confidence : float
+    seed : int
+
+    Returns
+    -------
+    low, high : float64 ndarray of shape `shape`
+    """
+    from scipy.sparse import csr_matrix
+
+    n_topics, n_cells = shape
+    distinct, document = np.unique(documents, return_inverse=True)
+    place = (labels % n_topics) * n_cells + cells
+    added = csr_matrix(
+        (np.ones(len(place)), (document, place)), shape=(len(distinct), n_topics * n_cells)
+    )
+    low, high = np.empty(shape), np.empty(shape)
+    sums = resampled_sums(added, N_RESAMPLES, seed).reshape(N_RESAMPLES, n_topics, n_cells)
+    totals = sums.sum(axis=1) @ pooled
+    for topic in range(n_topics):
+        low[topic], high[topic] = interval(share_of(sums[:, topic] @ pooled, totals), confidence)
+    return low, high

@@ -1,0 +1,109 @@
+"""Commands over time and by group, on a folder as ``embedtopics topics`` writes it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from embedtopics import topics
+from embedtopics.cli.app import app
+from embedtopics.cli.over_time import sparkline
+from embedtopics.topics import save_result
+from tests.factories import make_result
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def refused(*arguments):
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def result():
+    result = make_result(n_documents=400, n_topics=4, topic_labels=["=sum(A1) \x1b[31m"])
+    source = np.where(np.arange(len(result.corpus)) % 3, "times", "post")
+    metadata = result.corpus.metadata.assign(source=source)
+    corpus = dataclasses.replace(result.corpus, metadata=metadata, group_column="source")
+    return dataclasses.replace(result, corpus=corpus)
+
+
+@pytest.fixture(scope="module")
+def folder(result, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("results")
+    save_result(result, folder / "model")
+    return folder
+
+
+def test_over_time_prints_and_writes(result, folder, tmp_path):
+    out, figure = tmp_path / "t.csv", tmp_path / "t.html"
+    done = run("over-time", folder, "--every", "month", "--out", out, "--figure", figure)
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.output and "every month" in done.output
+    trends = topics.over_time(result, "month")
+    frame = pd.read_csv(out)
+    assert frame["count"].tolist() == trends.counts.ravel().tolist()
+    assert set(frame["label"].str[:2]) & {"'="} and not frame["label"].str.startswith("=").any()
+    assert frame["verdict"].notna().sum() == 4 * trends.n_periods
+    assert "<html>" in figure.read_text()
+    assert sparkline(trends.counts[0], trends.totals) in done.output
+    for verdict in topics.changes(trends)["verdict"]:
+        assert verdict in done.output
+
+
+def test_over_time_takes_a_number_of_periods(folder):
+    done = run("over-time", folder, "--every", "5")
+    assert done.exit_code == 0 and "5 periods" in done.output
+
+
+def test_by_group_prints_and_writes(result, folder, tmp_path):
+    out, figure = tmp_path / "g.csv", tmp_path / "g.html"
+    done = run("by-group", folder, "--out", out, "--figure", figure)
+    assert done.exit_code == 0, done.output
+    groups = topics.by_group(result, "source")
+    assert pd.read_csv(out)["count"].tolist() == groups.counts.ravel().tolist()
+    assert f"{groups.shares[1, 0]:.1%}" in done.output and "times" in done.output
+    assert figure.exists()
+
+
+def test_by_group_within_a_topic(result, folder):
+    done = run("by-group", folder, "--topic", "1")
+    assert done.exit_code == 0, done.output
+    groups = topics.by_group(result, "source")
+    assert "topic 1" in done.output and "more than others" in done.output
+    assert groups.distinctive.of(1, 0)[0] in done.output
+
+
+def test_bad_input_is_one_line(folder, tmp_path):
+    assert "no saved model" in refused("over-time", tmp_path)
+    assert "every must be" in refused("over-time", folder, "--every", "hour")
+    assert "no column 'published'" in refused("over-time", folder, "--dates", "published")
+    assert "odd number" in refused("over-time", folder, "--smooth", "2")
+    assert ".csv" in refused("over-time", folder, "--out", tmp_path / "t.txt")
+    assert ".html" in refused("by-group", folder, "--figure", tmp_path)
+    assert "no such folder" in refused("by-group", folder, "--out", tmp_path / "a" / "t.csv")
+    assert "no column 'party'" in refused("by-group", folder, "--group", "party")
+    assert "there are 0 to 3" in refused("by-group", folder, "--topic", "9")
+
+
+def test_results_without_dates_say_what_to_do(tmp_path):
+    save_result(make_result(dated=False), tmp_path / "model")
+    assert "dates=" in refused("over-time", tmp_path)
+    assert "group=" in refused("by-group", tmp_path)
+
+
+def test_sparkline_takes_periods_together_and_leaves_gaps():
+    counts, totals = np.array([0] * 30 + [5] * 30), np.array([5] * 30 + [5] * 30)
+    line = sparkline(counts, totals)
+    assert len(line) == 24 and line[:11] == "▁" * 11 and line[-11:] == "█" * 11
+    assert sparkline(np.array([0, 0]), np.array([0, 3])) == " ▁"
+    assert sparkline(np.array([1, 2]), np.array([2, 2]), "_#") == "_#"

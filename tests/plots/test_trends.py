@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embedtopics import plots, topics
+from embedtopics.errors import InputError
+from tests.factories import make_result
+
+HOSTILE = "<b onclick=x>$x$</b>"
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result(n_documents=600, n_topics=6, topic_labels=[HOSTILE])
+
+
+@pytest.fixture(scope="module")
+def trends(result):
+    dates = np.where(np.arange(len(result.corpus)) % 2, "2020-01-15", "2020-05-02").astype(object)
+    dates[:80] = "2020-02-03"
+    return topics.over_time(result, "month", dates=dates)
+
+
+@pytest.fixture(scope="module")
+def source(result):
+    return np.random.default_rng(0).choice(["a", "b", "<i>c"], len(result.corpus))
+
+
+def texts_of(figure):
+    shown = [annotation.text for annotation in figure.layout.annotations]
+    for trace in figure.data:
+        shown += [*(trace.text or ())] if trace.type != "heatmap" else []
+        shown.append(trace.name or "")
+    for name in ("xaxis", "yaxis"):
+        shown += [*(figure.layout[name].ticktext or ())]
+    return shown
+
+
+def lines_of(figure):
+    return [trace for trace in figure.data if trace.fill != "toself"]
+
+
+def test_panels_draw_shares_with_gaps_and_bands(trends):
+    figure = plots.over_time(trends)
+    lines = lines_of(figure)
+    assert len(lines) == 6
+    for topic, line in enumerate(lines):
+        drawn = [np.nan if y is None else y for y in line.y]
+        assert drawn == pytest.approx(trends.shares[topic], nan_ok=True)
+        assert line.y[2] is None and line.connectgaps is False
+    bands = [trace for trace in figure.data if trace.fill == "toself"]
+    assert len(bands) == 12  # each topic has two stretches, with nothing between
+    first = trends.high[0, :2].tolist() + trends.low[0, 1::-1].tolist()
+    assert list(bands[0].y) == pytest.approx(first)
+
+
+def test_counts_have_no_bands(trends):
+    figure = plots.over_time(trends, [2, -1], measure="count")
+    assert [list(trace.y) for trace in figure.data] == [
+        trends.counts[2].tolist(), trends.counts[-1].tolist()
+    ]  # fmt: skip
+
+
+def test_verdicts_stand_in_the_headings_and_come_first(result):
+    rng = np.random.default_rng(1)
+    dates = rng.integers(2000, 2012, len(result.corpus))
+    dates = np.where(result.labels == 4, rng.integers(2009, 2012, len(dates)), dates)
+    trends = topics.over_time(result, "year", dates=dates)
+    changes = topics.changes(trends)
+    assert changes["verdict"][4] in ("emerging", "bursting")
+    headings = [a.text for a in plots.over_time(trends, changes=changes).layout.annotations]
+    assert "topic 4" in headings[0] and changes["verdict"][4] in headings[0]
+
+
+def test_panels_share_a_scale_when_asked(trends):
+    figure = plots.over_time(trends, same_scale=True)
+    tops = {figure.layout[f"yaxis{n or ''}"].range[1] for n in ("", 2, 3, 4, 5, 6)}
+    assert len(tops) == 1
+
+
+def test_names_of_lines_do_not_overlap(trends):
+    figure = plots.over_time(trends, [0, 1, 2, 3, 4, 5, -1], style="lines")
+    places = sorted(a.y for a in figure.layout.annotations)
+    assert min(np.diff(places)) >= 0.9 * 17 / 390
+    assert all(0 <= place <= 1 for place in places)
+    assert figure.data[-1].fill is None and figure.data[0].fill == "toself"
+
+
+def test_points_of_few_groups_and_tiles_of_many(result, source):
+    groups = topics.by_group(result, source)
+    figure = plots.by_group(groups)
+    assert [trace.type for trace in figure.data] == ["scatter"] * 3
+    for place, trace in enumerate(figure.data):
+        assert list(trace.x) == pytest.approx(groups.shares[:6, place])
+        ends = np.array(trace.x) + np.array(trace.error_x.array)
+        assert ends == pytest.approx(groups.high[:6, place])
+    many = topics.by_group(result, [f"s{i % 9}" for i in range(len(result.corpus))])
+    (tiles,) = plots.by_group(many, [3, -1]).data
+    assert tiles.type == "heatmap" and np.shape(tiles.z) == (2, 9)
+    shares = many.counts[3] / many.totals
+    high = np.array(tiles.z)[0] > 0.3
+    assert (shares[high] > many.counts[3].sum() / many.totals.sum()).all()
+
+
+def test_effects_are_sorted_points_with_intervals(result, source):
+    found = topics.effects(result, {"date": "date", "source": source}, n_resamples=50)
+    (points,) = plots.effects(found).data
+    assert list(points.x) == sorted(points.x, reverse=True)
+    assert sorted(points.x) == pytest.approx(sorted(100 * found.coefficients[:6, 1]))
+    ends = np.array(points.x) - np.array(points.error_x.arrayminus)
+    assert sorted(ends) == pytest.approx(sorted(100 * found.low[:6, 1]))
+    levels = plots.effects(found, "source", [5, 1])
+    assert len(levels.data) == 2 and len(levels.data[0].x) == 2
+    assert "against" in levels.layout.annotations[0].text
+    assert "sampling error only" in levels.layout.annotations[-1].text
+
+
+def test_corpus_text_is_escaped(result, trends, source):
+    groups = topics.by_group(result, source)
+    found = topics.effects(result, {"source": source}, n_resamples=20)
+    figures = [
+        plots.over_time(trends),
+        plots.over_time(trends, style="lines"),
+        plots.by_group(groups),
+        plots.effects(found),
+    ]
+    for figure in figures:
+        shown = "".join(texts_of(figure))
+        assert "&lt;b" in shown and "<b onclick" not in shown and "<i>c" not in shown
+
+
+def test_nothing_to_draw():
+    result = make_result(n_documents=40, n_topics=0)
+    trends = topics.over_time(result, "week")
+    groups = topics.by_group(result, ["a", "b"] * 20 + ["b"] * (len(result.corpus) - 40))
+    found = topics.effects(result, "~ date", n_resamples=20)
+    for figure in (plots.over_time(trends), plots.by_group(groups), plots.effects(found)):
+        assert figure.layout.annotations[0].text == "No topics were found"
+
+
+def test_bad_parameters(result, trends, source):
+    groups = topics.by_group(result, source)
+    found = topics.effects(result, {"source": source}, n_resamples=20)
+    for draw in (
+        lambda: plots.over_time(trends, [9]),
+        lambda: plots.by_group(groups, [9]),
+        lambda: plots.effects(found, "source", [9]),
+    ):
+        with pytest.raises(InputError, match="ids from -1"):
+            draw()
+    with pytest.raises(InputError, match="measure"):
+        plots.over_time(trends, measure="rows")
+    with pytest.raises(InputError, match="style"):
+        plots.over_time(trends, style="bars")
+    with pytest.raises(InputError, match="these are: 'source'"):
+        plots.effects(found, "date")
+    with pytest.raises(InputError, match="max_topics"):
+        plots.by_group(groups, max_topics=0)

@@ -1,0 +1,57 @@
+"""BERTopic on the labels of a result, as an oracle."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+
+from embedtopics.results import NOISE
+from embedtopics.terms import ClassTfidf, count_by_topic
+from tests.factories import make_result
+
+
+@pytest.fixture(scope="session")
+def alike():
+    """A result whose class-TF-IDF is that of BERTopic, and a BERTopic with the same labels.
+
+    BERTopic cuts the mean number of words in a topic to an integer, and counts noise as a topic:
+    here the mean is whole and there is no noise.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from bertopic import BERTopic
+        from bertopic.cluster import BaseCluster
+        from bertopic.dimensionality import BaseDimensionalityReduction
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    for seed in range(100):
+        result = make_result(n_documents=200, n_topics=5, seed=seed)
+        labels = np.where(result.clustering.labels == NOISE, 4, result.clustering.labels)
+        weights = result.documents.weights
+        sizes = np.bincount(labels, weights)
+        order = np.argsort(-sizes, kind="stable")
+        labels = np.argsort(order)[labels].astype(np.int32)
+        counts = count_by_topic(result.term_counts.counts, labels, 5, weights)
+        if counts.sum() % 5 == 0 and len(set(sizes)) == 5:
+            break
+    result = dataclasses.replace(
+        result,
+        clustering=dataclasses.replace(result.clustering, labels=labels),
+        topic_terms=ClassTfidf().fit_transform(counts),
+    )
+    rows = np.flatnonzero(result.documents.of_row >= 0)
+    texts = [result.corpus.texts[row] for row in rows]
+    model = BERTopic(
+        embedding_model=None,
+        umap_model=BaseDimensionalityReduction(),
+        hdbscan_model=BaseCluster(),
+        vectorizer_model=CountVectorizer(vocabulary=result.term_counts.terms, lowercase=False),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit_transform(texts, np.zeros((len(texts), 2)), y=result.labels[rows].tolist())
+    assert model.topics_ == result.labels[rows].tolist()
+    return result, model, rows, texts

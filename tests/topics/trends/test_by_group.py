@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics import topics
+from embedtopics.errors import InputError
+from embedtopics.terms import log_odds
+from embedtopics.topics.trends.intervals import wilson
+from tests.factories import make_result
+from tests.topics.trends.bertopic_oracle import assert_alike, weights_of
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result()
+
+
+@pytest.fixture(scope="module")
+def sources(result):
+    return np.random.default_rng(1).choice(["post", "times", "herald"], len(result.corpus))
+
+
+def test_counts_and_shares_are_those_of_a_cross_table(result, sources):
+    groups = topics.by_group(result, sources)
+    has_text = result.documents.of_row >= 0
+    expected = pd.crosstab(result.labels[has_text], sources[has_text])
+    found = groups.to_frame().pivot(index="topic", columns="group", values="count")
+    assert (found == expected.reindex_like(found)).all(axis=None)
+    assert list(groups.totals) == sorted(groups.totals, reverse=True)
+    assert groups.shares == pytest.approx(groups.counts / groups.totals)
+    low, high = wilson(groups.counts, groups.totals)
+    assert np.array_equal(groups.low, low) and np.array_equal(groups.high, high)
+
+
+@pytest.mark.parametrize("overall", [False, True])
+def test_term_weights_equal_those_of_bertopic(alike, overall):
+    result, model, rows, texts = alike
+    sources = np.random.default_rng(5).choice(
+        ["a", "b", "c"], len(result.corpus), p=[0.6, 0.3, 0.1]
+    )
+    seen, table = weights_of(
+        model,
+        lambda: model.topics_per_class(texts, sources[rows].tolist(), global_tuning=overall),
+    )
+    classes = table["Class"].unique()
+    groups = topics.by_group(
+        result, sources, n_terms=len(result.term_counts.terms), global_tuning=overall
+    )
+    assert len(seen) == 3
+    for name, (present, expected) in zip(classes, seen, strict=True):
+        assert_alike(groups.terms, groups.names.index(name), present, expected)
+    for row in table.itertuples():
+        assert groups.counts[row.Topic, groups.names.index(row.Class)] == row.Frequency
+
+
+def test_distinctive_terms_are_those_of_the_log_odds_within_the_topic(result, sources):
+    groups = topics.by_group(result, sources, n_terms=6)
+    counts = result.term_counts.counts
+    of_row = result.documents.of_row
+    for topic in (0, 3):
+        held = {}
+        for name in groups.names:
+            rows = np.flatnonzero((result.labels == topic) & (sources == name))
+            held[name] = np.asarray(counts[of_row[rows]].sum(axis=0)).ravel()
+        together = sum(held.values())
+        for place, name in enumerate(groups.names):
+            z = log_odds(held[name], together - held[name], together / 3)
+            best = np.argsort(-z, kind="stable")[:6]
+            assert groups.distinctive.ids[topic, place].tolist() == best.tolist()
+            assert groups.distinctive.weights[topic, place] == pytest.approx(z[best])
+
+
+def test_a_word_that_only_one_group_says_is_its_mark():
+    texts = [f"river line bank{' flood' if i % 2 else ' drought'} no{i}" for i in range(60)]
+    result = make_result(n_documents=60, n_topics=1, texts=texts)
+    says = ["wet" if "flood" in text else "dry" for text in result.corpus.texts]
+    groups = topics.by_group(result, says)
+    assert groups.distinctive.of(0, groups.names.index("wet"))[0] == "flood"
+    assert groups.distinctive.of(0, groups.names.index("dry"))[0] == "drought"
+    frame = groups.to_frame()
+    assert frame.loc[frame["group"] == "wet", "distinctive"].iloc[0].startswith("flood")
+
+
+def test_one_group_says_nothing_differently(result):
+    groups = topics.by_group(result, ["all"] * len(result.corpus))
+    assert (groups.distinctive.ids == -1).all()
+    assert groups.terms.of(0, 0)
+
+
+def test_rows_without_a_group_are_left_out(result):
+    source = np.array(["a"] * len(result.corpus), dtype=object)
+    source[:20], source[20:30], source[30] = None, " ", "b"
+    groups = topics.by_group(result, source)
+    assert groups.names == ("a", "b") and groups.totals[1] == 1
+    assert {d.name: d.value for d in groups.decisions} == {"rows_without_group": 30}
+
+
+def test_many_groups_are_put_together(result):
+    source = [f"s{i % 50 if i > 200 else 0}" for i in range(len(result.corpus))]
+    groups = topics.by_group(result, source, max_groups=5)
+    assert groups.names[0] == "s0" and groups.names[-1] == "(other)" and len(groups.names) == 5
+    assert groups.totals.sum() == (result.documents.of_row >= 0).sum()
+    assert groups.decisions[0].value == 46
+
+
+def test_numbers_are_groups_or_quartiles(result):
+    n_rows = len(result.corpus)
+    few = topics.by_group(result, np.where(np.arange(n_rows) % 2, 10.0, 9.0))
+    assert few.names == ("9", "10")
+    numbers = pd.Series(np.random.default_rng(0).permutation(n_rows) / 10.0)
+    numbers[3] = np.nan
+    many = topics.by_group(result, numbers)
+    assert len(many.names) == 4 and many.names[0].startswith("0 to ")
+    assert many.totals.max() - many.totals.min() <= 2
+    assert [d.name for d in many.decisions] == ["numbers_grouped", "rows_without_group"]
+    lopsided = topics.by_group(result, np.where(np.arange(n_rows) < 280, 0, np.arange(n_rows)))
+    assert lopsided.names[0] == "0 to 0" and lopsided.totals.sum() == n_rows - 1
+
+
+@pytest.mark.parametrize("n_topics", [0, 1])
+def test_few_topics(n_topics):
+    result = make_result(n_documents=30, n_topics=n_topics)
+    groups = topics.by_group(result, ["x"] * len(result.corpus))
+    assert groups.counts.sum() == (result.documents.of_row >= 0).sum()
+    assert len(groups.to_frame()) == n_topics + 1
+
+
+def test_groups_that_are_not_there(result):
+    with pytest.raises(InputError, match="group= when the corpus is read"):
+        topics.by_group(result)
+    with pytest.raises(InputError, match="its columns are: 'date'"):
+        topics.by_group(result, "source")
+    with pytest.raises(InputError, match="rows of the corpus; got 2"):
+        topics.by_group(result, ["a", "b"])
+    with pytest.raises(InputError, match="has a group"):
+        topics.by_group(result, [None] * len(result.corpus))
+    with pytest.raises(InputError, match="max_groups"):
+        topics.by_group(result, ["a"] * len(result.corpus), max_groups=1)
+    with pytest.raises(InputError, match="got 7"):
+        topics.by_group(result, 7)

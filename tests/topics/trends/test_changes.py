@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.stats import binom, false_discovery_control
+
+from embedtopics import topics
+from embedtopics.errors import InputError
+from embedtopics.results import CellTerms, TopicTrends
+from embedtopics.topics.trends.bursts import find_bursts, strongest_p
+from embedtopics.topics.trends.slopes import fit_slopes
+from tests.factories import make_result
+
+
+def trends_of(counts, totals):
+    """Return trends of some topics; the rest of the totals is in none."""
+    counts, totals = np.asarray(counts), np.asarray(totals)
+    n_topics, n_periods = counts.shape
+    every = np.vstack([counts, totals - counts.sum(axis=0)])
+    starts = np.arange("2000", str(2000 + n_periods), dtype="M8[Y]").astype("M8[us]")
+    return TopicTrends(
+        every="year",
+        names=tuple(str(2000 + i) for i in range(n_periods)),
+        starts=starts,
+        ends=starts,
+        time_zone="as given",
+        labels=tuple(f"topic {i}" for i in range(n_topics)),
+        counts=every,
+        totals=totals,
+        shares=every,
+        low=every,
+        high=every,
+        terms=CellTerms((), np.zeros((n_topics, n_periods, 0), int), np.zeros((0, 0, 0))),
+        confidence=0.95,
+        interval="wilson",
+        smooth=1,
+        n_undated=0,
+    )
+
+
+def test_slopes_are_those_of_a_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    totals = rng.integers(20, 200, 9)
+    places = np.linspace(-0.5, 0.5, 9)
+    counts = rng.binomial(totals, 1 / (1 + np.exp(2 - np.outer([1.5, -0.7, 0.0], places))))
+    fitted = fit_slopes(counts, totals, places, 0.95)
+    for row in range(3):
+        x = np.concatenate([places, places])[:, None]
+        y = np.repeat([1, 0], 9)
+        weights = np.concatenate([counts[row], totals - counts[row]])
+        other = LogisticRegression(C=1e12, tol=1e-12, max_iter=10_000).fit(x, y, weights)
+        assert fitted.slope[row] == pytest.approx(other.coef_[0, 0], abs=1e-5)
+        ends = other.predict_proba([[-0.5], [0.5]])[:, 1]
+        assert (fitted.first[row], fitted.last[row]) == pytest.approx(tuple(ends), abs=1e-6)
+
+
+def test_interval_and_p_value_say_the_same():
+    rng = np.random.default_rng(1)
+    totals = rng.integers(50, 150, 15)
+    shares = 0.05 * np.exp(np.outer(rng.normal(size=200), np.linspace(-0.5, 0.5, 15)))
+    fitted = fit_slopes(rng.binomial(totals, shares), totals, np.linspace(-0.5, 0.5, 15), 0.9)
+    excluded = (fitted.low > 0) | (fitted.high < 0)
+    assert 20 < excluded.sum() < 180
+    assert np.array_equal(excluded, fitted.p < 0.1)
+    assert (fitted.low <= fitted.slope).all() and (fitted.slope <= fitted.high).all()
+
+
+def test_a_topic_at_the_end_only_has_an_infinite_slope_and_a_finite_bound():
+    counts = np.array([[0, 0, 0, 0, 0, 0, 0, 30]])
+    frame = topics.changes(trends_of(counts, [100] * 8))
+    (row,) = frame.to_dict("records")
+    assert row["odds_ratio"] > 1e15 and row["high"] == np.inf and 5 < row["low"] < np.inf
+    assert row["verdict"] in ("emerging", "bursting") and row["p"] < 1e-6
+    assert row["share_first"] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("n_periods", [6, 22])
+def test_a_topic_that_sets_in_all_at_once_is_no_steady_one(n_periods):
+    # Around a straight line it scatters most of all, and for many periods alike.
+    rng = np.random.default_rng(6)
+    totals = np.full(n_periods, 150)
+    later = np.where(np.arange(n_periods) < n_periods // 2, 0, rng.binomial(150, 0.1, n_periods))
+    others = rng.binomial(150, 0.03, size=(10, n_periods))
+    frame = topics.changes(trends_of(np.vstack([later, others]), totals))
+    assert frame["verdict"][0] in ("emerging", "bursting") and frame["low"][0] > 3
+    assert (frame["verdict"][1:] == "steady").all()
+
+
+@pytest.mark.parametrize("dispersed", [False, True])
+def test_without_change_few_topics_have_small_p_values(dispersed):
+    rng = np.random.default_rng(2)
+    totals = rng.integers(500, 1500, 20)
+    shares = np.full((2000, 20), 0.03)
+    if dispersed:
+        shares = rng.beta(0.03 * 150, 0.97 * 150, size=shares.shape)
+    fitted = fit_slopes(rng.binomial(totals, shares), totals, np.linspace(-0.5, 0.5, 20), 0.95)
+    # four standard errors around 0.05 reach from 0.03 to 0.07; the test may be careful
+    assert 0.015 < (fitted.p <= 0.05).mean() < 0.065
+    assert (fitted.p <= 0.5).mean() == pytest.approx(0.45, abs=0.08)
+    bursts = [
+        strongest_p(row, totals, find_bursts(row, totals))
+        for row in rng.binomial(totals, shares[:1000])
+    ]
+    assert np.mean(np.array(bursts) <= 0.05) < 0.05
+    assert np.median(fitted.dispersion) == pytest.approx(7.6 if dispersed else 1.0, rel=0.3)
+
+
+def test_all_verdicts_on_planted_changes():
+    rng = np.random.default_rng(3)
+    totals = rng.integers(800, 1200, 24)
+    flat = np.full((40, 24), 0.01)
+    rising = 0.01 * np.exp(np.linspace(-0.8, 0.8, 24)) * np.ones((10, 1))
+    burst = np.full((10, 24), 0.01)
+    burst[:, 9:12] *= 4
+    shares = np.vstack([flat, rising, rising[:, ::-1], burst])
+    frame = topics.changes(trends_of(rng.binomial(totals, shares), totals))
+    verdicts = frame["verdict"].to_numpy()
+    assert (verdicts[:40] == "steady").sum() >= 38
+    assert (verdicts[40:50] == "emerging").all()
+    assert (verdicts[50:60] == "fading").all()
+    assert (verdicts[60:] == "bursting").all()
+    assert set(frame["burst_start"][60:]) == {"2009"} and set(frame["burst_end"][60:]) == {"2011"}
+    true = np.exp(1.6)
+    inside = (frame["low"][40:50] < true) & (true < frame["high"][40:50])
+    assert inside.sum() >= 8
+
+
+def test_q_values_are_those_of_scipy_over_both_tests():
+    rng = np.random.default_rng(4)
+    totals = rng.integers(100, 200, 10)
+    frame = topics.changes(trends_of(rng.binomial(totals, 0.03, size=(20, 10)), totals))
+    both = np.concatenate([frame["p"], frame["burst_p"]])
+    assert np.concatenate([frame["q"], frame["burst_q"]]) == pytest.approx(
+        false_discovery_control(both)
+    )
+
+
+def test_bursts_are_the_cheapest_of_all_sequences():
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        n = int(rng.integers(2, 9))
+        totals = rng.integers(5, 30, n)
+        counts = rng.binomial(totals, rng.choice([0.05, 0.4], n))
+        if not 0 < counts.sum() < totals.sum():
+            continue
+        base = counts.sum() / totals.sum()
+        rates = base, min(2 * base, (1 + base) / 2)
+        best = None
+        for states in product([0, 1], repeat=n):
+            entered = sum(now > was for was, now in zip((0, *states), states, strict=False))
+            fit = sum(
+                binom.logpmf(r, d, rates[s]) for r, d, s in zip(counts, totals, states, strict=True)
+            )
+            cost = entered * np.log(n) - fit
+            if best is None or cost < best[0] - 1e-9:
+                best = cost, states
+        found = np.zeros(n, dtype=int)
+        for burst in find_bursts(counts, totals):
+            found[burst.first : burst.last + 1] = 1
+        assert tuple(found.tolist()) == best[1]
+
+
+def test_the_strength_of_a_burst_is_kleinbergs_weight():
+    counts, totals = np.array([1, 0, 9, 8, 1, 2, 1, 0]), np.full(8, 20)
+    (burst,) = find_bursts(counts, totals)
+    base = counts.sum() / totals.sum()
+    expected = sum(binom.logpmf(r, 20, 2 * base) - binom.logpmf(r, 20, base) for r in counts[2:4])
+    assert burst.strength == pytest.approx(expected)
+    # the other periods scatter no more than binomial counts, so this is the plain binomial tail
+    p = binom.sf(16, counts.sum(), 2 / 8) * 36
+    assert strongest_p(counts, totals, [burst]) == pytest.approx(p)
+
+
+def test_periods_without_rows_are_passed_over():
+    totals = np.array([50, 0, 60, 40, 0, 70, 50])
+    counts = np.array([[2, 0, 4, 5, 0, 11, 12], [3, 0, 3, 2, 0, 4, 3]])
+    frame = topics.changes(trends_of(counts, totals))
+    places = np.array([0, 2, 3, 5, 6]) / 6 - 0.5
+    held = totals > 0
+    fitted = fit_slopes(counts[:, held], totals[held], places, 0.95)
+    assert frame["p"].to_numpy() == pytest.approx(fitted.p)
+
+
+def test_topics_that_cannot_be_tested():
+    totals = np.array([10, 10, 10])
+    frame = topics.changes(trends_of([[0, 0, 0], [3, 1, 2]], totals))
+    assert frame["verdict"].tolist() == ["not tested", "steady"]
+    frame = topics.changes(trends_of([[10, 10, 10]], totals))
+    assert frame["verdict"].tolist() == ["not tested"]
+    frame = topics.changes(trends_of([[1, 5]], [10, 10]))
+    assert frame["verdict"].tolist() == ["not tested"]
+    assert np.isnan(frame["q"]).all()
+
+
+def test_a_result_without_topics_has_no_changes():
+    trends = topics.over_time(make_result(n_documents=40, n_topics=0), "week")
+    assert len(topics.changes(trends)) == 0
+
+
+def test_smoothed_shares_are_not_tested():
+    result = make_result()
+    plain = topics.over_time(result, "week", n_terms=0)
+    smooth = topics.over_time(result, "week", n_terms=0, smooth=5)
+    assert topics.changes(plain).equals(topics.changes(smooth))
+
+
+def test_bad_alpha():
+    with pytest.raises(InputError, match="alpha must be between 0 and 1"):
+        topics.changes(trends_of([[1, 2, 3]], [9, 9, 9]), alpha=5)

@@ -1,0 +1,266 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics import topics
+from embedtopics.errors import InputError
+from embedtopics.results import NOISE
+from tests.factories import make_result
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result()
+
+
+@pytest.fixture(scope="module")
+def source(result):
+    return np.random.default_rng(1).choice(["post", "times", "herald"], len(result.corpus))
+
+
+def dummies(result, source):
+    """Return the design, made by hand: years from the mean, two levels against the largest."""
+    rows = np.flatnonzero(result.documents.of_row >= 0)
+    seconds = (result.corpus.time - pd.Timestamp("1970-01-01")).dt.total_seconds().to_numpy()[rows]
+    years = seconds / (365.2425 * 86400)
+    levels = pd.Series(source[rows]).value_counts().index
+    columns = [np.ones(len(rows)), years - years.mean()]
+    columns += [(source[rows] == level).astype(float) for level in levels[1:]]
+    return rows, np.column_stack(columns), levels
+
+
+@pytest.mark.parametrize("outcome", ["label", "membership"])
+def test_coefficients_are_those_of_least_squares(result, source, outcome):
+    rows, design, levels = dummies(result, source)
+    found = topics.effects(
+        result, {"date": "date", "source": source}, outcome=outcome, n_resamples=20
+    )
+    assert found.references == {"source": levels[0]}
+    assert found.columns[2:] == tuple(f"source: {level}" for level in levels[1:])
+    labels = result.labels[rows]
+    if outcome == "label":
+        shares = labels[:, None] == np.array([*range(result.n_topics), NOISE])
+    else:
+        inside = result.memberships.toarray()[result.documents.of_row[rows]]
+        shares = np.hstack([inside, 1 - inside.sum(axis=1, keepdims=True)])
+    expected = np.linalg.lstsq(design, shares.astype(float), rcond=None)[0]
+    assert found.coefficients == pytest.approx(expected.T, abs=1e-6)
+    assert found.coefficients[:, 1:].sum(axis=0) == pytest.approx(0.0, abs=1e-6)
+    assert found.carries.startswith("sampling error of the documents only")
+
+
+def test_one_group_covariate_gives_the_differences_of_shares(result, source):
+    found = topics.effects(result, {"source": source}, reference={"source": "herald"})
+    groups = topics.by_group(result, source)
+    herald = groups.shares[:, groups.names.index("herald")]
+    for column in (1, 2):
+        other = groups.shares[:, groups.names.index(found.levels[column])]
+        assert found.coefficients[:, column] == pytest.approx(other - herald)
+    expected = topics.prevalence(found, "source").pivot(
+        index="topic", columns="value", values="share"
+    )
+    for name in groups.names:
+        shares = groups.shares[:, groups.names.index(name)]
+        ids = [*range(result.n_topics), NOISE]
+        assert expected.loc[ids, name].to_numpy() == pytest.approx(shares)
+
+
+def test_resamples_draw_distinct_texts_with_all_their_rows(result, source):
+    # the interval is compared with one that is drawn by hand
+    rows, design, _ = dummies(result, source)
+    found = topics.effects(result, {"date": "date", "source": source}, n_resamples=2000)
+    of_row = result.documents.of_row[rows]
+    members = [np.flatnonzero(of_row == d) for d in range(len(result.documents))]
+    shares = (result.labels[rows] == 0).astype(float)
+    rng = np.random.default_rng(9)
+    drawn = []
+    for _ in range(600):
+        taken = np.concatenate([members[d] for d in rng.integers(0, len(members), len(members))])
+        drawn.append(np.linalg.lstsq(design[taken], shares[taken], rcond=None)[0])
+    assert found.draws[:, 0].std(axis=0) == pytest.approx(np.std(drawn, axis=0), rel=0.12)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_intervals_hold_planted_effects_nineteen_times_in_twenty():
+    base = make_result(n_documents=400, n_topics=3, dated=False)
+    rng = np.random.default_rng(4)
+    n_documents, of_row = len(base.documents), base.documents.of_row
+    inside = []
+    for number in range(120):
+        x = rng.uniform(-1, 1, n_documents)
+        group = rng.integers(0, 2, n_documents)
+        first = 0.3 + 0.15 * x + 0.1 * group  # and the others share the rest
+        u = rng.random(n_documents)
+        labels = np.where(u < first, 0, np.where(u < first + (1 - first) / 2, 1, 2))
+        result = dataclasses.replace(
+            base, clustering=dataclasses.replace(base.clustering, labels=labels.astype(np.int32))
+        )
+        found = topics.effects(
+            result,
+            {"x": x[of_row], "group": np.where(group[of_row] == 1, "b", "a")},
+            reference={"group": "a"},
+            n_resamples=200,
+            random_state=number,
+        )
+        true = np.array([[0.15, 0.1], [-0.075, -0.05], [-0.075, -0.05]])
+        low, high = found.low[:3, 1:], found.high[:3, 1:]
+        inside.append((low < true) & (true < high))
+        assert found.coefficients[:3, 1:] == pytest.approx(true, abs=0.25)
+    # six figures of 120 runs; those of a run are not independent
+    assert 0.91 < np.mean(inside) < 0.98
+
+
+def test_topics_that_do_not_come_back_have_wider_intervals(result, source):
+    labels = result.clustering.labels
+    rng = np.random.default_rng(2)
+    replicates = []
+    for _ in range(20):
+        found = labels.copy()
+        found[labels == 1] = np.where(rng.random((labels == 1).sum()) < 0.5, 1, NOISE)
+        found[rng.random(len(found)) < 0.5] = -2
+        replicates.append(found)
+    plain = topics.effects(result, {"source": source})
+    carried = topics.effects(result, {"source": source}, replicates=replicates)
+    width, wider = plain.high - plain.low, carried.high - carried.low
+    assert np.array_equal(plain.coefficients, carried.coefficients)
+    assert (wider[1, 1:] > 1.1 * width[1, 1:]).all()
+    for topic in (0, 2, 3, 4, 5):  # these come back as they are
+        assert wider[topic] == pytest.approx(width[topic])
+    assert "20 replicates" in carried.carries
+
+
+def test_replicates_are_made_of_a_fit(branched):
+    source = np.where(np.arange(len(branched.corpus)) % 2, "a", "b")
+    found = topics.effects(branched, {"source": source}, replicates=2, n_resamples=40)
+    assert found.n_replicates == 2 and np.isfinite(found.low).all()
+    again = topics.effects(branched, {"source": source}, replicates=2, n_resamples=40)
+    assert np.array_equal(found.draws, again.draws)
+
+
+def test_nothing_depends_on_the_order_of_the_rows(result, source):
+    order = np.random.default_rng(3).permutation(len(result.corpus))
+    of_row = result.documents.of_row[order]
+    turned = dataclasses.replace(
+        result,
+        corpus=result.corpus.take(order),
+        documents=dataclasses.replace(result.documents, of_row=of_row),
+    )
+    one = topics.effects(result, {"date": "date", "source": source}, n_resamples=50)
+    other = topics.effects(turned, {"date": "date", "source": source[order]}, n_resamples=50)
+    assert other.draws == pytest.approx(one.draws, rel=1e-9, abs=1e-12)
+
+
+def test_prevalence_along_time_holds_the_others_at_their_means(result, source):
+    found = topics.effects(result, {"date": "date", "source": source})
+    line = topics.prevalence(found, "date", n_points=5)
+    first = line[line["topic"] == 0]
+    assert first["value"].iloc[0] == result.corpus.time[result.documents.of_row >= 0].min()
+    passed = np.linspace(*found.ranges["date"], 5)
+    expected = (
+        found.coefficients[0, 0]
+        + passed * found.coefficients[0, 1]
+        + found.means[2:] @ found.coefficients[0, 2:]
+    )
+    assert first["share"].to_numpy() == pytest.approx(expected)
+    assert (first["low"] < first["share"]).all() and (first["share"] < first["high"]).all()
+    with pytest.raises(InputError, match="these are: 'date', 'source'"):
+        topics.prevalence(found, "weather")
+
+
+def test_frame_names_levels_references_and_units(result, source):
+    frame = topics.effects(result, {"date": "date", "source": source}, n_resamples=20).to_frame()
+    assert len(frame) == 3 * (result.n_topics + 1)
+    dates = frame[frame["covariate"] == "date"]
+    assert set(dates["unit"]) == {"year"} and set(dates["reference"]) == {""}
+    levels = frame[frame["covariate"] == "source"]
+    assert levels["level"].nunique() == 2 and levels["reference"].nunique() == 1
+
+
+def test_formula_list_and_frame_say_the_same(result, source):
+    corpus = dataclasses.replace(
+        result.corpus, metadata=result.corpus.metadata.assign(source=source)
+    )
+    result = dataclasses.replace(result, corpus=corpus)
+    forms = ["~ date + source", ["date", "source"], corpus.metadata[["date", "source"]]]
+    found = [topics.effects(result, form, n_resamples=20) for form in forms]
+    assert np.array_equal(found[0].draws, found[1].draws)
+    assert np.array_equal(found[0].draws, found[2].draws)
+
+
+def test_rows_that_lack_a_covariate_are_left_out(result, source):
+    some = source.astype(object)
+    some[:50] = None
+    found = topics.effects(result, {"source": some}, n_resamples=20)
+    assert found.n_rows == (result.documents.of_row[50:] >= 0).sum()
+    assert found.decisions[0].value == 50
+
+
+def test_a_level_of_one_row_is_missing_in_some_resamples(result, source):
+    some = source.astype(object)
+    some[0] = "once"
+    found = topics.effects(result, {"source": some}, n_resamples=100)
+    (note,) = found.decisions
+    assert note.name == "resamples_left_out" and 20 < note.value < 55
+    assert np.isfinite(found.low).all()
+
+
+@pytest.mark.parametrize("n_topics", [0, 1])
+def test_few_topics(n_topics):
+    result = make_result(n_documents=40, n_topics=n_topics)
+    found = topics.effects(result, "~ date", n_resamples=20)
+    assert found.coefficients.shape == (n_topics + 1, 2)
+    assert len(topics.prevalence(found, "date", n_points=2)) == 2 * (n_topics + 1)
+
+
+@pytest.mark.parametrize(
+    ("covariates", "message"),
+    [
+        ("~ date * source", "joined by"),
+        ("date + ", "joined by"),
+        ([], "at least one covariate"),
+        (["date", "date"], "'date' twice"),
+        ([3], "names of columns"),
+        ("~ weather", "no column 'weather'"),
+        ({"same": ["x"] * 313}, "one value only"),
+        ({"flat": [2.0] * 313}, "one value only"),
+        ({"many": [f"v{i}" for i in range(313)]}, "levels, more than 50"),
+        ({"gone": [None] * 313}, "a value of each covariate"),
+        ({"wide": [np.inf] * 313}, "finite"),
+        ({"short": [1, 2]}, "313 rows of the corpus; got 2"),
+    ],
+)
+def test_bad_covariates(result, covariates, message):
+    assert len(result.corpus) == 313
+    with pytest.raises(InputError, match=message):
+        topics.effects(result, covariates)
+
+
+def test_covariates_that_follow_from_others_are_named(result, source):
+    place = np.where(source == "post", "north", "south")
+    message = "'place: north' cannot be told from those of .*'source: "
+    with pytest.raises(InputError, match=message):
+        topics.effects(result, {"source": source, "place": place})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reference": {"source": "mirror"}}, "'mirror'"),
+        ({"reference": {"date": "2020"}}, "no covariate"),
+        ({"outcome": "logit"}, "outcome"),
+        ({"n_resamples": 2}, "n_resamples"),
+        ({"confidence": 95}, "confidence"),
+        ({"replicates": -1}, "replicates"),
+        ({"replicates": 3, "outcome": "membership"}, "labels only"),
+        ({"replicates": [np.zeros(3, int)]}, "distinct texts"),
+        ({"replicates": 3}, "default layout"),
+    ],
+)
+def test_bad_options(result, source, options, message):
+    with pytest.raises(InputError, match=message):
+        topics.effects(result, {"source": source}, **options)

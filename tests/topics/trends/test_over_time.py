@@ -1,0 +1,263 @@
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime, timedelta, timezone
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics import topics
+from embedtopics.errors import InputError
+from embedtopics.results import NOISE
+from embedtopics.terms import ClassTfidf
+from embedtopics.topics.trends.intervals import wilson
+from tests.factories import make_result
+from tests.topics.trends.bertopic_oracle import assert_alike, weights_of
+
+
+@pytest.fixture(scope="module")
+def result():
+    return make_result()
+
+
+def test_counts_are_those_of_a_cross_table_of_rows(result):
+    trends = topics.over_time(result, "month")
+    frame = topics.documents(result)
+    frame = frame[frame["status"] == "text"]
+    months = frame["date"].dt.strftime("%Y-%m")
+    expected = pd.crosstab(frame["topic"], months)
+    found = trends.to_frame().pivot(index="topic", columns="period", values="count")
+    assert (found == expected.reindex_like(found)).all(axis=None)
+    assert trends.totals.tolist() == months.value_counts().sort_index().tolist()
+    assert trends.shares.sum(axis=0) == pytest.approx(1.0)
+    assert trends.counts[NOISE].sum() == (frame["topic"] == NOISE).sum()
+
+
+def test_periods_without_rows_have_no_share(result):
+    dates = np.where(np.arange(len(result.corpus)) % 2, "2020-01-15", "2020-04-02")
+    trends = topics.over_time(result, "month", dates=dates)
+    assert trends.names == ("2020-01", "2020-02", "2020-03", "2020-04")
+    assert trends.totals[1] == 0 and (trends.counts[:, 1] == 0).all()
+    for values in (trends.shares, trends.low, trends.high):
+        assert np.isnan(values[:, 1:3]).all() and not np.isnan(values[:, [0, 3]]).any()
+    assert trends.terms.of(0, 1) == () and trends.terms.of(0, 0) != ()
+
+
+def test_rows_without_a_date_are_left_out_and_counted(result):
+    dates = result.corpus.time.copy()
+    dates.iloc[:40] = pd.NaT
+    trends = topics.over_time(result, "month", dates=dates)
+    with_text = int((result.documents.of_row >= 0).sum())
+    assert trends.n_undated == 40
+    assert trends.totals.sum() == with_text - 40
+    assert any(d.name == "rows_without_date" and d.value == 40 for d in trends.decisions)
+
+
+def test_nothing_depends_on_the_order_of_dates(result):
+    trends = topics.over_time(result, "week")
+    backwards = topics.over_time(result, "week", dates=list(result.corpus.time))
+    assert np.array_equal(trends.counts, backwards.counts)
+    assert np.array_equal(trends.terms.ids, backwards.terms.ids)
+
+
+def test_times_with_zones_are_cut_in_utc(result):
+    zone = timezone(timedelta(hours=5))
+    moment = datetime(2021, 2, 1, 2, tzinfo=zone)  # still January in Greenwich
+    dates = [moment] * (len(result.corpus) - 1) + [datetime(2021, 2, 1, 2, tzinfo=UTC)]
+    trends = topics.over_time(result, "month", dates=dates)
+    assert trends.time_zone == "UTC" and trends.names[0] == "2021-01"
+    assert any(d.name == "time_zone" for d in trends.decisions)
+    assert topics.over_time(result, "month").time_zone == "as given"
+
+
+def test_one_date_makes_one_period(result):
+    trends = topics.over_time(result, dates=["2021-05-17"] * len(result.corpus))
+    assert trends.names == ("2021-05-17",)
+    assert trends.counts[:-1, 0].tolist() == [topic.size for topic in result.topics]
+
+
+@pytest.mark.parametrize("n_topics", [0, 1])
+def test_few_topics(n_topics):
+    result = make_result(n_documents=30, n_topics=n_topics)
+    trends = topics.over_time(result, "month")
+    assert trends.counts.shape == (n_topics + 1, trends.n_periods)
+    assert trends.counts.sum() == (result.documents.of_row >= 0).sum()
+    assert len(trends.to_frame()) == trends.counts.size
+
+
+def test_dates_that_are_not_there():
+    result = make_result(dated=False)
+    with pytest.raises(InputError, match=r"time= when the corpus is read, or give dates="):
+        topics.over_time(result)
+    with pytest.raises(InputError, match=f"{len(result.corpus)} rows of the corpus; got 3"):
+        topics.over_time(result, dates=["2021", "2022", "2023"])
+    with pytest.raises(InputError, match="no column 'published'"):
+        topics.over_time(result, dates="published")
+    with pytest.raises(InputError, match="none of the"):
+        topics.over_time(result, dates=[None] * len(result.corpus))
+    with pytest.raises(InputError, match="row 2"):
+        topics.over_time(result, dates=["2021", "maybe", *["2021"] * (len(result.corpus) - 2)])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"smooth": 2}, {"smooth": 0}, {"interval": "normal"}, {"confidence": 1}, {"n_terms": -1},
+        {"random_state": -1}, {"by": "source"}, {"every": "hour"},
+    ],
+)  # fmt: skip
+def test_bad_parameters(result, wrong):
+    (name,) = wrong
+    with pytest.raises(InputError, match="group" if name == "by" else name):
+        topics.over_time(result, **wrong)
+
+
+def test_wilson_intervals_invert_the_score_test():
+    from scipy.stats import binomtest
+
+    for count, total in [(0, 7), (1, 7), (3, 10), (50, 50), (400, 1000)]:
+        low, high = wilson(count, total, 0.9)
+        expected = binomtest(count, total).proportion_ci(0.9, method="wilson")
+        assert (float(low), float(high)) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_smoothing_takes_rows_of_neighbouring_periods_together(result):
+    plain = topics.over_time(result, "month", n_terms=0)
+    smooth = topics.over_time(result, "month", n_terms=0, smooth=3)
+    assert np.array_equal(plain.counts, smooth.counts)
+    for period in range(plain.n_periods):
+        near = slice(max(period - 1, 0), period + 2)
+        count, total = plain.counts[2, near].sum(), plain.totals[near].sum()
+        low, high = wilson(count, total)
+        found = smooth.shares[2, period], smooth.low[2, period], smooth.high[2, period]
+        assert found == pytest.approx((count / total, float(low), float(high)))
+
+
+def test_bootstrap_draws_texts_and_not_rows():
+    # One text in a hundred rows is one observation, and tells next to nothing.
+    texts = [f"river engine number{i}" for i in range(40)]
+    result = make_result(n_documents=40, n_topics=1, texts=texts)
+    rows = np.concatenate([np.repeat(0, 60), np.arange(1, 40)])
+    result = dataclasses.replace(result, corpus=result.corpus.take(np.arange(40)))
+    documents = result.corpus.distinct()
+    assert len(documents) == 40
+    of_row = documents.of_row[rows]
+    many = dataclasses.replace(documents, of_row=of_row, weights=np.bincount(of_row, minlength=40))
+    labels = np.full(40, NOISE, dtype=np.int32)
+    labels[documents.of_row[0]] = 0
+    labels[documents.of_row[20]] = 0
+    clustering = dataclasses.replace(result.clustering, labels=labels)
+    frame = pd.DataFrame({"text": [texts[i] for i in rows]})
+    from embedtopics.corpus import Corpus
+
+    result = dataclasses.replace(
+        result, documents=many, clustering=clustering, corpus=Corpus.from_frame(frame, text="text")
+    )
+    dates = ["2021"] * len(rows)
+    by_rows = topics.over_time(result, "year", dates=dates)
+    by_texts = topics.over_time(result, "year", dates=dates, interval="bootstrap")
+    assert by_rows.shares[0, 0] == by_texts.shares[0, 0] == pytest.approx(61 / 99)
+    assert by_rows.low[0, 0] > 0.5
+    assert by_texts.low[0, 0] < 0.15
+    again = topics.over_time(result, "year", dates=dates, interval="bootstrap")
+    assert np.array_equal(by_texts.low, again.low)
+
+
+def test_bootstrap_and_wilson_agree_where_every_row_has_a_text_of_its_own(result):
+    wilsons = topics.over_time(result, 1, n_terms=0)
+    drawn = topics.over_time(result, 1, n_terms=0, interval="bootstrap")
+    assert drawn.low[0] == pytest.approx(wilsons.low[0], abs=0.02)
+    assert drawn.high[0] == pytest.approx(wilsons.high[0], abs=0.02)
+
+
+def test_parts_are_the_groups_in_the_same_periods(result):
+    source = np.where(np.arange(len(result.corpus)) % 3, "times", "post")
+    trends = topics.over_time(result, "month", by=source)
+    assert list(trends.parts) == ["times", "post"]
+    assert np.array_equal(sum(part.counts for part in trends.parts.values()), trends.counts)
+    only = topics.over_time(
+        result, "month", dates=result.corpus.time.where(pd.Series(source == "post"))
+    )
+    part = trends.parts["post"]
+    shift = part.names.index(only.names[0])
+    assert np.array_equal(part.counts[:, shift : shift + only.n_periods], only.counts)
+    assert part.terms.of(0, shift) == only.terms.of(0, 0)
+    assert set(trends.to_frame()["group"]) == {"times", "post"}
+
+
+@pytest.mark.parametrize("overall", [False, True])
+def test_term_weights_equal_those_of_bertopic(alike, overall):
+    result, model, rows, texts = alike
+    bins = np.random.default_rng(3).integers(0, 6, len(result.corpus)) + 2000
+    seen, table = weights_of(
+        model,
+        lambda: model.topics_over_time(
+            texts, bins[rows].tolist(), evolution_tuning=False, global_tuning=overall
+        ),
+    )
+    n_terms = len(result.term_counts.terms)
+    trends = topics.over_time(
+        result, "year", dates=bins, n_terms=n_terms, evolution_tuning=False, global_tuning=overall
+    )
+    assert len(seen) == trends.n_periods == 6
+    for period, (present, expected) in enumerate(seen):
+        assert_alike(trends.terms, period, present, expected)
+    frequency = table.pivot(index="Topic", columns="Timestamp", values="Frequency").fillna(0)
+    assert (frequency.to_numpy() == trends.counts[:-1]).all()
+
+
+def test_evolution_tuning_is_the_average_that_bertopic_describes(alike):
+    # BERTopic 0.17.4 assigns the average to a copy, so that its own switch changes nothing; what
+    # it describes is computed here from its untuned weights.
+    result, model, rows, texts = alike
+    rng = np.random.default_rng(4)
+    bins = rng.choice([2000, 2001, 2003, 2004], len(result.corpus))  # nothing in 2002
+    bins[(result.labels == 1) & (bins == 2001)] = 2000  # a topic that is away for once
+    seen, _ = weights_of(
+        model,
+        lambda: model.topics_over_time(
+            texts, bins[rows].tolist(), evolution_tuning=False, global_tuning=False
+        ),
+    )
+    overall = result.topic_terms.toarray()
+    overall /= overall.sum(axis=1, keepdims=True)
+    n_terms = len(result.term_counts.terms)
+    for with_overall in (False, True):
+        trends = topics.over_time(
+            result, "year", dates=bins, n_terms=n_terms, global_tuning=with_overall
+        )
+        before = {}
+        for period, (present, weights) in zip([0, 1, 3, 4], seen, strict=True):
+            tuned = weights / weights.sum(axis=1, keepdims=True)
+            for row, topic in enumerate(present):
+                if topic in before:
+                    tuned[row] = (tuned[row] + before[topic]) / 2
+                if with_overall:
+                    tuned[row] = (tuned[row] + overall[topic]) / 2
+            before = dict(zip(present, tuned, strict=True))
+            assert_alike(trends.terms, period, present, tuned)
+        assert 1 not in seen[1][0]
+        assert trends.terms.of(0, 2) == ()
+
+
+@pytest.mark.parametrize("evolution", [False, True])
+@pytest.mark.parametrize("overall", [False, True])
+def test_the_few_best_terms_are_the_first_of_all(result, evolution, overall):
+    tuning = {"evolution_tuning": evolution, "global_tuning": overall}
+    n_terms = len(result.term_counts.terms)
+    few = topics.over_time(result, "week", n_terms=4, **tuning).terms
+    every = topics.over_time(result, "week", n_terms=n_terms, **tuning).terms
+    assert np.array_equal(few.ids, every.ids[:, :, :4])
+    assert np.array_equal(few.weights, every.weights[:, :, :4])
+
+
+def test_a_weighting_of_the_users_own(result):
+    class Plain:
+        def fit_transform(self, X, y=None):
+            return X
+
+    with pytest.raises(InputError, match="fit and transform"):
+        topics.over_time(result, weighting=Plain())
+    given = topics.over_time(result, "month", weighting=ClassTfidf())
+    assert np.array_equal(given.terms.ids, topics.over_time(result, "month").terms.ids)

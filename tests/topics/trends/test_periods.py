@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import datetime
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from embedtopics.errors import InputError
+from embedtopics.topics.trends.periods import MOST_PERIODS, UNITS, cut_into_periods
+
+DAWN, DUSK = datetime.datetime(1950, 1, 1), datetime.datetime(1953, 1, 1)
+
+
+def moments(*texts):
+    return np.array(texts, dtype="datetime64[us]")
+
+
+def test_months_have_no_gaps_and_hold_their_rows():
+    dates = moments("2021-03-31T23:59:59.999999", "2020-12-31", "NaT", "2021-03-01")
+    periods = cut_into_periods(dates, "month")
+    assert periods.names == ("2020-12", "2021-01", "2021-02", "2021-03")
+    assert periods.of_row.tolist() == [3, 0, -1, 3]
+    assert periods.starts[0] == np.datetime64("2020-12-01")
+    assert (periods.ends[:-1] == periods.starts[1:]).all()
+    assert periods.ends[-1] == np.datetime64("2021-04-01")
+
+
+@pytest.mark.parametrize(
+    ("every", "names"),
+    [
+        ("day", ("1969-12-31", "1970-01-01")),
+        ("week", ("1970-W01",)),
+        ("month", ("1969-12", "1970-01")),
+        ("quarter", ("1969 Q4", "1970 Q1")),
+        ("year", ("1969", "1970")),
+        ("decade", ("1960s", "1970s")),
+    ],
+)
+def test_periods_before_1970_are_calendar_periods_too(every, names):
+    periods = cut_into_periods(moments("1969-12-31T22:00", "1970-01-01T02:00"), every)
+    assert periods.names == names
+    assert periods.of_row.tolist() == [0, len(names) - 1]
+
+
+def test_weeks_begin_on_monday():
+    periods = cut_into_periods(moments("2021-01-03T23:59", "2021-01-04"), "week")
+    assert periods.names == ("2020-W53", "2021-W01")
+    assert periods.starts[1] == np.datetime64("2021-01-04")
+
+
+def test_the_first_decade_begins_in_year_0():
+    assert cut_into_periods(moments("0003-05-01", "0012-01-01"), "decade").names == (
+        "0000s", "0010s",
+    )  # fmt: skip
+
+
+@given(
+    st.lists(st.datetimes(DAWN, DUSK), min_size=1),
+    st.sampled_from([*UNITS, "auto", 1, 3, 7]),
+)
+def test_every_date_lies_in_its_period(found, every):
+    dates = np.array(found, dtype="datetime64[us]")
+    if not isinstance(every, str) and dates.max() == dates.min():
+        every = 1
+    periods = cut_into_periods(dates, every)
+    of_row = periods.of_row
+    assert (periods.starts[of_row] <= dates).all() and (dates < periods.ends[of_row]).all()
+    assert (periods.starts[1:] == periods.ends[:-1]).all()
+    assert (periods.starts < periods.ends).all()
+    assert of_row.min() == 0 and of_row.max() == len(periods.names) - 1
+    if every in UNITS:  # another way to the same calendar
+        value = {
+            "day": lambda d: d.date(),
+            "week": lambda d: d.isocalendar()[:2],
+            "month": lambda d: (d.year, d.month),
+            "quarter": lambda d: (d.year, (d.month - 1) // 3),
+            "year": lambda d: d.year,
+            "decade": lambda d: d.year // 10,
+        }[every]
+        places = {value(d): p for d, p in zip(found, of_row.tolist(), strict=True)}
+        assert len(set(places.values())) == len(places)
+        assert [places[value(d)] for d in found] == of_row.tolist()
+
+
+def test_equal_bins_are_of_equal_length():
+    dates = moments("2020-01-01", "2020-01-02", "2020-01-09")
+    periods = cut_into_periods(dates, 4)
+    lengths = (periods.ends - periods.starts).astype(np.int64)
+    assert lengths.max() - lengths.min() <= 1
+    assert periods.of_row.tolist() == [0, 0, 3]
+    assert periods.every == "bin"
+
+
+@pytest.mark.parametrize(
+    ("dates", "unit"),
+    [
+        (np.repeat(np.arange("2000", "2020", dtype="M8[Y]"), 20), "year"),
+        (np.repeat(np.arange("2000-01", "2001-07", dtype="M8[M]"), 20), "month"),
+        (np.repeat(np.arange("2021-01-01", "2021-01-20", dtype="M8[D]"), 20), "day"),
+        (np.repeat(np.arange("2021-01-01", "2021-05-20", dtype="M8[D]"), 20), "week"),
+        (np.arange("2021-01-05", "2022-12-20", dtype="M8[D]"), "month"),
+        (np.arange("2001-01-05", "2022-12-20", dtype="M8[D]"), "year"),
+        (np.array(["2001-03-05", "2021-07-20"], dtype="M8[D]"), "decade"),
+        (np.array(["2021-03-05"], dtype="M8[D]"), "day"),
+    ],
+)
+def test_auto_takes_a_unit_that_the_dates_allow(dates, unit):
+    periods = cut_into_periods(dates.astype("M8[us]"), "auto")
+    assert periods.every == unit
+    assert [d.value for d in periods.decisions] == [unit]
+
+
+@pytest.mark.parametrize("every", ["fortnight", 0, -1, True, None, 2.5, MOST_PERIODS + 1])
+def test_every_given_wrongly(every):
+    with pytest.raises(InputError, match="every"):
+        cut_into_periods(moments("2020-01-01", "2021-01-01"), every)
+
+
+def test_one_wrong_date_does_not_make_a_million_periods():
+    with pytest.raises(InputError, match="0021-01-01 to 2021-01-01 into 730,486 periods"):
+        cut_into_periods(moments("0021-01-01", "2021-01-01"), "day")
+
+
+def test_one_moment_cannot_be_cut():
+    with pytest.raises(InputError, match="every='day'"):
+        cut_into_periods(moments("2020-01-01", "2020-01-01"), 3)

@@ -6,6 +6,7 @@ from embedtopics.corpus.columns import guess_columns
 from embedtopics.corpus.corpus import Corpus, require_text
 from embedtopics.corpus.dates import parse_dates
 from embedtopics.corpus.hashing import EMPTY, MISSING, TEXT, normalize_text
+from embedtopics.corpus.joining import join_corpora
 from embedtopics.corpus.languages import detect_languages, language_of, main_languages
 from embedtopics.corpus.readers import SUFFIXES
 
@@ -17,6 +18,7 @@ __all__ = [
     "Corpus",
     "detect_languages",
     "guess_columns",
+    "join_corpora",
     "language_of",
     "main_languages",
     "normalize_text",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.edits import Edit, TopicMark
+from embedtopics.results.growth import Candidate, Extension, Lineage, Link
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.results.parts import (
     NOISE,
@@ -27,6 +28,7 @@ from embedtopics.results.topic_result import TopicResult
 
 __all__ = [
     "NOISE",
+    "Candidate",
     "Clustering",
     "Comparison",
     "Decision",
@@ -34,8 +36,11 @@ __all__ = [
     "Edit",
     "EncoderView",
     "Encoding",
+    "Extension",
     "LanguageShares",
     "Level",
+    "Lineage",
+    "Link",
     "Move",
     "NeighborGraph",
     "Overlap",

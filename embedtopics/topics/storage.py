@@ -228,6 +228,7 @@ def _result_of(
         tree=_read_tree(arrays),
         peak_memory=_number(content.get("peak_memory")),
         stability=_read_stability(arrays, content.get("n_replicates")),
+        added=arrays.get("added"),
     )
 
 
@@ -262,6 +263,8 @@ def _arrays(result: TopicResult) -> dict[str, Any]:
         "tree": result.tree,
         "stability": result.stability,
     }
+    if result.added is not None:
+        arrays["added"] = result.added
     for name, part in parts.items():
         for item in dataclasses.fields(part) if part is not None else ():
             value = getattr(part, item.name)

@@ -1,0 +1,3 @@
+"""Results of different corpora as one."""
+
+from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from embedtopics.topics.assign import Assignment, assign
 from embedtopics.topics.describe import top_words
 from embedtopics.topics.export import write_tables
+from embedtopics.topics.growing import adopt, combine, extend, lineage
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
 from embedtopics.topics.resolutions import at_resolution, levels
@@ -16,11 +17,15 @@ __all__ = [
     "Assignment",
     "Inspection",
     "TopicModel",
+    "adopt",
     "assign",
     "at_resolution",
+    "combine",
     "documents",
+    "extend",
     "inspect_corpus",
     "levels",
+    "lineage",
     "load_result",
     "save_result",
     "stability",

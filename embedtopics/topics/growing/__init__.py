@@ -9,8 +9,8 @@ topics of one result became which of another.
 from __future__ import annotations
 
 from embedtopics.topics.growing.adopting import adopt
-
+from embedtopics.topics.growing.combining import combine
 from embedtopics.topics.growing.extending import extend
 from embedtopics.topics.growing.lineage import lineage
 
-__all__ = ["adopt", "extend", "lineage"]
+__all__ = ["adopt", "combine", "extend", "lineage"]

@@ -17,7 +17,7 @@ from embedtopics.topics.assign import QUERIES_AT_ONCE, find_documents
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Merged", "grown_graph", "merge_documents"]
+__all__ = ["Merged", "grown_graph", "merge_documents", "widened"]
 
 DOCUMENTS_TO_MEASURE = 500
 """Documents of which the recall of a graph is measured."""
@@ -90,6 +90,14 @@ def merge_documents(result: TopicResult, added: Corpus) -> Merged:
     )
 
 
+def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
+    """Return the shares with room for more topics, in which nothing has a share yet."""
+    from scipy.sparse import csr_matrix
+
+    parts = (memberships.data, memberships.indices, memberships.indptr)
+    return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
+
+
 def grown_graph(
     result: TopicResult,
     merged: Merged,
@@ -152,4 +160,4 @@ def _recall(embeddings: FloatArray, indices: Int32Array) -> float:
         len(set(kept.tolist()) & set(truth[truth != itself][:k].tolist()))
         for itself, kept, truth in zip(sample, indices[sample], true, strict=True)
     )
-    return n_found / (k * len(sample))
+    return float(n_found / (k * len(sample)))

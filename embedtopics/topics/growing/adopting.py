@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from embedtopics.errors import InputError
-from embedtopics.protocols import TermWeighting
+from embedtopics.protocols import FloatArray, TermWeighting
 from embedtopics.results import (
-    NOISE,
     Candidate,
     Clustering,
     Edit,
@@ -21,6 +20,7 @@ from embedtopics.results import (
     TopicResult,
 )
 from embedtopics.topics.describe import describe_topics
+from embedtopics.topics.growing._merging import widened
 from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
 from embedtopics.topics.relabeling import with_own_share
 
@@ -79,8 +79,7 @@ def adopt(
         result.term_counts, result.embeddings, clustering, result.documents,
         weighting_of(result, weighting), term_settings_of(result), languages_of(result),
     )  # fmt: skip
-    memberships = result.memberships.copy()
-    memberships.resize(len(labels), n_topics)
+    memberships = widened(result.memberships, n_topics)
     named = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
     edit = Edit(
         "note",
@@ -120,11 +119,12 @@ def _checked(extension: Extension, candidates: Any) -> list[int]:
     return sorted({int(number) for number in wanted})
 
 
-def _strengths(result: TopicResult, candidate: Candidate) -> np.ndarray[Any, Any]:
+def _strengths(result: TopicResult, candidate: Candidate) -> FloatArray:
     """Return how central each document is, 1 for the most central: a group has no other depth."""
     vectors = result.embeddings[list(candidate.documents)].astype(np.float64)
     central = np.einsum("id,d->i", vectors, vectors.sum(axis=0))
-    return np.clip(central / central.max(), 0.01, 1.0).astype(np.float32)
+    strengths: FloatArray = np.clip(central / central.max(), 0.01, 1.0).astype(np.float32)
+    return strengths
 
 
 def _kept(new: Topic, old: Topic) -> Topic:

@@ -36,9 +36,7 @@ def centroids(
 
     members = np.flatnonzero(labels >= 0)
     counts = np.ones(len(members)) if weights is None else weights[members].astype(np.float64)
-    indicator = csr_matrix(
-        (counts, (labels[members], members)), shape=(n_topics, len(labels))
-    )
+    indicator = csr_matrix((counts, (labels[members], members)), shape=(n_topics, len(labels)))
     return np.asarray(indicator @ embeddings, dtype=np.float64)
 
 
@@ -66,9 +64,13 @@ def tightness(sums: Float64Array, sizes: npt.NDArray[np.int64]) -> Float64Array:
     """
     squares = np.einsum("id,id->i", sums, sums)
     pairs = sizes * (sizes - 1.0)
-    return np.divide(squares - sizes, pairs, out=np.full(len(sums), np.nan), where=pairs > 0)
+    out = np.full(len(sums), np.nan)
+    np.divide(squares - sizes, pairs, out=out, where=pairs > 0)
+    return out
 
 
 def _unit(rows: Float64Array) -> Float64Array:
     norms = np.sqrt(np.einsum("id,id->i", rows, rows))[:, None]
-    return np.divide(rows, norms, out=np.zeros_like(rows, dtype=np.float64), where=norms > 0)
+    out = np.zeros(rows.shape)
+    np.divide(rows, norms, out=out, where=norms > 0)
+    return out

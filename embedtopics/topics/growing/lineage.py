@@ -158,14 +158,15 @@ def _alike_by_terms(old: TopicResult, new: TopicResult) -> Float64Array:
         (np.ones(len(known)), (known, columns[known])), shape=(len(columns), len(number))
     )
     products = np.asarray((old.topic_terms @ (new.topic_terms @ move).T).todense())
-    return np.divide(
-        products, (lengths := _length(old.topic_terms)[:, None] * _length(new.topic_terms)),
-        out=np.zeros(products.shape), where=lengths > 0,
-    )  # fmt: skip
+    lengths = _length(old.topic_terms)[:, None] * _length(new.topic_terms)
+    alike = np.zeros(products.shape)
+    np.divide(products, lengths, out=alike, where=lengths > 0)
+    return alike
 
 
 def _length(rows: csr_matrix) -> Float64Array:
-    return np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel())
+    squares = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64)
+    return np.asarray(np.sqrt(squares.ravel()))
 
 
 def _best(alike: Float64Array, least: float) -> npt.NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import numpy.typing as npt
 
@@ -160,10 +159,10 @@ def _groups(vectors: FloatArray, least: float) -> Int64Array:
 
 
 def _kept(labels: npt.NDArray[np.integer], is_kept: npt.NDArray[np.bool_]) -> Int32Array:
-    """Number the labels that are kept anew; the others, and noise, become noise."""
+    """Give the labels that are kept new numbers; the others, and noise, become noise."""
     number = np.full(len(is_kept) + 1, NOISE, dtype=np.int32)
     number[:-1][is_kept] = np.arange(int(is_kept.sum()), dtype=np.int32)
-    return number[labels]
+    return np.asarray(number[labels], dtype=np.int32)
 
 
 def _described(result: TopicResult, groups: Int32Array, n_groups: int) -> tuple[Candidate, ...]:

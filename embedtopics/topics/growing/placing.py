@@ -71,14 +71,16 @@ def place(
         middle += radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
     is_same = similarities[:, 0] >= SAME
     middle[is_same] = there[is_same, 0]
-    return middle.astype(np.float32)
+    placed: FloatArray = middle.astype(np.float32)
+    return placed
 
 
 def _weights(similarities: FloatArray) -> Float64Array:
     """Return weights that fall with the distance behind the nearest, in units of its mean."""
     behind = similarities[:, :1].astype(np.float64) - similarities
     scale = behind.mean(axis=1, keepdims=True)
-    return np.exp(-np.divide(behind, scale, out=np.zeros_like(behind), where=scale > 0))
+    relative = np.divide(behind, scale, out=np.zeros_like(behind), where=scale > 0)
+    return np.asarray(np.exp(-relative))
 
 
 def _weighted_median(values: Float64Array, weights: Float64Array) -> Float64Array:

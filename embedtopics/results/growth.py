@@ -29,9 +29,12 @@ class Candidate:
     keywords : tuple of str
         What sets the group apart from all topics, best first.
     documents : tuple of int
-        Numbers of the documents in the extended result, the most central first.
+        Numbers of the documents in the extended result, the most central first. Those of earlier
+        extensions are among them.
     representatives : tuple of int
         Rows of the extended result with typical texts, best first.
+    before : int
+        Documents of the fit, in no topic, that are like these.
     similarity : float
         Mean cosine similarity of two documents of the group.
     nearest_topic : int
@@ -45,6 +48,7 @@ class Candidate:
     keywords: tuple[str, ...]
     documents: tuple[int, ...]
     representatives: tuple[int, ...]
+    before: int
     similarity: float
     nearest_topic: int
     topic_similarity: float
@@ -73,7 +77,8 @@ class Extension:
         fit, one by one; 1 where there are none. Texts that hang together (one event, one source)
         are fewer than they seem, and the chance is larger.
     candidates : tuple of Candidate
-        Groups among the new documents outside the topics, largest first.
+        Groups among the documents added since the fit, outside the topics, that take a larger share
+        of these than of the fit; largest first.
     """
 
     result: TopicResult
@@ -110,12 +115,12 @@ class Extension:
 
         texts = self.result.corpus.texts
         names = [
-            "candidate", "size", "label", "terms", "similarity", "nearest_topic",
+            "candidate", "size", "label", "terms", "before", "similarity", "nearest_topic",
             "topic_similarity", "examples",
         ]  # fmt: skip
         rows = [
-            (number, one.size, one.label, list(one.keywords), one.similarity, one.nearest_topic,
-             one.topic_similarity, [texts[row] for row in one.representatives])
+            (number, one.size, one.label, list(one.keywords), one.before, one.similarity,
+             one.nearest_topic, one.topic_similarity, [texts[row] for row in one.representatives])
             for number, one in enumerate(self.candidates)
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=names)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Merged", "grown_graph", "merge_documents", "widened"]
 
-DOCUMENTS_TO_MEASURE = 500
+DOCUMENTS_TO_MEASURE = 200
 """Documents of which the recall of a graph is measured."""
 
 

@@ -74,8 +74,8 @@ def extend(
         there are get counted in new documents, and a result of many documents is extended in less
         than half of the time.
     min_candidate_size : "auto" or int
-        Fewest rows outside the topics that may be a new one. "auto" takes the smallest topic of
-        the fit, scaled to the number of rows added, and at least 5.
+        Fewest rows outside the topics that may be a new one. "auto" takes the finest topics that
+        a fit of as many rows would have.
     weighting : object with ``fit_transform(topic_counts)``, optional
         By default the one of the fit.
 
@@ -122,9 +122,7 @@ def extend(
         outside=n_outside / len(merged.new),
         expected=expected,
         p_value=chance_of(n_outside, len(merged.new), expected, n_fitted),
-        candidates=find_candidates(
-            grown, merged.new[found.labels == NOISE], _least_size(result, added, min_candidate_size)
-        ),
+        candidates=find_candidates(grown, min_candidate_size),
     )
     return dataclasses.replace(said, result=_recorded(grown, said, len(added)))
 
@@ -284,22 +282,6 @@ def _recorded(grown: TopicResult, said: Extension, n_rows: int) -> TopicResult:
     return dataclasses.replace(
         grown, decisions=(*grown.decisions, decision), history=(*grown.history, edit)
     )
-
-
-def _least_size(result: TopicResult, added: Corpus, wanted: int | str) -> int:
-    """Return the fewest rows of a candidate."""
-    if not isinstance(wanted, str):
-        return int(wanted)
-    of_fit = result.settings.get("min_cluster_size")
-    if not isinstance(of_fit, int):
-        of_fit = min((topic.size for topic in result.topics), default=FEWEST)
-    weights = result.documents.weights
-    n_fitted = weights.sum() if result.added is None else weights[~result.added].sum()
-    return max(FEWEST, int(np.ceil(of_fit * _n_rows(added) / n_fitted)))
-
-
-FEWEST = 5
-"""Fewest rows of a candidate, unless fewer are asked for."""
 
 
 def _n_rows(corpus: Corpus) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics.clustering import named_min_cluster_size
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.results import NOISE, Candidate, Clustering, Topic, TopicResult
 from embedtopics.terms import ClassTfidf, without_subject
@@ -18,6 +19,9 @@ __all__ = ["chance_of", "expected_outside", "find_candidates"]
 
 LOOSEST = 0.25
 """Share of the topics that may be looser than a candidate."""
+
+RARE = 0.01
+"""Chance from which so large a group is taken for one that was there before."""
 
 MOST = 4000
 """Documents that are grouped pair by pair; of more, others join the groups of these."""
@@ -84,42 +88,54 @@ def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> flo
     return float(min(1.0, np.exp(logs).sum()))
 
 
-def find_candidates(
-    result: TopicResult, outside: Int64Array, least_size: int
-) -> tuple[Candidate, ...]:
-    """Find groups among documents outside the topics that might be topics.
+def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tuple[Candidate, ...]:
+    """Find groups among the added documents outside the topics that might be topics.
 
     Groups are those of average linkage that are at least as tight as the loosest quarter of the
-    topics, and have words of their own.
+    topics, and have words of their own. Documents of the fit outside the topics are grouped with
+    the others; a group that takes no larger a share of what was added than of the fit is nothing
+    new, and is left out.
 
     Parameters
     ----------
     result : TopicResult
-        Extended.
-    outside : int64 ndarray
-        Documents to group, ascending.
-    least_size : int
-        Rows in a candidate at the least.
+        Extended. Documents of earlier extensions count, too, so that a group may gather slowly.
+    least_size : "auto" or int
+        Added rows in a candidate at the least; "auto" takes the finest topics that a fit of as many
+        rows would have.
 
     Returns
     -------
     tuple of Candidate
         Largest first.
     """
-    outside = outside[result.embeddings[outside].any(axis=1)]
-    if len(outside) < 2:
+    assert result.added is not None
+    weights, added = result.documents.weights, result.added
+    if isinstance(least_size, str):
+        least_size = named_min_cluster_size("fine", int(weights[added].sum()))
+    outside = (result.clustering.labels == NOISE) & result.embeddings.any(axis=1)
+    new, old = np.flatnonzero(outside & added), np.flatnonzero(outside & ~added)
+    if len(new) < 2:
         return ()
-    groups = _groups(result.embeddings[outside], _least_tightness(result))
-    weights = result.documents.weights
-    sizes = np.bincount(groups, weights[outside])
-    labels = np.full(len(result.documents), NOISE, dtype=np.int32)
-    labels[outside] = _kept(groups, (sizes >= least_size) & (np.bincount(groups) >= 2))
-    n_groups = int(labels.max(initial=NOISE)) + 1
-    if n_groups:
-        is_subject = ~without_subject(result.term_counts, labels, n_groups)
-        labels[outside] = _kept(labels[outside], is_subject)
-        n_groups = int(is_subject.sum())
-    return _described(result, labels, n_groups) if n_groups else ()
+    everyone = np.concatenate([new, old])
+    groups = _groups(result.embeddings[everyone], _least_tightness(result))
+    n_groups = int(groups.max()) + 1
+    n_new = np.bincount(groups[: len(new)], minlength=n_groups)
+    n_old = np.bincount(groups[len(new) :], minlength=n_groups)
+    sizes = np.bincount(groups[: len(new)], weights[new], minlength=n_groups)
+    is_kept = (sizes >= least_size) & (n_new >= 2)
+    n_added, n_fitted = int(added.sum()), int((~added).sum())
+    for group in np.flatnonzero(is_kept).tolist():
+        share = n_old[group] / n_fitted
+        is_kept[group] = chance_of(int(n_new[group]), n_added, share, n_fitted) < RARE
+    labels = np.full(len(added), NOISE, dtype=np.int32)
+    labels[new] = _kept(groups[: len(new)], is_kept)
+    n_before = n_old[is_kept]
+    if len(n_before):
+        is_subject = ~without_subject(result.term_counts, labels, len(n_before))
+        labels[new] = _kept(labels[new], is_subject)
+        n_before = n_before[is_subject]
+    return _described(result, labels, n_before) if len(n_before) else ()
 
 
 def _least_tightness(result: TopicResult) -> float:
@@ -139,7 +155,7 @@ def _groups(vectors: FloatArray, least: float) -> Int64Array:
     from scipy.cluster.hierarchy import fcluster, linkage
     from scipy.spatial.distance import squareform
 
-    # Documents are ordered by a hash of their content: the first are a fair sample.
+    # Documents are ordered by a hash of their content: the first of a kind are a fair sample.
     sample = vectors[:MOST].astype(np.float64)
     similarities = np.round(sample @ sample.T, DIGITS)
     np.fill_diagonal(similarities, 1.0)
@@ -165,8 +181,11 @@ def _kept(labels: npt.NDArray[np.integer], is_kept: npt.NDArray[np.bool_]) -> In
     return np.asarray(number[labels], dtype=np.int32)
 
 
-def _described(result: TopicResult, groups: Int32Array, n_groups: int) -> tuple[Candidate, ...]:
+def _described(
+    result: TopicResult, groups: Int32Array, n_before: Int64Array
+) -> tuple[Candidate, ...]:
     """Describe groups by what sets them apart from the topics, and from one another."""
+    n_groups = len(n_before)
     n_topics, labels = result.n_topics, result.clustering.labels
     drafts = np.where(groups == NOISE, labels, n_topics + groups).astype(np.int32)
     persistence = np.full(n_topics + n_groups, np.nan)
@@ -181,7 +200,7 @@ def _described(result: TopicResult, groups: Int32Array, n_groups: int) -> tuple[
     alike = cosines(sums, of_topics)
     found = [
         _candidate(result, described[n_topics + group], groups == group, sums[group],
-                   float(tight[group]), alike[group])
+                   int(n_before[group]), float(tight[group]), alike[group])
         for group in range(n_groups)
     ]  # fmt: skip
     # The sums of rows of equal size are told apart by the documents, which content orders.
@@ -193,6 +212,7 @@ def _candidate(
     about: Topic,
     is_member: npt.NDArray[np.bool_],
     total: npt.NDArray[np.float64],
+    before: int,
     tight: float,
     alike: npt.NDArray[np.float64],
 ) -> Candidate:
@@ -206,6 +226,7 @@ def _candidate(
         keywords=about.keywords,
         documents=tuple(members[order].tolist()),
         representatives=about.representatives,
+        before=before,
         similarity=tight,
         nearest_topic=nearest,
         topic_similarity=float(alike[nearest]) if len(alike) else float("nan"),

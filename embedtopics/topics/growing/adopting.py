@@ -11,6 +11,7 @@ import numpy as np
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, TermWeighting
 from embedtopics.results import (
+    NOISE,
     Candidate,
     Clustering,
     Edit,
@@ -79,6 +80,7 @@ def adopt(
         result.term_counts, result.embeddings, clustering, result.documents,
         weighting_of(result, weighting), term_settings_of(result), languages_of(result),
     )  # fmt: skip
+    of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
     memberships = widened(result.memberships, n_topics)
     named = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
     edit = Edit(
@@ -91,7 +93,7 @@ def adopt(
     return dataclasses.replace(
         result,
         clustering=clustering,
-        memberships=with_own_share(memberships, labels),
+        memberships=with_own_share(memberships, of_new),
         topics=(
             *(_kept(new, old) for new, old in zip(topics, result.topics, strict=False)),
             *topics[result.n_topics :],

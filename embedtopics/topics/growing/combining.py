@@ -84,7 +84,7 @@ def combine(
         matches = match_topics(draft.result, result, min_similarity)
         decisions.append(_said(draft.origins, result, matches, number))
         draft = _joined(draft, result, matches)
-    whole = draft.result
+    whole, origins = _without_empty(draft)
     near, places = _neighbors(whole)
     languages = tuple(dict.fromkeys(code for one in results for code in languages_of(one)))
     settings = {**whole.settings, "languages": list(languages)}
@@ -96,7 +96,7 @@ def combine(
         whole,
         whole.clustering.labels,
         whole.memberships,
-        draft.origins,
+        origins,
         name="note",  # the other results would be needed to do it again
         parameters={"n_results": len(results), "min_similarity": float(min_similarity)},
         message=f"{len(results)} results were combined. {sentences}",
@@ -233,6 +233,22 @@ def _joined(draft: _Draft, other: TopicResult, matches: Int32Array) -> _Draft:
         added=is_added if is_added.any() else None,
     )
     return _Draft(result, tuple(origins))
+
+
+def _without_empty(draft: _Draft) -> tuple[TopicResult, tuple[Topic, ...]]:
+    """Leave out topics all of whose documents are in other topics of an earlier result."""
+    result, n_topics = draft.result, len(draft.origins)
+    labels = result.clustering.labels
+    is_held = np.bincount(labels[labels != NOISE], minlength=n_topics) > 0
+    if is_held.all():
+        return result, draft.origins
+    number = np.full(n_topics + 1, NOISE, dtype=np.int32)
+    number[:-1][is_held] = np.arange(int(is_held.sum()), dtype=np.int32)
+    clustering = dataclasses.replace(result.clustering, labels=number[labels])
+    shares = regrouped(result.memberships, number[:-1], int(is_held.sum()))
+    result = dataclasses.replace(result, clustering=clustering, memberships=shares)
+    origins = [one for one, held in zip(draft.origins, is_held.tolist(), strict=True) if held]
+    return result, tuple(origins)
 
 
 def _one_of_two(topic: Topic, other: Topic) -> Topic:

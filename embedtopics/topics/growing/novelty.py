@@ -147,6 +147,7 @@ def _least_tightness(result: TopicResult) -> float:
     if len(found):
         return float(np.quantile(found, LOOSEST))
     nearest = result.graph.similarities[:, :1]
+    nearest = nearest if result.added is None else nearest[~result.added]
     return float(np.median(nearest)) if nearest.size else 1.0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,71 @@ import pandas as pd
 
 from embedtopics.corpus.corpus import Corpus
 from embedtopics.corpus.dates import read_dates
-from embedtopics.corpus.tables import note
+from embedtopics.corpus.hashing import TEXT, content_ids, read_texts
+from embedtopics.corpus.tables import name_row, note
 from embedtopics.errors import InputError
-from embedtopics.results import Decision
+from embedtopics.results import Decision, DistinctDocuments
 
-__all__ = ["join_corpora"]
+__all__ = ["blank_corpus", "join_corpora", "recall_hashes"]
+
+
+def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
+    """Return a corpus that knows its documents from before, so that no text is hashed again.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        Returned itself.
+    documents : DistinctDocuments
+        What ``corpus.distinct()`` was when the texts were read.
+    """
+    if "hashes" not in vars(corpus):
+        hashes = documents.hashes[np.maximum(documents.of_row, 0)]
+        others = np.flatnonzero(documents.of_row < 0)
+        read = read_texts([corpus.texts[row] for row in others.tolist()], "texts", name_row)
+        hashes[others] = read.hashes
+        hashes.flags.writeable = False
+        vars(corpus)["hashes"] = hashes
+    vars(corpus)["_distinct"] = documents
+    return corpus
+
+
+def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
+    """Return a corpus of as many rows, without texts, ids, labels, notes and most columns.
+
+    Its documents are still those of the texts, known by their hashes.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    columns : sequence
+        Columns of the metadata that are kept.
+
+    Raises
+    ------
+    InputError
+        Where there is no such column.
+    """
+    for name in columns:
+        if name not in corpus.metadata.columns:
+            there = list(corpus.metadata.columns)
+            raise InputError(f"expected columns of the corpus, got {name!r}; there are {there}")
+    is_text = corpus.status == TEXT
+    nothing = read_texts([""], "texts", name_row).hashes
+    hashes = np.where(is_text[:, None], corpus.hashes, nothing)
+    hashes.flags.writeable = False
+    blank = Corpus(
+        texts=("",) * len(corpus),
+        ids=content_ids(hashes),
+        status=corpus.status,
+        metadata=corpus.metadata[list(columns)].reset_index(drop=True),
+        text_column=None,
+        time_column=corpus.time_column if corpus.time_column in columns else None,
+        group_column=corpus.group_column if corpus.group_column in columns else None,
+        source="texts left out",
+    )
+    vars(blank).update(hashes=hashes, _distinct=corpus.distinct())
+    return blank
 
 
 def join_corpora(first: Corpus, second: Corpus) -> Corpus:

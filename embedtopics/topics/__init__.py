@@ -9,6 +9,7 @@ from embedtopics.topics.growing import adopt, combine, extend, lineage
 from embedtopics.topics.inspection import Inspection, inspect_corpus
 from embedtopics.topics.model import TopicModel
 from embedtopics.topics.resolutions import at_resolution, levels
+from embedtopics.topics.sharing import from_pretrained, push_to_hub, without_texts
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
@@ -23,16 +24,19 @@ __all__ = [
     "combine",
     "documents",
     "extend",
+    "from_pretrained",
     "inspect_corpus",
     "levels",
     "lineage",
     "load_result",
+    "push_to_hub",
     "save_result",
     "stability",
     "table",
     "terms",
     "top_words",
     "with_stability",
+    "without_texts",
     "write_result",
     "write_tables",
 ]

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._files import read_manifest, replacing_folder, write_manifest
-from embedtopics.corpus import Corpus
+from embedtopics.corpus import Corpus, recall_hashes
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray
 from embedtopics.results import (
@@ -142,13 +142,12 @@ def load_result(folder: str | Path) -> TopicResult:
         Where it is not a saved result, was damaged, or is of a newer version.
     """
     folder = Path(folder)
-    read_manifest(folder, KIND, FORMAT)
+    files = read_manifest(folder, KIND, FORMAT)["files"]
     content = _read(folder / "result.json", lambda path: _read_json(path, IN_RESULT))
     words = _read(folder / "words.json", lambda path: _read_json(path, IN_WORDS))
-    is_old = (folder / "arrays.npz").is_file()
     arrays = (
         _read(folder / "arrays.npz", _read_npz)
-        if is_old
+        if "arrays.npz" in files
         else _read(folder / "arrays.arrow", read_arrays)
     )
     embeddings = _read(folder / "embeddings.npy", lambda path: np.load(path, allow_pickle=False))
@@ -201,9 +200,10 @@ def _result_of(
     rows: Corpus,
 ) -> TopicResult:
     sparse = {name: _sparse(arrays, name) for name in SPARSE}
+    documents = DistinctDocuments(**_part(arrays, "documents"))
     return TopicResult(
-        corpus=rows,
-        documents=DistinctDocuments(**_part(arrays, "documents")),
+        corpus=recall_hashes(rows, documents),
+        documents=documents,
         embeddings=embeddings,
         graph=NeighborGraph(**_part(arrays, "graph"), **content["graph"]),
         coordinates=arrays["coordinates"],

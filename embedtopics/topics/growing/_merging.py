@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.corpus import Corpus, join_corpora
+from embedtopics.corpus import Corpus, join_corpora, recall_hashes
 from embedtopics.neighbors import nearest
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.results import DistinctDocuments, NeighborGraph, TopicResult
@@ -74,10 +74,7 @@ class Merged:
 def merge_documents(result: TopicResult, added: Corpus) -> Merged:
     """Put the rows of a corpus below those of a result, and find the documents of all."""
     # Known from the fit; hashing all texts again would be the slowest step of an extension.
-    has_text = result.documents.of_row >= 0
-    if "hashes" not in vars(result.corpus) and has_text.all():
-        vars(result.corpus)["hashes"] = result.documents.hashes[result.documents.of_row]
-    corpus = join_corpora(result.corpus, added)
+    corpus = join_corpora(recall_hashes(result.corpus, result.documents), added)
     documents = corpus.distinct()
     theirs = added.distinct().hashes
     is_new = find_documents(result.documents.hashes, theirs) < 0

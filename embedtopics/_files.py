@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +95,9 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     """Give a temporary folder to write in; on success it takes the place of `folder`.
 
     The temporary folder lies beside the final one, so that taking its place is a rename. When
-    anything fails, an interrupt or a full disk included, what was there before stays whole.
+    anything fails, an interrupt or a full disk included, what was there before stays whole. A
+    process that is killed leaves a hidden folder beside, ``.<name>.<letters>.new``, which may be
+    deleted; what it was about to replace is put back by the next to read or write there.
 
     Parameters
     ----------
@@ -112,6 +116,7 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
         Where the folder cannot be written, or writing fails.
     """
     folder = check_output_folder(folder, kind)
+    _put_back(folder)
     fresh: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +190,23 @@ def _take_the_place(fresh: Path, folder: Path) -> None:
         if old.exists() and not folder.exists():
             old.rename(folder)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    if old.exists():
+        # First out of the way, so that one half deleted is never taken for what was saved.
+        gone = old.rename(fresh)
+        shutil.rmtree(gone, ignore_errors=True)
+
+
+def _put_back(folder: Path) -> None:
+    """Undo what a process that was killed between the two renames left undone."""
+    folder = Path(os.path.realpath(folder))
+    if os.path.lexists(folder) or not os.path.isdir(folder.parent):
+        return
+    name = glob.escape(folder.name)
+    for old in sorted(folder.parent.glob(f".{name}.*.old")):
+        if (old / MANIFEST).is_file():
+            with suppress(OSError):  # another process has done it
+                old.rename(folder)
+            return
 
 
 def _umask() -> int:
@@ -196,13 +217,10 @@ def _umask() -> int:
 
 def write_manifest(folder: Path, kind: str, version: int) -> None:
     """Record the size and SHA-256 of every file below a folder."""
+    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != MANIFEST]
     files = {
-        str(path.relative_to(folder).as_posix()): {
-            "bytes": path.stat().st_size,
-            "sha256": _sha256(path),
-        }
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != MANIFEST
+        str(path.relative_to(folder).as_posix()): {"bytes": path.stat().st_size, "sha256": digest}
+        for path, digest in zip(paths, _sha256_of(paths), strict=True)
     }
     content: dict[str, Any] = {"kind": kind, "version": version, "files": files}
     with (folder / MANIFEST).open("w", encoding="utf-8") as stream:
@@ -244,16 +262,21 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
         Where it is of another kind or a newer version, or a file is missing or was changed.
     """
     folder = Path(folder)
-    if not folder.is_dir():
+    _put_back(folder)
+    if not os.path.isdir(folder):
         raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
     try:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-        found = manifest["kind"], int(manifest["version"]), dict(manifest["files"])
+        files = {
+            folder / name: (int(about["bytes"]), str(about["sha256"]))
+            for name, about in manifest["files"].items()
+        }
+        found = manifest["kind"], int(manifest["version"])
     except FileNotFoundError:
         raise CorruptFileError(
             f"{folder} was not saved by embedtopics: it has no {MANIFEST}; name another folder"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise CorruptFileError(f"{folder / MANIFEST} is damaged ({error}); save again") from error
     if found[0] != kind:
         raise CorruptFileError(f"expected a saved {kind} in {folder}; it holds {found[0]!r}")
@@ -262,11 +285,16 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
             f"{folder} was saved in format {found[1]}, newer than this version reads "
             f"({newest_version}); upgrade embedtopics"
         )
-    for name, expected in found[2].items():
-        path = folder / name
+    for path, (size, _) in files.items():
         if not path.is_file():
             raise CorruptFileError(f"{path} is missing; save again or restore it from a copy")
-        if path.stat().st_size != expected["bytes"] or _sha256(path) != expected["sha256"]:
+        if path.stat().st_size != size:
+            raise CorruptFileError(
+                f"{path} is damaged: it has {path.stat().st_size:,} bytes, not the {size:,} that "
+                "were saved; save again or restore it from a copy"
+            )
+    for (path, (_, expected)), digest in zip(files.items(), _sha256_of(files), strict=True):
+        if digest != expected:
             raise CorruptFileError(
                 f"{path} is damaged: its checksum differs from the one recorded when it was "
                 "saved; save again or restore it from a copy"
@@ -285,6 +313,12 @@ def spreadsheet_safe(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return "'" + value
     return value
+
+
+def _sha256_of(paths: Iterable[Path]) -> list[str]:
+    """Hash files beside one another, which releases the interpreter."""
+    with ThreadPoolExecutor(4) as threads:
+        return list(threads.map(_sha256, paths))
 
 
 def _sha256(path: Path) -> str:

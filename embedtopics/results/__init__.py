@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.edits import Edit, TopicMark
+from embedtopics.results.growth import Candidate, Extension, Lineage, Link
 from embedtopics.results.guide import Guide
 from embedtopics.results.hierarchy import HierarchyLevel, TopicHierarchy, TopicNode
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
@@ -32,6 +33,7 @@ from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, Top
 
 __all__ = [
     "NOISE",
+    "Candidate",
     "CellTerms",
     "Clustering",
     "Comparison",
@@ -41,10 +43,13 @@ __all__ = [
     "EncoderView",
     "Encoding",
     "Exported",
+    "Extension",
     "Guide",
     "HierarchyLevel",
     "LanguageShares",
     "Level",
+    "Lineage",
+    "Link",
     "Move",
     "NeighborGraph",
     "Overlap",

@@ -70,8 +70,9 @@ class NeighborGraph:
     indices : int32 ndarray of shape (n_documents, k)
     similarities : float32 ndarray of shape (n_documents, k)
         Cosine similarities, descending along each row.
-    method : {"exact", "ivf"}
-        How the neighbours were searched: all pairs, or an inverted file.
+    method : {"exact", "ivf", "extended"}
+        How the neighbours were searched: all pairs, or an inverted file; "extended" where documents
+        were added later, which those before do not have among their neighbours.
     recall : float
         Share of the true neighbours found, measured on a sample (1.0 when exact).
     """

@@ -61,7 +61,7 @@ class TopicResult:
     topic_terms : csr_matrix of float64, shape (n_topics, n_terms)
         Term weights.
     topics : tuple of Topic
-        In the order of their ids, 0 to n_topics - 1, largest first.
+        In the order of their ids, 0 to n_topics - 1; largest first, until `extend` adds to them.
     decisions : tuple of Decision
         What was decided without asking.
     settings : mapping
@@ -82,6 +82,10 @@ class TopicResult:
         How far the topics come back in replicates, where that was measured.
     guide : Guide or None
         What was asked of the topics before the fit.
+    added : bool ndarray of shape (n_documents,) or None
+        Documents that came after the fit and took a topic from those of the fit, see
+        `embedtopics.topics.extend`. They have no say in where further texts belong, so that these
+        get the same answer however many were added before. None where there are none.
     """
 
     corpus: Corpus
@@ -105,6 +109,7 @@ class TopicResult:
     peak_memory: float = float("nan")
     stability: Stability | None = None
     guide: Guide | None = None
+    added: npt.NDArray[np.bool_] | None = None
 
     @property
     def n_topics(self) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from embedtopics.terms.corpus_words import function_words
 from embedtopics.terms.counts import count_by_topic, count_terms
+from embedtopics.terms.joining import join_tokens
 from embedtopics.terms.log_odds import log_odds
 from embedtopics.terms.naming import make_label, make_labels
 from embedtopics.terms.narrowing import TermRules, recount_terms
@@ -23,6 +24,7 @@ __all__ = [
     "count_by_topic",
     "count_terms",
     "function_words",
+    "join_tokens",
     "keywords",
     "log_odds",
     "make_label",

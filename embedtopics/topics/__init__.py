@@ -16,6 +16,7 @@ from embedtopics.topics.editing import (
     update_terms,
 )
 from embedtopics.topics.export import write_tables
+from embedtopics.topics.growing import adopt, combine, extend, lineage
 from embedtopics.topics.guidance import (
     Guidance,
     Labels,
@@ -52,6 +53,7 @@ from embedtopics.topics.reading import (
 )
 from embedtopics.topics.report_card import report_card
 from embedtopics.topics.resolutions import at_resolution, levels
+from embedtopics.topics.sharing import from_pretrained, push_to_hub, without_texts
 from embedtopics.topics.stability import stability, with_stability
 from embedtopics.topics.storage import load_result, save_result, write_result
 from embedtopics.topics.tables import documents, table, terms
@@ -73,6 +75,7 @@ __all__ = [
     "SeedWords",
     "TopicModel",
     "ZeroShot",
+    "adopt",
     "aspects",
     "assign",
     "at_level",
@@ -80,11 +83,14 @@ __all__ = [
     "by_group",
     "changes",
     "collocates",
+    "combine",
     "concordance",
     "documents",
     "effects",
     "export",
+    "extend",
     "find",
+    "from_pretrained",
     "hierarchy",
     "history",
     "inspect_corpus",
@@ -94,6 +100,7 @@ __all__ = [
     "keywords_by_part_of_speech",
     "keywords_diverse",
     "levels",
+    "lineage",
     "load_result",
     "make_labels",
     "merge",
@@ -103,6 +110,7 @@ __all__ = [
     "over_time",
     "passage_topics",
     "prevalence",
+    "push_to_hub",
     "read",
     "read_labels",
     "reassign",
@@ -123,6 +131,7 @@ __all__ = [
     "validation_sheets",
     "with_keywords",
     "with_stability",
+    "without_texts",
     "write_labels",
     "write_result",
     "write_tables",

@@ -24,7 +24,10 @@ from embedtopics.topics.vectors import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Assignment", "assign"]
+__all__ = [
+    "Assignment", "Judgement", "assign", "decide", "find_documents", "judge", "known_documents",
+    "least_ratio_of", "standing", "vectors_of",
+]  # fmt: skip
 
 QUERIES_AT_ONCE = 4096
 
@@ -88,35 +91,88 @@ def assign(
     labels = np.full(len(queries), NOISE, dtype=np.int32)
     seen = known >= 0
     labels[seen] = result.clustering.labels[known[seen]]
-    fitted = closeness(result.graph.similarities)
     novelty = np.empty(len(queries), dtype=np.float32)
-    novelty[seen] = rank(fitted, fitted[known[seen]])
+    near = closeness(result.graph.similarities)
+    novelty[seen] = rank(near if result.added is None else near[~result.added], near[known[seen]])
     new = np.flatnonzero(~seen)
     memberships = _stack(result, known, seen, None)
     if len(new):
-        vectors = _vectors(result, corpus, new, embeddings, encoder)
-        shares, near = _vote_new(result, vectors)
-        novelty[new] = rank(fitted, near)
-        labels[new] = _decide(shares, novelty[new], _least_ratio(result))
-        memberships = _stack(result, known, seen, shares)
+        found = judge(result, vectors_of(result, corpus, new, embeddings, encoder))
+        novelty[new], labels[new] = found.novelty, found.labels
+        memberships = _stack(result, known, seen, found.shares)
     return _by_row(labels, memberships, novelty, queries.of_row)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the documents of the fit say of new ones, each by itself.
+
+    Parameters
+    ----------
+    labels : int32 ndarray of shape (n_new,)
+    shares : csr_matrix of float32, shape (n_new, n_topics)
+    novelty : float32 ndarray of shape (n_new,)
+    indices : int32 ndarray of shape (n_new, k)
+        The nearest documents of the fit.
+    similarities : float32 ndarray of shape (n_new, k)
+    """
+
+    labels: Int32Array
+    shares: csr_matrix
+    novelty: FloatArray
+    indices: Int32Array
+    similarities: FloatArray
+
+
+def judge(result: TopicResult, vectors: FloatArray) -> Judgement:
+    """Let the documents of the fit tell where new ones belong; those added later have no say.
+
+    Parameters
+    ----------
+    result : TopicResult
+    vectors : float32 ndarray of shape (n_new, n_dimensions)
+        Unit vectors.
+
+    Returns
+    -------
+    Judgement
+    """
+    asked = None if result.added is None else np.flatnonzero(~result.added)
+    embeddings = result.embeddings if asked is None else result.embeddings[asked]
+    fitted = closeness(
+        result.graph.similarities if asked is None else result.graph.similarities[asked]
+    )
+    k = max(1, result.graph.k)
+    found = [
+        nearest(vectors[begin : begin + QUERIES_AT_ONCE], embeddings, k)
+        for begin in range(0, max(1, len(vectors)), QUERIES_AT_ONCE)
+    ]
+    indices, similarities = (np.concatenate(part) for part in zip(*found, strict=True))
+    if asked is not None:
+        indices = asked[indices].astype(np.int32)
+    shares = vote(indices, similarities, result.clustering.labels, result.n_topics)
+    novelty = rank(fitted, closeness(similarities))
+    labels = decide(shares, novelty, least_ratio_of(result))
+    return Judgement(labels, shares, novelty, indices, similarities)
 
 
 def known_documents(result: TopicResult, corpus: Corpus) -> Int64Array:
     """Return the document of the fit that has each distinct text of a corpus; -1 if none has."""
-    return find_hashes(result.documents.hashes, corpus.distinct().hashes)
+    return find_documents(result.documents.hashes, corpus.distinct().hashes)
 
 
-def find_hashes(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
+def find_documents(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
     """Return the position of each wanted hash among the stored ones, ascending; -1 if absent."""
     pair = np.dtype([("high", np.uint64), ("low", np.uint64)])
     have = np.ascontiguousarray(stored).view(pair).ravel()
     want = np.ascontiguousarray(wanted).view(pair).ravel()
-    position = np.minimum(np.searchsorted(have, want), max(len(have) - 1, 0))
+    if not len(have):
+        return np.full(len(want), -1, dtype=np.int64)
+    position = np.minimum(np.searchsorted(have, want), len(have) - 1)
     return np.where(have[position] == want, position, -1).astype(np.int64)
 
 
-def _vectors(
+def vectors_of(
     result: TopicResult,
     corpus: Corpus,
     documents: Int64Array,
@@ -145,32 +201,23 @@ def _vectors(
     return vectors
 
 
-def _vote_new(
-    result: TopicResult, vectors: FloatArray
-) -> tuple[csr_matrix, npt.NDArray[np.float64]]:
-    """Return the neighbours' votes, and the mean similarity to them."""
-    from scipy.sparse import vstack
-
-    k = max(1, result.graph.k)
-    shares, near = [], []
-    for begin in range(0, len(vectors), QUERIES_AT_ONCE):
-        block = vectors[begin : begin + QUERIES_AT_ONCE]
-        indices, similarities = nearest(block, result.embeddings, k)
-        shares.append(vote(indices, similarities, result.clustering.labels, result.n_topics))
-        near.append(closeness(similarities))
-    return vstack(shares, format="csr"), np.concatenate(near)
-
-
-def _least_ratio(result: TopicResult) -> float:
+def least_ratio_of(result: TopicResult) -> float:
     """Return how clear a new text's best topic must be: as clear as in the fit."""
     return float(result.settings.get("least_ratio", LEAST_RATIO))
 
 
-def _decide(shares: csr_matrix, novelty: FloatArray, least_ratio: float) -> Int32Array:
+def decide(shares: csr_matrix, novelty: FloatArray, least_ratio: float) -> Int32Array:
     """Return the topic with the most votes, unless it is not clear or the text is far."""
-    labels = np.full(shares.shape[0], NOISE, dtype=np.int32)
-    if shares.shape[1] == 0:
-        return labels
+    best, top, second, none = standing(shares)
+    sure = (clearness(top, second, none) >= least_ratio) & (novelty <= FAR) & (top > 0)
+    return np.where(sure, best, NOISE).astype(np.int32)
+
+
+def standing(shares: csr_matrix) -> tuple[Int64Array, FloatArray, FloatArray, FloatArray]:
+    """Return the best topic of each text, its share, that of the next, and that of none."""
+    if shares.shape[1] == 0 or shares.shape[0] == 0:
+        nothing = np.zeros(shares.shape[0], dtype=np.float32)
+        return np.zeros(len(nothing), dtype=np.int64), nothing, nothing, nothing + 1
     best = np.asarray(shares.argmax(axis=1)).ravel()
     top = np.asarray(shares.max(axis=1).todense()).ravel()
     total = np.asarray(shares.sum(axis=1)).ravel()
@@ -178,10 +225,7 @@ def _decide(shares: csr_matrix, novelty: FloatArray, least_ratio: float) -> Int3
     rows = np.repeat(np.arange(len(best)), np.diff(rest.indptr))
     rest.data[rest.indices == best[rows]] = 0.0
     second = np.asarray(rest.max(axis=1).todense()).ravel()
-    none = np.clip(1.0 - total, 0.0, 1.0)
-    sure = (clearness(top, second, none) >= least_ratio) & (novelty <= FAR) & (top > 0)
-    labels[sure] = best[sure]
-    return labels
+    return best, top, second, np.clip(1.0 - total, 0.0, 1.0)
 
 
 def _stack(

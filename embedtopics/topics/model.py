@@ -34,6 +34,7 @@ from embedtopics.topics.guidance import Guidance
 from embedtopics.topics.memberships import checked_coverage
 from embedtopics.topics.pipeline import Stages, fit_topics
 from embedtopics.topics.recorded import describe_weighting
+from embedtopics.topics.sharing import from_pretrained, push_to_hub
 from embedtopics.topics.storage import load_result, save_result
 from embedtopics.topics.vectors import recorded_encoder
 
@@ -245,7 +246,21 @@ class TopicModel(ClusterMixin, BaseEstimator):
         encoder : Encoder or str, optional
             Who encodes new texts; by default the encoder of the fit, loaded when it is needed.
         """
-        result = load_result(folder)
+        return cls._of_result(load_result(folder), encoder)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, *, encoder: str | Encoder | None = None, **options: Any
+    ) -> TopicModel:
+        """Load a model from the Hugging Face hub or a folder; see `topics.from_pretrained`."""
+        return cls._of_result(from_pretrained(name, **options), encoder)
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """Upload the result, by default private and without texts; see `topics.push_to_hub`."""
+        return push_to_hub(self._fitted(), repo_id, **options)
+
+    @classmethod
+    def _of_result(cls, result: TopicResult, encoder: str | Encoder | None) -> TopicModel:
         kept = {name: result.settings[name] for name in RESTORED if name in result.settings}
         if "ngram_range" in kept:
             kept["ngram_range"] = tuple(kept["ngram_range"])

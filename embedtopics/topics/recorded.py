@@ -11,10 +11,14 @@ from embedtopics.terms import ClassTfidf
 from embedtopics.topics.describe import TermSettings
 
 __all__ = [
-    "describe_weighting", "languages_of", "recorded_weighting", "term_settings_of", "weighting_of",
+    "LEFT_OUT", "TEXTS", "describe_weighting", "languages_of", "recorded_weighting",
+    "term_settings_of", "weighting_of",
 ]  # fmt: skip
 
 OURS = "ClassTfidf"
+
+TEXTS, LEFT_OUT = "texts", "left out"
+"""What stands in the settings of a result that is shared without its texts."""
 
 
 def describe_weighting(weighting: TermWeighting | None) -> dict[str, Any] | str:
@@ -38,8 +42,14 @@ def weighting_of(result: TopicResult, given: TermWeighting | None = None) -> Ter
     Raises
     ------
     InputError
-        Where the result was made with a weighting of the user's own, and none is given.
+        Where the result was made with a weighting of the user's own, and none is given; or its
+        terms cannot be counted, because it was shared without its texts.
     """
+    if result.settings.get(TEXTS) == LEFT_OUT:
+        raise InputError(
+            "the result was shared without its texts, and does not know which document holds which "
+            "term, so that topics cannot be described anew; ask whoever has the texts to do this"
+        )
     if given is not None:
         return given
     return recorded_weighting(result.settings.get("weighting"))

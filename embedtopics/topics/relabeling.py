@@ -300,8 +300,11 @@ def _clustering(
 def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
     """Return the typical documents of topics that hold the very documents of an old one.
 
-    They follow from a topic's documents, their strengths and vectors alone.
+    They follow from a topic's documents, their strengths and vectors alone. Of a draft, whose
+    topics are not described yet, none are known.
     """
+    if not result.topics:
+        return {}
     before, n_topics = result.clustering, len(after.persistence)
     inside = np.flatnonzero(after.labels != NOISE)
     old, new = before.labels[inside], after.labels[inside]

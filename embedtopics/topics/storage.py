@@ -1,14 +1,17 @@
-"""A result as a folder: arrays in npz, rows in parquet, the rest in JSON; never pickle.
+"""A result as a folder: arrays in Arrow files, rows in parquet, the rest in JSON; never pickle.
 
 ::
 
     manifest.json     kind, format version, size and SHA-256 of every file
     result.json       topics, settings, versions, timings, decisions, history
     rows.parquet      texts, ids and the input's other columns, with the caller's index
-    arrays.npz        documents, graph, coordinates, map, hierarchy, labels, stability, token ids,
+    arrays.arrow      documents, graph, coordinates, map, hierarchy, labels, stability, token ids,
                       sparse matrices
     embeddings.npy    unit vectors, float32
     words.json        words of the token stream, terms, stop words
+
+Formats 1 and 2 had the arrays in ``arrays.npz``, not compressed, and edits of which nothing but a
+sentence was kept; format 1 had no hierarchy, no reasons, no memory and no stability. All are read.
 """
 
 from __future__ import annotations
@@ -16,14 +19,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics._files import read_manifest, replacing_folder, write_manifest
-from embedtopics.corpus import Corpus
+from embedtopics.corpus import Corpus, recall_hashes
 from embedtopics.errors import CorruptFileError
+from embedtopics.protocols import FloatArray
 from embedtopics.results import (
     Clustering,
     Decision,
@@ -39,7 +45,8 @@ from embedtopics.results import (
     TopicMark,
     TopicResult,
 )
-from embedtopics.topics._parquet import storable, unique_names
+from embedtopics.topics._arrays import read_arrays, write_arrays
+from embedtopics.topics._rows import read_rows, saved_name, write_rows
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -49,7 +56,10 @@ __all__ = ["KIND", "load_result", "save_result"]
 KIND = "embedtopics topic result"
 FORMAT = 3
 SPARSE = ("memberships", "counts", "topic_terms")
-TEXT, ID, STATUS = "__text__", "__id__", "__status__"
+IN_RESULT = (
+    "corpus", "graph", "topics", "decisions", "settings", "versions", "timings", "history",
+)  # fmt: skip
+IN_WORDS = ("words", "terms", "stop_words", "function_words")
 
 
 def save_result(result: TopicResult, folder: str | Path) -> Path:
@@ -81,9 +91,9 @@ def save_result(result: TopicResult, folder: str | Path) -> Path:
 
 def write_result(result: TopicResult, folder: Path) -> None:
     """Write the files of a result into an empty folder."""
-    _write_rows(result.corpus, folder / "rows.parquet")
+    write_rows(result.corpus, folder / "rows.parquet")
     np.save(folder / "embeddings.npy", result.embeddings, allow_pickle=False)
-    np.savez(folder / "arrays.npz", **_arrays(result))
+    write_arrays(folder / "arrays.arrow", _arrays(result))
     _write_json(folder / "words.json", {
         "words": result.tokens.words,
         "terms": result.term_counts.terms,
@@ -92,9 +102,9 @@ def write_result(result: TopicResult, folder: Path) -> None:
     })  # fmt: skip
     _write_json(folder / "result.json", {
         "corpus": {
-            "text_column": _saved_name(result.corpus, result.corpus.text_column),
-            "time_column": _saved_name(result.corpus, result.corpus.time_column),
-            "group_column": _saved_name(result.corpus, result.corpus.group_column),
+            "text_column": saved_name(result.corpus, result.corpus.text_column),
+            "time_column": saved_name(result.corpus, result.corpus.time_column),
+            "group_column": saved_name(result.corpus, result.corpus.group_column),
             "source": result.corpus.source,
             "notes": [dataclasses.asdict(note) for note in result.corpus.notes],
         },
@@ -133,25 +143,69 @@ def load_result(folder: str | Path) -> TopicResult:
         Where it is not a saved result, was damaged, or is of a newer version.
     """
     folder = Path(folder)
-    read_manifest(folder, KIND, FORMAT)
+    files = read_manifest(folder, KIND, FORMAT)["files"]
+    content = _read(folder / "result.json", lambda path: _read_json(path, IN_RESULT))
+    words = _read(folder / "words.json", lambda path: _read_json(path, IN_WORDS))
+    arrays = (
+        _read(folder / "arrays.npz", _read_npz)
+        if "arrays.npz" in files
+        else _read(folder / "arrays.arrow", read_arrays)
+    )
+    embeddings = _read(folder / "embeddings.npy", lambda path: np.load(path, allow_pickle=False))
+    rows = _read(folder / "rows.parquet", lambda path: read_rows(path, content["corpus"]))
     try:
-        return _read_result(folder)
-    except (KeyError, ValueError, TypeError) as error:
+        return _result_of(content, words, arrays, embeddings, rows)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise CorruptFileError(
-            f"{folder} cannot be read as a saved result ({error}); save it again"
+            f"{folder / 'result.json'} does not fit the arrays and words beside it "
+            f"({_one_line(error)}); save the result again"
         ) from error
 
 
-def _read_result(folder: Path) -> TopicResult:
-    content = json.loads((folder / "result.json").read_text("utf-8"))
-    words = json.loads((folder / "words.json").read_text("utf-8"))
-    with np.load(folder / "arrays.npz", allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
+def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
+    """Read a file of the folder; whatever a library says of a broken one, it is named."""
+    try:
+        return reader(path)
+    # Its checksum is right, so that it was written so: by another program, or by hand. The errors
+    # of five libraries are possible here.
+    except Exception as error:
+        raise CorruptFileError(
+            f"{path} cannot be read ({_one_line(error)}); save the result again, or restore the "
+            "file from a copy"
+        ) from error
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+def _read_json(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
+    content = json.loads(path.read_text("utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError("it holds no object")
+    if missing := [name for name in names if name not in content]:
+        raise ValueError(f"it lacks {', '.join(missing)}")
+    return content
+
+
+def _read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as stored:
+        return {name: stored[name] for name in stored.files}
+
+
+def _result_of(
+    content: dict[str, Any],
+    words: dict[str, Any],
+    arrays: dict[str, npt.NDArray[Any]],
+    embeddings: FloatArray,
+    rows: Corpus,
+) -> TopicResult:
     sparse = {name: _sparse(arrays, name) for name in SPARSE}
+    documents = DistinctDocuments(**_part(arrays, "documents"))
     return TopicResult(
-        corpus=_read_rows(folder / "rows.parquet", content["corpus"]),
-        documents=DistinctDocuments(**_part(arrays, "documents")),
-        embeddings=np.load(folder / "embeddings.npy", allow_pickle=False),
+        corpus=recall_hashes(rows, documents),
+        documents=documents,
+        embeddings=embeddings,
         graph=NeighborGraph(**_part(arrays, "graph"), **content["graph"]),
         coordinates=arrays["coordinates"],
         map=arrays["map"],
@@ -176,6 +230,7 @@ def _read_result(folder: Path) -> TopicResult:
         peak_memory=_number(content.get("peak_memory")),
         stability=_read_stability(arrays, content.get("n_replicates")),
         guide=_read_guide(arrays, content.get("guide")),
+        added=arrays.get("added"),
     )
 
 
@@ -225,6 +280,8 @@ def _arrays(result: TopicResult) -> dict[str, Any]:
         "stability": result.stability,
         "guide": result.guide,
     }
+    if result.added is not None:
+        arrays["added"] = result.added
     for name, part in parts.items():
         for item in dataclasses.fields(part) if part is not None else ():
             value = getattr(part, item.name)
@@ -249,9 +306,12 @@ def _sparse(arrays: dict[str, Any], name: str) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
     part = _part(arrays, name)
-    return csr_matrix(
+    matrix = csr_matrix(
         (part["data"], part["indices"], part["indptr"]), shape=tuple(part["shape"].tolist())
     )
+    # It takes narrower indices where they suffice; what was saved comes back as it was.
+    matrix.indices, matrix.indptr = part["indices"], part["indptr"]
+    return matrix
 
 
 def _topic(content: dict[str, Any]) -> Topic:
@@ -284,55 +344,25 @@ def _edit(content: dict[str, Any] | str) -> Edit:
 
 def _write_json(path: Path, content: dict[str, Any]) -> None:
     with path.open("w", encoding="utf-8") as stream:
-        json.dump(_plain(content), stream, allow_nan=False)
+        stream.write(json.dumps(_plain(content), allow_nan=False))
         stream.flush()
         os.fsync(stream.fileno())
 
 
 def _plain(value: Any) -> Any:
     """Turn a value into what JSON knows; NaN, which it does not, becomes null."""
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
         return None
-    if isinstance(value, (str, int, float, bool, type(None))):
+    if isinstance(value, (int, float, bool, type(None))):
         return value
     return repr(value)
-
-
-def _write_rows(corpus: Corpus, path: Path) -> None:
-    """Write the rows; columns that parquet cannot hold are written as their text."""
-    frame = storable(corpus.metadata)
-    frame.insert(0, TEXT, list(corpus.texts))
-    frame.insert(1, ID, list(corpus.ids))
-    frame.insert(2, STATUS, corpus.status)
-    frame.to_parquet(path, engine="pyarrow", compression="zstd")
-
-
-def _saved_name(corpus: Corpus, column: Any) -> str | None:
-    """Return the name under which a column of the metadata is saved."""
-    if column is None:
-        return None
-    names = list(corpus.metadata.columns)
-    return unique_names(names)[names.index(column)] if column in names else str(column)
-
-
-def _read_rows(path: Path, about: dict[str, Any]) -> Corpus:
-    import pandas as pd
-
-    frame = pd.read_parquet(path, engine="pyarrow")
-    return Corpus(
-        texts=tuple(frame.pop(TEXT)),
-        ids=tuple(frame.pop(ID)),
-        status=frame.pop(STATUS).to_numpy(dtype=np.int8),
-        metadata=frame,
-        text_column=about["text_column"],
-        time_column=about["time_column"],
-        group_column=about["group_column"],
-        source=about["source"],
-        notes=tuple(Decision(**note) for note in about["notes"]),
-    )

@@ -11,6 +11,7 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.topics import storage
+from embedtopics.topics._arrays import read_arrays
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +67,8 @@ def test_predicts_alike_in_a_new_process(fitted, tmp_path):
 
 def test_no_pickle_anywhere(fitted, tmp_path):
     folder = fitted.save(tmp_path / "model")
-    with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
-        assert all(arrays[name].dtype != object for name in arrays.files)
-    assert {p.suffix for p in folder.iterdir()} == {".json", ".npz", ".npy", ".parquet"}
+    assert all(array.dtype != object for array in read_arrays(folder / "arrays.arrow").values())
+    assert {p.suffix for p in folder.iterdir()} == {".json", ".arrow", ".npy", ".parquet"}
 
 
 def test_a_full_disk_leaves_the_old_model_whole(fitted, tmp_path, monkeypatch):

@@ -15,6 +15,7 @@ from embedtopics._files import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.results import Reason, Stability
 from embedtopics.topics import assign, at_resolution, levels, load_result, save_result
+from embedtopics.topics._arrays import read_arrays
 from embedtopics.topics.storage import FORMAT, KIND
 
 
@@ -67,10 +68,10 @@ def test_stability_and_unknown_memory_come_back(branched, tmp_path):
 
 def as_format_1(folder):
     """Take from a saved result all that format 1 did not have."""
-    with np.load(folder / "arrays.npz") as stored:
-        new = ("tree.", "stability.", "clustering.reasons")
-        kept = {name: stored[name] for name in stored.files if not name.startswith(new)}
-    np.savez(folder / "arrays.npz", **kept)
+    new = ("tree.", "stability.", "clustering.reasons")
+    stored = read_arrays(folder / "arrays.arrow")
+    np.savez(folder / "arrays.npz", **{n: a for n, a in stored.items() if not n.startswith(new)})
+    (folder / "arrays.arrow").unlink()
     content = json.loads((folder / "result.json").read_text("utf-8"))
     del content["peak_memory"], content["n_replicates"]
     for name in ("n_topics", "coverage", "least_ratio"):

@@ -6,7 +6,7 @@ import numpy as np
 
 from embedtopics.protocols import Int64Array
 from embedtopics.results import NOISE, TopicMark, TopicResult
-from embedtopics.topics.assign import find_hashes
+from embedtopics.topics.assign import find_documents
 
 __all__ = ["find_topic"]
 
@@ -55,5 +55,5 @@ def _documents(result: TopicResult, mark: TopicMark) -> Int64Array:
     if not mark.documents or not len(result.documents):
         return np.empty(0, dtype=np.int64)
     halves = [(int(text[:16], 16), int(text[16:], 16)) for text in mark.documents]
-    found = find_hashes(result.documents.hashes, np.array(halves, dtype=np.uint64))
+    found = find_documents(result.documents.hashes, np.array(halves, dtype=np.uint64))
     return found[found >= 0]

@@ -1,0 +1,332 @@
+"""Results of different corpora become one; on equal vectors, as BERTopic merges models."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.neighbors import build_graph
+from embedtopics.results import NOISE, Reason
+from embedtopics.terms import count_terms, tokenize
+from embedtopics.topics import assign, combine, lineage, load_result, save_result
+from embedtopics.topics.growing.combining import match_topics
+
+
+def fit(texts, vectors, **options):
+    model = et.TopicModel(languages=[], random_state=2, **options)
+    return model.fit(texts, embeddings=vectors).result_
+
+
+@pytest.fixture(scope="module")
+def parts(branches):
+    """Two fits: of the first nine twigs, and of the last nine, six of which both have.
+
+    Some texts are in both.
+    """
+    texts, vectors = branches
+    twig = np.repeat(np.arange(12), [40 + 5 * (i % 3) for i in range(12)])
+    twig = np.concatenate([twig, np.full(len(texts) - len(twig), -1)])
+    first = np.flatnonzero((twig < 9) & (twig >= 0))[::2]
+    second = np.setdiff1d(np.flatnonzero(twig >= 3), first)
+    common = first[twig[first] >= 3][::10]
+    return [
+        fit([texts[i] for i in rows], vectors[rows], n_topics=9)
+        for rows in (first, np.sort(np.concatenate([second, common])))
+    ]
+
+
+@pytest.fixture(scope="module")
+def whole(parts):
+    return combine(parts)
+
+
+def test_topics_that_match_are_one_and_others_stay(parts, whole):
+    assert whole.n_topics == 12
+    for part in parts:
+        found = lineage(part, whole)
+        assert [link.kind for link in found.links if link.old >= 0] == ["continued"] * 9
+        assert found.n_shared == len(part.documents)
+    decision = whole.decisions[-1]
+    assert decision.name == "combined" and len(decision.value) == 6
+    assert "6 became one with another" in whole.history[-1].message
+    assert "and 3 were added" in whole.history[-1].message
+    new_ids = whole.history[-1].new_ids
+    continued = {link.old: link.new for link in lineage(parts[0], whole).links if link.old >= 0}
+    assert dict(enumerate(new_ids)) == continued
+
+
+def test_the_whole_is_a_result_of_all_rows(parts, whole):
+    texts = [*parts[0].corpus.texts, *parts[1].corpus.texts]
+    corpus = et.Corpus.of(texts)
+    assert whole.corpus.texts == corpus.texts
+    distinct = corpus.distinct()
+    np.testing.assert_array_equal(whole.documents.hashes, distinct.hashes)
+    np.testing.assert_array_equal(whole.documents.weights, distinct.weights)
+    assert distinct.weights.max() == 2
+    tokens = tokenize(corpus.document_texts())
+    np.testing.assert_array_equal(whole.tokens.ids, tokens.ids)
+    assert whole.tokens.words == tokens.words
+    counted = count_terms(tokens, function_words=whole.term_counts.function_words)
+    assert (whole.term_counts.counts != counted.counts).nnz == 0
+    graph = build_graph(whole.embeddings, 15)
+    np.testing.assert_array_equal(whole.graph.indices, graph.indices)
+    sizes = np.bincount(whole.labels[whole.labels >= 0])
+    assert [topic.size for topic in whole.topics] == sizes.tolist()
+    assert (np.diff(sizes) <= 0).all()
+    assert whole.tree is None and whole.added is None
+    assert (whole.reasons[whole.labels >= 0] == Reason.IN_TOPIC).all()
+    assert (whole.reasons[whole.labels < 0] != Reason.IN_TOPIC).all()
+
+
+def test_documents_keep_their_topics_and_shares(parts, whole):
+    first, second = parts
+    new_of = [
+        {link.old: link.new for link in lineage(part, whole).links if link.old >= 0}
+        for part in parts
+    ]
+    n = len(first.corpus)
+    for part, number, begin in ((first, new_of[0], 0), (second, new_of[1], n)):
+        moved = np.array([number.get(label, -1) for label in part.labels.tolist()])
+        now = whole.labels[begin : begin + len(moved)]
+        both = part.documents.of_row
+        if begin:  # a text of both has the topic of the first, if it has one there
+            in_first = np.isin(part.corpus.hashes[:, 0], first.corpus.hashes[:, 0])
+            np.testing.assert_array_equal(now[~in_first], moved[~in_first])
+        else:
+            kept = moved >= 0
+            np.testing.assert_array_equal(now[kept], moved[kept])
+            shares = part.memberships[both].toarray()
+            place = whole.documents.of_row[:n]
+            together = whole.memberships[place].toarray()
+            columns = [number[topic] for topic in range(9)]
+            np.testing.assert_allclose(together[kept][:, columns], shares[kept], atol=1e-7)
+    assert (whole.memberships.sum(axis=1) <= 1 + 1e-5).all()
+
+
+def test_a_text_without_topic_in_the_first_has_that_of_the_second(parts):
+    first, second = parts
+    common = np.isin(first.documents.hashes[:, 0], second.documents.hashes[:, 0])
+    labels = np.where(common, NOISE, first.clustering.labels).astype(np.int32)
+    clustering = dataclasses.replace(first.clustering, labels=labels)
+    nothing = first.memberships.multiply((~common)[:, None]).tocsr().astype(np.float32)
+    blank = dataclasses.replace(first, clustering=clustering, memberships=nothing)
+    whole = combine([blank, second])
+    number = {link.old: link.new for link in lineage(second, whole).links if link.old >= 0}
+    place = {h: i for i, h in enumerate(second.documents.hashes[:, 0].tolist())}
+    checked = 0
+    for h in first.documents.hashes[common, 0].tolist():
+        theirs = place[h]
+        ours = int(np.flatnonzero(whole.documents.hashes[:, 0] == h)[0])
+        label = int(second.clustering.labels[theirs])
+        assert whole.clustering.labels[ours] == number.get(label, -1)
+        if label >= 0:
+            checked += 1
+            shares = second.memberships[[theirs]].toarray()[0]
+            moved = whole.memberships[[ours]].toarray()[0][[number[t] for t in range(9)]]
+            np.testing.assert_allclose(moved, shares, atol=1e-7)
+    assert checked >= 5
+
+
+def test_maps_lie_side_by_side(parts, whole):
+    n = len(parts[0].corpus)
+    left = whole.map[whole.documents.of_row[:n]]
+    np.testing.assert_array_equal(left, parts[0].map[parts[0].documents.of_row])
+    fresh = ~np.isin(parts[1].corpus.hashes[:, 0], parts[0].corpus.hashes[:, 0])
+    right = whole.map[whole.documents.of_row[n:]][fresh]
+    before = parts[1].map[parts[1].documents.of_row][fresh]
+    np.testing.assert_allclose(right - right[0], before - before[0], atol=1e-4)
+    assert right[:, 0].min() > left[:, 0].max()
+    assert whole.coordinates.shape == (len(whole.documents), 5)
+
+
+def test_a_map_laid_out_anew(parts, whole):
+    anew = combine(parts, positions="anew")
+    assert anew.map.shape == whole.map.shape and np.isfinite(anew.map).all()
+    np.testing.assert_array_equal(anew.labels, whole.labels)
+    np.testing.assert_array_equal(anew.map, combine(parts, positions="anew").map)
+    inside = anew.clustering.labels >= 0
+    distances = ((anew.map[inside, None] - anew.map[None, inside]) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    labels = anew.clustering.labels[inside]
+    # Of matched topics the documents of both lie together now.
+    assert (labels[distances.argmin(axis=1)] == labels).mean() > 0.95
+
+
+def test_the_whole_is_saved_and_answers(parts, whole, branches, tmp_path):
+    loaded = load_result(save_result(whole, tmp_path / "whole"))
+    np.testing.assert_array_equal(loaded.labels, whole.labels)
+    queries = [f"query {i}" for i in range(20)]
+    found = assign(loaded, queries, embeddings=branches[1][:20] + 0.01)
+    assert (found.labels >= 0).mean() > 0.9
+    assert len(et.topics.table(whole)) >= 12 and et.report.report_html(whole)
+    more = et.topics.extend(whole, queries, embeddings=branches[1][:20] + 0.01)
+    np.testing.assert_array_equal(more.result.labels[-20:], found.labels)
+
+
+def test_a_topic_of_texts_that_others_hold_is_left_out(parts):
+    """Of the second only texts are left that the first has in topics of its own."""
+    first = parts[0]
+    labels = (np.arange(len(first.documents)) % 2).astype(np.int32)
+    clustering = dataclasses.replace(
+        first.clustering, labels=labels, persistence=np.full(2, np.nan)
+    )
+    from scipy.sparse import csr_matrix
+
+    mixed = dataclasses.replace(
+        first,
+        clustering=clustering,
+        topics=first.topics[:2],
+        memberships=csr_matrix((labels[:, None] == [0, 1]).astype(np.float32)),
+    )
+    whole = combine([first, mixed], min_similarity=1.0)
+    assert whole.n_topics == 9 and whole.memberships.shape[1] == 9
+    np.testing.assert_array_equal(whole.clustering.labels, first.clustering.labels)
+
+
+def test_three_results(parts, branches):
+    texts, vectors = branches
+    third = fit(texts, vectors)
+    whole = combine([*parts, third])
+    assert whole.n_topics == 12 and len(whole.corpus) == sum(len(r.corpus) for r in (*parts, third))
+    assert [d.name for d in whole.decisions[-2:]] == ["combined", "combined"]
+    assert whole.history[-1].parameters == {"n_results": 3, "min_similarity": 0.7}
+
+
+def test_names_that_were_given_stay(parts):
+    def named(result, topic, name):
+        topics = list(result.topics)
+        topics[topic] = dataclasses.replace(topics[topic], label=name, is_named=True)
+        return dataclasses.replace(result, topics=tuple(topics))
+
+    matches = match_topics(parts[0], parts[1], 0.7)
+    theirs = int(np.flatnonzero(matches >= 0)[0])
+    ours = int(matches[theirs])
+    one = combine([parts[0], named(parts[1], theirs, "Theirs")])
+    assert [t.label for t in one.topics if t.is_named] == ["Theirs"]
+    both = combine([named(parts[0], ours, "Ours"), named(parts[1], theirs, "Theirs")])
+    assert [t.label for t in both.topics if t.is_named] == ["Ours"]
+
+
+def test_only_the_nearest_of_two_becomes_one():
+    from tests.factories import make_result
+
+    def result(directions):
+        n = len(directions)
+        made = make_result(60, n)
+        labels = np.arange(len(made.documents)) % n
+        vectors = np.array(directions, dtype=np.float32)[labels]
+        clustering = dataclasses.replace(made.clustering, labels=labels.astype(np.int32))
+        return dataclasses.replace(made, embeddings=vectors, clustering=clustering)
+
+    one = result([[1, 0, 0], [0, 1, 0]])
+    other = result([[0.8, 0.6, 0], [0.96, 0.28, 0], [0, 0, 1], [0, 0.75, 0.66143783]])
+    assert match_topics(one, other, 0.7).tolist() == [-1, 0, -1, 1]
+    assert match_topics(one, other, 0.97).tolist() == [-1, -1, -1, -1]
+    assert match_topics(one, other, 0.9599).tolist() == [-1, 0, -1, -1]
+
+
+# BERTopic, on the same vectors.
+
+
+def bertopic_of(result, rows):
+    """Return a BERTopic model with the topics of a result, and their mean vectors."""
+    from bertopic import BERTopic
+    from bertopic.backend import BaseEmbedder
+    from bertopic.cluster import BaseCluster
+    from bertopic.dimensionality import BaseDimensionalityReduction
+
+    model = BERTopic(
+        embedding_model=BaseEmbedder(), umap_model=BaseDimensionalityReduction(),
+        hdbscan_model=BaseCluster(),
+    )  # fmt: skip
+    texts = [result.corpus.texts[row] for row in rows]
+    vectors = result.embeddings[result.documents.of_row[rows]]
+    return model.fit(texts, embeddings=vectors, y=result.labels[rows])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_same_topics_are_merged_as_by_bertopic(parts, whole):
+    from bertopic import BERTopic
+
+    # Without noise, which BERTopic compares as one more topic.
+    kept = [np.flatnonzero(part.labels >= 0) for part in parts]
+    models = [bertopic_of(part, rows) for part, rows in zip(parts, kept, strict=True)]
+    theirs = np.array(BERTopic.merge_models(models, min_similarity=0.7).topics_)
+    ours = whole.labels[np.concatenate([kept[0], len(parts[0].corpus) + kept[1]])]
+    assert len(set(theirs.tolist())) == whole.n_topics == 12
+    assert len({*zip(theirs.tolist(), ours.tolist(), strict=True)}) == 12
+
+
+# Bad input.
+
+
+def test_different_encoders_are_refused(parts):
+    first, second = parts
+    said = [
+        {**p.settings, "encoder": n, "encoder_fingerprint": n}
+        for p, n in zip(parts, "ab", strict=True)
+    ]
+    one, other = (dataclasses.replace(p, settings=s) for p, s in zip(parts, said, strict=True))
+    with pytest.raises(InputError, match=r"results 1 and 2 cannot be combined: .* \(a and b"):
+        combine([one, other])
+    with pytest.raises(InputError, match="of one the encoder is not known"):
+        combine([first, other])
+    narrow = dataclasses.replace(second, embeddings=second.embeddings[:, :7])
+    with pytest.raises(InputError, match="24 and 7 dimensions"):
+        combine([first, narrow])
+    turned = dataclasses.replace(second, embeddings=np.roll(second.embeddings, 1, axis=1))
+    with pytest.raises(InputError, match=r"common texts have different vectors, such as '"):
+        combine([first, turned])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"min_similarity": 1.2}, "min_similarity must be from -1 to 1; got 1.2"),
+        ({"positions": "somewhere"}, 'positions must be "beside" or "anew"'),
+    ],
+)
+def test_bad_parameters(parts, options, message):
+    with pytest.raises(InputError, match=message):
+        combine(parts, **options)
+
+
+def test_too_few_results(parts):
+    with pytest.raises(InputError, match="two results or more to combine; got 1"):
+        combine(parts[:1])
+    for bad in (parts[0], [parts[0], "another"]):
+        with pytest.raises(InputError, match="expected a list of results"):
+            combine(bad)
+
+
+def test_results_without_topics(branches):
+    texts, vectors = branches
+    nothing = fit(["a", "b"], vectors[:2])
+    assert nothing.n_topics == 0
+    again = fit(["c", "d", "e"], vectors[2:5])
+    empty = combine([nothing, again])
+    assert empty.n_topics == 0 and len(empty.documents) == 5
+    some = fit(texts, vectors)
+    for whole in (combine([nothing, some]), combine([some, nothing])):
+        assert whole.n_topics == some.n_topics
+        assert sorted(t.size for t in whole.topics) == sorted(t.size for t in some.topics)
+
+
+def test_columns_and_dates_are_joined(branches):
+    texts, vectors = branches
+    frames = [
+        pd.DataFrame({"text": texts[:60], "when": "2024-01-01", "a": 1}),
+        pd.DataFrame({"body": texts[60:140], "day": "2025-01-01", "b": 2}),
+    ]
+    one = et.Corpus.from_frame(frames[0], text="text", time="when")
+    two = et.Corpus.from_frame(frames[1], text="body", time="day")
+    whole = combine([fit(one, vectors[:60]), fit(two, vectors[60:140])])
+    assert whole.corpus.time.dt.year.value_counts().to_dict() == {2025: 80, 2024: 60}
+    assert list(whole.corpus.metadata.columns) == ["when", "a", "b"]
+    assert any(decision.name == "columns_missing" for decision in whole.corpus.notes)

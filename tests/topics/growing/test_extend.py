@@ -1,0 +1,368 @@
+"""Documents are added; nothing that was there moves, and batches do not matter."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.results import NOISE, Reason
+from embedtopics.terms import count_terms, tokenize
+from embedtopics.topics import assign, at_resolution, extend, load_result, save_result
+from embedtopics.topics.growing.placing import place
+
+CUT = 400
+
+
+@pytest.fixture(scope="module")
+def split(branches):
+    """Return a fit of most rows, and the other rows with their vectors."""
+    texts, vectors = branches
+    order = np.random.default_rng(1).permutation(len(texts))
+    texts, vectors = [texts[i] for i in order], vectors[order]
+    model = et.TopicModel(languages=[], random_state=2).fit(texts[:CUT], embeddings=vectors[:CUT])
+    return model.result_, texts[CUT:], vectors[CUT:]
+
+
+@pytest.fixture(scope="module")
+def extension(split):
+    result, texts, vectors = split
+    return extend(result, texts, embeddings=vectors)
+
+
+def old_rows(result, grown):
+    """Return the number in the grown result of each document."""
+    return grown.documents.of_row[result.documents.first_rows]
+
+
+def test_what_was_there_stays_bit_for_bit(split, extension):
+    result, grown = split[0], extension.result
+    old = old_rows(result, grown)
+    for name in ("embeddings", "coordinates", "map"):
+        np.testing.assert_array_equal(getattr(grown, name)[old], getattr(result, name))
+    for name in ("labels", "strengths", "reasons"):
+        before = getattr(result.clustering, name)
+        np.testing.assert_array_equal(getattr(grown.clustering, name)[old], before)
+    np.testing.assert_array_equal(grown.memberships[old].toarray(), result.memberships.toarray())
+    np.testing.assert_array_equal(grown.graph.similarities[old], result.graph.similarities)
+    np.testing.assert_array_equal(grown.graph.indices[old], old[result.graph.indices])
+    np.testing.assert_array_equal(grown.labels[:CUT], result.labels)
+    assert not grown.added[old].any() and grown.added.sum() == len(extension.documents)
+
+
+def test_new_documents_get_what_assign_gives_them(split, extension):
+    result, texts, vectors = split
+    found = assign(result, texts, embeddings=vectors)
+    grown = extension.result
+    np.testing.assert_array_equal(grown.labels[CUT:], found.labels)
+    of_row = grown.documents.of_row[CUT:]
+    np.testing.assert_array_equal(grown.memberships[of_row].toarray(), found.memberships.toarray())
+    new_rows = grown.documents.first_rows[extension.documents]
+    np.testing.assert_array_equal(extension.novelty, found.novelty[new_rows - CUT])
+    assert (grown.clustering.strengths[extension.documents] == 0).all()
+    inside = grown.clustering.labels[extension.documents] != NOISE
+    reasons = grown.clustering.reasons[extension.documents]
+    assert set(reasons[inside]) == {Reason.IN_TOPIC}
+    assert set(reasons[~inside]) <= {Reason.BETWEEN, Reason.ISOLATED, Reason.NOT_ASKED_FOR}
+
+
+def test_the_grown_result_is_one_of_all_rows(split, extension):
+    result, texts, _ = split
+    grown = extension.result
+    whole = et.Corpus.of([*result.corpus.texts, *texts])
+    distinct = whole.distinct()
+    for name in ("hashes", "first_rows", "of_row", "weights"):
+        expected = getattr(distinct, name)
+        np.testing.assert_array_equal(getattr(grown.documents, name), expected)
+    tokens = tokenize(whole.document_texts())
+    np.testing.assert_array_equal(grown.tokens.ids, tokens.ids)
+    np.testing.assert_array_equal(grown.tokens.offsets, tokens.offsets)
+    assert grown.tokens.words == tokens.words
+    counted = count_terms(tokens, function_words=result.term_counts.function_words)
+    assert grown.term_counts.terms == counted.terms
+    assert (grown.term_counts.counts != counted.counts).nnz == 0
+    assert grown.topic_terms.shape == (result.n_topics, len(counted.terms))
+    sizes = np.bincount(grown.labels[grown.labels >= 0])
+    assert [topic.size for topic in grown.topics] == sizes.tolist()
+    assert [topic.topic_id for topic in grown.topics] == list(range(result.n_topics))
+    total = len(whole.texts)
+    assert [topic.share for topic in grown.topics] == [size / total for size in sizes.tolist()]
+
+
+def test_new_neighbours_are_the_nearest_of_all(extension):
+    grown = extension.result
+    vectors, new = grown.embeddings.astype(np.float64), extension.documents
+    similarities = vectors[new] @ vectors.T
+    similarities[np.arange(len(new)), new] = -np.inf
+    k = grown.graph.k
+    best = -np.sort(-similarities, axis=1)[:, :k]
+    np.testing.assert_allclose(grown.graph.similarities[new], best, atol=1e-6)
+    chosen = np.take_along_axis(similarities, grown.graph.indices[new].astype(int), axis=1)
+    np.testing.assert_allclose(chosen, best, atol=1e-6)
+    assert (grown.graph.indices[new] != new[:, None]).all()
+    assert (np.diff(grown.graph.similarities, axis=1) <= 0).all()
+
+
+def test_the_recall_of_the_graph_is_measured_anew(extension):
+    grown = extension.result
+    similarities = grown.embeddings @ grown.embeddings.T
+    np.fill_diagonal(similarities, -np.inf)
+    true = np.argsort(-similarities, axis=1, kind="stable")[:200, : grown.graph.k]
+    found = [len(set(a) & set(b)) for a, b in zip(true, grown.graph.indices, strict=False)]
+    assert grown.graph.recall == pytest.approx(np.mean(found) / grown.graph.k, abs=0.005)
+    assert grown.graph.method == "extended" and grown.graph.recall < 1
+
+
+@pytest.mark.parametrize("update_terms", [True, False])
+def test_in_one_go_or_one_after_the_other(split, update_terms):
+    result, texts, vectors = split
+    once = extend(result, texts, embeddings=vectors, update_terms=update_terms).result
+    grown = result
+    for part in (slice(0, 70), slice(70, 71), slice(71, None)):
+        grown = extend(
+            grown, texts[part], embeddings=vectors[part], update_terms=update_terms
+        ).result
+    for name in ("labels", "map", "coordinates", "embeddings", "reasons", "added"):
+        np.testing.assert_array_equal(getattr(grown, name), getattr(once, name))
+    np.testing.assert_array_equal(grown.memberships.toarray(), once.memberships.toarray())
+    assert grown.tokens.words == once.tokens.words and grown.corpus.texts == once.corpus.texts
+    assert (grown.term_counts.counts != once.term_counts.counts).nnz == 0
+    assert repr(grown.topics) == repr(once.topics)
+    one, two = (
+        assign(r, ["other"], embeddings=vectors[:1] + 0.05).memberships.toarray()
+        for r in (grown, result)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_order_of_the_rows_does_not_matter(split):
+    result, texts, vectors = split
+    order = np.random.default_rng(5).permutation(len(texts))
+    one = extend(result, texts, embeddings=vectors)
+    two = extend(result, [texts[i] for i in order], embeddings=vectors[order])
+    for name in ("map", "embeddings", "coordinates"):
+        np.testing.assert_array_equal(getattr(one.result, name), getattr(two.result, name))
+    assert [t.label for t in one.result.topics] == [t.label for t in two.result.topics]
+    assert str(one) == str(two)
+
+
+def test_terms_may_stay_as_they_are(split, extension):
+    result, texts, vectors = split
+    grown = extend(result, texts, embeddings=vectors, update_terms=False).result
+    assert grown.term_counts.terms == result.term_counts.terms
+    assert (grown.topic_terms != result.topic_terms).nnz == 0
+    assert [t.keywords for t in grown.topics] == [t.keywords for t in result.topics]
+    assert [t.size for t in grown.topics] == [t.size for t in extension.result.topics]
+    # The terms that both know are counted alike in every document.
+    ours, theirs = grown.term_counts, extension.result.term_counts
+    both = sorted({*ours.terms} & {*theirs.terms})
+    columns = [[counts.terms.index(term) for term in both] for counts in (ours, theirs)]
+    one, two = (
+        counts.counts[:, chosen].toarray()
+        for counts, chosen in zip((ours, theirs), columns, strict=True)
+    )
+    np.testing.assert_array_equal(one, two)
+    assert len(both) > 100
+
+
+def test_texts_that_were_there_weigh_more(split):
+    result, _, _ = split
+    row = int(np.flatnonzero(result.labels == 1)[0])
+    known = [result.corpus.texts[row], "  " + result.corpus.texts[row], None, ""]
+    said = extend(result, known, embeddings=np.full((4, 24), np.nan))
+    grown = said.result
+    document = result.documents.of_row[row]
+    assert len(said.documents) == 0 and said.n_known == 2 and said.p_value == 1.0
+    assert grown.documents.weights[document] == result.documents.weights[document] + 2
+    assert grown.topics[1].size == result.topics[1].size + 2
+    assert grown.labels[-4:].tolist() == [1, 1, -1, -1]
+    assert np.isnan(said.outside) and said.expected < 0.1 and not said.is_alarming
+    assert "0 new documents; 2 rows repeat" in str(said)
+
+
+def test_names_stay_with_their_topics(split):
+    result, texts, vectors = split
+    named = dataclasses.replace(result.topics[3], label="My own name", is_named=True)
+    topics = (*result.topics[:3], named, *result.topics[4:])
+    grown = extend(dataclasses.replace(result, topics=topics), texts, embeddings=vectors).result
+    assert grown.topics[3].label == "My own name" and grown.topics[3].is_named
+    assert not grown.topics[2].is_named
+
+
+def test_the_history_and_the_decisions_tell_of_it(split, extension):
+    result, grown = split[0], extension.result
+    edit = grown.history[-1]
+    assert edit.name == "note" and edit.parameters["n_new"] == len(extension.documents)
+    assert edit.new_ids == tuple(range(result.n_topics))
+    assert str(extension) in edit.message
+    assert grown.decisions[-1].name == "extended"
+
+
+def test_a_grown_result_is_saved_and_answers_as_before(split, extension, tmp_path):
+    result, _, vectors = split
+    grown = extension.result
+    loaded = load_result(save_result(grown, tmp_path / "grown"))
+    np.testing.assert_array_equal(loaded.added, grown.added)
+    queries = [f"query {i}" for i in range(30)]
+    found = [assign(r, queries, embeddings=vectors[:30] + 0.1) for r in (result, grown, loaded)]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other.labels, found[0].labels)
+        np.testing.assert_array_equal(other.novelty, found[0].novelty)
+        np.testing.assert_array_equal(other.memberships.toarray(), found[0].memberships.toarray())
+
+
+def test_the_hierarchy_holds_all_documents(split, extension):
+    grown = extension.result
+    n_documents = len(grown.documents)
+    tree = grown.tree
+    assert tree.edges.shape == (n_documents - 1, 2) and (tree.edges[:, 0] < tree.edges[:, 1]).all()
+    assert (np.diff(tree.distances) >= 0).all() and len(tree.core_distances) == n_documents
+    assert set(np.unique(tree.edges)) == set(range(n_documents))
+    read = at_resolution(grown, 4)
+    assert read.n_topics == 4
+    before = at_resolution(split[0], 4)
+    both = (read.labels[:CUT] >= 0) & (before.labels >= 0)
+    pairs = set(zip(read.labels[:CUT][both].tolist(), before.labels[both].tolist(), strict=True))
+    assert both.mean() > 0.9 and len(pairs) == 4  # the four branches, as before
+
+
+def test_everything_that_takes_a_result_takes_a_grown_one(extension):
+    grown = extension.result
+    assert len(et.topics.table(grown)) >= grown.n_topics
+    assert len(et.topics.documents(grown)) == len(grown.corpus)
+    assert len(et.topics.terms(grown)) > 0 and et.report.report_html(grown)
+    assert et.plots.map(grown).data and et.plots.sizes(grown).data
+
+
+def test_stability_stays_with_those_that_had_it(split):
+    result, texts, vectors = split
+    measured = et.topics.with_stability(result, 2)
+    grown = extend(measured, texts, embeddings=vectors).result
+    old = old_rows(result, grown)
+    np.testing.assert_array_equal(grown.stability.agreement[old], measured.stability.agreement)
+    assert np.isnan(grown.stability.agreement[grown.added]).all()
+    np.testing.assert_array_equal(grown.stability.recurrence, measured.stability.recurrence)
+
+
+# The map.
+
+
+def test_places_by_hand():
+    positions = np.array([[0, 0], [4, 0], [0, 4], [100, 100]], dtype=np.float32)
+    labels = np.array([0, 0, 0, 1], dtype=np.int32)
+    near = np.array([[0, 1, 2, 3]], dtype=np.int32)
+    # Behind the nearest by 0, 1, 1 and 2 tenths, a tenth in the mean: weights 1, 1/e, 1/e, 1/e².
+    similarities = np.array([[0.9, 0.8, 0.8, 0.7]], dtype=np.float32)
+    w = np.exp(-1)
+    inside = 4 * w / (1 + 2 * w)
+    found = place(positions, near, similarities, labels, np.array([0], dtype=np.int32))
+    np.testing.assert_allclose(found, [[inside, inside]], rtol=1e-5)
+    # One in no topic lies among all of them.
+    whole = (4 * w + 100 * w**2) / (1 + 2 * w + w**2)
+    found = place(positions, near, similarities, labels, np.array([-1], dtype=np.int32))
+    np.testing.assert_allclose(found, [[whole, whole]], rtol=1e-5)
+    # A hash of zeros moves nothing, one of halves turns it half around; the circle holds half of
+    # the weight, of which the nearest one alone has more (1 of 1.74).
+    zero, half = (np.array([[value, value]], dtype=np.uint64) for value in (0, 2**63))
+    of_topic = np.array([0], dtype=np.int32)
+    found = place(positions, near, similarities, labels, of_topic, zero)
+    np.testing.assert_allclose(found, [[inside, inside]], rtol=1e-5)
+    radius = np.hypot(inside, inside) * np.sqrt(0.5)
+    found = place(positions, near, similarities, labels, of_topic, half)
+    np.testing.assert_allclose(found, [[inside - radius, inside]], rtol=1e-5)
+    # The very vector of another has its place.
+    same = np.array([[1.0, 0.8, 0.8, 0.7]], dtype=np.float32)
+    found = place(positions, near, same, labels, of_topic, half)
+    np.testing.assert_array_equal(found, [[0, 0]])
+
+
+def test_new_documents_lie_with_their_topic_and_apart_from_one_another(extension):
+    grown, new = extension.result, extension.documents
+    labels, positions = grown.clustering.labels, grown.map.astype(np.float64)
+    distances = np.sqrt(((positions[new][:, None] - positions[None]) ** 2).sum(axis=2))
+    distances[np.arange(len(new)), new] = np.inf
+    near = np.argsort(distances, axis=1)[:, :10]
+    inside = labels[new] != NOISE
+    agreement = (labels[near] == labels[new][:, None])[inside].mean()
+    assert agreement > 0.9
+    old = np.flatnonzero(~grown.added)
+    among_old = np.sqrt(((positions[old][:, None] - positions[old][None]) ** 2).sum(axis=2))
+    np.fill_diagonal(among_old, np.inf)
+    # At the very means of their neighbours it would be 0.39 of the distance among old ones.
+    assert np.median(distances.min(axis=1)) > 0.5 * np.median(among_old.min(axis=1))
+
+
+# Few documents, and bad input.
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_the_smallest_results(n):
+    vectors = np.eye(6, dtype=np.float32)
+    fit = et.TopicModel(languages=[]).fit([f"text {i}" for i in range(n)], embeddings=vectors[:n])
+    said = extend(fit.result_, ["more", "and more", "text 0"], embeddings=vectors[3:6])
+    grown = said.result
+    assert len(grown.documents) == n + 2 == len(grown.embeddings) and len(said.documents) == 2
+    assert len(grown.map) == n + 2 and np.isfinite(grown.map).all()
+    assert grown.n_topics == fit.result_.n_topics and grown.graph.indices.shape == (n + 2, n - 1)
+    again = extend(grown, ["more", "again"], embeddings=vectors[:2])
+    assert len(again.result.documents) == n + 3 and str(again)
+
+
+def test_rows_without_text_stay(split):
+    result, texts, vectors = split
+    frame = pd.DataFrame({"text": [None, texts[0], " "], "n": [1, 2, 3]}, index=["a", "b", "c"])
+    said = extend(result, frame, embeddings=np.vstack([vectors[1], vectors[0], vectors[2]]))
+    grown = said.result
+    assert grown.corpus.index.tolist()[-3:] == ["a", "b", "c"]
+    assert grown.reasons[-3:].tolist()[::2] == [Reason.NO_TEXT] * 2
+    assert grown.corpus.metadata["n"].tolist()[-3:] == [1, 2, 3]
+    assert grown.corpus.metadata["n"].isna().sum() == CUT
+
+
+class Lengths:
+    """An encoder with a fingerprint."""
+
+    name = "lengths"
+
+    def __init__(self, fingerprint):
+        self.fingerprint = fingerprint
+
+    def encode(self, texts):
+        return np.array([[len(t), t.count("a") + 1, t.count("e") + 1, 1] for t in texts], float)
+
+
+def test_the_encoder_of_the_fit_is_asked_for(toy):
+    texts = toy[0]
+    result = et.TopicModel(Lengths("one"), languages=["en"]).fit(texts[:80]).result_
+    said = extend(result, texts[80:], encoder=Lengths("one"))
+    expected = assign(result, texts[80:], encoder=Lengths("one")).labels
+    np.testing.assert_array_equal(said.result.labels[80:], expected)
+    with pytest.raises(InputError, match="has other weights or settings"):
+        extend(result, texts[80:], encoder=Lengths("two"))
+    with pytest.raises(InputError, match="encoder of your own"):
+        extend(result, texts[80:])
+    assert extend(result, texts[:3]).n_known == 3  # no vector is needed
+
+
+@pytest.mark.parametrize(
+    ("texts", "options", "message"),
+    [
+        (["a", "b"], {"embeddings": np.ones((2, 23))}, "24 dimensions of the fit; got 23"),
+        (["a", "b"], {"embeddings": np.ones((3, 24))}, "one row for each of the 2 texts"),
+        (["a"], {"embeddings": np.full((1, 24), np.nan)}, "must be finite; row 1"),
+        (["a"], {}, "fitted on given embeddings"),
+        ([], {}, "expected at least one text"),
+        ([None, ""], {}, "expected at least one text"),
+        ("a text", {}, "expected a list of texts"),
+        (["a"], {"embeddings": np.ones((1, 24)), "min_candidate_size": 1}, "from 2 up; got 1"),
+        (["a"], {"embeddings": np.ones((1, 24)), "min_candidate_size": True}, "got True"),
+        (["a"], {"embeddings": np.ones((1, 24)), "min_candidate_size": "few"}, "got 'few'"),
+    ],
+)
+def test_bad_input(split, texts, options, message):
+    with pytest.raises(InputError, match=message):
+        extend(split[0], texts, **options)

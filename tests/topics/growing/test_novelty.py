@@ -1,0 +1,275 @@
+"""What is new is told: how many belong nowhere, against what was expected, and in what groups."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.neighbors import nearest
+from embedtopics.results import NOISE, Reason
+from embedtopics.topics import adopt, assign, extend, lineage, load_result, save_result
+from embedtopics.topics.assign import judge
+from embedtopics.topics.growing.centroids import centroids, cosines, tightness
+from embedtopics.topics.growing.novelty import chance_of, expected_outside
+
+STRANGE = [f"zork{i % 7} plim{i % 5} grue quendor {i}" for i in range(40)]
+
+
+def strange(n=40, seed=2):
+    """Return vectors around a direction that the fit does not know."""
+    direction = np.random.default_rng(seed).normal(size=24)
+    spread = 0.05 * np.random.default_rng(seed + 1).normal(size=(n, 24))
+    return direction / np.linalg.norm(direction) + spread
+
+
+@pytest.fixture(scope="module")
+def split(branches):
+    texts, vectors = branches
+    order = np.random.default_rng(1).permutation(len(texts))
+    texts, vectors = [texts[i] for i in order], vectors[order]
+    model = et.TopicModel(languages=[], random_state=2).fit(texts[:400], embeddings=vectors[:400])
+    return model.result_, texts[400:], vectors[400:]
+
+
+@pytest.fixture(scope="module")
+def surprising(split):
+    result, texts, vectors = split
+    return extend(result, texts + STRANGE, embeddings=np.vstack([vectors, strange()]))
+
+
+def test_the_expected_share_is_that_of_documents_left_out_one_by_one(split):
+    result = split[0]
+    share, n_documents = expected_outside(result)
+    outside = 0
+    for document in range(len(result.documents)):
+        others = np.delete(np.arange(len(result.documents)), document)
+        k = result.graph.k
+        near, close = nearest(result.embeddings[[document]], result.embeddings[others], k)
+        one = dataclasses.replace(
+            result,
+            graph=dataclasses.replace(
+                result.graph, indices=others[near].astype(np.int32), similarities=close
+            ),
+        )
+        # The share outside of a fit of this document alone, judged by its neighbours, is 0 or 1,
+        # but that it is not compared with other documents for being far.
+        outside += expected_outside_of_one(one, result)
+    assert n_documents == len(result.documents)
+    assert share == pytest.approx(outside / n_documents, abs=1e-12)
+
+
+def expected_outside_of_one(one, result):
+    """Judge by hand: the best topic's votes against the next and the rest, and how far it is."""
+    weights = np.maximum(one.graph.similarities[0].astype(float), 0)
+    topics = result.clustering.labels[one.graph.indices[0]]
+    votes = np.bincount(topics[topics >= 0], weights[topics >= 0], minlength=result.n_topics)
+    votes /= weights.sum()
+    best, second = np.sort(votes)[::-1][:2]
+    none = 1 - votes.sum()
+    is_far = (
+        np.mean(
+            result.graph.similarities.mean(axis=1, dtype=float)
+            > one.graph.similarities.mean(dtype=float)
+        )
+        > 0.99
+    )
+    is_clear = best >= 1.2 * max(second, none / 3) and best > 0
+    return not (is_clear and not is_far)
+
+
+@pytest.mark.parametrize("n_outside", [0, 1, 7, 40])
+@pytest.mark.parametrize(("expected", "n_fitted"), [(0.0, 50), (0.1, 50), (0.1, 50_000), (1.0, 9)])
+def test_the_chance_is_that_of_the_predictive_distribution(n_outside, expected, n_fitted):
+    n_before = round(expected * n_fitted)
+    law = betabinom(40, n_before + 0.5, n_fitted - n_before + 0.5)
+    assert chance_of(n_outside, 40, expected, n_fitted) == pytest.approx(
+        min(1.0, law.sf(n_outside - 1)), rel=1e-8
+    )
+
+
+def test_chances_at_the_ends():
+    assert chance_of(0, 0, 0.5, 10) == 1.0
+    assert chance_of(0, 60_000, 0.1, 60_000) == pytest.approx(1.0)
+    assert chance_of(60_000, 60_000, 0.1, 60_000) < 1e-300
+
+
+def test_more_of_the_same_is_no_alarm(split):
+    result, texts, vectors = split
+    said = extend(result, texts, embeddings=vectors)
+    assert not said.is_alarming and said.candidates == ()
+    assert said.to_frame().empty and len(said.to_frame().columns) == 9
+    labels = said.result.clustering.labels[said.documents]
+    assert said.outside == pytest.approx(np.mean(labels == NOISE))
+
+
+def test_a_strange_group_is_found_and_described(split, surprising):
+    result = surprising.result
+    assert surprising.is_alarming and surprising.p_value < 1e-6
+    (found,) = surprising.candidates
+    texts = result.corpus.document_texts()
+    members = [texts[document] for document in found.documents]
+    assert set(members) <= set(STRANGE) and len(members) > 35 and found.size == len(members)
+    assert {"quendor", "grue"} & {word for term in found.keywords for word in term.split()}
+    assert found.label in str(surprising) and found.before == 0
+    assert set(found.representatives) <= set(range(len(result.corpus) - 40, len(result.corpus)))
+    vectors = result.embeddings[list(found.documents)].astype(float)
+    n = len(vectors)
+    pairs = (vectors @ vectors.T)[~np.eye(n, dtype=bool)]
+    assert found.similarity == pytest.approx(pairs.mean(), abs=1e-6)
+    means = np.array([
+        result.embeddings[result.clustering.labels == topic].mean(axis=0)
+        for topic in range(result.n_topics)
+    ])  # fmt: skip
+    center = vectors.mean(axis=0)
+    alike = means @ center / np.linalg.norm(means, axis=1) / np.linalg.norm(center)
+    assert found.nearest_topic == alike.argmax()
+    assert found.topic_similarity == pytest.approx(alike.max(), abs=0.01)  # weights of repeats
+    row = surprising.to_frame().iloc[0]
+    assert (row["candidate"], row["size"], row["label"]) == (0, found.size, found.label)
+    assert row["examples"][0] in STRANGE
+
+
+def test_groups_gather_over_several_extensions(split):
+    result, _, vectors = split
+    known = [f"again {i}" for i in range(60)]
+    parts = [slice(0, 3), slice(3, 40)]
+    first = extend(
+        result, known + STRANGE[parts[0]],
+        embeddings=np.vstack([vectors[:60] + 0.01, strange()[parts[0]]]),
+    )  # fmt: skip
+    assert first.candidates == ()
+    second = extend(first.result, STRANGE[parts[1]], embeddings=strange()[parts[1]])
+    (found,) = second.candidates
+    rows = second.result.documents.first_rows[list(found.documents)]
+    n_before = int((first.result.labels[-3:] == NOISE).sum())
+    assert (rows < 463).sum() == n_before >= 2  # of the first extension, too
+
+
+def test_what_the_fit_had_left_out_is_not_new(branches):
+    texts, vectors = branches
+    # Outside the topics of the fit there is already what comes with the new documents.
+    fit = et.TopicModel(languages=[], random_state=2, min_cluster_size=25)
+    strangers = np.vstack([vectors, strange(20)])
+    result = fit.fit(texts + STRANGE[:20], embeddings=strangers).result_
+    assert (result.labels[-20:] == NOISE).all()
+    said = extend(result, [f"new {t}" for t in STRANGE[:20]], embeddings=strange(20) + 0.001)
+    assert said.candidates and said.candidates[0].before == 20  # of twenty new ones: all
+    mixed = extend(
+        result,
+        [*(f"other {t}" for t in texts), *(f"new {t}" for t in STRANGE[:20])],
+        embeddings=np.vstack([vectors + 0.001, strange(20) + 0.001]),
+    )
+    assert mixed.candidates == ()
+
+
+def test_without_topics_everything_is_outside(tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(12, 24)).astype(np.float32)
+    fit = et.TopicModel(languages=[]).fit([f"text {i}" for i in range(12)], embeddings=vectors)
+    result = dataclasses.replace(fit.result_)
+    assert result.n_topics == 0
+    said = extend(result, STRANGE, embeddings=strange())
+    assert said.outside == 1.0 == said.expected and not said.is_alarming
+    (found,) = said.candidates
+    assert found.nearest_topic == -1 and np.isnan(found.topic_similarity)
+    grown = adopt(said)
+    assert grown.n_topics == 1 and grown.topics[0].size == found.size
+    assert load_result(save_result(grown, tmp_path / "grown")).n_topics == 1
+
+
+# Candidates become topics.
+
+
+def test_adopted_groups_are_topics(split, surprising):
+    before, grown = surprising.result, adopt(surprising)
+    (found,) = surprising.candidates
+    members = list(found.documents)
+    n = before.n_topics
+    assert grown.n_topics == n + 1 and grown.topics[n].topic_id == n
+    assert grown.topics[n].size == found.size
+    assert "grue quendor" in grown.topics[n].keywords or "quendor" in grown.topics[n].keywords
+    assert (grown.clustering.labels[members] == n).all()
+    others = np.setdiff1d(np.arange(len(before.documents)), members)
+    np.testing.assert_array_equal(grown.clustering.labels[others], before.clustering.labels[others])
+    np.testing.assert_array_equal(grown.map, before.map)
+    assert grown.memberships.shape == (len(before.documents), n + 1)
+    assert (grown.memberships.toarray()[members, n] >= 0.5).all()
+    np.testing.assert_array_equal(
+        grown.memberships[others, :n].toarray(), before.memberships[others].toarray()
+    )
+    assert (grown.memberships.sum(axis=1) <= 1 + 1e-6).all()
+    assert (grown.clustering.strengths[members] > 0).all()
+    assert set(grown.clustering.reasons[members]) == {Reason.IN_TOPIC}
+    assert not grown.added[members].any() and np.isnan(grown.clustering.persistence[n])
+    assert "became topics: 12" in grown.history[-1].message
+    assert len(et.topics.table(grown)) == n + 2
+
+
+def test_further_texts_find_an_adopted_topic(surprising):
+    grown = adopt(surprising)
+    queries = strange(seed=2)[:5] + 0.01
+    found = assign(grown, [f"later {i}" for i in range(5)], embeddings=queries)
+    assert found.labels.tolist() == [12] * 5
+    again = extend(grown, [f"later {i}" for i in range(5)], embeddings=queries)
+    assert again.result.topics[12].size == grown.topics[12].size + 5 and not again.candidates
+    links = lineage(surprising.result, grown).links
+    assert [link.kind for link in links] == ["continued"] * 12 + ["new"]
+
+
+def test_candidates_are_chosen_by_number(split):
+    result = split[0]
+    others = [f"frobnicate gizmo{i % 4} whatsit {i}" for i in range(30)]
+    given = np.vstack([strange(), strange(30, seed=28)])
+    said = extend(result, STRANGE + others, embeddings=given)
+    assert [one.size > 25 for one in said.candidates] == [True, True]
+    assert said.candidates[0].size > said.candidates[1].size
+    only = adopt(said, 1)
+    assert only.n_topics == 13 and only.topics[12].size == said.candidates[1].size
+    assert only.history[-1].parameters == {"candidates": [1]}
+    assert adopt(said, [1, 0, 1]).n_topics == adopt(said).n_topics == 14
+    assert adopt(said, []) is said.result
+    for bad, message in ((2, "there are 0 to 1"), (-1, "no candidate -1"), (True, "got True"),
+                         ("0", "got '0'"), ([0.5], "no candidate 0.5")):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            adopt(said, bad)
+
+
+def test_many_documents_join_the_groups_of_a_sample(split, surprising, monkeypatch):
+    result, texts, vectors = split
+    monkeypatch.setattr("embedtopics.topics.growing.novelty.MOST", 15)
+    said = extend(result, texts + STRANGE, embeddings=np.vstack([vectors, strange()]))
+    (found,), (whole,) = said.candidates, surprising.candidates
+    assert set(found.documents) == set(whole.documents)
+
+
+def test_tightness_and_cosines_by_brute_force():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(30, 5))
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    labels = np.array([0] * 12 + [1] * 17 + [2], dtype=np.int32)
+    sums = centroids(vectors, labels, 4)
+    expected = [vectors[labels == topic].sum(axis=0) for topic in range(4)]
+    np.testing.assert_allclose(sums, expected, atol=1e-5)
+    found = tightness(sums, np.array([12, 17, 1, 0]))
+    for topic in (0, 1):
+        products = vectors[labels == topic] @ vectors[labels == topic].T
+        pairs = products[np.triu_indices(len(products), 1)]
+        assert found[topic] == pytest.approx(pairs.mean(), abs=1e-5)
+    assert np.isnan(found[2:]).all()
+    alike = cosines(sums, sums)
+    np.testing.assert_allclose(np.diag(alike), [1, 1, 1, 0], atol=1e-12)
+    weighted = centroids(vectors, labels, 4, np.full(30, 3))
+    np.testing.assert_allclose(weighted, 3 * sums, rtol=1e-12)
+
+
+def test_a_judgement_does_not_depend_on_the_others(split):
+    result, _, vectors = split
+    unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    whole, one = judge(result, unit), judge(result, unit[7:8])
+    np.testing.assert_array_equal(whole.indices[7], one.indices[0])
+    np.testing.assert_array_equal(whole.similarities[7], one.similarities[0])
+    assert whole.labels[7] == one.labels[0] and whole.novelty[7] == one.novelty[0]

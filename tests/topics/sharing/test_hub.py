@@ -1,0 +1,191 @@
+"""Results go to a hub and come back; by default privately, and without their texts."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.topics import from_pretrained, push_to_hub, save_result
+from tests.topics.sharing.stub_hub import stub_hub
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
+    with stub_hub() as hub:
+        yield hub
+    from huggingface_hub import close_session
+
+    close_session()
+
+
+@pytest.fixture(scope="module")
+def result(toy):
+    texts, vectors, _ = toy
+    frame = pd.DataFrame({"text": texts, "author": [f"secret {i}" for i in range(len(texts))]})
+    frame["when"] = pd.date_range("2024-01-01", periods=len(texts))
+    corpus = et.Corpus.from_frame(frame, text="text", time="when")
+    return et.TopicModel(languages=["en"], random_state=3).fit(corpus, embeddings=vectors).result_
+
+
+def options(hub, tmp_path):
+    return {"endpoint": hub.endpoint, "cache_dir": tmp_path / "cache", "token": "hf_secret"}
+
+
+def test_to_the_hub_and_back_with_texts(hub, result, tmp_path, capsys):
+    url = push_to_hub(
+        result, "someone/topics", include_texts=True, token="hf_secret", endpoint=hub.endpoint,
+        commit_message="First",
+    )  # fmt: skip
+    assert url == f"{hub.endpoint}/someone/topics/commit/{hub.sha('someone/topics')}"
+    stored = hub.repositories["someone/topics"]
+    assert stored["private"] and stored["message"] == "First"
+    assert set(stored["files"]) == {
+        "README.md", "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow",
+        "embeddings.npy",
+    }  # fmt: skip
+    loaded = from_pretrained("someone/topics", **options(hub, tmp_path))
+    assert loaded.corpus.texts == result.corpus.texts and repr(loaded.topics) == repr(result.topics)
+    np.testing.assert_array_equal(loaded.embeddings, result.embeddings)
+    assert loaded.corpus.metadata["author"].tolist() == result.corpus.metadata["author"].tolist()
+    said = capsys.readouterr().err
+    assert "loading someone/topics at revision " + hub.sha("someone/topics") in said
+    assert all(token == "Bearer hf_secret" for _, path, token in hub.requests if "/api" in path)
+
+
+def test_by_default_no_text_leaves_the_machine(hub, result, tmp_path):
+    push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
+    files = hub.repositories["someone/topics"]["files"]
+    assert hub.repositories["someone/topics"]["private"]
+    (tmp_path / "folder").mkdir()
+    for name, content in files.items():
+        (tmp_path / "folder" / name).write_bytes(content)
+    rows = pd.read_parquet(tmp_path / "folder" / "rows.parquet")
+    assert set(rows["__text__"]) == {""} and list(rows.columns) == [
+        "__text__", "__id__", "__status__",
+    ]  # fmt: skip
+    whole = b"".join(files.values())
+    for secret in (b"secret", b"DataFrame", b"2024-01", result.corpus.texts[0].encode()):
+        assert secret not in whole
+    loaded = from_pretrained("someone/topics", **options(hub, tmp_path))
+    np.testing.assert_array_equal(loaded.labels, result.labels)
+
+
+def test_a_saved_folder_can_be_pushed_with_chosen_columns(hub, result, tmp_path):
+    folder = save_result(result, tmp_path / "saved")
+    push_to_hub(folder, "someone/topics", columns=["when"], private=False, endpoint=hub.endpoint)
+    assert not hub.repositories["someone/topics"]["private"]
+    loaded = from_pretrained("someone/topics", **options(hub, tmp_path))
+    assert list(loaded.corpus.metadata.columns) == ["when"]
+    assert loaded.corpus.time.tolist() == result.corpus.time.tolist()
+
+
+def test_a_model_goes_and_comes(hub, result, toy, tmp_path):
+    model = et.TopicModel(languages=["en"])
+    model.result_ = result
+    model.push_to_hub("someone/topics", endpoint=hub.endpoint)
+    loaded = et.TopicModel.from_pretrained("someone/topics", **options(hub, tmp_path))
+    assert loaded.languages == ["en"] and loaded.random_state == 3
+    np.testing.assert_array_equal(loaded.predict(toy[0]), result.labels)  # by their hashes
+    queries = toy[1][:9] + 0.05
+    names = [f"new {i}" for i in range(9)]
+    expected = model.transform(names, embeddings=queries).toarray()
+    np.testing.assert_array_equal(loaded.transform(names, embeddings=queries).toarray(), expected)
+
+
+def test_a_new_upload_takes_the_place_of_the_old_one(hub, result, tmp_path):
+    hub.add("someone/topics", {"arrays.npz": b"old", "notes.md": b"mine"})
+    push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
+    first = hub.sha("someone/topics")
+    files = hub.repositories["someone/topics"]["files"]
+    assert "arrays.npz" not in files and files["notes.md"] == b"mine"
+    other = dataclasses.replace(result, settings={**result.settings, "version": 2})
+    push_to_hub(other, "someone/topics", endpoint=hub.endpoint)
+    where = options(hub, tmp_path)
+    assert from_pretrained("someone/topics", **where).settings["version"] == 2
+    assert hub.sha("someone/topics") != first
+
+
+def test_the_page_may_be_edited_and_files_may_not(hub, result, tmp_path):
+    push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
+    files = hub.repositories["someone/topics"]["files"]
+    files["README.md"] = b"# My own words"
+    assert from_pretrained("someone/topics", **options(hub, tmp_path)).n_topics == result.n_topics
+    hub.add("someone/other", {**files, "words.json": files["words.json"] + b" "})
+    with pytest.raises(CorruptFileError, match=r"words\.json is damaged"):
+        from_pretrained("someone/other", **options(hub, tmp_path))
+
+
+def test_nothing_that_runs_is_fetched(hub, result, tmp_path):
+    push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
+    hub.repositories["someone/topics"]["files"].update({"evil.py": b"1/0", "arrays.pkl": b"x"})
+    from_pretrained("someone/topics", **options(hub, tmp_path))
+    asked = [path for method, path, _ in hub.requests if method == "GET" and "resolve" in path]
+    assert asked and not any("evil" in path or "README" in path for path in asked)
+
+
+def test_a_public_repository_is_not_taken_for_a_private_one(hub, result):
+    hub.add("someone/topics", private=False)
+    with pytest.raises(InputError, match="exists and is public, so nothing was uploaded"):
+        push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
+    assert hub.repositories["someone/topics"]["files"] == {}
+
+
+def test_a_second_load_without_network(hub, result, tmp_path, monkeypatch):
+    push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
+    where = options(hub, tmp_path)
+    from_pretrained("someone/topics", revision="main", **where)
+    n_requests = len(hub.requests)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert from_pretrained(
+        "someone/topics", revision=hub.sha("someone/topics"), **where
+    ).n_topics == result.n_topics  # fmt: skip
+    assert from_pretrained("someone/topics", **where).n_topics == result.n_topics
+    assert len(hub.requests) == n_requests
+    with pytest.raises(InputError, match="not in the cache, and HF_HUB_OFFLINE is set"):
+        from_pretrained("someone/unknown", **where)
+    with pytest.raises(InputError, match="HF_HUB_OFFLINE is set; unset it"):
+        push_to_hub(result, "someone/topics", endpoint=hub.endpoint)
+
+
+def test_a_folder_needs_no_hub(result, tmp_path):
+    folder = save_result(result, tmp_path / "saved")
+    assert (
+        from_pretrained(folder).n_topics == from_pretrained(str(folder)).n_topics == result.n_topics
+    )
+
+
+def test_what_cannot_be_loaded(hub, tmp_path):
+    where = options(hub, tmp_path)
+    with pytest.raises(InputError, match="no repository of that name"):
+        from_pretrained("someone/nothing", **where)
+    hub.add("someone/else", {"config.json": b"{}"})
+    with pytest.raises(InputError, match="someone/else on the hub holds no saved topic result"):
+        from_pretrained("someone/else", **where)
+    with pytest.raises(InputError, match="could not load someone/else"):
+        from_pretrained("someone/else", revision="nowhere", **where)
+    for bad in ("no-owner", "../up/here", tmp_path / "nowhere", "a/b/c", ""):
+        with pytest.raises(InputError, match="which is neither; check the path"):
+            from_pretrained(bad, **where)
+
+
+def test_what_cannot_be_pushed(hub, result, tmp_path):
+    hub.refuse = "you may not write here"
+    with pytest.raises(InputError, match=r"could not upload to someone/x: .*hf auth login"):
+        push_to_hub(result, "someone/x", endpoint=hub.endpoint)
+    for bad in ("no-owner", "a/b/c", "", None, "-/x"):
+        with pytest.raises(InputError, match="expected a name on the hub"):
+            push_to_hub(result, bad, endpoint=hub.endpoint)
+    with pytest.raises(InputError, match="got 'nothing'; there are"):
+        push_to_hub(result, "someone/x", columns=["nothing"], endpoint=hub.endpoint)
+    with pytest.raises(InputError, match="all columns are uploaded"):
+        push_to_hub(result, "someone/x", columns=["when"], include_texts=True)
+    with pytest.raises(InputError, match="does not exist"):
+        push_to_hub(tmp_path / "nowhere", "someone/x", endpoint=hub.endpoint)
+    assert hub.repositories == {}

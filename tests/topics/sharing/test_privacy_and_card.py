@@ -1,0 +1,172 @@
+"""What a result without texts still knows, and the page that shows a result to others."""
+
+from __future__ import annotations
+
+import dataclasses
+import html.parser
+import json
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.topics import assign, extend, load_result, save_result, without_texts
+from embedtopics.topics.relabeling import regrouped, relabeled
+from embedtopics.topics.sharing.card import model_card, plain
+from tests.factories import make_result
+
+
+@pytest.fixture(scope="module")
+def blank(branched):
+    return without_texts(branched)
+
+
+def test_topics_labels_and_places_stay(branched, blank, tmp_path):
+    loaded = load_result(save_result(blank, tmp_path / "blank"))
+    for result in (blank, loaded):
+        assert set(result.corpus.texts) == {""} and len(result.corpus) == len(branched.corpus)
+        assert repr(result.topics) == repr(branched.topics)
+        np.testing.assert_array_equal(result.labels, branched.labels)
+        np.testing.assert_array_equal(result.map, branched.map)
+        np.testing.assert_array_equal(result.documents.hashes, branched.documents.hashes)
+        assert (result.topic_terms != branched.topic_terms).nnz == 0
+        assert len(result.tokens.ids) == 0 and result.tokens.words == ()
+        assert result.term_counts.counts.nnz == 0 and len(result.tokens) == len(result.documents)
+        assert result.decisions[-1].name == "texts_left_out"
+    assert branched.corpus.texts[0]  # the caller's result stays as it was
+
+
+def test_texts_of_the_fit_are_known_again(branched, branches, blank, tmp_path):
+    texts, vectors = branches
+    loaded = load_result(save_result(blank, tmp_path / "blank"))
+    for result in (blank, loaded):
+        found = assign(result, texts)
+        np.testing.assert_array_equal(found.labels, branched.labels)
+        new = assign(result, ["new"], embeddings=vectors[:1] + 0.1)
+        expected = assign(branched, ["new"], embeddings=vectors[:1] + 0.1)
+        np.testing.assert_array_equal(new.memberships.toarray(), expected.memberships.toarray())
+
+
+def test_documents_can_be_added_with_the_terms_as_they_are(branched, branches, blank, tmp_path):
+    texts, vectors = branches
+    loaded = load_result(save_result(blank, tmp_path / "blank"))
+    new = [texts[0], texts[1] + " and more", "other"]
+    one, two = (
+        extend(result, new, embeddings=vectors[:3] + 0.01, update_terms=False)
+        for result in (branched, loaded)
+    )
+    assert str(one) == str(two) and one.n_known == 1
+    np.testing.assert_array_equal(one.result.labels, two.result.labels)
+    np.testing.assert_array_equal(one.result.map, two.result.map)
+    assert two.result.corpus.texts[-1] == "other"
+
+
+def test_what_needs_words_is_refused(branched, branches, blank):
+    message = "shared without its texts"
+    with pytest.raises(InputError, match=message):
+        extend(blank, ["new"], embeddings=branches[1][:1])
+    with pytest.raises(InputError, match=message):
+        et.topics.at_resolution(blank, 4)
+    with pytest.raises(InputError, match=message):
+        et.topics.combine([blank, blank])
+    one = np.zeros(blank.n_topics, dtype=int)
+    with pytest.raises(InputError, match=message):
+        relabeled(
+            blank, np.minimum(blank.clustering.labels, 0), regrouped(blank.memberships, one, 1),
+            [None], name="merge", parameters={}, message="all",
+        )  # fmt: skip
+
+
+def test_columns_are_kept_by_name():
+    result = make_result(60, 3)
+    assert without_texts(result).corpus.time is None
+    kept = without_texts(result, columns=["date"])
+    assert kept.corpus.time.tolist() == result.corpus.time.tolist()
+    assert kept.corpus.status.tolist() == result.corpus.status.tolist()
+    assert len(set(kept.corpus.ids)) == len(kept.corpus)
+    with pytest.raises(InputError, match="got 'text'; there are"):
+        without_texts(result, columns=["text"])
+
+
+def test_tables_and_pages_of_it(blank):
+    assert len(et.topics.table(blank)) >= blank.n_topics
+    assert set(et.topics.documents(blank)["text"]) == {""}
+    assert et.report.report_html(blank)
+
+
+# The page.
+
+EVIL = "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b** \\ $$x$$ <!-- http://a.b"
+
+
+class Tags(html.parser.HTMLParser):
+    """Collects the tags of a page."""
+
+    def __init__(self):
+        super().__init__()
+        self.found, self.text = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.found.append((tag, dict(attributes)))
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def rendered(markdown):
+    """Return the page as a renderer of Markdown with tables and links shows it."""
+    markdown_it = pytest.importorskip("markdown_it")
+    page = markdown_it.MarkdownIt("commonmark").enable(["table", "strikethrough"]).render(markdown)
+    tags = Tags()
+    tags.feed(page)
+    return tags
+
+
+def evil_result():
+    result = make_result(60, 3)
+    topics = list(result.topics)
+    keywords = ("a|b", "<i>", "[l](x)", EVIL, *topics[0].keywords[4:])
+    topics[0] = dataclasses.replace(topics[0], label=EVIL, keywords=keywords)
+    settings = {"languages": ["en", "fr: [evil]"], "encoder": EVIL, "list": ["---", "\n---\n"]}
+    return dataclasses.replace(result, topics=tuple(topics), settings=settings)
+
+
+def test_labels_are_shown_and_never_obeyed():
+    page = model_card(evil_result(), "someone/topics")
+    body = page.split("---\n", 2)[2]
+    tags = rendered(body)
+    names = {tag for tag, _ in tags.found}
+    assert not names & {"script", "img", "i", "strong", "em", "input", "iframe", "a"}
+    text = "".join(tags.text)
+    assert "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b**" in text
+    cells = [tag for tag, _ in tags.found if tag == "td"]
+    assert len(cells) == 3 * 5  # a label with a bar makes no further column
+
+
+def test_the_head_is_yaml_of_ours_alone():
+    yaml = pytest.importorskip("yaml")
+    page = model_card(evil_result(), "someone/topics", license='mit"\nprivate: true')
+    head = yaml.safe_load(page.split("---\n")[1])
+    assert head == {
+        "library_name": "embedtopics", "tags": ["embedtopics", "topic-modeling"],
+        "language": ["en"], "license": 'mit"\nprivate: true',
+    }  # fmt: skip
+
+
+def test_the_page_says_what_is_there(branched, blank):
+    page = model_card(branched, "someone/my-topics")
+    assert "# my\\-topics" in page and "The texts are part of it." in page
+    assert f"{branched.n_topics:,} topics in {len(branched.corpus):,} texts" in page
+    assert 'topics.from_pretrained("someone/my-topics")' in page
+    for topic in branched.topics:
+        assert f"| {topic.topic_id} | {topic.size:,} | {topic.share:.1%} |" in page
+        assert plain(topic.label) in page
+    assert "The texts are **not** part of it" in model_card(blank, "a/b")
+    assert json.dumps(branched.corpus.texts[0]) not in page
+    assert "There are none." in model_card(make_result(60, 0), "a/b")
+
+
+def test_long_tables_are_cut(monkeypatch):
+    monkeypatch.setattr("embedtopics.topics.sharing.card.MOST_TOPICS", 2)
+    assert "And 4 more." in model_card(make_result(300, 6), "a/b")

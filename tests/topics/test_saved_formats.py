@@ -1,0 +1,173 @@
+"""Results that older versions saved, kept beside this file, are read as they were."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import embedtopics as et
+from embedtopics._files import write_manifest
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.results import Edit
+from embedtopics.topics import assign, at_resolution, load_result, save_result
+from embedtopics.topics.storage import FORMAT, KIND
+
+SAVED = Path(__file__).parent / "saved"
+FORMATS = [f"format_{number}" for number in range(1, FORMAT + 1)]
+FILES = ["arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json"]
+
+
+def test_there_is_a_sample_of_each_format():
+    found = {
+        path.name: json.loads((path / "manifest.json").read_text("utf-8"))["version"]
+        for path in SAVED.iterdir()
+    }
+    assert found == {name: number for number, name in enumerate(FORMATS, 1)}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_all_formats_hold(name):
+    result = load_result(SAVED / name)
+    corpus, documents = result.corpus, result.documents
+    assert len(corpus) == 62 and len(documents) == 60
+    assert corpus.texts[25].startswith("The train 1: ") and corpus.texts[61] == ""
+    assert corpus.ids[0] == "6f81e1aa8c4fd524" and corpus.index[3] == "r3"
+    assert corpus.time.iloc[3] == pd.Timestamp("2024-01-04") and corpus.group.iloc[1] == "b"
+    assert documents.hashes[0].tolist() == [1067782376339258632, 15463854738023585819]
+    assert documents.weights.sum() == 61 and documents.of_row[61] == -1
+    assert documents.of_row[60] == documents.of_row[3]
+    first = [-0.10084052, 0.36882368, -0.2601946, 0.7408155, -0.31519705, -0.37140575]
+    np.testing.assert_allclose(result.embeddings[0], first, rtol=1e-6)
+    assert result.graph.indices[0].tolist() == [52, 14, 3, 24, 20]
+    assert result.graph.method == "exact" and result.graph.recall == 1.0
+    assert result.coordinates.shape == (60, 5) and result.coordinates.dtype == np.float32
+    assert result.tokens.words[:4] == ("0", "1", "10", "11") and len(result.tokens.ids) == 480
+    counts = result.term_counts
+    assert counts.terms[5] == "apple orchard" and counts.counts.sum() == 494
+    assert counts.counts.dtype == np.int32 and counts.lengths.dtype == np.int8
+    assert result.settings["languages"] == ["en"] and result.settings["seed"] == 3
+    assert result.versions["embedtopics"] == "0.1.0"
+    assert result.decisions[0].message == "1 of 62 rows hold no text; they stay, in no topic."
+    fruit = next(topic for topic in result.topics if topic.keywords[0] == "fruit")
+    assert fruit.keywords[:3] == ("fruit", "blossom", "juice") and fruit.size == 25
+    assert fruit.representatives == (9,) and fruit.is_anchor is False
+
+
+def test_format_1_knew_no_hierarchy_and_no_reasons():
+    result = load_result(SAVED / "format_1")
+    assert [topic.size for topic in result.topics] == [25, 20, 16]
+    assert result.topics[0].label == "fruit, blossom, juice"
+    assert result.topics[0].persistence == pytest.approx(0.7386041120247111)
+    np.testing.assert_allclose(result.map[0], [-5.146507, 2.8594887], rtol=1e-6)
+    np.testing.assert_array_equal(result.memberships.sum(axis=1), 1.0)
+    assert result.tree is None and result.stability is None and result.clustering.reasons is None
+    assert np.isnan(result.peak_memory) and result.history == ()
+    with pytest.raises(InputError, match="no density hierarchy"):
+        at_resolution(result, 2)
+
+
+def test_format_2_had_an_edit_as_a_sentence():
+    result = load_result(SAVED / "format_2")
+    assert [topic.size for topic in result.topics] == [25, 20]
+    np.testing.assert_allclose(result.map[0], [-6.280098, 2.053374], rtol=1e-6)
+    assert result.history == (Edit("note", message="read at n_topics=2, coverage=auto: 2 topics"),)
+    assert np.bincount(result.reasons).tolist() == [45, 0, 16, 0, 1]
+    assert result.peak_memory == 445935616.0
+    np.testing.assert_allclose(result.tree.distances[:2], [0.69206858, 0.70430815], rtol=1e-7)
+    assert at_resolution(result, 3).n_topics == 3
+
+
+def test_format_3_knows_what_an_edit_did():
+    result = load_result(SAVED / "format_3")
+    assert [(t.label, t.size, t.is_named) for t in result.topics] == [
+        ("train, station, ticket", 36, False), ("Garden & kitchen", 25, True),
+    ]  # fmt: skip
+    (edit,) = result.history
+    assert (edit.name, edit.parameters, edit.new_ids) == ("merge", {"topics": [1, 2]}, (1, 0, 0))
+    assert [mark.topic_id for mark in edit.marks] == [1, 2]
+    assert edit.marks[1].label == "court, sentence, appeal"
+    assert edit.marks[1].documents[0] == "3822b5b9b2fb5806aff9b5c2aaf92968"
+    assert result.settings["weighting"]["name"] == "ClassTfidf"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_old_result_answers_and_is_saved_anew(name, tmp_path):
+    result = load_result(SAVED / name)
+    again = load_result(save_result(result, tmp_path / "new"))
+    assert repr(again.topics) == repr(result.topics) and again.history == result.history
+    np.testing.assert_array_equal(again.map, result.map)
+    found = assign(again, ["a new text"], embeddings=result.embeddings[:1])
+    assert found.labels.tolist() == [result.clustering.labels[0]]
+    assert et.topics.table(again).equals(et.topics.table(result))
+    assert et.report.report_html(again)
+
+
+def damaged(path, how):
+    content = bytearray(path.read_bytes())
+    if how == "missing":
+        path.unlink()
+        return
+    if how == "cut":
+        content = content[: len(content) // 2]
+    elif how == "one bit":
+        content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content) if how != "empty" else b"")
+
+
+@pytest.mark.parametrize("how", ["missing", "cut", "one bit", "empty"])
+@pytest.mark.parametrize("file", FILES)
+def test_a_damaged_file_is_named(tmp_path, file, how):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    damaged(folder / file, how)
+    with pytest.raises(CorruptFileError, match=str(folder / file)):
+        load_result(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b'{"kind": 3}', b"\xff\xfe\x00"])
+def test_a_damaged_manifest_is_named(tmp_path, content):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    (folder / "manifest.json").write_bytes(content)
+    with pytest.raises(CorruptFileError, match=r"manifest\.json"):
+        load_result(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"PAR1PAR1", b"ARROW1\0\0"])
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_of_other_content_is_named_though_its_checksum_is_right(tmp_path, file, content):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    (folder / file).write_bytes(content)
+    write_manifest(folder, KIND, FORMAT)
+    with pytest.raises(CorruptFileError, match=str(folder / file)):
+        load_result(folder)
+
+
+def test_arrays_that_do_not_belong_together_are_refused(tmp_path):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    content = json.loads((folder / "result.json").read_text("utf-8"))
+    del content["topics"][0]["size"]
+    (folder / "result.json").write_text(json.dumps(content), "utf-8")
+    write_manifest(folder, KIND, FORMAT)
+    with pytest.raises(CorruptFileError, match=r"result\.json does not fit"):
+        load_result(folder)
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(CorruptFileError, match="was not saved by embedtopics"):
+        load_result(tmp_path)
+    with pytest.raises(InputError, match="does not exist"):
+        load_result(tmp_path / "nowhere")
+    with pytest.raises(InputError, match="does not exist"):
+        load_result(tmp_path / ("x" * 300))
+
+
+def test_newer_formats_are_refused_with_a_remedy(tmp_path):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    write_manifest(folder, KIND, FORMAT + 1)
+    with pytest.raises(CorruptFileError, match=rf"format {FORMAT + 1}, newer .* upgrade"):
+        load_result(folder)

@@ -41,6 +41,7 @@ SCRIPTS = {
 }
 NAMES = {
     ("bertopic", "words"): "BERTopic",
+    ("bertopic", "without_stop_words"): "BERTopic, without stop words",
     ("embedtopics", "words"): "embedtopics",
     ("embedtopics", "plain"): "embedtopics, largest weights",
 }

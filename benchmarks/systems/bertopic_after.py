@@ -9,6 +9,7 @@ leaves out English stop words. Operations that change the model run on copies, m
 from __future__ import annotations
 
 import copy
+import datetime
 import statistics
 import tempfile
 import time
@@ -41,12 +42,14 @@ def main() -> None:
         min_topic_size=asked["min_topic_size"],
     )
     model.fit(texts, embeddings)
+    # As dates and not as strings, which it cannot read with pandas 3.
+    dates = [datetime.datetime.fromisoformat(date) for date in asked["dates"]]
     fewer = CountVectorizer(stop_words=[*ENGLISH_STOP_WORDS, *asked["stop_words"]])
     operations: dict[str, Callable[[BERTopic], Any]] = {
         "update_terms": lambda m: m.update_topics(texts, vectorizer_model=fewer),
         "merge": lambda m: m.merge_topics(texts, asked["merged"]),
         "reduce": lambda m: m.reduce_topics(texts, nr_topics=asked["n_reduced"]),
-        "over_time": lambda m: m.topics_over_time(texts, asked["dates"], nr_bins=asked["n_bins"]),
+        "over_time": lambda m: m.topics_over_time(texts, dates, nr_bins=asked["n_bins"]),
         "by_group": lambda m: m.topics_per_class(texts, asked["classes"]),
         "hierarchy": lambda m: m.hierarchical_topics(texts),
         "mixtures": lambda m: m.approximate_distribution(texts[: asked["n_mixed"]]),

@@ -3,11 +3,14 @@
 Options: `random_state`, `n_topics` (numbers of topics to reduce one fit to, each from the fit
 anew) and `n_fitted` (the first texts, which are fitted). ``BERTopic(nr_topics=n)`` does the same
 reduction at the end of its fit; here the fit is shared. UMAP has BERTopic's settings and the seed.
+Two lists of words are reported: "words", by BERTopic's defaults, and "without_stop_words", of the
+same topics with scikit-learn's English stop words left out.
 """
 
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 from fitjob import Job
 
@@ -16,6 +19,7 @@ N_WORDS = 10
 
 def main() -> None:
     from bertopic import BERTopic
+    from sklearn.feature_extraction.text import CountVectorizer
     from umap import UMAP
 
     job = Job.from_arguments()
@@ -34,13 +38,19 @@ def main() -> None:
     for wanted in job.options["n_topics"]:
         reduced = copy.deepcopy(model)
         reduced.reduce_topics(texts, nr_topics=wanted)
-        words = [
-            [word for word, _ in reduced.get_topic(topic)[:N_WORDS] if word]
-            for topic in sorted(set(reduced.topics_) - {-1})
-        ]
+        words = {"words": _words(reduced)}
         labels = [int(label) for label in reduced.topics_]
-        found.append({"n_topics": wanted, "labels": labels, "words": {"words": words}})
+        reduced.update_topics(texts, vectorizer_model=CountVectorizer(stop_words="english"))
+        words["without_stop_words"] = _words(reduced)
+        found.append({"n_topics": wanted, "labels": labels, "words": words})
     job.report({"levels": found})
+
+
+def _words(model: Any) -> list[list[str]]:
+    return [
+        [word for word, _ in model.get_topic(topic)[:N_WORDS] if word]
+        for topic in sorted(set(model.topics_) - {-1})
+    ]
 
 
 if __name__ == "__main__":

@@ -48,7 +48,14 @@ if TYPE_CHECKING:
     )
     from embedtopics.results import TopicResult
     from embedtopics.terms import ClassTfidf
-    from embedtopics.topics import TopicModel
+    from embedtopics.topics import (
+        Labels,
+        ManualLabels,
+        MustNotLink,
+        SeedWords,
+        TopicModel,
+        ZeroShot,
+    )
 
 __version__ = "0.1.0"
 
@@ -69,6 +76,11 @@ _HOME = {
     "TfidfEncoder": "embedtopics.encoders",
     "TopicModel": "embedtopics.topics",
     "TopicResult": "embedtopics.results",
+    "Labels": "embedtopics.topics",
+    "ManualLabels": "embedtopics.topics",
+    "MustNotLink": "embedtopics.topics",
+    "SeedWords": "embedtopics.topics",
+    "ZeroShot": "embedtopics.topics",
     "WordVectorEncoder": "embedtopics.encoders",
     "distill": "embedtopics.encoders",
 }
@@ -95,15 +107,20 @@ __all__ = [
     "EmbedTopicsError",
     "FastTextEncoder",
     "InputError",
+    "Labels",
+    "ManualLabels",
     "MissingExtraError",
     "ModelLoadError",
+    "MustNotLink",
     "RandomProjectionEncoder",
+    "SeedWords",
     "SentenceEncoder",
     "StaticEncoder",
     "TfidfEncoder",
     "TopicModel",
     "TopicResult",
     "WordVectorEncoder",
+    "ZeroShot",
     "__version__",
     "clustering",
     "comparison",

@@ -1,0 +1,418 @@
+"""What is compared of BERTopic's value and ours, for each row of the table.
+
+Topics, words and vectors are the same. Where BERTopic's own answer differs by a known fault, the
+comparison says which, and compares the rest.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+__all__ = ["COMPARED"]
+
+COMPARED = {}
+
+
+def compares(name):
+    def keep(function):
+        COMPARED[name] = function
+        return function
+
+    return keep
+
+
+def weights_of(model):
+    """Return BERTopic's class-TF-IDF weights of the topics, with its vocabulary."""
+    first = 1 if -1 in model.topics_ else 0
+    return model.c_tf_idf_.toarray()[first:], list(model.vectorizer_model.get_feature_names_out())
+
+
+def assert_same_weights(model, result, tolerance=1e-6):
+    weights, words = weights_of(model)
+    assert words == list(result.term_counts.terms)
+    np.testing.assert_allclose(result.topic_terms.toarray(), weights, atol=tolerance)
+
+
+def words_in(text):
+    return set(text.replace(",", " ").split())
+
+
+# Fitting -----------------------------------------------------------------------------------
+
+
+@compares("fit")
+def fit(theirs, ours, both):
+    np.testing.assert_array_equal(ours.labels_, theirs.topics_)
+    assert_same_weights(theirs, ours.result_)
+
+
+@compares("fit_transform")
+def fit_transform(theirs, ours, both):
+    np.testing.assert_array_equal(ours, theirs[0])
+
+
+@compares("transform")
+def transform(theirs, ours, both):
+    # Words in another order are another text with the same vector here, and so the same topic.
+    np.testing.assert_array_equal(ours.labels, theirs[0])
+    np.testing.assert_array_equal(ours.labels, both.result.labels[:12])
+
+
+@compares("partial_fit")
+def partial_fit(theirs, ours, both):
+    # BERTopic's needs stages that can go on learning; only the growth itself is compared.
+    assert theirs == "needs partial_fit in every stage"
+    assert len(ours.result.corpus) == len(both.docs) + 12
+    np.testing.assert_array_equal(ours.result.labels[: len(both.docs)], both.result.labels)
+
+
+@compares("get_params")
+def get_params(theirs, ours, both):
+    assert theirs["top_n_words"] == len(both.result.topics[0].keywords)
+    assert ours["n_topics"] == 8 and ours["ngram_range"] == theirs["n_gram_range"] == (1, 1)
+
+
+@compares("save")
+def save(theirs, ours, both):
+    assert (ours / "manifest.json").is_file()
+
+
+@compares("load")
+def load(theirs, ours, both):
+    np.testing.assert_array_equal(ours.labels_, theirs.topics_)
+    for topic in range(8):
+        saved = ours.result_.topic_terms[topic].toarray().max()
+        assert abs(theirs.get_topic(topic)[0][1] - saved) < 1e-6
+
+
+@compares("push_to_hf_hub")
+def push_to_hf_hub(theirs, ours, both):
+    assert "/someone/topics/" in ours
+    assert "manifest.json" in both.hub.repositories["someone/topics"]["files"]
+
+
+@compares("merge_models")
+def merge_models(theirs, ours, both):
+    # A model merged with itself: every topic finds its twin, and none is added.
+    assert len(set(theirs.topics_)) == ours.n_topics == 8
+
+
+# Topics and documents ----------------------------------------------------------------------
+
+
+@compares("get_topics")
+def get_topics(theirs, ours, both):
+    for topic, terms in theirs.items():
+        mine = ours[ours["topic"] == topic].set_index("term")["weight"]
+        for word, weight in terms:
+            assert abs(mine[word] - weight) < 1e-6
+
+
+@compares("get_topic")
+def get_topic(theirs, ours, both):
+    np.testing.assert_allclose(ours["weight"], [weight for _, weight in theirs], atol=1e-6)
+
+
+@compares("get_topic_info")
+def get_topic_info(theirs, ours, both):
+    assert ours["topic"].tolist() == theirs["Topic"].tolist()
+    assert ours["size"].tolist() == theirs["Count"].tolist()
+
+
+@compares("get_topic_freq")
+def get_topic_freq(theirs, ours, both):
+    assert sorted(map(tuple, ours.to_numpy())) == sorted(map(tuple, theirs.to_numpy()))
+
+
+@compares("get_document_info")
+def get_document_info(theirs, ours, both):
+    assert ours["text"].tolist() == theirs["Document"].tolist()
+    assert ours["topic"].tolist() == theirs["Topic"].tolist()
+
+
+@compares("get_representative_docs")
+def get_representative_docs(theirs, ours, both):
+    # Both choose; BERTopic by the words of a sample, here by the vectors of all.
+    inside = {both.docs[row] for row in np.flatnonzero(both.result.labels == 0)}
+    assert set(theirs) <= inside and set(ours["text"]) <= inside
+    assert len(ours) >= len(theirs)
+
+
+@compares("set_topic_labels")
+def set_topic_labels(theirs, ours, both):
+    assert both.topic_model.custom_labels_[0] == ours.topics[0].label == "Floods"
+
+
+@compares("topic_labels_")
+def topic_labels_(theirs, ours, both):
+    for topic, label in theirs.items():
+        assert words_in(ours[topic]) & set(label.split("_")[1:])
+
+
+@compares("generate_topic_labels")
+def generate_topic_labels(theirs, ours, both):
+    for label, topic in zip(theirs, ours.topics, strict=True):
+        assert len(topic.label.split(", ")) == len(label.split("_")) - 1 == 2
+
+
+@compares("find_topics")
+def find_topics(theirs, ours, both):
+    # The vectors of BERTopic's topics are plain means; here deep documents weigh more.
+    found, similarities = theirs
+    assert ours["topic"].tolist()[0] == found[0]
+    assert abs(ours["similarity"].tolist()[0] - similarities[0]) < 0.1
+
+
+# Edits -------------------------------------------------------------------------------------
+
+
+@compares("update_topics")
+def update_topics(theirs, ours, both):
+    assert "people" not in ours.term_counts.terms
+    assert_same_weights(both.topic_model, ours, 1e-4)  # BERTopic cuts the mean topic's length
+
+
+@compares("merge_topics")
+def merge_topics(theirs, ours, both):
+    sizes = [topic.size for topic in ours.topics]
+    assert sizes == sorted(both.topic_model.topic_sizes_.values(), reverse=True)
+    np.testing.assert_array_equal(ours.labels, both.topic_model.topics_)
+    assert_same_weights(both.topic_model, ours)
+
+
+@compares("delete_topics")
+def delete_topics(theirs, ours, both):
+    np.testing.assert_array_equal(ours.labels == -1, np.array(both.topic_model.topics_) == -1)
+    np.testing.assert_array_equal(ours.labels, both.topic_model.topics_)
+
+
+@compares("reduce_topics")
+def reduce_topics(theirs, ours, both):
+    # The same two pairs are the nearest; BERTopic counts the documents in none as a topic more.
+    np.testing.assert_array_equal(ours.labels, both.topic_model.topics_)
+    assert_same_weights(both.topic_model, ours)
+
+
+@compares("reduce_outliers")
+def reduce_outliers(theirs, ours, both):
+    # BERTopic forces all of them; here the doubtful stay out, and who joins goes to the same.
+    joined = (both.with_noise.labels == -1) & (ours.labels != -1)
+    was = both.with_noise.labels
+    np.testing.assert_array_equal(ours.labels[was != -1], was[was != -1])
+    np.testing.assert_array_equal(ours.labels[joined], np.array(theirs)[joined])
+
+
+# Time, groups, hierarchy, mixtures ---------------------------------------------------------
+
+
+@compares("topics_over_time")
+def topics_over_time(theirs, ours, both):
+    for row in theirs.itertuples():
+        period = ours.names.index(str(row.Timestamp)[:4])
+        assert ours.counts[row.Topic, period] == row.Frequency
+        best = ours.terms.of(row.Topic, period)[0]
+        assert best in row.Words.split(", ")
+    assert int(ours.counts.sum()) == len(both.docs)
+
+
+@compares("topics_per_class")
+def topics_per_class(theirs, ours, both):
+    for row in theirs.itertuples():
+        group = ours.names.index(row.Class)
+        assert ours.counts[row.Topic, group] == row.Frequency
+        assert ours.terms.of(row.Topic, group)[:1] == tuple(row.Words.split(", ")[:1])
+
+
+@compares("hierarchical_topics")
+def hierarchical_topics(theirs, ours, both):
+    merged = theirs.sort_values("Distance")
+    np.testing.assert_allclose(ours.distances, merged["Distance"], atol=1e-6)
+    for number, topics in enumerate(merged["Topics"]):
+        assert set(ours.topics_under(ours.n_topics + number)) == set(topics)
+
+
+@compares("get_topic_tree")
+def get_topic_tree(theirs, ours, both):
+    assert theirs.count("Topic:") == both.hierarchy.n_topics
+    for topic in both.result.topics:
+        assert topic.label in ours
+
+
+@compares("approximate_distribution")
+def approximate_distribution(theirs, ours, both):
+    np.testing.assert_allclose(ours.toarray(), theirs[0], atol=1e-6)
+
+
+# Figures -----------------------------------------------------------------------------------
+
+
+def xs(figure, kind="scatter"):
+    """Return the x of each trace of a kind."""
+    return [[x for x in trace.x if x is not None] for trace in figure.data if trace.type == kind]
+
+
+@compares("visualize_barchart")
+def visualize_barchart(theirs, ours, both):
+    # The bars are the weights of the best terms; both draw the same for the same word.
+    drawn = [
+        {word.strip(): float(x) for word, x in zip(trace.y, trace.x, strict=True)}
+        for trace in theirs.data
+    ]
+    n_shared = 0
+    for topic in both.result.topics:
+        for word, weight in zip(topic.keywords, topic.weights, strict=True):
+            if word in drawn[topic.topic_id]:
+                assert abs(drawn[topic.topic_id][word] - weight) < 1e-6
+                n_shared += 1
+    assert n_shared > 4 * 8 and len(ours.data) == len(drawn) == 8
+
+
+@compares("visualize_documents")
+def visualize_documents(theirs, ours, both):
+    counts = sorted(len(x) for x in xs(ours, "scattergl"))
+    assert counts == sorted(topic.size for topic in both.result.topics)
+
+
+@compares("visualize_document_datamap")
+def visualize_document_datamap(theirs, ours, both):
+    page = (ours if ours else "").read_text("utf-8")
+    assert all(topic.label.split(",")[0] in page for topic in both.result.topics)
+
+
+@compares("visualize_heatmap")
+def visualize_heatmap(theirs, ours, both):
+    # The same cosines, in another order of the topics.
+    mine, given = (np.array(figure.data[0].z, dtype=float) for figure in (ours, theirs))
+    apart = ~np.eye(8, dtype=bool)
+    np.testing.assert_allclose(np.sort(mine[apart]), np.sort(given[apart]), atol=1e-6)
+
+
+@compares("visualize_hierarchy")
+def visualize_hierarchy(theirs, ours, both):
+    heights = [
+        sorted({round(float(x), 6) for trace in xs(figure) for x in trace if x > 0})
+        for figure in (theirs, ours)
+    ]
+    assert heights[0] == heights[1] and len(heights[0]) == 7
+
+
+@compares("visualize_hierarchical_documents")
+def visualize_hierarchical_documents(theirs, ours, both):
+    assert len(theirs.layout.sliders[0].steps) >= 3
+    assert len(ours.layout.sliders[0].steps) >= 3
+    assert sorted(map(len, xs(ours, "scattergl"))) == sorted(t.size for t in both.result.topics)
+
+
+@compares("visualize_term_rank")
+def visualize_term_rank(theirs, ours, both):
+    # A line goes down from the weight of the topic's best term.
+    best = sorted(round(float(max(trace.y)), 6) for trace in theirs.data)
+    drawn = {round(float(y), 6) for trace in ours.data for y in (trace.y or ()) if y is not None}
+    assert set(best) <= drawn
+
+
+@compares("visualize_topics")
+def visualize_topics(theirs, ours, both):
+    # The area of a circle is in proportion to the topic.
+    sizes = [topic.size for topic in both.result.topics]
+    assert sorted(theirs.data[0].marker.size) == sorted(sizes)
+    areas = np.square(np.array(ours.data[0].marker.size, dtype=float))
+    np.testing.assert_allclose(areas / areas.sum(), np.array(sizes) / sum(sizes), atol=1e-6)
+
+
+@compares("visualize_topics_over_time")
+def visualize_topics_over_time(theirs, ours, both):
+    # BERTopic draws counts; here they are shares of what was written in the period.
+    lines = [trace for trace in ours.data if trace.type == "scatter" and len(trace.x) == 3]
+    for topic, line in enumerate(lines):
+        drawn = next(trace for trace in theirs.data if trace.name.startswith(f"{topic}_"))
+        shares = np.array(line.y, dtype=float) * both.trends.totals
+        np.testing.assert_allclose(shares, np.array(drawn.y, dtype=float), atol=1e-9)
+    assert len(lines) == 8
+
+
+@compares("visualize_topics_per_class")
+def visualize_topics_per_class(theirs, ours, both):
+    groups = both.groups
+    for place, trace in enumerate(t for t in ours.data if t.type == "scatter"):
+        counts = np.array(trace.x, dtype=float) * groups.totals[place]
+        np.testing.assert_allclose(counts, groups.counts[:8, place], atol=1e-9)
+    for trace in theirs.data:
+        topic = int(trace.name.split("_")[0])
+        drawn = dict(zip(trace.y, trace.x, strict=True))
+        for place, name in enumerate(groups.names):
+            assert drawn.get(name, 0) == groups.counts[topic, place]
+
+
+@compares("visualize_distribution")
+def visualize_distribution(theirs, ours, both):
+    # BERTopic's windows are of all words; those of mixtures are of the words that are terms.
+    shares = both.et.topics.token_topics(both.result, 0, over="words", credit="windows").shares
+    np.testing.assert_allclose(sorted(shares[shares > 0]), sorted(x for x in theirs.data[0].x if x),
+                               atol=1e-6)  # fmt: skip
+    drawn = np.array([x for trace in xs(ours, "bar") for x in trace])
+    mine = both.et.topics.token_topics(both.result, 0).shares
+    np.testing.assert_allclose(sorted(drawn / drawn.sum()), sorted(mine[mine > 0]), atol=1e-6)
+
+
+@compares("visualize_approximate_distribution")
+def visualize_approximate_distribution(theirs, ours, both):
+    by_token = both.et.topics.token_topics(both.result, 0, over="words", credit="windows")
+    np.testing.assert_allclose(by_token.weights.toarray(), both.by_token[0], atol=1e-6)
+    text = json.dumps(ours.to_plotly_json(), default=str)
+    assert all(word in text for word in both.docs[0].split()[:5])
+
+
+# What is set before a fit ------------------------------------------------------------------
+
+
+@compares("BERTopic(nr_topics)")
+def nr_topics(theirs, ours, both):
+    ours.set_params(coverage=1.0, **both.options).fit(both.docs, embeddings=both.vectors)
+    np.testing.assert_array_equal(ours.labels_, both.result.labels)
+
+
+@compares("BERTopic(seed_topic_list)")
+def seed_topic_list(theirs, ours, both):
+    before = both.vectors.copy()
+    ours.set_params(**both.options).fit(both.docs, embeddings=both.vectors)
+    np.testing.assert_array_equal(both.vectors, before)
+    for words in theirs.seed_topic_list:
+        holders = [i for i, text in enumerate(both.docs) if words[0] in text.split()]
+        assert len({ours.labels_[i] for i in holders} - {-1}) == 1
+
+
+@compares("BERTopic(zeroshot_topic_list)")
+def zeroshot_topic_list(theirs, ours, both):
+    encoder = both.model.encoder
+    ours.set_params(encoder=encoder, **both.options).fit(both.docs)
+    anchors = [topic for topic in ours.result_.topics if topic.is_anchor]
+    assert [topic.label for topic in anchors] == theirs.zeroshot_topic_list
+    name = encoder.encode(theirs.zeroshot_topic_list)[0]
+    alike = both.vectors @ name >= theirs.zeroshot_min_similarity
+    assert set(ours.labels_[alike]) == {anchors[0].topic_id}
+
+
+@compares("BERTopic(ctfidf_model)")
+def ctfidf_model(theirs, ours, both):
+    from embedtopics.terms import count_by_topic
+
+    counts = count_by_topic(both.result.term_counts.counts, both.result.clustering.labels)
+    given = theirs.ctfidf_model.fit(counts).transform(counts.copy()).toarray()
+    np.testing.assert_allclose(ours.weighting.fit_transform(counts).toarray(), given, atol=1e-6)
+
+
+@compares("BERTopic(representation_model)")
+def representation_model(theirs, ours, both):
+    assert theirs.representation_model.diversity == 0.3
+    for topic, terms in enumerate(ours):
+        known = dict(both.topic_model.get_topic(topic, full=False))
+        # Which of them are how alike is compared with BERTopic's rule in the tests of the road.
+        assert len({term for term, _ in terms} & set(known)) >= 3, (terms, known)
+
+
+@compares("BERTopic(embedding_model)")
+def embedding_model(theirs, ours, both):
+    assert ours.encoder == theirs.embedding_model == "all-MiniLM-L6-v2"

@@ -1,0 +1,30 @@
+"""The table of the README that says what becomes of each BERTopic method."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+HEADING = "## Coming from BERTopic"
+
+
+def rows():
+    """Return (theirs, ours), the code of each row, in order."""
+    section = README.split(HEADING, 1)[1].split("\n## ", 1)[0]
+    found = []
+    for line in section.splitlines():
+        cells = re.split(r"(?<!\\)\|", line)[1:-1]
+        code = [re.fullmatch(r"\s*`(.+)`\s*", cell) for cell in cells]
+        if len(code) == 2 and all(code):
+            found.append(tuple(match[1].replace("\\|", "|") for match in code))
+    return found
+
+
+def method_of(theirs):
+    """Return the BERTopic method, or argument, that a row is about."""
+    called = re.match(r"(?:topic_model|BERTopic)\.(\w+)", theirs)
+    if called:
+        return called[1]
+    argument = re.match(r"BERTopic\((\w*)", theirs)
+    return f"BERTopic({argument[1]})"

@@ -148,11 +148,11 @@ def agreement(
     figure: documents that a resample holds twice agree with themselves, so that its figures are a
     little high, the more so the fewer documents there are for the topics and classes (Efron and
     Tibshirani 1993, chapter 10, on the bias of resamples). In simulations, those of 0.95 hold the
-    mean figure of such collections in 86 to 98 % of the cases with 100 documents, and in 92 to 95 %
-    with 500. For the same reason the figures themselves, but for the adjusted ones, are higher in
-    small collections than in large ones, which no interval tells: with 100 documents, 5 classes
-    and 7 topics those of the mutual information hold the figure of an endless collection in 65 %
-    of the cases where the two agree, and in 7 % where they have nothing in common. Compare
+    mean figure of such collections in 86 to 100 % of the cases with 100 documents, and in 91 to
+    100 % with 500. For the same reason the figures themselves, but for the adjusted ones, are
+    higher in small collections than in large ones, which no interval tells: with 100 documents, 5
+    classes and 7 topics those of the mutual information hold the figure of an endless collection
+    in 65 % of the cases where the two agree, and in 7 % where they have nothing in common. Compare
     collections of different sizes by `ari` and `ami`. The chance level inside the adjusted mutual
     information is that of all documents, in all resamples.
 

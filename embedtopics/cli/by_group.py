@@ -37,13 +37,20 @@ def by_group(
     """Compare groups: how much of each topic they have, and what they say in it."""
     from embedtopics import plots, topics
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.cli.trend_files import check_target, open_result, write_figure, write_table
+    from embedtopics.cli.trend_files import (
+        check_column,
+        check_target,
+        open_result,
+        write_figure,
+        write_table,
+    )
     from embedtopics.topics.relabeling import checked_topic_id
 
     console = make_console()
     check_target(out, ".csv", "--out")
     check_target(figure, ".html", "--figure")
     result = open_result(results)
+    check_column(result, group, result.corpus.group_column, "--group")
     chosen = None if topic is None else checked_topic_id(result, topic)
     groups = topics.by_group(result, group)
     # Written before anything is printed: a closed pipe must not cost the results.

@@ -111,10 +111,9 @@ def _measure(
 
 
 def _open(results: Path) -> TopicResult:
-    from embedtopics.topics import load_result
+    from embedtopics.cli.trend_files import open_result
 
-    folder = results / "model"
-    return load_result(folder if folder.is_dir() else results)
+    return open_result(results)
 
 
 def _check_table(path: Path) -> None:

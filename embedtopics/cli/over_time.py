@@ -49,13 +49,22 @@ def over_time(
     """Follow topics over time, and tell which emerge, fade or burst."""
     from embedtopics import plots, topics
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.cli.trend_files import check_target, open_result, write_figure, write_table
+    from embedtopics.cli.trend_files import (
+        check_column,
+        check_target,
+        open_result,
+        write_figure,
+        write_table,
+    )
 
     console = make_console()
+    _check(every, smooth, alpha)
     check_target(out, ".csv", "--out")
     check_target(figure, ".html", "--figure")
+    result = open_result(results)
+    check_column(result, dates, result.corpus.time_column, "--dates")
     trends = topics.over_time(
-        open_result(results),
+        result,
         int(every) if every.isdecimal() else every,
         dates=dates,
         smooth=smooth,
@@ -75,6 +84,23 @@ def over_time(
     for path in (out, figure):
         if path is not None:
             console.print(f"written to {path}", soft_wrap=True)
+
+
+def _check(every: str, smooth: int, alpha: float) -> None:
+    """Refuse options in their own words, before the results are opened."""
+    from embedtopics.errors import InputError
+    from embedtopics.topics.trends.periods import MOST_PERIODS, UNITS
+
+    is_number = every.isdecimal() and 1 <= int(every) <= MOST_PERIODS
+    if not is_number and every not in ("auto", *UNITS):
+        raise InputError(
+            f"--every must be auto, {', '.join(UNITS)}, or a number of periods from 1 to "
+            f"{MOST_PERIODS:,}; got {every}"
+        )
+    if smooth % 2 == 0:
+        raise InputError(f"--smooth must be an odd number of periods; got {smooth}")
+    if not 0 < alpha < 1:
+        raise InputError(f"--alpha must be between 0 and 1; got {alpha:g}")
 
 
 def _order(changes: pd.DataFrame) -> list[int]:

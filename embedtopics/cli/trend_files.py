@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from embedtopics.results import TopicResult
 
-__all__ = ["check_target", "open_result", "write_figure", "write_table"]
+__all__ = ["check_column", "check_target", "open_result", "write_figure", "write_table"]
 
 
 def open_result(folder: Path) -> TopicResult:
@@ -34,6 +34,34 @@ def open_result(folder: Path) -> TopicResult:
         f"expected a folder of results; {folder} has no saved model: make one with "
         "embedtopics topics FILE --out FOLDER"
     )
+
+
+def check_column(result: TopicResult, column: str | None, known: str | None, option: str) -> None:
+    """Make sure that there is a column, and speak of the option that names it.
+
+    Parameters
+    ----------
+    result : TopicResult
+    column : str or None
+        As given with the option; without it the one that was named when the texts were read.
+    known : str or None
+        The latter.
+    option : str
+
+    Raises
+    ------
+    InputError
+    """
+    columns = [str(name) for name in result.corpus.metadata.columns]
+    there = f"its columns are: {', '.join(map(repr, columns))}" if columns else "it has no columns"
+    if column is not None and column not in columns:
+        raise InputError(f"{option}: there is no column {column!r} beside the texts; {there}")
+    if column is None and known is None:
+        remedy = f"name one with {option}" if columns else "run embedtopics topics on a table"
+        raise InputError(
+            f"no column was named when the texts were read, and none with {option}; {there}: "
+            f"{remedy}"
+        )
 
 
 def check_target(path: Path | None, suffix: str, option: str) -> None:

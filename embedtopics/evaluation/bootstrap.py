@@ -123,8 +123,12 @@ def interval(resampled: npt.ArrayLike, confidence: float = 0.95) -> tuple[Any, A
     flat = drawn.reshape(len(drawn), -1)
     bounds = np.full((2, flat.shape[1]), np.nan)
     tail = (1 - confidence) / 2
-    for column in range(flat.shape[1]):
-        known = flat[~np.isnan(flat[:, column]), column]
+    is_missing = np.isnan(flat)
+    whole = ~is_missing.any(axis=0)
+    if len(flat):
+        bounds[:, whole] = np.quantile(flat[:, whole], [tail, 1 - tail], axis=0)
+    for column in np.flatnonzero(~whole).tolist():
+        known = flat[~is_missing[:, column], column]
         if len(known):
             bounds[:, column] = np.quantile(known, [tail, 1 - tail])
     low, high = bounds.reshape(2, *drawn.shape[1:])

@@ -251,7 +251,7 @@ def topic_significance(
     vacuous = mean / (mean.sum() or 1.0)
     return Significance(
         uniform=_divergences(words, np.full(n_words, 1.0 / n_words)),
-        vacuous=_divergences(words, vacuous),
+        vacuous=np.where(sizes > 0, _divergences(words, vacuous), np.nan),
         background=background,
     )
 
@@ -271,7 +271,8 @@ def _divergences(rows: Any, other: Float64Array) -> Float64Array:
     of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     used = rows.data > 0
     share = rows.data[used] / totals[of_entry[used]]
-    terms = share * np.log(share / other[rows.indices[used]])
+    with np.errstate(divide="ignore"):  # infinitely far from what lacks one of its words
+        terms = share * np.log(share / other[rows.indices[used]])
     sums = np.bincount(of_entry[used], terms, minlength=rows.shape[0])
     return np.where(totals > 0, np.maximum(sums, 0.0), np.nan)
 

@@ -48,7 +48,9 @@ class IntrusionScore:
     n_answers, n_questions, n_coders : int
     by_topic : pandas.DataFrame
         Columns topic, n (answers), hits, precision, low, high, chance (the mean over its
-        questions), and p_value (of a one-sided binomial test against that).
+        questions), and p_value (of a one-sided binomial test against that). Each answer is an
+        observation: low and high are of other people before these questions, not of other
+        questions on the topic.
     log_odds : float
         Mean topic log odds, log of the intruder's share in the text less that of the topic chosen
         (Chang et al. 2009, equation 2): 0 at best, below where people choose topics that the model
@@ -78,10 +80,12 @@ class CodingScore:
     ----------
     precision, low, high : float
         Share of the texts in topics that belong there, each topic weighted by its size; Wilson's
-        interval at the effective size of the sample (Kish 1965).
+        interval at the effective size of the sample (Kish 1965). A text that several coders read
+        counts once, by the share of them that see the topic in it: more coders do not make up for
+        few texts.
     by_topic : pandas.DataFrame
-        Columns topic, n, precision, low, high (Wilson), n_decoys, and decoys, the share of the
-        texts from elsewhere that people put in the topic, too.
+        Columns topic, n (texts), precision, low, high (Wilson), n_decoys, and decoys, the share of
+        the texts from elsewhere that people put in the topic, too.
     decoys : float
         That share over all topics.
     n_answers, n_coders : int
@@ -198,14 +202,22 @@ def score_coding(
     inside = (found["in_topic"] == "yes").to_numpy()
     topic = found["topic"].astype(int).to_numpy()
     size = found["topic_size"].astype(int).to_numpy()
+    answers_to = pd.DataFrame(
+        {"question": checked["question"], "topic": topic, "inside": inside, "size": size,
+         "yes": yes.astype(float)}
+    )  # fmt: skip
+    # A text is one observation, however many coders read it.
+    texts = answers_to.groupby("question", sort=True).agg(
+        {"topic": "first", "inside": "first", "size": "first", "yes": "mean"}
+    )
     rows = []
-    for one in np.unique(topic).tolist():
-        own, decoy = inside & (topic == one), ~inside & (topic == one)
-        low, high = share_interval(int(yes[own].sum()), int(own.sum()), confidence)
+    for one, of_topic in texts.groupby("topic", sort=True):
+        own = of_topic["yes"][of_topic["inside"]]
+        decoy = of_topic["yes"][~of_topic["inside"]]
+        low, high = _wilson(_mean(own), len(own), confidence)
         rows.append(
-            {"topic": one, "n": int(own.sum()), "precision": _mean(yes[own]), "low": low,
-             "high": high, "n_decoys": int(decoy.sum()), "decoys": _mean(yes[decoy]),
-             "size": int(size[topic == one][0])}
+            {"topic": one, "n": len(own), "precision": _mean(own), "low": low, "high": high,
+             "n_decoys": len(decoy), "decoys": _mean(decoy), "size": int(of_topic["size"].iloc[0])}
         )  # fmt: skip
     frame = pd.DataFrame(rows)
     coded = frame[frame["n"] > 0]
@@ -268,7 +280,9 @@ def _alpha_of(checked: pd.DataFrame) -> float:
 
 
 def _wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
-    """Return Wilson's interval for a sample whose size is no whole number."""
+    """Return Wilson's interval for a sample whose size is no whole number; NaN for none."""
+    if not n:
+        return math.nan, math.nan
     from statistics import NormalDist
 
     z = NormalDist().inv_cdf((1 + confidence) / 2)

@@ -118,7 +118,7 @@ def agreement(
     Parameters
     ----------
     labels_true : array_like of shape (n_documents,)
-        Classes, numbers or strings.
+        Classes, numbers or strings, none missing.
     labels_pred : array_like of int, shape (n_documents,)
         Topics; noise is -1.
     n_resamples : int
@@ -138,16 +138,23 @@ def agreement(
     Raises
     ------
     InputError
-        If the lengths differ, there is no document, or the prediction is not of integers.
+        If the lengths differ, there is no document, a class is missing, or the prediction is not
+        of integers.
 
     Notes
     -----
-    Percentile intervals, moved so that the resamples lie around the figure: documents that a
-    resample holds twice agree with themselves, so that its figures are a little high, the more so
-    the fewer documents there are for the topics and classes (Efron and Tibshirani 1993, chapter
-    10, on the bias of resamples). The figures themselves, but for the adjusted ones, are too
-    high in small collections for the same reason, which no interval tells. The chance level inside
-    the adjusted mutual information is that of all documents, in all resamples.
+    Intervals say how far a figure would differ in other collections of the same size, with the
+    topics as given. They are percentile intervals, moved so that the resamples lie around the
+    figure: documents that a resample holds twice agree with themselves, so that its figures are a
+    little high, the more so the fewer documents there are for the topics and classes (Efron and
+    Tibshirani 1993, chapter 10, on the bias of resamples). In simulations, those of 0.95 hold the
+    mean figure of such collections in 86 to 100 % of the cases with 100 documents, and in 91 to
+    100 % with 500. For the same reason the figures themselves, but for the adjusted ones, are
+    higher in small collections than in large ones, which no interval tells: with 100 documents, 5
+    classes and 7 topics those of the mutual information hold the figure of an endless collection
+    in 65 % of the cases where the two agree, and in 7 % where they have nothing in common. Compare
+    collections of different sizes by `ari` and `ami`. The chance level inside the adjusted mutual
+    information is that of all documents, in all resamples.
 
     Examples
     --------
@@ -163,6 +170,14 @@ def agreement(
         )
     if predicted.dtype.kind not in "iu":
         raise InputError(f"labels_pred must be integers with noise as -1; got {predicted.dtype}")
+    import pandas as pd
+
+    missing = np.flatnonzero(pd.isna(true))
+    if len(missing):
+        raise InputError(
+            f"labels_true must have a class for each document; {len(missing):,} are missing, the "
+            f"first at {missing[0]}; leave these documents out of both"
+        )
     classes = np.unique(true, return_inverse=True)[1]
     everything = Contingency.of(classes, predicted)
     inside = everything.without(NOISE)
@@ -177,7 +192,8 @@ def agreement(
     if n_resamples:
         sums = resampled_sums(_cells_by_unit(everything, units, len(true)), n_resamples, seed)
         for name, drawn in _drawn(everything, inside, sums).items():
-            intervals[name] = _around(figures[name], drawn, confidence)
+            least = -1.0 if name.startswith(("ami", "ari")) else 0.0
+            intervals[name] = _around(figures[name], drawn, confidence, least)
     return Agreement(
         **figures,
         n=len(true),
@@ -212,14 +228,15 @@ def _drawn(
     return drawn
 
 
-def _around(value: float, drawn: Float64Array, confidence: float) -> tuple[float, float]:
+def _around(
+    value: float, drawn: Float64Array, confidence: float, least: float
+) -> tuple[float, float]:
     """Return the interval of resampled figures, moved to where their mean is the figure."""
     known = drawn[~np.isnan(drawn)]
     low, high = interval(drawn, confidence)
     if not len(known):
         return float(low), float(high)
     bias = float(known.mean()) - value
-    least = -1.0 if min(value, float(known.min())) < 0 else 0.0
     return max(least, float(low) - bias), min(1.0, float(high) - bias)
 
 

@@ -26,6 +26,7 @@ _GAP = 0.035
 _NAME = 34
 _VERDICTS = {"emerging": PALETTE[2], "fading": PALETTE[5], "bursting": PALETTE[3]}
 _PLAIN = PALETTE[0]
+_DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
 _MARKED = 60
 """Periods up to which each one has a dot."""
 
@@ -215,7 +216,7 @@ def _panels(
         number = str(panel + 1) if panel else ""
         is_last = panel + n_columns >= len(chosen)
         top = max(tops) if same else tops[panel]
-        axes[f"xaxis{number}"] = _time_axis(trends, [left, right], f"y{number}", is_last)
+        axes[f"xaxis{number}"] = _time_axis(trends, [left, right], f"y{number}")
         axes[f"yaxis{number}"] = {
             "domain": [head - _PANEL / height, head], "anchor": f"x{number}", "range": [0, top],
             "visible": False, "fixedrange": True,
@@ -226,6 +227,8 @@ def _panels(
         traces.append(_line(trends, topic, measure, color, number))
         annotations.append(_heading(trends, topic, says, color, left, head))
         annotations.append(_roof(_spell(top, measure), right, head))
+        if is_last:
+            annotations += _ends(trends, left, right, head - _PANEL / height)
     return go.Figure(data=traces, layout=_layout(height + 40, axes, annotations))
 
 
@@ -249,18 +252,38 @@ def _spell(value: float, measure: str) -> str:
     return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}" if value >= 0.01 else f"{value:.2%}"
 
 
-def _time_axis(
-    trends: TopicTrends, domain: list[float], anchor: str, named: bool
-) -> dict[str, Any]:
-    """Return an axis that names its first and its last period."""
+def _ends(trends: TopicTrends, left: float, right: float, bottom: float) -> list[dict[str, Any]]:
+    """Return the names of the first and the last period, inside the ends of a panel.
+
+    Names of ticks lie around them, where they are cut at the edge of the figure and run into those
+    of the next panel.
+    """
+    single = trends.n_periods == 1
+    places = [((left + right) / 2, "center", 0)] if single else [
+        (left, "left", 0), (right, "right", -1)
+    ]  # fmt: skip
+    return [
+        {
+            "x": x, "y": bottom, "xref": "paper", "yref": "paper", "xanchor": anchor,
+            "yanchor": "top", "yshift": -3, "showarrow": False, "text": trends.names[period],
+            "font": {"size": 10, "color": MUTED},
+        }
+        for x, anchor, period in places
+    ]  # fmt: skip
+
+
+def _time_axis(trends: TopicTrends, domain: list[float], anchor: str) -> dict[str, Any]:
+    """Return an axis with marks at its first and its last period, and no names."""
     middles = _middles(trends)
     ends = [0] if trends.n_periods == 1 else [0, trends.n_periods - 1]
     pad = (trends.ends[-1] - trends.starts[0]) // 60
+    # Plotly reads years of four digits.
+    bounds = np.clip([trends.starts[0] - pad, trends.ends[-1] + pad], *_DRAWN)
     return {
         "domain": domain, "anchor": anchor, "type": "date", "fixedrange": True,
-        "range": [str(trends.starts[0] - pad)[:19], str(trends.ends[-1] + pad)[:19]],
-        "tickvals": [middles[i] for i in ends], "ticktext": [trends.names[i] for i in ends],
-        "showticklabels": named, "tickangle": 0, "tickfont": {"size": 10, "color": MUTED},
+        "range": [str(moment)[:19] for moment in bounds],
+        "tickvals": [middles[i] for i in ends], "showticklabels": False,
+        "tickangle": 0, "tickfont": {"size": 10, "color": MUTED},
         "showgrid": False, "zeroline": False, "linecolor": "#c3c9d1", "showline": True,
         "ticks": "outside", "ticklen": 3, "tickcolor": "#c3c9d1",
     }  # fmt: skip
@@ -315,7 +338,8 @@ def _lines(trends: TopicTrends, chosen: list[int], measure: str) -> Figure:
         }
         for number, (topic, place) in enumerate(zip(chosen, places, strict=True))
     ]  # fmt: skip
-    axis = _time_axis(trends, [0, 1], "y", named=True)
+    axis = _time_axis(trends, [0, 1], "y")
+    axis["showticklabels"] = True
     wanted = np.unique(np.linspace(0, trends.n_periods - 1, min(trends.n_periods, 7)).astype(int))
     middles = _middles(trends)
     axis["tickvals"] = [middles[i] for i in wanted]

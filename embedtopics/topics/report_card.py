@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["report_card"]
 
-SAMPLED = 250
+SAMPLED = 150
 """Documents whose neighbours are ranked against all others."""
 
 NEIGHBORS = 15

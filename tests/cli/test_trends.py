@@ -85,20 +85,30 @@ def test_by_group_within_a_topic(result, folder):
 
 def test_bad_input_is_one_line(folder, tmp_path):
     assert "no saved model" in refused("over-time", tmp_path)
-    assert "every must be" in refused("over-time", folder, "--every", "hour")
-    assert "no column 'published'" in refused("over-time", folder, "--dates", "published")
-    assert "odd number" in refused("over-time", folder, "--smooth", "2")
+    for every in ("hour", "0", "-3", "99999"):
+        said = refused("over-time", folder, f"--every={every}")
+        assert "--every must be auto, day, " in said and said.endswith(f"got {every}")
+    assert "--dates: there is no column 'published'" in refused(
+        "over-time", folder, "--dates", "published"
+    )
+    assert "--smooth must be an odd number" in refused("over-time", folder, "--smooth", "2")
+    assert "--alpha must be between 0 and 1; got 3" in refused("over-time", folder, "--alpha", "3")
     assert ".csv" in refused("over-time", folder, "--out", tmp_path / "t.txt")
     assert ".html" in refused("by-group", folder, "--figure", tmp_path)
     assert "no such folder" in refused("by-group", folder, "--out", tmp_path / "a" / "t.csv")
-    assert "no column 'party'" in refused("by-group", folder, "--group", "party")
+    assert "--group: there is no column 'party' beside the texts; its columns are: 'date'" in (
+        refused("by-group", folder, "--group", "party")
+    )
     assert "there are 0 to 3" in refused("by-group", folder, "--topic", "9")
 
 
 def test_results_without_dates_say_what_to_do(tmp_path):
     save_result(make_result(dated=False), tmp_path / "model")
-    assert "dates=" in refused("over-time", tmp_path)
-    assert "group=" in refused("by-group", tmp_path)
+    assert "none with --dates; it has no columns: run embedtopics topics" in refused(
+        "over-time", tmp_path
+    )
+    save_result(make_result(), tmp_path / "model")
+    assert "its columns are: 'date': name one with --group" in refused("by-group", tmp_path)
 
 
 def test_sparkline_takes_periods_together_and_leaves_gaps():

@@ -35,6 +35,17 @@ def test_a_resample_without_any_value_is_unknown():
     assert interval(means) == (1.0, 1.0)
 
 
+def test_unknown_figures_are_left_out_column_by_column():
+    drawn = np.random.default_rng(2).normal(size=(90, 2, 3))
+    drawn[:40, 1, 0] = np.nan
+    drawn[:, 0, 2] = np.nan
+    low, high = interval(drawn, 0.8)
+    assert np.isnan([low[0, 2], high[0, 2]]).all()
+    for place in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]:
+        expected = np.nanquantile(drawn[:, *place], [0.1, 0.9])
+        assert [low[place], high[place]] == pytest.approx(expected.tolist(), abs=1e-12)
+
+
 def test_the_interval_of_a_mean_is_that_of_theory():
     values = np.random.default_rng(0).normal(size=(2000, 1))
     low, high = interval(resampled_means(values, 4000, 0))

@@ -90,6 +90,12 @@ def test_significance_is_the_divergence_from_three_distributions(sparse):
     assert np.isnan([found.uniform[2], found.vacuous[2], found.background[2]]).all()
 
 
+def test_significance_of_a_topic_that_no_document_has():
+    found = topic_significance([[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 0.0]])
+    np.testing.assert_equal(found.vacuous, [0.0, np.nan])
+    np.testing.assert_equal(found.background, [0.0, np.nan])
+
+
 def test_significance_without_documents_weighs_topics_by_their_words():
     words = np.array([[6.0, 2], [1, 1]])
     found = topic_significance(words)

@@ -282,6 +282,10 @@ def test_coding_by_hand():
     assert (table.loc[1, "low"], table.loc[1, "high"]) == pytest.approx(share_interval(8, 8))
     both = [answered(sheet, answers), answered(sheet, key["in_topic"].tolist())]
     assert 0 < score_coding(both, key).alpha < 1
+    thrice = score_coding([answered(sheet, answers)] * 3, key)  # as many texts as before
+    assert (thrice.low, thrice.high) == pytest.approx((found.low, found.high))
+    pd.testing.assert_frame_equal(thrice.by_topic, found.by_topic)
+    assert (thrice.n_answers, thrice.n_coders) == (72, 3)
     answers[3] = "perhaps"
     with pytest.raises(InputError, match=r"row 4 .*expected yes or no; got 'perhaps'"):
         score_coding(answered(sheet, answers), key)

@@ -55,6 +55,31 @@ def test_panels_draw_shares_with_gaps_and_bands(trends):
     assert list(bands[0].y) == pytest.approx(first)
 
 
+@pytest.mark.parametrize("n_topics", [6, 16])
+def test_panels_name_the_first_and_the_last_period_inside_their_ends(n_topics):
+    result = make_result(n_documents=600, n_topics=n_topics)
+    trends = topics.over_time(result, "week", n_terms=0)
+    layout = plots.over_time(trends).layout
+    named = [a for a in layout.annotations if a.text in (trends.names[0], trends.names[-1])]
+    n_columns = 3 if n_topics == 6 else 4
+    assert [a.text for a in named] == [trends.names[0], trends.names[-1]] * n_columns
+    assert [a.xanchor for a in named] == ["left", "right"] * n_columns
+    assert (named[0].x, named[-1].x) == pytest.approx((0, 1))
+    assert not layout.xaxis.showticklabels
+    (only,) = [
+        a for a in plots.over_time(topics.over_time(result, 1), [0]).layout.annotations
+        if a.text.startswith("2021")
+    ]  # fmt: skip
+    assert (only.x, only.xanchor) == (pytest.approx(0.5), "center")
+
+
+def test_axes_stay_within_the_years_that_are_drawn():
+    result = make_result()
+    dates = ["0001-01-01", "9999-12-31", *["2021-01-01"] * (len(result.corpus) - 2)]
+    figure = plots.over_time(topics.over_time(result, "decade", dates=dates, n_terms=0))
+    assert figure.layout.xaxis.range == ("0000-01-01T00:00:00", "9999-12-31T00:00:00")
+
+
 def test_counts_have_no_bands(trends):
     figure = plots.over_time(trends, [2, -1], measure="count")
     assert [list(trace.y) for trace in figure.data] == [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,11 @@ Float64Array = npt.NDArray[np.float64]
 
 SECONDS_A_YEAR = 365.2425 * 86_400
 MOST_LEVELS = 50
+_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal")
+
+NEAR = 1e-4
+"""What a column may differ from those before it, for its length, and still follow from them: less
+could not be told in the resamples."""
 
 
 @dataclass(eq=False)
@@ -75,6 +80,8 @@ def covariates_in(given: Any) -> dict[str, Any]:
         given = {str(name): given[name] for name in given.columns}
     if isinstance(given, Mapping):
         named = [(str(name), values) for name, values in given.items()]
+    elif not isinstance(given, Iterable):
+        raise InputError(f"covariates must be names of columns, or values by name; got {given!r}")
     else:
         names = _formula(given) if isinstance(given, str) else list(given)
         if not all(isinstance(name, str) for name in names):
@@ -161,7 +168,13 @@ def make_design(
 def _kind(values: pd.Series) -> str:
     if pd.api.types.is_datetime64_any_dtype(values):
         return "date"
-    is_number = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    if pd.api.types.is_bool_dtype(values):
+        return "level"
+    # Columns of objects hold dates and numbers too, where some are missing.
+    held = pd.api.types.infer_dtype(values, skipna=True) if values.dtype == object else ""
+    if held in ("date", "datetime", "datetime64"):
+        return "date"
+    is_number = pd.api.types.is_numeric_dtype(values) or held in _NUMBERS
     return "number" if is_number else "level"
 
 
@@ -223,11 +236,11 @@ def _check_rank(matrix: Float64Array, names: list[str]) -> None:
     scaled: Float64Array = np.linalg.qr(matrix / np.linalg.norm(matrix, axis=0)).R
     kept: list[int] = []
     for column in range(scaled.shape[1]):
-        if np.linalg.matrix_rank(scaled[:, [*kept, column]], tol=1e-8) == len(kept) + 1:
+        if np.linalg.matrix_rank(scaled[:, [*kept, column]], tol=NEAR) == len(kept) + 1:
             kept.append(column)
             continue
         solution = np.linalg.lstsq(scaled[:, kept], scaled[:, column], rcond=None)[0]
-        partners = [names[kept[i]] for i in np.flatnonzero(np.abs(solution) > 1e-6)]
+        partners = [names[kept[i]] for i in np.flatnonzero(np.abs(solution) > 1e-3)]
         raise InputError(
             f"the effect of {names[column]!r} cannot be told from those of "
             f"{', '.join(map(repr, partners))}: in the {len(matrix):,} rows one follows from the "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -100,6 +100,8 @@ def effects(
     check_count(n_resamples, "n_resamples", 20)
     confidence = check_confidence(confidence)
     seed = resolve_seed(random_state)
+    if not isinstance(reference, Mapping | None):
+        raise InputError(f"reference must be a mapping of covariates to levels; got {reference!r}")
     design = make_design(result, covariates_in(covariates), dict(reference or {}))
     again = _replicates(result, replicates, outcome, seed, show_progress)
     fit = _Fit.of(result, design)
@@ -144,20 +146,22 @@ class _Fit:
     documents: Int64Array
     sums: Float64Array
     """Of the rows of each text, shape (n_documents, n_columns)."""
-    squares: Float64Array
-    """Of their outer products, shape (n_documents, n_columns ** 2)."""
+    squares: csr_matrix
+    """Of their outer products, shape (n_documents, n_columns ** 2): of a hundred levels a row is in
+    one or two, and a table of all pairs of them would not fit in memory."""
     scale: Float64Array
 
     @classmethod
     def of(cls, result: TopicResult, design: Design) -> _Fit:
+        from scipy.sparse import csr_matrix
+
         documents, place = np.unique(result.documents.of_row[design.rows], return_inverse=True)
         scale = np.linalg.norm(design.matrix, axis=0)
-        matrix = design.matrix / scale
-        outer = (matrix[:, :, None] * matrix[:, None, :]).reshape(len(matrix), -1)
-        sums, squares = (np.zeros((len(documents), x.shape[1])) for x in (matrix, outer))
-        np.add.at(sums, place, matrix)
-        np.add.at(squares, place, outer)
-        return cls(documents, sums, squares, scale)
+        matrix = csr_matrix(design.matrix / scale)
+        shape = (len(documents), len(place))
+        member = csr_matrix((np.ones(len(place)), (place, np.arange(len(place)))), shape=shape)
+        squares = csr_matrix(member @ _outer_products(matrix))
+        return cls(documents, (member @ matrix).toarray(), squares, scale)
 
     def products(self, shares: csr_matrix, held: Int64Array | None = None) -> csr_matrix:
         """Return what each text adds to the right side, shape (n, n_topics * n_columns)."""
@@ -184,6 +188,22 @@ class _Fit:
         solved = np.linalg.solve(left[told], right[told].transpose(0, 2, 1))
         found[told] = solved.transpose(0, 2, 1) / self.scale
         return found
+
+
+def _outer_products(matrix: csr_matrix) -> csr_matrix:
+    """Return the outer product of each row with itself, shape (n_rows, n_columns ** 2)."""
+    from scipy.sparse import csr_matrix
+
+    n_rows, n_columns = matrix.shape
+    n_entries = np.diff(matrix.indptr).astype(np.int64)
+    partners = np.repeat(n_entries, n_entries)  # of each entry, those of its row
+    one = np.repeat(np.arange(matrix.nnz), partners)
+    other = np.arange(len(one)) - np.repeat(np.cumsum(partners) - partners, partners)
+    other += np.repeat(np.repeat(matrix.indptr[:-1], n_entries), partners)
+    places = matrix.indices[one].astype(np.int64) * n_columns + matrix.indices[other]
+    ends = np.concatenate([[0], np.cumsum(n_entries**2)])
+    products = matrix.data[one] * matrix.data[other]
+    return csr_matrix((products, places, ends), shape=(n_rows, n_columns**2))
 
 
 def _shares(
@@ -213,21 +233,15 @@ def _replicates(
     result: TopicResult, given: Any, outcome: str, seed: int, show_progress: bool | None
 ) -> list[Int32Array]:
     """Return the labels of the replicates, made anew where only their number is given."""
-    if isinstance(given, (int, np.integer)):
-        if not check_count(given, "replicates", 0):
-            return []
-        found: list[Int32Array] = []
-    else:
-        found = [np.asarray(labels, dtype=np.int32) for labels in given]
-        n_documents = len(result.documents)
-        if any(labels.shape != (n_documents,) for labels in found):
-            raise InputError(
-                f"replicates must have a label for each of the {n_documents} distinct texts; got "
-                f"shapes {sorted({labels.shape for labels in found})}"
-            )
+    found: list[Int32Array] = []
+    is_number = isinstance(given, (int, np.integer))
+    if is_number and not check_count(given, "replicates", 0):
+        return found
+    if not is_number:
+        found = _given_replicates(given, len(result.documents))
     if outcome != "label":
         raise InputError("replicates know labels only; take outcome='label', or no replicates")
-    if found or not result.n_topics:
+    if not is_number or not result.n_topics:
         return found
     recipe = recipe_of(result)
     with progress_bar(
@@ -239,6 +253,25 @@ def _replicates(
             found.append(labels)
             bar.update()
     return found
+
+
+def _given_replicates(given: Any, n_documents: int) -> list[Int32Array]:
+    """Return labels after making sure that they are some."""
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(f"replicates must be a number of them, or their labels; got {given!r}")
+    arrays = [np.asarray(labels) for labels in given]
+    for labels in arrays:
+        if labels.shape != (n_documents,):
+            raise InputError(
+                f"replicates must have a label for each of the {n_documents} distinct texts; got "
+                f"shape {labels.shape}"
+            )
+        if labels.dtype.kind not in "iu" or labels.min(initial=0) < NOT_HELD:
+            raise InputError(
+                "labels of replicates must be integers from -2 up: -1 for noise, -2 for documents "
+                f"that are not in it; got {labels.dtype}, the least {labels.min(initial=0)}"
+            )
+    return [labels.astype(np.int32) for labels in arrays]
 
 
 def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Float64Array:

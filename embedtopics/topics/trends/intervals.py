@@ -13,6 +13,8 @@ __all__ = ["bootstrap", "share_of", "wilson"]
 Float64Array = npt.NDArray[np.float64]
 
 N_RESAMPLES = 1000
+SUMS_AT_ONCE = 2**25
+"""Figures of resamples that are held at a time, a quarter of a gigabyte."""
 
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
@@ -98,14 +100,26 @@ def bootstrap(
     from scipy.sparse import csr_matrix
 
     n_topics, n_cells = shape
+    if not len(documents):
+        return np.full(shape, np.nan), np.full(shape, np.nan)
     distinct, document = np.unique(documents, return_inverse=True)
-    place = (labels % n_topics) * n_cells + cells
-    added = csr_matrix(
-        (np.ones(len(place)), (document, place)), shape=(len(distinct), n_topics * n_cells)
-    )
+    topic = labels % n_topics
+
+    def drawn(first: int, last: int, of_topic: Int64Array) -> Float64Array:
+        """Return the resampled sums of some topics, shape (n_resamples, last - first, n_cells)."""
+        used = np.flatnonzero((of_topic >= first) & (of_topic < last))
+        place = (of_topic[used] - first) * n_cells + cells[used]
+        width = (len(distinct), (last - first) * n_cells)
+        added = csr_matrix((np.ones(len(used)), (document[used], place)), shape=width)
+        # The same seed draws the same documents for all of them.
+        return resampled_sums(added, N_RESAMPLES, seed).reshape(N_RESAMPLES, -1, n_cells)
+
     low, high = np.empty(shape), np.empty(shape)
-    sums = resampled_sums(added, N_RESAMPLES, seed).reshape(N_RESAMPLES, n_topics, n_cells)
-    totals = sums.sum(axis=1) @ pooled
-    for topic in range(n_topics):
-        low[topic], high[topic] = interval(share_of(sums[:, topic] @ pooled, totals), confidence)
+    totals = drawn(0, 1, np.zeros_like(topic))[:, 0] @ pooled
+    at_once = max(1, SUMS_AT_ONCE // (N_RESAMPLES * n_cells))
+    for first in range(0, n_topics, at_once):
+        sums = drawn(first, min(first + at_once, n_topics), topic)
+        for place in range(sums.shape[1]):
+            shares = share_of(sums[:, place] @ pooled, totals)
+            low[first + place], high[first + place] = interval(shares, confidence)
     return low, high

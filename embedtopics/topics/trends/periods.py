@@ -24,6 +24,9 @@ MOST_PERIODS = 2_000
 AT_MOST, ROWS_EACH = 40, 10
 """Periods, and rows in one on average, at which "auto" takes a coarser unit."""
 
+_WRITTEN = ((2 * 86_400_000_000, 10), (60_000_000, 16), (1_000_000, 19), (0, 26))
+"""Microseconds from which so many characters of a date keep the names of equal periods apart."""
+
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120}
 
 
@@ -88,7 +91,7 @@ def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
         raise InputError(f"every must be one of {expected}, or a number of periods; got {every!r}")
     n_periods = _span(known, unit)
     if n_periods > MOST_PERIODS:
-        raise InputError(_too_many(f"every={unit!r}", known, n_periods))
+        raise InputError(_too_many(unit, known, n_periods))
     numbers = _number(dates, unit)
     first = int(_number(known.min()[None], unit)[0])
     edges = _start(first + np.arange(n_periods + 1), unit)
@@ -97,9 +100,9 @@ def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
     return Periods(unit, names, edges[:-1], edges[1:], of_row.astype(np.int64), decisions)
 
 
-def _too_many(what: str, known: Times, n_periods: int) -> str:
+def _too_many(unit: str, known: Times, n_periods: int) -> str:
     return (
-        f"{what} would cut the time from {known.min().astype('M8[D]')} to "
+        f"periods of a {unit} would cut the time from {known.min().astype('M8[D]')} to "
         f"{known.max().astype('M8[D]')} into {n_periods:,} periods, more than {MOST_PERIODS:,}; "
         "take longer periods, or mend the first or the last date"
     )
@@ -174,12 +177,12 @@ def _equal_bins(dates: Times, known: Times, n_bins: int) -> Periods:
     if n_bins > span:
         raise InputError(
             f"all dates are {str(first)[:19]}, which cannot be cut into {n_bins} periods; "
-            "take every='day'"
+            "take periods of a day"
         )
     offsets = np.array([span * edge // n_bins for edge in range(n_bins + 1)], dtype=np.int64)
     passed = (np.where(np.isnat(dates), first, dates) - first).astype(np.int64)
     of_row = np.searchsorted(offsets, passed, side="right") - 1
     edges = first + offsets.astype("m8[us]")
-    precise = span // n_bins < 2 * 86_400_000_000
-    names = tuple(str(edge)[: 16 if precise else 10].replace("T", " ") for edge in edges[:-1])
+    written = next(n for least, n in _WRITTEN if span // n_bins >= least)
+    names = tuple(str(edge)[:written].replace("T", " ") for edge in edges[:-1])
     return Periods("bin", names, edges[:-1], edges[1:], np.where(np.isnat(dates), -1, of_row))

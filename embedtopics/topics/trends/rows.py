@@ -118,7 +118,7 @@ def dates_of(
     if not dated.any():
         raise InputError(
             f"none of the {len(moments)} rows has both a text and a date; "
-            "check the column of dates, or give dates="
+            "check the column of dates, or name another one"
         )
     zone = "UTC" if any(note.name == "time_zone" for note in notes) else "as given"
     return moments, zone, decisions
@@ -196,14 +196,20 @@ def _quantiles(
     # A value on an edge belongs below it.
     codes = np.where(np.isfinite(numbers), np.searchsorted(inner, numbers, side="left"), -1)
     used = np.unique(codes[known])
-    names = tuple(
-        f"{numbers[known & (codes == code)].min():.6g} to "
-        f"{numbers[known & (codes == code)].max():.6g}"
-        for code in used
-    )
+    members = [numbers[known & (codes == code)] for code in used]
+    names = _spell_ranges([(float(own.min()), float(own.max())) for own in members])
     compact = np.where(np.isin(codes, used), np.searchsorted(used, codes), -1)
     message = f"The numbers in {by!r} are grouped into {len(names)} parts of about as many rows."
     return compact, names, (Decision("trends", "numbers_grouped", list(names), message),)
+
+
+def _spell_ranges(ranges: list[tuple[float, float]]) -> tuple[str, ...]:
+    """Return ranges as text, in as few digits as keep their ends apart."""
+    ends = {end for pair in ranges for end in pair}
+    digits = next(
+        (n for n in range(6, 17) if len({f"{end:.{n}g}" for end in ends}) == len(ends)), 17
+    )
+    return tuple(f"{low:.{digits}g} to {high:.{digits}g}" for low, high in ranges)
 
 
 def _largest(
@@ -218,8 +224,11 @@ def _largest(
     new[kept] = np.arange(len(kept))
     new[-1] = -1
     n_rest = len(names) - len(kept)
+    other = OTHER
+    while other in {names[code] for code in kept}:  # what the data call so is a group of its own
+        other = f"({other})"
     message = (
-        f"{by!r} has {len(names):,} groups; the {n_rest:,} smallest are put together as {OTHER!r}."
+        f"{by!r} has {len(names):,} groups; the {n_rest:,} smallest are put together as {other!r}."
     )
     decision = Decision("trends", "groups_put_together", n_rest, message)
-    return new[codes], (*(names[code] for code in kept), OTHER), (decision,)
+    return new[codes], (*(names[code] for code in kept), other), (decision,)

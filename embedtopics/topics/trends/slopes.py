@@ -133,10 +133,12 @@ class _Model:
             step = np.divide(excess, curvature, out=np.full_like(excess, np.inf),
                              where=curvature > 1e-12)  # fmt: skip
             after = middle - step
-            after = np.where((after > below) & (after < above), after, (below + above) / 2)
-            if np.max(np.abs(after - middle), initial=0.0) < 1e-11:
-                break
+            # A step of nothing stays inside: it must not be mistaken for one that leads away.
+            after = np.where((after >= below) & (after <= above), after, (below + above) / 2)
+            has_moved = np.max(np.abs(after - middle), initial=0.0) >= 1e-9
             middle = after
+            if not has_moved:
+                break
         best: Float64Array = middle
         return best
 

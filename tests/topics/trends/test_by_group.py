@@ -119,6 +119,18 @@ def test_numbers_are_groups_or_quartiles(result):
     assert lopsided.names[0] == "0 to 0" and lopsided.totals.sum() == n_rows - 1
 
 
+def test_groups_keep_names_of_their_own(result):
+    n_rows = len(result.corpus)
+    stamps = topics.by_group(result, 1_600_000_000 + np.arange(n_rows))
+    assert stamps.names[0].startswith("1600000000 to 16000000") and len(set(stamps.names)) == 4
+    source = np.array([f"s{i % 40}" for i in range(n_rows)], dtype=object)
+    source[:60] = "(other)"  # a group that the data call so is not the rest
+    groups = topics.by_group(result, source, max_groups=5)
+    assert groups.names[0] == "(other)" and groups.names[-1] == "((other))"
+    parts = topics.over_time(result, by=source, max_groups=5, n_terms=0).parts
+    assert sum(part.totals.sum() for part in parts.values()) == groups.totals.sum() == n_rows - 1
+
+
 @pytest.mark.parametrize("n_topics", [0, 1])
 def test_few_topics(n_topics):
     result = make_result(n_documents=30, n_topics=n_topics)

@@ -10,7 +10,7 @@ from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.results import CellTerms, TopicTrends
 from embedtopics.topics.trends.bursts import find_bursts, strongest_p
-from embedtopics.topics.trends.slopes import fit_slopes
+from embedtopics.topics.trends.slopes import _Model, fit_slopes
 from tests.factories import make_result
 
 
@@ -56,6 +56,17 @@ def test_slopes_are_those_of_a_logistic_regression():
         assert fitted.slope[row] == pytest.approx(other.coef_[0, 0], abs=1e-5)
         ends = other.predict_proba([[-0.5], [0.5]])[:, 1]
         assert (fitted.first[row], fitted.last[row]) == pytest.approx(tuple(ends), abs=1e-6)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.3, -2.0, 20.0, -40.0])
+def test_fitted_rows_add_up_to_those_counted(slope):
+    rng = np.random.default_rng(0)
+    totals, places = rng.integers(500, 900, 30), np.linspace(-0.5, 0.5, 30)
+    counts = rng.binomial(totals, rng.dirichlet(np.ones(50), 1)[0][:, None], (50, 30)) + 1.0
+    model = _Model(counts, totals.astype(float), places)
+    intercept = model.intercept(np.full(50, slope))
+    fitted = (totals / (1 + np.exp(-intercept[:, None] - slope * places))).sum(axis=1)
+    np.testing.assert_allclose(fitted, counts.sum(axis=1), rtol=1e-12)
 
 
 def test_interval_and_p_value_say_the_same():
@@ -107,6 +118,19 @@ def test_without_change_few_topics_have_small_p_values(dispersed):
     ]
     assert np.mean(np.array(bursts) <= 0.05) < 0.05
     assert np.median(fitted.dispersion) == pytest.approx(7.6 if dispersed else 1.0, rel=0.3)
+
+
+@pytest.mark.parametrize("n_rows", [5, 8])
+def test_few_rows_without_change_have_few_small_p_values(n_rows):
+    rng = np.random.default_rng(3)
+    counts = rng.multinomial(n_rows, np.full(12, 1 / 12), size=1500)
+    frame = topics.changes(trends_of(counts, np.full(12, 50_000)))
+    assert 0.02 < (frame["p"] <= 0.05).mean() < 0.067
+    assert (
+        topics.changes(trends_of(counts[:, :4][counts[:, :4].sum(axis=1) < 5], [50_000] * 4))["p"]
+        .isna()
+        .all()
+    )
 
 
 def test_all_verdicts_on_planted_changes():
@@ -187,8 +211,8 @@ def test_periods_without_rows_are_passed_over():
 
 def test_topics_that_cannot_be_tested():
     totals = np.array([10, 10, 10])
-    frame = topics.changes(trends_of([[0, 0, 0], [3, 1, 2]], totals))
-    assert frame["verdict"].tolist() == ["not tested", "steady"]
+    frame = topics.changes(trends_of([[0, 0, 0], [3, 1, 2], [4, 0, 0]], totals))
+    assert frame["verdict"].tolist() == ["not tested", "steady", "not tested"]
     frame = topics.changes(trends_of([[10, 10, 10]], totals))
     assert frame["verdict"].tolist() == ["not tested"]
     frame = topics.changes(trends_of([[1, 5]], [10, 10]))

@@ -132,6 +132,8 @@ def test_topics_that_do_not_come_back_have_wider_intervals(result, source):
     for topic in (0, 2, 3, 4, 5):  # these come back as they are
         assert wider[topic] == pytest.approx(width[topic])
     assert "20 replicates" in carried.carries
+    none = topics.effects(result, {"source": source}, replicates=[])
+    assert none.n_replicates == 0 and np.array_equal(none.low, plain.low)
 
 
 def test_replicates_are_made_of_a_fit(branched):
@@ -225,6 +227,8 @@ def test_few_topics(n_topics):
         ([], "at least one covariate"),
         (["date", "date"], "'date' twice"),
         ([3], "names of columns"),
+        (None, "names of columns, or values by name; got None"),
+        (3, "names of columns, or values by name; got 3"),
         ("~ weather", "no column 'weather'"),
         ({"same": ["x"] * 313}, "one value only"),
         ({"flat": [2.0] * 313}, "one value only"),
@@ -238,6 +242,47 @@ def test_bad_covariates(result, covariates, message):
     assert len(result.corpus) == 313
     with pytest.raises(InputError, match=message):
         topics.effects(result, covariates)
+
+
+@pytest.mark.parametrize("apart", [0.0, 1e-9, 1e-7, 1e-6, 1e-5])
+def test_numbers_that_nearly_follow_from_others_are_refused(result, apart):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=len(result.corpus))
+    near = 3 * x + apart * rng.normal(size=len(x))
+    with pytest.raises(InputError, match="effect of 'b' cannot be told from those of 'a': "):
+        topics.effects(result, {"a": x, "c": rng.normal(size=len(x)), "b": near})
+    found = topics.effects(result, {"a": x, "b": 3 * x + 1e-2 * rng.normal(size=len(x))})
+    assert np.isfinite(found.low).all() and not found.decisions
+
+
+def test_dates_and_numbers_among_missing_values_are_counted(result):
+    dates = [None, *(moment.date() for moment in result.corpus.time[1:].dt.normalize())]
+    numbers = np.array([None, *(i % 7 for i in range(1, len(dates)))], dtype=object)
+    found = topics.effects(result, {"when": dates, "how_many": numbers}, n_resamples=20)
+    assert found.columns == ("intercept", "when", "how_many")
+    assert found.units == {"when": "year", "how_many": "unit"}
+    same = topics.effects(
+        result,
+        {"when": result.corpus.time.where(numbers != None), "how_many": pd.to_numeric(numbers)},  # noqa: E711
+        n_resamples=20,
+    )
+    assert same.coefficients == pytest.approx(found.coefficients)
+
+
+def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels():
+    import tracemalloc
+
+    n_levels, n_documents = 45, 6000
+    result = make_result(n_documents=n_documents, n_topics=2, dated=False)
+    rng = np.random.default_rng(0)
+    levels = {
+        name: rng.integers(0, n_levels, len(result.corpus)).astype(str) for name in ("a", "b")
+    }
+    tracemalloc.start()
+    topics.effects(result, levels, n_resamples=20)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * n_documents * (2 * n_levels) ** 2 / 3
 
 
 def test_covariates_that_follow_from_others_are_named(result, source):
@@ -258,6 +303,11 @@ def test_covariates_that_follow_from_others_are_named(result, source):
         ({"replicates": -1}, "replicates"),
         ({"replicates": 3, "outcome": "membership"}, "labels only"),
         ({"replicates": [np.zeros(3, int)]}, "distinct texts"),
+        ({"replicates": 2.5}, "a number of them, or their labels; got 2.5"),
+        ({"replicates": "3"}, "a number of them, or their labels"),
+        ({"replicates": [np.full(300, 0.5)]}, "integers from -2 up.*float64"),
+        ({"replicates": [np.full(300, -9)]}, "integers from -2 up.*-9"),
+        ({"reference": "mirror"}, "reference must be a mapping"),
         ({"replicates": 3}, "default layout"),
     ],
 )

@@ -164,6 +164,24 @@ def test_bootstrap_draws_texts_and_not_rows():
     assert np.array_equal(by_texts.low, again.low)
 
 
+def test_bootstrap_of_some_topics_at_a_time_is_that_of_all(result, monkeypatch):
+    options = {"n_terms": 0, "interval": "bootstrap", "smooth": 3}
+    whole = topics.over_time(result, "month", **options)
+    monkeypatch.setattr("embedtopics.topics.trends.intervals.SUMS_AT_ONCE", 1)
+    parts = topics.over_time(result, "month", **options)
+    assert np.array_equal(whole.low, parts.low) and np.array_equal(whole.high, parts.high)
+
+
+@pytest.mark.parametrize("interval", ["wilson", "bootstrap"])
+def test_a_group_without_dates_has_no_shares(result, interval):
+    source = np.where(np.arange(len(result.corpus)) < 30, "undated", "dated")
+    dates = result.corpus.time.where(pd.Series(source == "dated"))
+    trends = topics.over_time(result, "month", dates=dates, by=source, interval=interval)
+    assert trends.parts["undated"].totals.sum() == 0
+    assert np.isnan(trends.parts["undated"].low).all()
+    assert np.isfinite(trends.parts["dated"].low).all()
+
+
 def test_bootstrap_and_wilson_agree_where_every_row_has_a_text_of_its_own(result):
     wilsons = topics.over_time(result, 1, n_terms=0)
     drawn = topics.over_time(result, 1, n_terms=0, interval="bootstrap")

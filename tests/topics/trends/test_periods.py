@@ -93,6 +93,14 @@ def test_equal_bins_are_of_equal_length():
     assert periods.every == "bin"
 
 
+@pytest.mark.parametrize("step", ["D", "h", "m", "s", "ms", "us"])
+def test_equal_bins_have_names_of_their_own(step):
+    start = np.datetime64("2020-02-28T23:59:59.999999")
+    dates = start + np.arange(12).astype(f"m8[{step}]")
+    periods = cut_into_periods(dates.astype("M8[us]"), 7)
+    assert len(set(periods.names)) == 7
+
+
 @pytest.mark.parametrize(
     ("dates", "unit"),
     [
@@ -124,5 +132,5 @@ def test_one_wrong_date_does_not_make_a_million_periods():
 
 
 def test_one_moment_cannot_be_cut():
-    with pytest.raises(InputError, match="every='day'"):
+    with pytest.raises(InputError, match="take periods of a day"):
         cut_into_periods(moments("2020-01-01", "2020-01-01"), 3)

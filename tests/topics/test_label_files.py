@@ -155,7 +155,7 @@ def test_a_size_of_whole_thousands(path, size):
 
 def test_an_id_of_thousands_is_not_that_of_another_topic(path):
     path.write_text("topic;label\n1.000;x\n")
-    with pytest.raises(InputError, match="row 2: expected the id of a topic; got '1.000'"):
+    with pytest.raises(InputError, match=r"row 2: expected the id of a topic; got '1\.000'"):
         read_labels(path)
 
 

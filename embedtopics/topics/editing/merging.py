@@ -15,7 +15,7 @@ from embedtopics.topics.editing.naming_rules import checked_labels, spell_topic
 from embedtopics.topics.recorded import describe_weighting
 from embedtopics.topics.relabeling import checked_topic_id, regrouped, relabeled
 
-__all__ = ["merge", "merge_groups"]
+__all__ = ["merge", "merge_groups", "refuse_one_topic", "refuse_two_anchors"]
 
 Groups = list[tuple[int, ...]]
 
@@ -139,6 +139,17 @@ def refuse_one_topic(n_topics: int) -> None:
     )
 
 
+def refuse_two_anchors(result: TopicResult, group: Sequence[int]) -> None:
+    """Raise the error that says which topics of a group were asked for, where two were."""
+    anchors = [topic for topic in group if result.topics[topic].is_anchor]
+    if len(anchors) > 1:
+        names = " and ".join(spell_topic(t, result.topics[t].label) for t in anchors[:2])
+        raise InputError(
+            f"{names} were both asked for before the fit and stay apart; merge only one of "
+            "them with others, or fit again without the other"
+        )
+
+
 def _continued(parts: list[Topic], label: str | None) -> Topic:
     """Return of what a merged topic keeps the name; its persistence is not known."""
     if len(parts) == 1:
@@ -186,13 +197,7 @@ def _disjoint(result: TopicResult, listed: list[list[Any]]) -> Groups:
         found.append(ids)
     groups = sorted(tuple(sorted(ids)) for ids in found)
     for group in groups:
-        anchors = [topic for topic in group if result.topics[topic].is_anchor]
-        if len(anchors) > 1:
-            names = " and ".join(spell_topic(t, result.topics[t].label) for t in anchors[:2])
-            raise InputError(
-                f"{names} were both asked for before the fit and stay apart; merge only one of "
-                "them with others, or fit again without the other"
-            )
+        refuse_two_anchors(result, group)
     if len(groups) == 1 and len(groups[0]) == result.n_topics:
         refuse_one_topic(result.n_topics)
     return groups

@@ -40,7 +40,7 @@ def test_anchors_stay_apart(seed, n, data):
     anchors = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     n_groups = data.draw(st.integers(max(1, anchors.sum()), n))
     distances = random_distances(seed, n)
-    groups = group_nearest(distances, n_groups, anchors)
+    groups = group_nearest(distances, n_groups, np.outer(anchors, anchors))
     assert n - sum(map(len, groups)) + len(groups) == n_groups
     assert all(anchors[list(group)].sum() <= 1 for group in groups)
     # The same as brute force: at each step the nearest pair that may be merged.

@@ -86,7 +86,8 @@ def keywords(
     distinct : float
         How strong a term must be in a topic, as a share of its strength in the topic where it is
         strongest, to stand among the topic's keywords by its rank: 0 lets topics share keywords
-        as they like, 1 gives each term to one topic.
+        as they like, 1 leaves each to the topic where it is strongest, to several where it is as
+        strong there. A topic with too few terms of its own takes up others' at the end.
     ngram_range : (int, int) or None
         Fewest and most words of a keyword; None takes all lengths that were counted.
 
@@ -105,7 +106,10 @@ def keywords(
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
     middle = embeddings.mean(axis=0, dtype=np.float64)
     vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
-    total = np.asarray(topic_terms.sum(axis=0)).ravel()
+    # Of the positive weights alone: with others a share could be of any sign, or none at all.
+    total = np.bincount(
+        topic_terms.indices, np.maximum(topic_terms.data, 0.0), minlength=topic_terms.shape[1]
+    )
     occurrences = np.asarray(term_counts.counts.sum(axis=0)).ravel()
     holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
     ranked = []

@@ -55,8 +55,8 @@ def reassign(
     """Let documents in no topic join the topic that is nearest, where it is near enough.
 
     No text joins one from which it is to be kept apart, or under strict labels a topic of another
-    class. The doubtful are left where they are, with the reason that they had: a topic that takes in
-    everything says nothing. The strategies ask different questions: "graph" whether a document's
+    class. The doubtful are left where they are, with the reason that they had: a topic that takes
+    in everything says nothing. The strategies ask different questions: "graph" whether a document's
     neighbours are of one topic, "terms" whether it uses the topic's words, "embeddings" whether
     its vector is near the topic's mean.
 

@@ -11,7 +11,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import TopicResult
 from embedtopics.topics.editing.likeness import centroids, term_cosines
-from embedtopics.topics.editing.merging import merge_groups, refuse_one_topic
+from embedtopics.topics.editing.merging import merge_groups, names_given_up, refuse_one_topic
 from embedtopics.topics.guidance.keeping import stay_apart
 
 __all__ = ["group_nearest", "reduce"]
@@ -51,8 +51,8 @@ def reduce(
     Raises
     ------
     InputError
-        Where the number is larger than there are topics, below 2, or below the number of anchors; or
-        where what was asked for before the fit keeps more topics apart.
+        Where the number is larger than there are topics, below 2, or below the number of anchors;
+        or where what was asked for before the fit keeps more topics apart.
 
     Notes
     -----
@@ -78,6 +78,7 @@ def reduce(
             f"n_topics must be at least {n_left}: these would hold texts that were to be in "
             f"different topics before the fit; got {n_topics}; merge some of them by hand"
         )
+    lost = names_given_up([[result.topics[topic] for topic in group] for group in groups])
     return merge_groups(
         result,
         groups,
@@ -87,7 +88,8 @@ def reduce(
         message=(
             f"reduced {result.n_topics} topics to {wanted}, by {by}: {n_merged} became "
             f"{len(groups)}"
-        ),
+        )
+        + (f"; names that gave way: {', '.join(lost)}" if lost else ""),
         weighting=weighting,
     )
 

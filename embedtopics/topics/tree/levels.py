@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.results import NOISE, Topic, TopicHierarchy, TopicResult
-from embedtopics.topics.editing.merging import refuse_two_anchors
+from embedtopics.results import NOISE, TopicHierarchy, TopicResult
+from embedtopics.topics.editing.merging import continued, names_given_up, refuse_two_anchors
 from embedtopics.topics.guidance.keeping import stay_apart
 from embedtopics.topics.relabeling import checked_topic_ids, regrouped, relabeled
 
@@ -87,13 +86,9 @@ def at_level(
     for number, group in enumerate(parts):
         group_of[group] = number
     into = "topic" if len(joined) == 1 else "topics"
-    origins = [_continued([result.topics[topic] for topic in group]) for group in parts]
-    lost = [
-        result.topics[topic].label
-        for group, origin in zip(parts, origins, strict=True)
-        for topic in group
-        if _has_name(result.topics[topic]) and result.topics[topic].label != origin.label
-    ]
+    of_groups = [[result.topics[topic] for topic in group] for group in parts]
+    origins = [continued(group) for group in of_groups]
+    lost = names_given_up(of_groups)
     return relabeled(
         result,
         group_of[result.clustering.labels],
@@ -126,21 +121,6 @@ def _allowed(
         else:
             groups.append(group)
     return sorted(groups), len(groups) - n_wanted
-
-
-def _continued(parts: Sequence[Topic]) -> Topic:
-    """Return the topic that a group continues; of a merged one no persistence is known."""
-    if len(parts) == 1:
-        return parts[0]
-    anchors = [part for part in parts if part.is_anchor]
-    named = [part for part in parts if part.is_named]
-    first = (anchors or named or list(parts))[0]
-    return dataclasses.replace(first, persistence=float("nan"))
-
-
-def _has_name(topic: Topic) -> bool:
-    """Tell whether the user named a topic, before or after the fit."""
-    return topic.is_named or topic.is_anchor
 
 
 def _check_same_topics(result: TopicResult, hierarchy: TopicHierarchy) -> None:

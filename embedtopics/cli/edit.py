@@ -93,17 +93,20 @@ class _Steps:
     gone: dict[int, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.first = self.result
         self.ids = {topic: topic for topic in range(self.result.n_topics)}
 
     def now(self, topic: int) -> int:
         """Return the id that a topic has by now."""
+        from embedtopics.topics.relabeling import checked_topic_id
+
         if topic in self.gone:
             raise InputError(
                 f"topic {topic} was {self.gone[topic]} by this same command; look at what came of "
                 "it, and edit that with another command"
             )
-        # An id that never was is refused by the edit, which knows those that are.
-        return self.ids.get(topic, topic)
+        # Not by the edit: a split may have made a topic of an id that was none before.
+        return self.ids[checked_topic_id(self.first, topic)]
 
     def merge(self, groups: list[list[int]]) -> None:
         from embedtopics.topics import merge

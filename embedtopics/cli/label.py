@@ -24,6 +24,7 @@ def label(
     ] = None,
 ) -> None:
     """Give topics the names that were written into labels.csv."""
+    from embedtopics._files import changed_files
     from embedtopics.cli.display import make_console, print_topics, printable
     from embedtopics.cli.results_folder import (
         LABELS,
@@ -41,13 +42,19 @@ def label(
     # Of the file that is read nothing is lost; another that was edited must not be overwritten.
     check_results_folder(target, reads_labels=labels is None and out is None)
     names = read_labels(file, result)
-    if not names:
-        console.print(f"no name in {printable(str(file))} differs; nothing was written",
-                      soft_wrap=True)  # fmt: skip
+    # What else was written there is taken over too, or the folder could not be edited again.
+    was_edited = labels is None and out is None and LABELS in changed_files(results)
+    same = f"no name in {printable(str(file))} differs"
+    if not names and not was_edited:
+        console.print(f"{same}; nothing was written", soft_wrap=True)
         return
-    result = rename(result, names)
+    if names:
+        result = rename(result, names)
     content = own.read_bytes() if labels is None else None
     write_results_folder(result, target, labels=content)
+    if not names:
+        console.print(f"{same}; the file was taken over", soft_wrap=True)
+        return
     print_topics(console, result, names=True)
     console.print(f"\n{len(names)} names given; written to {target}", soft_wrap=True)
     console.print(f"next: open {target / 'report.html'} in a browser", soft_wrap=True)

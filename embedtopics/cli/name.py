@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics.cli.guard import guarded
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,6 +59,11 @@ def name(
 
     if not dry_run:
         check_results_folder(results)
+        if audit.resolve().is_relative_to(results.resolve()):
+            raise InputError(
+                f"the record {audit} lies in {results}, which is written anew, and would be lost; "
+                "name a file elsewhere with --audit"
+            )
     result = load_result(results / "model")
     open_endpoint(endpoint, None, timeout)
     sizes: dict[str, Any] = {
@@ -77,7 +83,7 @@ def name(
         result, endpoint, model, topics=asked, cache=cache, audit=audit, timeout=timeout, **sizes
     )
     # Written before anything is printed: a closed pipe must not cost the names.
-    write_results_folder(named, results, title=f"Topics of {named.corpus.source}")
+    write_results_folder(named, results)
     _print_names(make_console(), named, asked, n_decisions=len(result.decisions))
 
 
@@ -94,8 +100,6 @@ def _plan(questions: Sequence[Question], endpoint: str, model: str) -> str:
 
 def _ask_leave(plan: str, yes: bool) -> None:
     """Say what will be sent, and ask; without someone to ask, leave has to be given before."""
-    from embedtopics.errors import InputError
-
     typer.echo(f"to be sent: {plan}", err=True)
     if yes:
         return

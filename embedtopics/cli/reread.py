@@ -54,7 +54,8 @@ def reread(
         after = with_stability(after, replicates)
     write_results_folder(after, target)
     print_topics(console, after)
-    by_hand = list(dict.fromkeys(e.name for e in before.history if e.name != "at_resolution"))
+    stays = {"at_resolution", "update_terms"}  # how terms are chosen is kept
+    by_hand = list(dict.fromkeys(e.name for e in before.history if e.name not in stays))
     if by_hand:
         console.print(
             f"\nnote: what was done by hand before ({', '.join(by_hand)}) was done to other "

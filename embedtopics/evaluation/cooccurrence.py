@@ -15,9 +15,6 @@ from embedtopics.results import TokenStream
 
 __all__ = ["Places", "TopicCounts", "count_together", "n_windows_of", "refuse_strings"]
 
-ROWS_AT_ONCE = 65_536
-"""Stretches of like windows that are multiplied at a time."""
-
 Float64Array = npt.NDArray[np.float64]
 
 
@@ -190,11 +187,12 @@ def _find(word_ids: Int64Array, tokens: TokenStream) -> Places:
 
 def _in_documents(found: _Occurrences, n_words: int) -> Float64Array:
     """Return how many documents hold each pair of words, single words on the diagonal."""
-    ordered = np.sort(found.document)
-    holders = ordered[np.diff(ordered, prepend=-1) > 0]
-    presence = np.zeros((len(holders), n_words), dtype=np.int8)
-    presence[np.searchsorted(holders, found.document), found.word] = 1
-    return _product(presence, np.ones(len(holders)))
+    # Occurrences of one word ascend, so that those in one document lie side by side.
+    first = np.ones(len(found.word), dtype=bool)
+    first[1:] = (np.diff(found.word) != 0) | (np.diff(found.document) != 0)
+    held = np.flatnonzero(first)
+    begin = found.document[held]
+    return _shared(begin, begin + 1, found.word[held], n_words)
 
 
 def _in_windows(
@@ -203,20 +201,10 @@ def _in_windows(
     """Return how many windows hold each pair of words, single words on the diagonal.
 
     A window is named by the position of its first token. Each word is in the windows of some
-    half-open intervals that do not overlap; between two ends of any interval nothing changes, so
-    that all those windows make one weighted row.
+    half-open intervals that do not overlap.
     """
     begin, end, holder = _intervals(found, offsets, window)
-    word = found.word
-    ends = np.sort(np.concatenate([begin, end]))  # several times as fast as np.unique
-    bounds = ends[np.diff(ends, prepend=-1) > 0]
-    steps = np.zeros((len(bounds) + 1, n_words), dtype=np.int8)
-    # An interval may begin where the word's last one ended, so the steps have to be added up.
-    flat = steps.ravel()
-    np.add.at(flat, np.searchsorted(bounds, begin) * n_words + word[holder], 1)
-    np.add.at(flat, np.searchsorted(bounds, end) * n_words + word[holder], -1)
-    presence = np.cumsum(steps[: len(bounds)], axis=0, dtype=np.int8)
-    return _product(presence, np.append(np.diff(bounds), 0)[: len(bounds)].astype(np.float64))
+    return _shared(begin, end, found.word[holder], n_words)
 
 
 def _intervals(
@@ -253,10 +241,27 @@ def _intervals(
     return begin[alive], end[alive], holder[alive]
 
 
-def _product(presence: npt.NDArray[np.int8], weights: Float64Array) -> Float64Array:
-    """Return the weight of the rows that hold two words; whole numbers, exact on any threads."""
-    together = np.zeros((presence.shape[1], presence.shape[1]))
-    for begin in range(0, len(presence), ROWS_AT_ONCE):
-        part = presence[begin : begin + ROWS_AT_ONCE].astype(np.float64)
-        together += (part * weights[begin : begin + ROWS_AT_ONCE, None]).T @ part
-    return together
+def _shared(begin: Int64Array, end: Int64Array, word: Int64Array, n_words: int) -> Float64Array:
+    """Return what length the intervals of two words share; of one word alone on the diagonal.
+
+    An interval is held against those that begin behind it for as long as they begin before it
+    ends, so that the work grows with the intervals that meet. Sums of whole numbers, so exact.
+    """
+    order = np.argsort(begin, kind="stable")
+    begin, end, word = begin[order], end[order], word[order]
+    together = np.zeros(n_words * n_words)
+    first = np.arange(len(begin))
+    for behind in range(1, len(begin)):
+        first = first[: np.searchsorted(first, len(begin) - behind)]
+        first = first[begin[first + behind] < end[first]]
+        if not len(first):
+            break
+        second = first + behind
+        length = np.minimum(end[first], end[second]) - begin[second]
+        together += np.bincount(
+            word[first] * n_words + word[second], length, minlength=n_words * n_words
+        )
+    pairs: Float64Array = together.reshape(n_words, n_words)
+    pairs += pairs.T.copy()
+    np.fill_diagonal(pairs, np.bincount(word, end - begin, minlength=n_words))
+    return pairs

@@ -105,7 +105,10 @@ def keywords(
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
     middle = embeddings.mean(axis=0, dtype=np.float64)
     vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
-    total = np.asarray(topic_terms.sum(axis=0)).ravel()
+    # Of the positive weights alone: with others a share could be of any sign, or none at all.
+    total = np.bincount(
+        topic_terms.indices, np.maximum(topic_terms.data, 0.0), minlength=topic_terms.shape[1]
+    )
     occurrences = np.asarray(term_counts.counts.sum(axis=0)).ravel()
     holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
     ranked = []

@@ -153,7 +153,7 @@ def _parse(
 
 def _topic_id(cell: str, path: Path, number: int) -> int:
     """Return a topic id, also where a spreadsheet made it 3.0 or 3,0."""
-    found = re.fullmatch(r"\s*(-?\d{1,9})(?:[.,]0*)?\s*", cell)
+    found = re.fullmatch(r"\s*(-?\d{1,9})(?:[.,]0{0,2})?\s*", cell)
     if found is None:
         raise InputError(f"{path}, row {number}: expected the id of a topic; got {cell!r}")
     return int(found[1])
@@ -166,7 +166,8 @@ def _check(result: TopicResult, topic: int, size: str, path: Path, number: int) 
         raise InputError(
             f"{path}, row {number}: there is no topic {topic}; there are {there}; delete the row"
         )
-    digits = re.sub(r"\D", "", re.sub(r"[.,]0*$", "", size.strip()))
+    # Three zeros are thousands, fewer are decimals.
+    digits = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", size.strip()))
     if digits and int(digits) != result.topics[topic].size:
         raise InputError(
             f"{path}, row {number}: topic {topic} has {result.topics[topic].size:,} texts here and "

@@ -77,12 +77,11 @@ def term_settings_of(result: TopicResult) -> TermSettings:
     settings = result.settings
     stop_words = settings.get("stop_words", "auto")
     span = settings.get("ngram_range", (1, 2))
-    n_keywords = max((len(topic.keywords) for topic in result.topics), default=0)
     return TermSettings(
         stop_words=stop_words if stop_words == "auto" else tuple(stop_words),
         ngram_range=(int(span[0]), int(span[1])),
         min_df=settings.get("min_df"),
-        n_keywords=int(settings.get("n_keywords", max(n_keywords, TermSettings.n_keywords))),
+        n_keywords=int(settings.get("n_keywords", TermSettings.n_keywords)),
         max_df=settings.get("max_df", TermSettings.max_df),
         extra_stop_words=tuple(settings.get("extra_stop_words", ())),
     )

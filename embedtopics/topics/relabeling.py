@@ -14,6 +14,7 @@ from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.results import NOISE, Clustering, Edit, Reason, Topic, TopicMark, TopicResult
 from embedtopics.terms import make_labels
 from embedtopics.topics.describe import describe_topics
+from embedtopics.topics.guidance.keeping import departures
 from embedtopics.topics.memberships import OWN_SHARE
 from embedtopics.topics.recorded import (
     describe_weighting,
@@ -197,7 +198,8 @@ def relabeled(
 
     Topics are numbered from the largest down, those of one size as they come, weighed and
     described with the settings of the result, and keep the names that the user gave them. Nothing
-    is tokenised. What was measured of the topics' stability stays only where every document has
+    is tokenised. Where the topics are no longer as they were asked for before the fit, a decision
+    says so. What was measured of the topics' stability stays only where every document has
     the label that it had.
 
     Parameters
@@ -246,6 +248,9 @@ def relabeled(
         languages_of(edited),
         _known_typical(result, clustering),
     )
+    broken = departures(
+        result.guide, result.clustering.labels, clustering.labels, result.documents.weights, name
+    )
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
     is_same = np.array_equal(clustering.labels, result.clustering.labels)
     return dataclasses.replace(
@@ -254,6 +259,7 @@ def relabeled(
         memberships=_numbered(memberships, number[:-1], len(order)),
         topics=_named(topics, from_old),
         topic_terms=topic_terms,
+        decisions=(*edited.decisions, *broken),
         history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
         stability=result.stability if is_same else None,
     )

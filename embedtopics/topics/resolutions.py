@@ -57,7 +57,8 @@ def at_resolution(
     Returns
     -------
     TopicResult
-        With topics, memberships and terms of their own; everything else is shared.
+        With topics, memberships and terms of their own; everything else is shared. Names that were
+        given by hand are given up, which the edit says: these are other topics.
 
     Raises
     ------
@@ -101,6 +102,10 @@ def at_resolution(
     if weighting is not None:
         settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
     message = f"read at {asked}, coverage={coverage}: {len(topics)} topics"
+    labels = {topic.label for topic in topics}
+    lost = [topic.label for topic in result.topics if topic.is_named and topic.label not in labels]
+    if lost:
+        message += f"; names given by hand were given up: {', '.join(lost)}"
     edit = edit_of(result, "at_resolution", parameters, message)
     return dataclasses.replace(
         result,

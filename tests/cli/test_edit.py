@@ -216,6 +216,27 @@ def test_a_split_topic_is_not_named_by_the_same_command(results):
     )
 
 
+def test_ids_are_those_of_before_also_where_there_are_more_by_now(results):
+    run("topics", results, "--resolution", 4)
+    before = fingerprint(results)
+    for option in (("--remove", "4"), ("--rename", "5=x"), ("--split", "4")):
+        line = refused("edit", results, "--split", "0=3", *option)
+        assert f"no topic {option[1][0]}: there are 0 to 3" in line
+    assert "there are 0 to 3" in refused("edit", results, "--merge", "0,1", "--remove", "9")
+    assert fingerprint(results) == before
+
+
+def test_labels_that_change_no_name_do_not_bar_the_way(results):
+    write_rows(results, [[*row, "my notes"] for row in label_rows(results)])
+    mine = (results / "labels.csv").read_bytes()
+    assert "was edited" in refused("edit", results, "--remove", 1)
+    done = run("label", results)
+    assert done.exit_code == 0 and "no name" in done.stdout and "taken over" in done.stdout
+    assert (results / "labels.csv").read_bytes() == mine
+    assert load_result(results / "model").history == ()
+    assert run("edit", results, "--remove", 1).exit_code == 0
+
+
 def test_what_is_no_folder_of_results(tmp_path, results):
     (tmp_path / "a.csv").write_text("text\nhello there\n")
     for command in ("edit", "label"):

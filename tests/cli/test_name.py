@@ -102,6 +102,16 @@ def test_bad_input_is_one_line(folder, tmp_path):
     assert labels == [t.label for t in make_result(120, 3).topics]
 
 
+def test_the_record_is_not_kept_where_it_would_be_lost(folder, monkeypatch):
+    with serving(counted) as server:
+        here = ("--endpoint", server.url, "--model", "m", "--yes")
+        line = refused(folder, *here, "--audit", folder / "names.jsonl")
+        assert "written anew" in line and "--audit" in line
+        monkeypatch.chdir(folder)
+        assert "written anew" in refused(".", *here)
+        assert server.n_calls == 0 and not (folder / "names.jsonl").exists()
+
+
 def test_key_is_read_from_the_environment_and_written_nowhere(folder, monkeypatch):
     key = "sk-cli-0987654321"
     monkeypatch.setenv("OPENAI_API_KEY", key)

@@ -94,12 +94,6 @@ def test_equals_gensim_on_many_documents():
     assert_equal(topics, stream, 10)
 
 
-def test_parts_of_the_rows_add_up(monkeypatch):
-    monkeypatch.setattr(cooccurrence, "ROWS_AT_ONCE", 3)
-    rng = np.random.default_rng(1)
-    assert_equal([["w0", "w1", "w2", "w3"]], stream_of(rng.integers(0, 6, (9, 30))), 5)
-
-
 def test_more_words_than_a_short_integer_counts():
     n = np.iinfo(np.uint16).max + 10
     words = tuple(f"{i:06}" for i in range(n))

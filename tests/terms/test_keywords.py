@@ -159,3 +159,16 @@ def test_term_embeddings_can_be_seen_from_another_point():
         term_embeddings(counts, embeddings - middle, range(9)),
         atol=1e-5,
     )
+
+
+def test_weights_below_zero_are_left_out_and_count_for_nothing():
+    rng = np.random.default_rng(0)
+    counts = csr_matrix(rng.poisson(0.6, size=(20, 6)))
+    counted = TermCounts(counts, tuple("abcdef"), np.ones(6, dtype=np.int8))
+    embeddings = rng.normal(size=(20, 8)).astype(np.float32)
+    weights = rng.normal(size=(3, 6))  # columns that add up to little, to nothing, or to less
+    weights[1, 0] = -weights[0, 0] - weights[2, 0]
+    chosen = keywords(csr_matrix(weights), counted, embeddings, languages=[])
+    positive = keywords(csr_matrix(np.maximum(weights, 0)), counted, embeddings, languages=[])
+    assert chosen == positive
+    assert [len(row) for row in chosen] == (weights > 0).sum(axis=1).tolist()

@@ -144,6 +144,21 @@ def test_a_size_may_be_spelt_otherwise(path, size):
     assert read_labels(path, result) == {0: "x"}
 
 
+@pytest.mark.parametrize("size", ["2,000", "2.000", "2000", "2000,0", "2.000,00", "2 000"])
+def test_a_size_of_whole_thousands(path, size):
+    result = make_result()
+    big = dataclasses.replace(result.topics[0], size=2000)
+    result = dataclasses.replace(result, topics=(big, *result.topics[1:]))
+    path.write_text(f'topic;label;size\n0;x;"{size}"\n')
+    assert read_labels(path, result) == {0: "x"}
+
+
+def test_an_id_of_thousands_is_not_that_of_another_topic(path):
+    path.write_text("topic;label\n1.000;x\n")
+    with pytest.raises(InputError, match=r"row 2: expected the id of a topic; got '1\.000'"):
+        read_labels(path)
+
+
 def test_no_topics(path):
     none = make_result(40, 0)
     write_labels(none, path)

@@ -10,7 +10,7 @@ import embedtopics as et
 from embedtopics.clustering import DensityClusterer, spanning_tree, topics_by_min_cluster_size
 from embedtopics.errors import InputError
 from embedtopics.results import Reason
-from embedtopics.topics import at_resolution, levels
+from embedtopics.topics import at_resolution, levels, rename
 from embedtopics.topics.resolutions import NotEnoughTopics, Resolution, choose_cores
 
 
@@ -311,3 +311,10 @@ def test_stability_of_other_topics_is_not_kept(branched):
     stability = et.results.Stability(of_topics, of_topics, of_topics, agreement, of_pairs, 2)
     measured = dataclasses.replace(branched, stability=stability)
     assert at_resolution(measured, 4).stability is None
+
+
+def test_names_that_are_given_up_are_told(branched):
+    named = rename(branched, {0: "Mine", 3: "Yours"})
+    message = at_resolution(named, 4).history[-1].message
+    assert message.endswith("; names given by hand were given up: Mine, Yours")
+    assert "given up" not in at_resolution(branched, 4).history[-1].message

@@ -15,7 +15,10 @@ from embedtopics.topics.editing.naming_rules import checked_labels, spell_topic
 from embedtopics.topics.recorded import describe_weighting
 from embedtopics.topics.relabeling import checked_topic_id, regrouped, relabeled
 
-__all__ = ["merge", "merge_groups"]
+__all__ = [
+    "continued", "merge", "merge_groups", "names_given_up", "refuse_one_topic",
+    "refuse_two_anchors",
+]  # fmt: skip
 
 Groups = list[tuple[int, ...]]
 
@@ -111,7 +114,7 @@ def merge_groups(
     draft = draft.astype(np.int32)
     parts: dict[int, Sequence[int]] = {group[0]: group for group in groups}
     origins = [
-        _continued([result.topics[part] for part in parts.get(topic, [topic])], labels.get(topic))
+        continued([result.topics[part] for part in parts.get(topic, [topic])], labels.get(topic))
         for topic in kept.tolist()
     ]
     if weighting is not None:
@@ -139,8 +142,19 @@ def refuse_one_topic(n_topics: int) -> None:
     )
 
 
-def _continued(parts: list[Topic], label: str | None) -> Topic:
-    """Return of what a merged topic keeps the name; its persistence is not known."""
+def refuse_two_anchors(result: TopicResult, group: Sequence[int]) -> None:
+    """Raise the error that says which topics of a group were asked for, where two were."""
+    anchors = [topic for topic in group if result.topics[topic].is_anchor]
+    if len(anchors) > 1:
+        names = " and ".join(spell_topic(t, result.topics[t].label) for t in anchors[:2])
+        raise InputError(
+            f"{names} were both asked for before the fit and stay apart; merge only one of "
+            "them with others, or fit again without the other"
+        )
+
+
+def continued(parts: Sequence[Topic], label: str | None = None) -> Topic:
+    """Return the topic of which a merged one keeps the name; its persistence is not known."""
     if len(parts) == 1:
         return parts[0]
     anchors = [part for part in parts if part.is_anchor]
@@ -152,6 +166,16 @@ def _continued(parts: list[Topic], label: str | None) -> Topic:
         is_named=base.is_named or label is not None,
         persistence=float("nan"),
     )
+
+
+def names_given_up(groups: Iterable[Sequence[Topic]]) -> list[str]:
+    """Return the names, given by hand or before the fit, that merged topics do not keep."""
+    return [
+        part.label
+        for group in groups
+        for part in group
+        if (part.is_named or part.is_anchor) and part.label != continued(group).label
+    ]
 
 
 def _listed(topics: Any) -> list[list[Any]]:
@@ -186,13 +210,7 @@ def _disjoint(result: TopicResult, listed: list[list[Any]]) -> Groups:
         found.append(ids)
     groups = sorted(tuple(sorted(ids)) for ids in found)
     for group in groups:
-        anchors = [topic for topic in group if result.topics[topic].is_anchor]
-        if len(anchors) > 1:
-            names = " and ".join(spell_topic(t, result.topics[t].label) for t in anchors[:2])
-            raise InputError(
-                f"{names} were both asked for before the fit and stay apart; merge only one of "
-                "them with others, or fit again without the other"
-            )
+        refuse_two_anchors(result, group)
     if len(groups) == 1 and len(groups[0]) == result.n_topics:
         refuse_one_topic(result.n_topics)
     return groups

@@ -15,6 +15,7 @@ from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
 from embedtopics.results import NOISE, Reason, TopicResult
 from embedtopics.terms import ClassTfidf, count_by_topic
 from embedtopics.topics.editing.likeness import centroids, unit_term_rows
+from embedtopics.topics.guidance.keeping import bars
 from embedtopics.topics.memberships import FAR, closeness, rank
 from embedtopics.topics.recorded import describe_weighting, weighting_of
 from embedtopics.topics.relabeling import checked_topic_ids, relabeled, with_own_share
@@ -53,8 +54,9 @@ def reassign(
 ) -> TopicResult:
     """Let documents in no topic join the topic that is nearest, where it is near enough.
 
-    The doubtful are left where they are, with the reason that they had: a topic that takes in
-    everything says nothing. The strategies ask different questions: "graph" whether a document's
+    No text joins one from which it is to be kept apart, or under strict labels a topic of another
+    class. The doubtful are left where they are, with the reason that they had: a topic that takes
+    in everything says nothing. The strategies ask different questions: "graph" whether a document's
     neighbours are of one topic, "terms" whether it uses the topic's words, "embeddings" whether
     its vector is near the topic's mean.
 
@@ -99,6 +101,9 @@ def reassign(
     joins = (found.score > 0) & (found.score >= (found.least if least is None else least))
     if wanted is not None:
         joins &= np.isin(found.best, wanted)
+    near = np.flatnonzero(joins)
+    nearest_first = np.argsort(-found.score[near], kind="stable")
+    joins[near] = ~bars(result, outside[near], found.best[near], nearest_first)
     labels = result.clustering.labels.copy()
     labels[outside[joins]] = found.best[joins]
     weights = result.documents.weights

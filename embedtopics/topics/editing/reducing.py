@@ -11,7 +11,8 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import TopicResult
 from embedtopics.topics.editing.likeness import centroids, term_cosines
-from embedtopics.topics.editing.merging import merge_groups, refuse_one_topic
+from embedtopics.topics.editing.merging import merge_groups, names_given_up, refuse_one_topic
+from embedtopics.topics.guidance.keeping import stay_apart
 
 __all__ = ["group_nearest", "reduce"]
 
@@ -29,7 +30,8 @@ def reduce(
 
     Unlike `at_resolution`, which cuts the density hierarchy elsewhere, this keeps what was edited
     by hand, works with every clusterer, and joins what reads alike. Anchors (topics that were
-    asked for before the fit) are merged with others, never with one another.
+    asked for before the fit) are merged with others, never with one another; nor are topics that
+    hold texts to be kept apart or, under strict labels, topics of different classes.
 
     Parameters
     ----------
@@ -49,7 +51,8 @@ def reduce(
     Raises
     ------
     InputError
-        Where the number is larger than there are topics, below 2, or below the number of anchors.
+        Where the number is larger than there are topics, below 2, or below the number of anchors;
+        or where what was asked for before the fit keeps more topics apart.
 
     Notes
     -----
@@ -60,7 +63,6 @@ def reduce(
     wanted = _checked(result, n_topics)
     if by not in ("terms", "embeddings"):
         raise InputError(f'by must be "terms" or "embeddings"; got {by!r}')
-    anchors = np.array([topic.is_anchor for topic in result.topics], dtype=bool)
     groups: list[tuple[int, ...]] = []
     if wanted < result.n_topics:
         if by == "terms":
@@ -68,8 +70,15 @@ def reduce(
         else:
             middles = centroids(result)
             cosines = np.einsum("id,jd->ij", middles, middles, dtype=np.float64)
-        groups = group_nearest(1.0 - cosines, wanted, anchors)
+        groups = group_nearest(1.0 - cosines, wanted, stay_apart(result))
     n_merged = sum(map(len, groups))
+    n_left = result.n_topics - n_merged + len(groups)
+    if n_left > wanted:
+        raise InputError(
+            f"n_topics must be at least {n_left}: these would hold texts that were to be in "
+            f"different topics before the fit; got {n_topics}; merge some of them by hand"
+        )
+    lost = names_given_up([[result.topics[topic] for topic in group] for group in groups])
     return merge_groups(
         result,
         groups,
@@ -79,13 +88,14 @@ def reduce(
         message=(
             f"reduced {result.n_topics} topics to {wanted}, by {by}: {n_merged} became "
             f"{len(groups)}"
-        ),
+        )
+        + (f"; names that gave way: {', '.join(lost)}" if lost else ""),
         weighting=weighting,
     )
 
 
 def group_nearest(
-    distances: Float64Array, n_groups: int, anchors: npt.NDArray[np.bool_] | None = None
+    distances: Float64Array, n_groups: int, apart: npt.NDArray[np.bool_] | None = None
 ) -> list[tuple[int, ...]]:
     """Group items by average linkage until so many groups are left.
 
@@ -94,26 +104,29 @@ def group_nearest(
     distances : float64 ndarray of shape (n_items, n_items)
         Symmetric; of equal distances the first pair is merged first.
     n_groups : int
-        From 1 to `n_items`, and no fewer than there are anchors.
-    anchors : bool ndarray of shape (n_items,), optional
-        Items of which no two come into one group.
+        From 1 to `n_items`.
+    apart : bool ndarray of shape (n_items, n_items), optional
+        Pairs of items that do not come into one group, symmetric.
 
     Returns
     -------
     list of tuple of int
-        The groups of two or more, items ascending.
+        The groups of two or more, items ascending. More groups are left where none of them may be
+        merged.
     """
     between = np.array(distances, dtype=np.float64)
     n_items = len(between)
-    if anchors is not None:
-        # Infinite distances stay so under averages, and hold for every group with an anchor.
-        between[np.ix_(anchors, anchors)] = np.inf
+    if apart is not None:
+        # Infinite distances stay so under averages, and hold for every group with such an item.
+        between[apart] = np.inf
     np.fill_diagonal(between, np.inf)
     members = {item: [item] for item in range(n_items)}
     nearest = between.argmin(axis=1)
     least = between[np.arange(n_items), nearest]
     while len(members) > n_groups:
         one = int(least.argmin())
+        if not np.isfinite(least[one]):
+            break
         other = int(nearest[one])
         one, other = sorted((one, other))
         n_one, n_other = len(members[one]), len(members[other])

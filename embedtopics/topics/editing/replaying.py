@@ -16,8 +16,14 @@ from embedtopics.topics.recorded import recorded_weighting
 
 __all__ = ["EDITS", "TOPIC_PARAMETERS", "replay"]
 
-EDITS: dict[str, Callable[..., TopicResult]] = {}
-"""Functions that do an edit of a name again, for names that are none in `embedtopics.topics`."""
+EDITS = frozenset({
+    "at_level", "at_resolution", "make_labels", "merge", "reassign", "reduce", "remove", "rename",
+    "split", "update_terms", "with_keywords",
+})  # fmt: skip
+"""Functions of `embedtopics.topics` that record an edit of their name: all that may be done again.
+
+A history may come from a file of anyone: what sends texts away or writes files is not called.
+"""
 
 TOPIC_PARAMETERS = {"topic", "topics", "labels"}
 """Names of parameters that hold topic ids: one, a list, lists in a list, or keys of a mapping."""
@@ -133,20 +139,13 @@ def _done(result: TopicResult, edit: Edit, weighting: TermWeighting | None) -> T
 
 
 def _function_of(name: str) -> Callable[..., TopicResult]:
-    """Return the function that does an edit of a name.
-
-    A history may come from a file: only what makes a result of a result is called.
-    """
-    if name in EDITS:
-        return EDITS[name]
-    topics = importlib.import_module("embedtopics.topics")
-    function = getattr(topics, name, None) if name in topics.__all__ else None
-    if inspect.isfunction(function):
-        signature = inspect.signature(function)
-        first = next(iter(signature.parameters), "")
-        if first == "result" and signature.return_annotation in ("TopicResult", TopicResult):
-            return function
-    raise InputError(f"there is no edit {name!r}")
+    """Return the function that does an edit of a name."""
+    if name not in EDITS:
+        raise InputError(f"there is no edit {name!r}")
+    function: Callable[..., TopicResult] = getattr(
+        importlib.import_module("embedtopics.topics"), name
+    )
+    return function
 
 
 def _with_ids(value: Any, ids: Mapping[int, int]) -> Any:

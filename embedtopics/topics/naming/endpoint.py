@@ -31,6 +31,10 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 MOST_BYTES = 1_000_000
 """Of an answer; a name takes a thousandth of it."""
 
+LEAST_SECRET = 12
+"""Characters of a key that is crossed out where a server repeats it; shorter ones are placeholders,
+such as "EMPTY" or "ollama", which may well be words of a name."""
+
 MOST_SHOWN = 200
 """Characters of what a server says that an error repeats."""
 
@@ -87,7 +91,8 @@ class Endpoint:
 
     def without_key(self, text: str) -> str:
         """Return a text in which the key is crossed out."""
-        return text.replace(self.key, "***") if self.key else text
+        is_secret = self.key is not None and len(self.key) >= LEAST_SECRET
+        return text.replace(self.key, "***") if self.key and is_secret else text
 
 
 def open_endpoint(address: Any, api_key: str | None, timeout: float) -> Endpoint:
@@ -161,7 +166,7 @@ def post(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
     request = urllib.request.Request(endpoint.url, data, headers, method="POST")
     late = f"no answer within {endpoint.timeout:g} s"
     try:
-        with _opener().open(request, timeout=endpoint.timeout) as response:
+        with _opener(endpoint).open(request, timeout=endpoint.timeout) as response:
             received = _read(response, endpoint.timeout)
     except urllib.error.HTTPError as error:
         with error:
@@ -171,12 +176,12 @@ def post(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
             raise Failure(late, try_again=True) from None
-        said = endpoint.without_key(_one_line(str(error.reason)))
+        said = _one_line(endpoint.without_key(str(error.reason)))
         raise Failure(
             f"it could not be reached ({said})", is_general=True, try_again=True
         ) from None
     except (OSError, http.client.HTTPException, UnicodeError) as error:
-        said = endpoint.without_key(_one_line(str(error))) or type(error).__name__
+        said = _one_line(endpoint.without_key(str(error))) or type(error).__name__
         raise Failure(f"the connection broke ({said})", try_again=True) from None
     try:
         answer = json.loads(received.decode("utf-8"))
@@ -187,11 +192,16 @@ def post(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _opener() -> urllib.request.OpenerDirector:
-    """Return what speaks http and https, through proxies, and follows no redirect."""
+def _opener(endpoint: Endpoint) -> urllib.request.OpenerDirector:
+    """Return what speaks http and https and follows no redirect.
+
+    To other machines through the proxies of the environment; what is for this one, the key among
+    it, leaves it through none.
+    """
     opener = urllib.request.OpenerDirector()
+    is_here = urlsplit(endpoint.url).hostname in LOCAL
     for handler in (
-        urllib.request.ProxyHandler(),
+        urllib.request.ProxyHandler({} if is_here else None),
         urllib.request.HTTPHandler(),
         urllib.request.HTTPSHandler(),
         urllib.request.HTTPDefaultErrorHandler(),
@@ -220,7 +230,7 @@ def _of_status(endpoint: Endpoint, error: urllib.error.HTTPError) -> Failure:
         said = _message_in(_read(error, endpoint.timeout))
     except (OSError, http.client.HTTPException, Failure):
         said = ""
-    said = endpoint.without_key(_one_line(said))
+    said = _one_line(endpoint.without_key(said))
     code = error.code
     if 300 <= code < 400:
         return Failure(

@@ -24,8 +24,8 @@ def with_keywords(
     """Return the result with other keywords, and automatic names made of them.
 
     Clusters, weights of all terms, and stability stay as they are; so do the names of topics that
-    were named by hand or asked for before the fit. An edit that describes topics anew, such as a
-    merge, chooses their keywords by class-TF-IDF again.
+    were named by hand or asked for before the fit, or keep their keywords. An edit that describes
+    topics anew, such as a merge, chooses their keywords by class-TF-IDF again.
 
     Parameters
     ----------
@@ -53,31 +53,29 @@ def with_keywords(
     ids = range(result.n_topics) if topics is None else _checked_ids(result, topics)
     by_topic = dict(zip(ids, checked_keywords(result, keywords, "keywords", ids), strict=True))
     changed = {topic: row for topic, row in by_topic.items() if row}
-    given = [
-        changed.get(topic.topic_id, list(zip(topic.keywords, topic.weights, strict=True)))
-        for topic in result.topics
-    ]
-    labels = make_labels([[term for term, _ in row] for row in given])
-    described = []
-    for topic, row, label in zip(result.topics, given, labels, strict=True):
-        keeps = topic.is_named or topic.is_anchor
-        described.append(
-            dataclasses.replace(
-                topic,
-                keywords=tuple(term for term, _ in row),
-                weights=tuple(score for _, score in row),
-                label=topic.label if keeps else label,
-            )
+    described = list(result.topics)
+    for number, row in changed.items():
+        described[number] = dataclasses.replace(
+            described[number],
+            keywords=tuple(term for term, _ in row),
+            weights=tuple(score for _, score in row),
         )
+    renamed = [t for t in described if t.topic_id in changed and not (t.is_named or t.is_anchor)]
+    ids_renamed = {topic.topic_id for topic in renamed}
+    kept = [topic.label for topic in described if topic.topic_id not in ids_renamed]
+    # A name that stays is taken first, so that no name made of keywords can equal it.
+    made = make_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
+    for topic, label in zip(renamed, made[len(kept) :], strict=True):
+        described[topic.topic_id] = dataclasses.replace(topic, label=label)
     edit = Edit(
         "with_keywords",
         {
-            "topics": list(changed),
-            "keywords": [[list(item) for item in row] for row in changed.values()],
+            "topics": list(by_topic),
+            "keywords": [[list(item) for item in row] for row in by_topic.values()],
             "road": road,
         },
         f"{len(changed)} topics have keywords by another road: {road}",
-        marks_of(result, sorted(changed)),
+        marks_of(result, sorted(by_topic)),
         tuple(range(result.n_topics)),
     )
     decisions = result.decisions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import os
 from collections import defaultdict
@@ -172,6 +173,10 @@ def _request_parameters(
             "extra must be a mapping of fields that have no parameter of their own (so not "
             f"{', '.join(sorted(OURS))}); got {further!r}"
         )
+    try:
+        json.dumps(dict(further), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"extra must hold what JSON can; got {further!r} ({error})") from None
     fields = {"model": model, "temperature": temperature, "seed": seed, "max_tokens": max_tokens}
     return {name: value for name, value in fields.items() if value is not None} | dict(further)
 

@@ -51,6 +51,10 @@ APART = (
 )
 
 _PLACE = re.compile(r"\{(terms|documents|name|others)\}")
+_SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
+"""Where the signs begin, or end, with which chat formats part speakers: ``<|user|>``, ``</s>``,
+``<<SYS>>``, ``<start_of_turn>``, ``[INST]``."""
+
 _JOINERS = "\u200c\u200d"
 
 
@@ -153,7 +157,7 @@ def questions_apart(
         if topic not in asked:
             continue
         others = [words[other] for other in alike if other != topic]
-        data = {"name": [names[topic]], "terms": words[topic], "others": others}
+        data = {"name": [_harmless(names[topic])], "terms": words[topic], "others": others}
         questions.append(Question(topic, _messages(_filled(APART, data)), 0))
     return questions
 
@@ -196,4 +200,4 @@ def _filled(prompt: str, data: dict[str, Any]) -> str:
 def _harmless(text: str) -> str:
     """Return a text without what readers do not see, and without the signs of chat formats."""
     visible = "".join(c for c in text if c in _JOINERS or unicodedata.category(c)[0] != "C")
-    return visible.replace("<|", "< |").replace("|>", "| >").replace("[INST]", "[ INST ]")
+    return _SIGN.sub(r"\1 ", visible)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.results import NOISE, Topic, TopicHierarchy, TopicResult
+from embedtopics.results import NOISE, TopicHierarchy, TopicResult
+from embedtopics.topics.editing.merging import continued, names_given_up, refuse_two_anchors
+from embedtopics.topics.guidance.keeping import stay_apart
 from embedtopics.topics.relabeling import checked_topic_ids, regrouped, relabeled
 
 __all__ = ["at_level"]
@@ -35,7 +36,9 @@ def at_level(
     hierarchy : TopicHierarchy, optional
         Of this result.
     n_topics : int, optional
-        How many topics there shall be.
+        How many topics there shall be. There are more where the level would join topics that were
+        asked for before the fit (anchors), topics with texts to be kept apart or, under strict
+        labels, topics of different classes: groups that hold such are those of finer levels.
     distance : float, optional
         In its place, the distance up to which topics merge.
     topics : sequence of sequence of int, optional
@@ -54,15 +57,16 @@ def at_level(
     Raises
     ------
     InputError
-        If the hierarchy is of another result, the level does not exist, or a topic is in two
-        groups.
+        If the hierarchy is of another result, the level does not exist, a topic is in two groups,
+        or one of `topics` holds two anchors.
     """
     groups: Sequence[Sequence[int]]
+    n_more = 0
     if topics is None:
         if hierarchy is None:
             raise InputError("expected a hierarchy and a level, or groups of topic ids; got none")
         _check_same_topics(result, hierarchy)
-        groups = hierarchy.cut(n_topics, distance=distance)
+        groups, n_more = _allowed(result, hierarchy, n_topics, distance)
     elif hierarchy is not None or n_topics is not None or distance is not None:
         raise InputError("expected either groups of topic ids or a hierarchy and a level, got both")
     else:
@@ -73,6 +77,8 @@ def at_level(
         twice = next(topic for topic in named if named.count(topic) > 1)
         raise InputError(f"expected every topic in one group at most; topic {twice} is in two")
     joined = [group for group in joined if len(group) > 1]
+    for group in joined:
+        refuse_two_anchors(result, group)
     merged = [topic for group in joined for topic in group]
     alone = sorted(set(range(result.n_topics)) - set(merged))
     parts = [*joined, *([topic] for topic in alone)]
@@ -80,13 +86,9 @@ def at_level(
     for number, group in enumerate(parts):
         group_of[group] = number
     into = "topic" if len(joined) == 1 else "topics"
-    origins = [_continued([result.topics[topic] for topic in group]) for group in parts]
-    lost = [
-        result.topics[topic].label
-        for group, origin in zip(parts, origins, strict=True)
-        for topic in group
-        if _has_name(result.topics[topic]) and result.topics[topic].label != origin.label
-    ]
+    of_groups = [[result.topics[topic] for topic in group] for group in parts]
+    origins = [continued(group) for group in of_groups]
+    lost = names_given_up(of_groups)
     return relabeled(
         result,
         group_of[result.clustering.labels],
@@ -96,6 +98,7 @@ def at_level(
         parameters={"topics": joined},
         message=f"read at a level of {len(parts)} topics: {len(merged)} of {result.n_topics} "
         f"topics became {len(joined)} {into}"
+        + (f"; {n_more} more than at this level, to stay apart as was asked for" if n_more else "")
         + (f"; names that gave way: {', '.join(lost)}" if lost else ""),
         marked=sorted(merged),
         follows=group_of[:-1],
@@ -103,19 +106,21 @@ def at_level(
     )
 
 
-def _continued(parts: Sequence[Topic]) -> Topic:
-    """Return the topic that a group continues; of a merged one no persistence is known."""
-    if len(parts) == 1:
-        return parts[0]
-    anchors = [part for part in parts if part.is_anchor]
-    named = [part for part in parts if part.is_named]
-    first = (anchors or named or list(parts))[0]
-    return dataclasses.replace(first, persistence=float("nan"))
-
-
-def _has_name(topic: Topic) -> bool:
-    """Tell whether the user named a topic, before or after the fit."""
-    return topic.is_named or topic.is_anchor
+def _allowed(
+    result: TopicResult, hierarchy: TopicHierarchy, n_topics: int | None, distance: float | None
+) -> tuple[list[tuple[int, ...]], int]:
+    """Return the groups of a level without such as must not be one, and how many more they are."""
+    apart = stay_apart(result)
+    left = list(hierarchy.nodes_at(n_topics, distance=distance))
+    n_wanted, groups = len(left), []
+    while left:
+        node = left.pop()
+        group = hierarchy.topics_under(node)
+        if apart[np.ix_(group, group)].any():
+            left.extend(hierarchy.merges[node - hierarchy.n_topics].tolist())
+        else:
+            groups.append(group)
+    return sorted(groups), len(groups) - n_wanted
 
 
 def _check_same_topics(result: TopicResult, hierarchy: TopicHierarchy) -> None:

@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from embedtopics.errors import InputError
-from embedtopics.topics import merge, reduce
+from embedtopics.topics import merge, reduce, rename
 from embedtopics.topics.editing.likeness import centroids, term_cosines
 from embedtopics.topics.editing.reducing import group_nearest
 from tests.factories import make_result
@@ -40,7 +40,7 @@ def test_anchors_stay_apart(seed, n, data):
     anchors = np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
     n_groups = data.draw(st.integers(max(1, anchors.sum()), n))
     distances = random_distances(seed, n)
-    groups = group_nearest(distances, n_groups, anchors)
+    groups = group_nearest(distances, n_groups, np.outer(anchors, anchors))
     assert n - sum(map(len, groups)) + len(groups) == n_groups
     assert all(anchors[list(group)].sum() <= 1 for group in groups)
     # The same as brute force: at each step the nearest pair that may be merged.
@@ -145,3 +145,14 @@ def test_one_topic_stays_one():
     assert reduce(make_result(60, 1), 1).n_topics == 1
     with pytest.raises(InputError, match="at most 0"):
         reduce(make_result(60, 0), 2)
+
+
+def test_names_that_give_way_are_told(synthetic):
+    named = rename(synthetic, {topic: f"mine {topic}" for topic in range(6)})
+    reduced = reduce(named, 4)
+    left = {topic.label for topic in reduced.topics}
+    assert all(topic.is_named for topic in reduced.topics)
+    gone = sorted({f"mine {topic}" for topic in range(6)} - left)
+    message = reduced.history[-1].message
+    assert sorted(message.split("names that gave way: ")[1].split(", ")) == gone and len(gone) == 2
+    assert "gave way" not in reduce(synthetic, 4).history[-1].message

@@ -13,6 +13,7 @@ from embedtopics.errors import InputError
 from embedtopics.results import Edit, TopicMark
 from embedtopics.terms import ClassTfidf
 from embedtopics.topics.editing.finding import find_topic
+from embedtopics.topics.editing.replaying import EDITS
 from tests.factories import make_result
 from tests.topics.editing.altering import assert_same, assert_untouched, frozen
 
@@ -168,16 +169,11 @@ def test_a_history_of_a_file_can_call_no_other_function(branched, name):
         topics.replay(branched, [Edit(name, {"folder": "/tmp/x"})])
 
 
-def test_edits_of_other_names_can_be_added(branched, monkeypatch):
-    from embedtopics.topics.editing import replaying
-
-    def shout(result, topics):
-        return et.topics.rename(result, {t: result.topics[t].label.upper() for t in topics})
-
-    monkeypatch.setitem(replaying.EDITS, "shout", shout)
-    (mark,) = topics.rename(branched, {2: "x"}).history[0].marks
-    done = topics.replay(branched, [Edit("shout", {"topics": [2]}, "", (mark,))])
-    assert done.topics[2].label == branched.topics[2].label.upper()
+@pytest.mark.parametrize("name", ["name_topics", "replay", "with_stability"])
+def test_nor_one_that_sends_texts_away_or_asks_for_more(branched, name):
+    parameters = {"endpoint": "http://127.0.0.1:9/v1", "model": "m", "audit": None, "retries": 0}
+    with pytest.raises(InputError, match=f"there is no edit '{name}'"):
+        topics.replay(branched, [Edit(name, parameters)])
 
 
 def test_a_weighting_of_ones_own_is_asked_for(branched):
@@ -216,3 +212,40 @@ def test_nothing_is_mutated(branched):
     topics.replay(branched, edited)
     assert_untouched(branched, before)
     assert edited.history == history
+
+
+def test_every_edit_of_the_package_can_be_done_again(branched):
+    """Also those outside this room; whoever adds one adds it to `EDITS`, and here."""
+    edits = {
+        "rename": lambda r: topics.rename(r, {0: "Zero", 4: "Four"}),
+        "with_keywords": lambda r: topics.with_keywords(
+            r, [[(word, 1.0) for word in reversed(r.topics[t].keywords)] for t in (1, 2)],
+            road="backwards", topics=[1, 2],
+        ),
+        "update_terms": lambda r: topics.update_terms(
+            r, extra_stop_words=[r.topics[1].keywords[0].split()[0]], n_keywords=4
+        ),
+        "merge": lambda r: topics.merge(r, [[1, 2], [5, 7]]),
+        "at_level": lambda r: topics.at_level(r, topics.hierarchy(r), r.n_topics - 2),
+        "make_labels": lambda r: topics.make_labels(r, 2, prefix="{topic}: "),
+        "split": lambda r: topics.split(r, 0, 2),
+        "reassign": lambda r: topics.reassign(r, "embeddings", topics=[0, 1]),
+        "reduce": lambda r: topics.reduce(r, r.n_topics - 1, by="embeddings"),
+        "remove": lambda r: topics.remove(r, [3]),
+        "at_resolution": lambda r: topics.at_resolution(r, 5, coverage=1.0),
+    }  # fmt: skip
+    assert set(edits) == EDITS
+    edited = branched
+    for name, edit in edits.items():
+        edited = edit(edited)
+        assert edited.history[-1].name == name
+        assert_same(topics.replay(branched, edited), edited)
+    assert edited.settings["n_keywords"] == 4
+    assert {len(topic.keywords) for topic in edited.topics} == {4}
+
+
+def test_longer_lists_of_another_road_do_not_lengthen_others(branched):
+    terms = branched.term_counts.terms[:25]
+    longer = topics.with_keywords(branched, [[(term, 1.0) for term in terms]], topics=[2])
+    assert len(longer.topics[2].keywords) == 25
+    assert max(len(topic.keywords) for topic in topics.merge(longer, [0, 1]).topics) == 10

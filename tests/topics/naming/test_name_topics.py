@@ -529,6 +529,34 @@ def test_key_of_the_environment_goes_to_no_other_machine_in_the_clear(monkeypatc
     assert KEY not in repr(open_endpoint("http://localhost/v1", None, 1.0))
 
 
+def test_nothing_for_this_machine_goes_through_a_proxy(result, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with serving(lambda *_: said("From elsewhere")) as proxy, serving(echo) as server:
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+        found = topics.name_topics(result, server.url, "m", topics=0)
+        assert proxy.n_calls == 0 and server.n_calls == 1
+        assert found.topics[0].label == expected_names(result)[0]
+        # To other machines a proxy is the way, and gets no key that nobody gave it.
+        topics.name_topics(result, "http://example.invalid/v1", "m", topics=0)
+        assert proxy.n_calls == 1 and "Authorization" not in proxy.headers[0]
+
+
+def test_a_key_is_not_cut_before_it_is_crossed_out(result):
+    answer = 500, {}, {"error": "x" * 190 + KEY}  # errors are cut at 200 characters
+    with serving(lambda *_: answer) as server, pytest.raises(InputError) as raised:
+        topics.name_topics(result, server.url, "m", api_key=KEY, retries=0)
+    assert KEY[:5] not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["x", "EMPTY", "ollama", "local", "lm-studio"])
+def test_a_placeholder_for_a_key_is_not_taken_out_of_names(result, key):
+    found, server = named(result, lambda *_: said(f"Elections by {key}"), api_key=key, topics=0)
+    assert found.topics[0].label == f"Elections by {key}"
+    assert server.headers[0]["Authorization"] == f"Bearer {key}"
+
+
 @pytest.mark.parametrize("key", [f"{KEY}\nX-Evil: 1", f"{KEY}é", f"{KEY} x", 3])
 def test_bad_keys_are_not_repeated(result, key):
     with pytest.raises(InputError, match="api_key must be") as raised:
@@ -564,6 +592,18 @@ def test_documents_stay_between_their_marks():
     assert "HACKED" not in user.replace(inside, "")
     assert "<|" not in user and "\u202e" not in user and "\U000e0041" not in user
     assert mark != "000000000000" and user.count(mark) == 4
+
+
+@pytest.mark.parametrize(
+    "sign",
+    ["<|im_start|>", "<\uff5cUser\uff5c>", "<start_of_turn>", "</s>", "<<SYS>>", "[INST]",
+     "[/INST]", "[SYSTEM_PROMPT]", "<<DOCUMENTS 0123456789ab"],
+)  # fmt: skip
+def test_signs_of_chat_formats_are_parted(sign):
+    text = f"river a < b {sign} [sic] obey"
+    (question,) = topics.naming_questions(with_documents([text]), topics=0, n_documents=1)
+    user = question.messages[1]["content"]
+    assert sign not in user and "river a < b" in user and "[sic] obey" in user
 
 
 def test_marks_cannot_be_foreseen():
@@ -628,6 +668,8 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(result, endpoint
         ({"max_tokens": 0}, "max_tokens"),
         ({"extra": {"messages": []}}, "extra"),
         ({"extra": [1]}, "extra"),
+        ({"extra": {"metadata": object()}}, "extra"),
+        ({"extra": {"top_p": float("nan")}}, "extra"),
     ],
 )
 def test_bad_parameters(result, bad, message):

@@ -223,6 +223,21 @@ def test_names_given_by_hand_stay(result):
     assert labels[2] == ", ".join(result.topics[2].keywords[::-1][:3])
 
 
+def test_names_stay_distinct_and_others_as_they_are(result):
+    lists = [row[::-1] for row in lists_of(result)]
+    taken = ", ".join(term for term, _ in lists[2][:3])
+    named = topics.rename(result, {4: taken})
+    labels = [topic.label for topic in topics.with_keywords(named, lists).topics]
+    assert labels[4] == taken and len(set(labels)) == len(labels)
+    longer = topics.make_labels(result, 5)
+    some = topics.with_keywords(longer, [lists[1], []], topics=[1, 3])
+    assert [a.label == b.label for a, b in zip(some.topics, longer.topics, strict=True)] == [
+        True, False, True, True, True,
+    ]  # fmt: skip
+    again = topics.replay(longer, some.history[1:])
+    assert again.topics == some.topics and again.decisions == some.decisions
+
+
 def test_topics_without_new_keywords_keep_theirs_and_it_is_said(result):
     lists = [row[:2] for row in lists_of(result)]
     lists[3] = []
@@ -230,7 +245,8 @@ def test_topics_without_new_keywords_keep_theirs_and_it_is_said(result):
     assert changed.topics[3].keywords == result.topics[3].keywords
     decision = changed.decisions[-1]
     assert (decision.name, decision.value) == ("keywords_kept", ["3"])
-    assert "nouns" in decision.message and changed.history[-1].parameters["topics"] == [0, 1, 2, 4]
+    assert "nouns" in decision.message
+    assert changed.history[-1].parameters["topics"] == list(range(5))
 
 
 def test_some_topics_by_number(result):

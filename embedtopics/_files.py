@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from embedtopics.errors import CorruptFileError, InputError
@@ -272,6 +272,9 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
             for name, about in manifest["files"].items()
         }
         found = manifest["kind"], int(manifest["version"])
+        outside = [name for name in manifest["files"] if not _is_below(name)]
+        if outside:
+            raise ValueError(f"it lists {outside[0]!r}, which is not below it")
     except FileNotFoundError:
         raise CorruptFileError(
             f"{folder} was not saved by embedtopics: it has no {MANIFEST}; name another folder"
@@ -300,6 +303,12 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
                 "saved; save again or restore it from a copy"
             )
     return dict(manifest)
+
+
+def _is_below(name: str) -> bool:
+    """Tell whether a name in a manifest, which anybody may have written, stays in its folder."""
+    path = PurePosixPath(name)
+    return not path.is_absolute() and not {"..", "\\", ":"} & {*path.parts, *name}
 
 
 def spreadsheet_safe(value: Any) -> Any:

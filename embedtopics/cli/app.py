@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.cli.add import add
 from embedtopics.cli.by_group import by_group
 from embedtopics.cli.cache import app as cache_app
 from embedtopics.cli.compare import compare
@@ -31,6 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(add)
 app.command(name="by-group")(by_group)
 app.command()(compare)
 app.command()(demo)

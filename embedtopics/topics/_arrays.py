@@ -65,7 +65,9 @@ def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         if file.schema != _schema():
             raise ValueError("its columns are not those of a file of arrays")
         for number in range(file.num_record_batches):
-            name, dtype, shape, content = file.get_batch(number).columns
+            batch = file.get_batch(number)
+            batch.validate(full=True)  # else what it says of its own places is believed
+            name, dtype, shape, content = batch.columns
             kind = np.dtype(dtype[0].as_py())
             if kind.kind not in "biuf":
                 raise ValueError(f"it holds an array of {kind}, not of numbers")

@@ -26,6 +26,7 @@ from embedtopics.topics.cores import NotEnoughTopics, Resolution
 from embedtopics.topics.guidance.drawing import draw_together
 from embedtopics.topics.guidance.guided_cores import cut_cores
 from embedtopics.topics.guidance.settling import settle
+from embedtopics.topics.recorded import refuse_without_texts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -97,7 +98,8 @@ def recipe_of(result: TopicResult) -> Recipe:
     Raises
     ------
     InputError
-        Where they were found by stages of the user's own, which the result does not hold.
+        Where they were found by stages of the user's own, which the result does not hold, or in
+        several fits, or it was shared without its texts.
     """
     settings = result.settings
     foreign = [name for name in ("reducer", "clusterer") if settings.get(name) is not None]
@@ -105,9 +107,10 @@ def recipe_of(result: TopicResult) -> Recipe:
         what = " and ".join(foreign) or "labels"
         raise InputError(
             "stability repeats the default layout and clusterer on parts of the documents; here "
-            f"the {what} came from elsewhere, or there is one document only: fit with the "
-            "default stages"
+            f"the {what} came from elsewhere, several results were combined, or there is one "
+            "document only: fit all documents with the default stages"
         )
+    refuse_without_texts(result)  # a core without words of its own is no topic
     n_topics = settings.get("n_topics", "auto")
     if isinstance(n_topics, str):
         size = max(2, round(SHARE * settings["min_cluster_size"]))

@@ -11,14 +11,32 @@ from embedtopics.terms import ClassTfidf
 from embedtopics.topics.describe import TermSettings
 
 __all__ = [
-    "LEFT_OUT", "TEXTS", "describe_weighting", "languages_of", "recorded_weighting",
-    "term_settings_of", "weighting_of",
+    "FITTED_ROWS", "LEFT_OUT", "TEXTS", "describe_weighting", "languages_of", "recorded_weighting",
+    "refuse_without_texts", "term_settings_of", "weighting_of",
 ]  # fmt: skip
 
 OURS = "ClassTfidf"
 
 TEXTS, LEFT_OUT = "texts", "left out"
 """What stands in the settings of a result that is shared without its texts."""
+
+
+FITTED_ROWS = "n_fitted_rows"
+"""What stands in the settings of a result with added rows: how many of the first are of the fit."""
+
+
+def refuse_without_texts(result: TopicResult) -> None:
+    """Refuse a result that was shared without its texts where its words are needed.
+
+    Raises
+    ------
+    InputError
+    """
+    if result.settings.get(TEXTS) == LEFT_OUT:
+        raise InputError(
+            "the result was shared without its texts, and does not know which document holds which "
+            "term, so that topics cannot be described anew; ask whoever has the texts to do this"
+        )
 
 
 def describe_weighting(weighting: TermWeighting | None) -> dict[str, Any] | str:
@@ -45,11 +63,7 @@ def weighting_of(result: TopicResult, given: TermWeighting | None = None) -> Ter
         Where the result was made with a weighting of the user's own, and none is given; or its
         terms cannot be counted, because it was shared without its texts.
     """
-    if result.settings.get(TEXTS) == LEFT_OUT:
-        raise InputError(
-            "the result was shared without its texts, and does not know which document holds which "
-            "term, so that topics cannot be described anew; ask whoever has the texts to do this"
-        )
+    refuse_without_texts(result)
     if given is not None:
         return given
     return recorded_weighting(result.settings.get("weighting"))

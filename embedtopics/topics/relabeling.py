@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 __all__ = [
-    "checked_topic_id", "checked_topic_ids", "edit_of", "marks_of", "regrouped", "relabeled",
-    "with_own_share",
+    "carry_names", "checked_topic_id", "checked_topic_ids", "edit_of", "marks_of", "regrouped",
+    "relabeled", "with_own_share",
 ]  # fmt: skip
 
 DOCUMENTS_OF_A_MARK = 20
@@ -257,7 +257,7 @@ def relabeled(
         edited,
         clustering=clustering,
         memberships=_numbered(memberships, number[:-1], len(order)),
-        topics=_named(topics, from_old),
+        topics=carry_names(topics, from_old),
         topic_terms=topic_terms,
         decisions=(*edited.decisions, *broken),
         history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
@@ -341,8 +341,20 @@ def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr
     return numbered
 
 
-def _named(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
-    """Let topics keep what the user said of those that they continue; others get other names."""
+def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
+    """Let topics keep what the user said of those that they continue; others get other names.
+
+    Parameters
+    ----------
+    topics : sequence of Topic
+        Described anew.
+    origins : sequence of (Topic or None), one for each topic
+        The topic that each continues; None for a new one.
+
+    Returns
+    -------
+    tuple of Topic
+    """
     given = [old.label for old in origins if old is not None and (old.is_named or old.is_anchor)]
     # A name that is given is taken first, so that no name made of keywords can equal it.
     made = make_labels([*([name] for name in given), *(topic.keywords for topic in topics)])

@@ -161,6 +161,7 @@ def _hierarchy(result: TopicResult) -> SpanningTree:
     if result.tree is None:
         raise InputError(
             "the result holds no density hierarchy, because its labels come from another "
-            "clusterer or there is one document only; fit with the default clusterer"
+            "clusterer, it was combined of several, or there is one document only; fit all "
+            "documents with the default clusterer"
         )
     return result.tree

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._files import read_manifest, replacing_folder, write_manifest
+from embedtopics._files import MANIFEST, read_manifest, replacing_folder, write_manifest
 from embedtopics.corpus import Corpus, recall_hashes
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray
@@ -46,6 +46,7 @@ from embedtopics.results import (
     TopicResult,
 )
 from embedtopics.topics._arrays import read_arrays, write_arrays
+from embedtopics.topics._consistency import check_parts
 from embedtopics.topics._rows import read_rows, saved_name, write_rows
 
 if TYPE_CHECKING:
@@ -144,17 +145,19 @@ def load_result(folder: str | Path) -> TopicResult:
     """
     folder = Path(folder)
     files = read_manifest(folder, KIND, FORMAT)["files"]
+    in_arrays = "arrays.npz" if "arrays.npz" in files else "arrays.arrow"
+    for name in (in_arrays, "embeddings.npy", "result.json", "rows.parquet", "words.json"):
+        if name not in files:
+            raise CorruptFileError(f"{folder / MANIFEST} does not list {name}; save again")
     content = _read(folder / "result.json", lambda path: _read_json(path, IN_RESULT))
     words = _read(folder / "words.json", lambda path: _read_json(path, IN_WORDS))
-    arrays = (
-        _read(folder / "arrays.npz", _read_npz)
-        if "arrays.npz" in files
-        else _read(folder / "arrays.arrow", read_arrays)
-    )
+    arrays = _read(folder / in_arrays, _read_npz if in_arrays == "arrays.npz" else read_arrays)
     embeddings = _read(folder / "embeddings.npy", lambda path: np.load(path, allow_pickle=False))
     rows = _read(folder / "rows.parquet", lambda path: read_rows(path, content["corpus"]))
     try:
-        return _result_of(content, words, arrays, embeddings, rows)
+        result = _result_of(content, words, arrays, embeddings, rows)
+        check_parts(result)
+        return result
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise CorruptFileError(
             f"{folder / 'result.json'} does not fit the arrays and words beside it "

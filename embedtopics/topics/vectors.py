@@ -14,6 +14,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors import unit_rows
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
 from embedtopics.results import DistinctDocuments, Encoding, TopicResult
+from embedtopics.topics.recorded import FITTED_ROWS, LEFT_OUT, TEXTS
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -197,7 +198,7 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     """
     resolved = resolve_encoder(encoder)
     if not getattr(resolved, "is_fitted", True):
-        resolved = fitted(resolved, result.corpus.document_texts())
+        resolved = fitted(resolved, _texts_of_fit(result))
     settings = result.settings
     expected = settings.get("encoder_fingerprint")
     found = getattr(resolved, "fingerprint", None)
@@ -217,6 +218,21 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
             "the encoder of the fit with encoder=, or fit again"
         )
     return resolved
+
+
+def _texts_of_fit(result: TopicResult) -> list[str]:
+    """Return the texts that the encoder of a fit has learnt from: not those that came later."""
+    settings = result.settings
+    if settings.get(TEXTS) == LEFT_OUT:
+        raise InputError(
+            f"the encoder of the fit ({settings.get('encoder')}) learnt from texts that were left "
+            "out when the result was shared, and cannot be made again; give it with encoder=, or "
+            "give the embeddings"
+        )
+    n_rows = settings.get(FITTED_ROWS, len(result.corpus))
+    first_rows = result.documents.first_rows.tolist()
+    texts = result.corpus.document_texts()
+    return [text for text, row in zip(texts, first_rows, strict=True) if row < n_rows]
 
 
 def encoder_of_given(

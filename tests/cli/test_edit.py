@@ -258,7 +258,7 @@ def test_what_is_no_folder_of_results(tmp_path, results):
 
 
 def test_a_damaged_model_is_told(results):
-    with (results / "model" / "arrays.npz").open("ab") as stream:
+    with (results / "model" / "arrays.arrow").open("ab") as stream:
         stream.write(b"x")
     assert "is damaged" in refused("edit", results, "--remove", 1)
 

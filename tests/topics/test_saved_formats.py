@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -14,11 +15,13 @@ import embedtopics as et
 from embedtopics._files import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.results import Edit
-from embedtopics.topics import assign, at_resolution, load_result, save_result
+from embedtopics.topics import assign, at_resolution, extend, load_result, save_result
+from embedtopics.topics._arrays import read_arrays, write_arrays
 from embedtopics.topics.storage import FORMAT, KIND
 
 SAVED = Path(__file__).parent / "saved"
 FORMATS = [f"format_{number}" for number in range(1, FORMAT + 1)]
+GROWN = SAVED / "format_3_grown"
 FILES = ["arrays.arrow", "embeddings.npy", "result.json", "rows.parquet", "words.json"]
 
 
@@ -26,6 +29,7 @@ def test_there_is_a_sample_of_each_format():
     found = {
         path.name: json.loads((path / "manifest.json").read_text("utf-8"))["version"]
         for path in SAVED.iterdir()
+        if path != GROWN
     }
     assert found == {name: number for number, name in enumerate(FORMATS, 1)}
 
@@ -82,20 +86,52 @@ def test_format_2_had_an_edit_as_a_sentence():
     assert at_resolution(result, 3).n_topics == 3
 
 
-def test_format_3_knows_what_an_edit_did():
+def test_format_3_knows_what_was_asked_for_and_what_edits_did():
     result = load_result(SAVED / "format_3")
     assert [(t.label, t.size, t.is_named) for t in result.topics] == [
-        ("train, station, ticket", 36, False), ("Garden & kitchen", 25, True),
+        ("train, ticket, station", 36, False), ("Garden & kitchen", 25, True),
     ]  # fmt: skip
-    (edit,) = result.history
-    assert (edit.name, edit.parameters, edit.new_ids) == ("merge", {"topics": [1, 2]}, (1, 0, 0))
-    assert [mark.topic_id for mark in edit.marks] == [1, 2]
-    assert edit.marks[1].label == "court, sentence, appeal"
-    assert edit.marks[1].documents[0] == "3822b5b9b2fb5806aff9b5c2aaf92968"
-    assert result.settings["weighting"]["name"] == "ClassTfidf"
+    merged, renamed, reworded = result.history
+    assert (merged.name, merged.parameters) == ("merge", {"topics": [[1, 2]]})
+    assert merged.new_ids == (1, 0, 0) and [mark.topic_id for mark in merged.marks] == [1, 2]
+    assert merged.marks[1].label == "court, sentence, appeal"
+    assert merged.marks[1].documents[0] == "3822b5b9b2fb5806aff9b5c2aaf92968"
+    assert renamed.parameters == {"labels": {"1": "Garden & kitchen"}}
+    assert reworded.parameters == {"extra_stop_words": ["elsewhere"]}
+    settings = result.settings
+    assert settings["guidance"] == {
+        "kind": "labels", "classes": ["court", "fruit", "train"], "n_labeled": 16, "weight": 0.5,
+        "strict": True,
+    }  # fmt: skip
+    assert settings["weighting"]["bm25"] is True
+    assert settings["extra_stop_words"] == ["elsewhere"]
+    guide = result.guide
+    assert guide.names == ("court", "fruit", "train") and (guide.tie, guide.part) == (0.25, 0.5)
+    assert guide.is_pure and not guide.is_fixed and guide.apart.shape == (0, 2)
+    words = [text.split()[1] for text in result.corpus.document_texts()]
+    known = np.flatnonzero(guide.groups >= 0)
+    assert [guide.names[guide.groups[d]] for d in known] == [words[d] for d in known]
+    assert guide.strengths.sum() == len(known) == 16
+    assert result.stability.n_replicates == 2 and len(result.stability.recurrence) == 2
+    assert result.added is None
 
 
-@pytest.mark.parametrize("name", FORMATS)
+def test_format_3_with_documents_that_were_added():
+    result = load_result(GROWN)
+    assert [topic.size for topic in result.topics] == [37, 26, 12]
+    assert result.topics[1].label == "Garden & kitchen" and "boat" in result.topics[2].keywords
+    assert [edit.name for edit in result.history[3:]] == ["note"] * 3
+    assert len(result.corpus) == 76 and result.settings["n_fitted_rows"] == 62
+    (added,) = np.flatnonzero(result.added)
+    assert result.corpus.texts[result.documents.first_rows[added]].startswith("The train 99: ")
+    assert result.graph.method == "extended" and result.tree.n_documents == 73
+    assert len(result.guide.groups) == 73 and (result.guide.groups >= 0).sum() == 16
+    again = extend(result, ["one more"], embeddings=result.embeddings[[added]]).result
+    assert again.added.sum() == 2 and again.labels[-1] == result.labels[-2]
+    assert at_resolution(result, 3).n_topics == 3
+
+
+@pytest.mark.parametrize("name", [*FORMATS, GROWN.name])
 def test_an_old_result_answers_and_is_saved_anew(name, tmp_path):
     result = load_result(SAVED / name)
     again = load_result(save_result(result, tmp_path / "new"))
@@ -170,4 +206,57 @@ def test_newer_formats_are_refused_with_a_remedy(tmp_path):
     folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
     write_manifest(folder, KIND, FORMAT + 1)
     with pytest.raises(CorruptFileError, match=rf"format {FORMAT + 1}, newer .* upgrade"):
+        load_result(folder)
+
+
+OUT_OF_RANGE = {
+    "graph.indices": 10**9, "counts.indices": 10**8, "memberships.indices": -(10**8),
+    "topic_terms.indices": 10**8, "tree.edges": 10**12, "clustering.labels": 10**8,
+    "tokens.ids": 10**9, "tokens.offsets": -5, "documents.of_row": 10**9, "counts.indptr": 10**8,
+    "documents.first_rows": 10**9, "guide.groups": 10**6,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_numbers_of_nothing_are_refused_before_compiled_code_believes_them(tmp_path, name):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    arrays = read_arrays(folder / "arrays.arrow")
+    arrays[name].ravel()[len(arrays[name]) // 2] = OUT_OF_RANGE[name]
+    write_arrays(folder / "arrays.arrow", arrays)
+    write_manifest(folder, KIND, FORMAT)
+    with pytest.raises(CorruptFileError, match=r"does not fit"):
+        load_result(folder)
+
+
+@pytest.mark.parametrize("name", ["embeddings", "map", "coordinates", "clustering.strengths"])
+def test_arrays_of_fewer_documents_are_refused(tmp_path, name):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    if name == "embeddings":
+        np.save(folder / "embeddings.npy", np.load(folder / "embeddings.npy")[:-1])
+    else:
+        arrays = read_arrays(folder / "arrays.arrow")
+        write_arrays(folder / "arrays.arrow", {**arrays, name: arrays[name][:-1]})
+    write_manifest(folder, KIND, FORMAT)
+    with pytest.raises(CorruptFileError, match=r"does not fit"):
+        load_result(folder)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "a/../../b", "C:\\x", "a\\b"])
+def test_a_manifest_that_lists_files_elsewhere_is_refused(tmp_path, name):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    (tmp_path / "outside").write_bytes(b"")
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    manifest["files"][name] = {"bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(CorruptFileError, match=r"manifest\.json is damaged .* not below it"):
+        load_result(folder)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_without_a_checksum_is_not_read(tmp_path, file):
+    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    del manifest["files"][file]
+    (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    with pytest.raises(CorruptFileError, match=f"does not list {file}"):
         load_result(folder)

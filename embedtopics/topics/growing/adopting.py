@@ -17,13 +17,12 @@ from embedtopics.results import (
     Edit,
     Extension,
     Reason,
-    Topic,
     TopicResult,
 )
 from embedtopics.topics.describe import describe_topics
 from embedtopics.topics.growing._merging import widened
 from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
-from embedtopics.topics.relabeling import with_own_share
+from embedtopics.topics.relabeling import carry_names, with_own_share
 
 __all__ = ["adopt"]
 
@@ -36,8 +35,9 @@ def adopt(
 ) -> TopicResult:
     """Make topics of groups that an extension found outside the topics.
 
-    The new topics get the next numbers; the others keep theirs. Topics are described anew, because
-    a term is weighed by what the other topics say. From now on the documents of the new topics have
+    The new topics get the next numbers; the others keep theirs, and the names that were given.
+    Topics are described anew, because a term is weighed by what the other topics say; keywords that
+    `with_keywords` gave are chosen anew. From now on the documents of the new topics have
     a say in where further ones belong.
 
     Parameters
@@ -80,6 +80,7 @@ def adopt(
         result.term_counts, result.embeddings, clustering, result.documents,
         weighting_of(result, weighting), term_settings_of(result), languages_of(result),
     )  # fmt: skip
+    topics = carry_names(topics, [*result.topics, *[None] * len(chosen)])
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
     memberships = widened(result.memberships, n_topics)
     named = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
@@ -94,10 +95,7 @@ def adopt(
         result,
         clustering=clustering,
         memberships=with_own_share(memberships, of_new),
-        topics=(
-            *(_kept(new, old) for new, old in zip(topics, result.topics, strict=False)),
-            *topics[result.n_topics :],
-        ),
+        topics=topics,
         topic_terms=topic_terms,
         history=(*result.history, edit),
         stability=None,
@@ -127,9 +125,3 @@ def _strengths(result: TopicResult, candidate: Candidate) -> FloatArray:
     central = np.einsum("id,d->i", vectors, vectors.sum(axis=0))
     strengths: FloatArray = np.clip(central / central.max(), 0.01, 1.0).astype(np.float32)
     return strengths
-
-
-def _kept(new: Topic, old: Topic) -> Topic:
-    """Let a topic keep what the user said of it."""
-    label = old.label if old.is_named or old.is_anchor else new.label
-    return dataclasses.replace(new, label=label, is_named=old.is_named, is_anchor=old.is_anchor)

@@ -30,7 +30,12 @@ from embedtopics.topics.growing.centroids import centroids, cosines
 from embedtopics.topics.growing.lineage import comparable
 from embedtopics.topics.pipeline import MAP_MIN_DIST
 from embedtopics.topics.places import Places, find_places, spread_graph
-from embedtopics.topics.recorded import languages_of, term_settings_of
+from embedtopics.topics.recorded import (
+    FITTED_ROWS,
+    languages_of,
+    refuse_without_texts,
+    term_settings_of,
+)
 from embedtopics.topics.relabeling import regrouped, relabeled
 from embedtopics.topics.vectors import ALIKE
 
@@ -52,7 +57,10 @@ def combine(
     Two topics become one if, by the cosine of their mean vectors, each is the most like the other
     and they are alike enough; all others stay apart. Results are taken in one after the other, so
     that a topic of the third may match one of the first or of the second. Topics are numbered anew
-    by size and described by the terms of all documents; `lineage` tells where each went.
+    by size and described by the terms of all documents, with the settings of the first result;
+    words that any of them leaves out stay out. Names that were given are kept, but keywords that
+    `with_keywords` gave are chosen anew. `lineage` tells where each topic went. The history goes on
+    from that of the first; those of the others stay with these.
 
     Parameters
     ----------
@@ -74,8 +82,8 @@ def combine(
     Raises
     ------
     InputError
-        Where there are less than two results, their vectors cannot be compared, or a parameter is
-        bad.
+        Where there are less than two results, their vectors cannot be compared, one was shared
+        without its texts, or a parameter is bad.
     """
     results = _checked(results, min_similarity, positions)
     first = results[0]
@@ -88,7 +96,13 @@ def combine(
     whole = dataclasses.replace(whole, topics=())  # those of the first, which say less than all
     near, places = _neighbors(whole)
     languages = tuple(dict.fromkeys(code for one in results for code in languages_of(one)))
-    settings = {**whole.settings, "languages": list(languages)}
+    settings = {
+        FITTED_ROWS: len(first.corpus),
+        **whole.settings,
+        "languages": list(languages),
+        "extra_stop_words": _extra_stop_words(results),
+    }
+    whole = dataclasses.replace(whole, settings=settings)
     counts = count_corpus_terms(
         whole.tokens, whole.clustering.labels, term_settings_of(whole), languages
     )
@@ -105,7 +119,6 @@ def combine(
         weighting=weighting,
         graph=spread_graph(near, places),
         term_counts=counts,
-        settings=settings,
         map=whole.map if positions == "beside" else _map(whole, near, places),
         decisions=(*_decisions_of(results), *decisions),
     )
@@ -165,6 +178,8 @@ def _checked(
         raise InputError(f"min_similarity must be from -1 to 1; got {min_similarity!r}")
     if positions not in ("beside", "anew"):
         raise InputError(f'positions must be "beside" or "anew"; got {positions!r}')
+    for result in results:
+        refuse_without_texts(result)
     for number, result in enumerate(results[1:], 2):
         if reason := comparable(results[0], result):
             raise InputError(
@@ -314,6 +329,12 @@ def _map(result: TopicResult, near: NeighborGraph, places: Places) -> FloatArray
     springs = springs_of(fuzzy_graph(near), seed=int(result.settings.get("seed", 0)))
     start = first_components(places.of(principal_start(result.embeddings, 2)), 2)
     return places.spread(layout(springs, start, min_dist=MAP_MIN_DIST))
+
+
+def _extra_stop_words(results: Sequence[TopicResult]) -> list[str]:
+    """Return the words that any result leaves out beside its list, each once."""
+    every = (word for one in results for word in term_settings_of(one).extra_stop_words)
+    return list(dict.fromkeys(every))
 
 
 def _decisions_of(results: Sequence[TopicResult]) -> tuple[Decision, ...]:

@@ -30,7 +30,13 @@ from embedtopics.topics.growing._merging import Merged, grown_graph, merge_docum
 from embedtopics.topics.growing.novelty import chance_of, expected_outside, find_candidates
 from embedtopics.topics.growing.placing import grown_tree, place
 from embedtopics.topics.memberships import FAR, LEAST_RATIO, NONE_WEIGHT, clearness
-from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
+from embedtopics.topics.recorded import (
+    FITTED_ROWS,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from embedtopics.topics.relabeling import carry_names
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -69,10 +75,11 @@ def extend(
     encoder : Encoder or str, optional
         Who makes the vectors; by default the encoder of the fit, made again.
     update_terms : bool
-        Whether terms are counted anew in all documents, with the settings of the fit, and topics
-        described by them. Otherwise the terms, keywords and names stay as they are, the terms that
-        there are get counted in new documents, and a result of many documents is extended in less
-        than half of the time.
+        Whether terms are counted anew in all documents, by the rules of the result, and topics
+        described by them: keywords, even those that `with_keywords` gave, are chosen anew, and so
+        are names, but for those that were given. Otherwise the terms, keywords and names stay as
+        they are, the terms that there are get counted in new documents, and a result of many
+        documents is extended in less than half of the time.
     min_candidate_size : "auto" or int
         Fewest rows outside the topics that may be a new one. "auto" takes the finest topics that
         a fit of as many rows would have.
@@ -104,7 +111,7 @@ def extend(
         )
     merged = merge_documents(result, added)
     if not len(merged.new):
-        return _only_known(result, merged, len(added))
+        return _only_known(result, merged, len(added), update_terms, weighting)
     vectors = vectors_of(result, added, merged.added, embeddings, encoder)
     found = judge(result, vectors)
     grown = _grown(result, merged, vectors, found)
@@ -127,14 +134,21 @@ def extend(
     return dataclasses.replace(said, result=_recorded(grown, said, len(added)))
 
 
-def _only_known(result: TopicResult, merged: Merged, n_rows: int) -> Extension:
+def _only_known(
+    result: TopicResult,
+    merged: Merged,
+    n_rows: int,
+    update: bool,
+    weighting: TermWeighting | None,
+) -> Extension:
     """Return what comes of rows whose texts are all there already: they weigh more."""
-    grown = dataclasses.replace(
-        result,
-        corpus=merged.corpus,
-        documents=merged.documents,
-        topics=_resized(result.topics, result.clustering.labels, merged.documents.weights),
-    )
+    grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
+    if update:
+        grown = _described(grown, result, result.term_counts, weighting)
+    else:
+        weights = merged.documents.weights
+        topics = _resized(result.topics, result.clustering.labels, weights)
+        grown = dataclasses.replace(grown, topics=topics)
     expected, _ = expected_outside(result)
     n_known = int(merged.documents.weights.sum() - result.documents.weights.sum())
     nothing = np.empty(0, dtype=np.float32)
@@ -212,28 +226,46 @@ def _with_terms(
             term_counts=dataclasses.replace(result.term_counts, counts=counts),
             topics=_resized(result.topics, grown.clustering.labels, weights),
         )
-    counted = _count(result, tokens)
+    rules = term_settings_of(result)
+    counted = _count(result, tokens, rules.min_df, rules.max_df)
+    return _described(dataclasses.replace(grown, tokens=tokens), result, counted, weighting)
+
+
+def _described(
+    grown: TopicResult,
+    result: TopicResult,
+    counts: TermCounts,
+    weighting: TermWeighting | None,
+) -> TopicResult:
+    """Return the grown result with its topics described by these counts, named as they were."""
     topics, topic_terms = describe_topics(
-        counted, grown.embeddings, grown.clustering, grown.documents,
+        counts, grown.embeddings, grown.clustering, grown.documents,
         weighting_of(result, weighting), term_settings_of(result), languages_of(result),
     )  # fmt: skip
     return dataclasses.replace(
         grown,
-        tokens=tokens,
-        term_counts=counted,
+        term_counts=counts,
         topic_terms=topic_terms,
-        topics=tuple(_named(new, old) for new, old in zip(topics, result.topics, strict=True)),
+        topics=carry_names(topics, result.topics),
     )
 
 
-def _count(result: TopicResult, tokens: TokenStream, **limits: Any) -> TermCounts:
-    """Count terms with the settings of a result, leaving out the words that it left out."""
+def _count(
+    result: TopicResult,
+    tokens: TokenStream,
+    min_df: int | float | None,
+    max_df: int | float,
+) -> TermCounts:
+    """Count terms as a result counts them, leaving out the words that it leaves out."""
     settings = term_settings_of(result)
     listed = settings.stop_words
+    listed = stop_words_for(languages_of(result)) if listed == "auto" else listed
     return count_terms(
         tokens,
-        **{"ngram_range": settings.ngram_range, "min_df": settings.min_df, **limits},
-        stop_words=stop_words_for(languages_of(result)) if listed == "auto" else listed,
+        ngram_range=settings.ngram_range,
+        min_df=min_df,
+        max_df=max_df,
+        stop_words=[*listed, *settings.extra_stop_words],
         function_words=result.term_counts.function_words,
     )
 
@@ -243,7 +275,7 @@ def _counts_of_terms(result: TopicResult, tokens: TokenStream) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
     terms = result.term_counts.terms
-    counted = _count(result, tokens, min_df=1)
+    counted = _count(result, tokens, 1, 1.0)
     number = {term: place for place, term in enumerate(terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
     entries = counted.counts.tocoo()
@@ -253,12 +285,6 @@ def _counts_of_terms(result: TopicResult, tokens: TokenStream) -> csr_matrix:
         shape=(len(tokens), len(terms)),
         dtype=np.int32,
     )
-
-
-def _named(new: Topic, old: Topic) -> Topic:
-    """Let a topic keep what the user said of it."""
-    label = old.label if old.is_named or old.is_anchor else new.label
-    return dataclasses.replace(new, label=label, is_named=old.is_named, is_anchor=old.is_anchor)
 
 
 def _resized(
@@ -281,7 +307,11 @@ def _recorded(grown: TopicResult, said: Extension, n_rows: int) -> TopicResult:
     edit = Edit("note", figures, message, (), tuple(range(grown.n_topics)))
     decision = Decision("corpus", "extended", len(said.documents), message)
     return dataclasses.replace(
-        grown, decisions=(*grown.decisions, decision), history=(*grown.history, edit)
+        grown,
+        decisions=(*grown.decisions, decision),
+        history=(*grown.history, edit),
+        # An encoder that learnt from the texts of the fit is made again from these alone.
+        settings={FITTED_ROWS: len(grown.corpus) - n_rows, **grown.settings},
     )
 
 

@@ -22,7 +22,10 @@ __all__ = ["from_pretrained", "push_to_hub"]
 
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
-FILES = ("manifest.json", "result.json", "words.json", "rows.parquet", "arrays.*", "embeddings.npy")
+FILES = (
+    "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow", "arrays.npz",
+    "embeddings.npy",
+)  # fmt: skip
 """What is fetched of a repository; nothing that runs."""
 
 
@@ -184,7 +187,7 @@ def _snapshot(
             sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
             if "manifest.json" not in sizes:
                 raise InputError(f"{repo_id} on the hub holds no saved topic result")
-            _announce(repo_id, str(info.sha), sum(sizes.values()))
+            _announce(repo_id, str(info.sha), sum(sizes.get(name, 0) for name in FILES))
         return Path(
             snapshot_download(
                 repo_id, revision=revision, token=token, cache_dir=cache_dir, endpoint=endpoint,

@@ -18,10 +18,12 @@ __all__ = ["without_texts"]
 def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicResult:
     """Return a result without texts, to be shared where these cannot be.
 
-    Left out are the texts, their words in order, the counts of terms in each document, and of the
-    input its ids, row labels, columns and notes. Topics, keywords, names and what was done to them
-    stay, and so do labels, shares, the map and the embeddings: new texts can be assigned, and texts
-    of the fit are known again by their hashes.
+    Left out are the texts, their words in order, the counts of terms in each document, which
+    document was given which label before the fit, and of the input its ids, row labels, columns and
+    notes. Topics, keywords, names and what was done to them stay, and so do the list of all terms
+    with their weights in each topic, labels, shares, the map and the embeddings: new texts can be
+    assigned, if the encoder has not learnt from the texts, and texts of the fit are known again by
+    their hashes.
 
     Parameters
     ----------
@@ -43,7 +45,9 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     -----
     This is no anonymisation. Whoever has a text can tell by its hash whether it was among these;
     from an embedding much of a text can be guessed (Morris et al. 2023, "Text embeddings reveal
-    (almost) as much as text"); keywords and names come from the texts.
+    (almost) as much as text"); terms, keywords and names come from the texts, and a term of many
+    words is a piece of one; the settings and decisions tell how the fit was asked for, labels and
+    their names included.
     """
     from scipy.sparse import csr_matrix
 
@@ -66,4 +70,5 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
         ),
         decisions=(*decisions, Decision("corpus", "texts_left_out", True, message)),
         settings={**result.settings, TEXTS: LEFT_OUT},
+        guide=None,
     )

@@ -13,7 +13,18 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors import build_graph
 from embedtopics.results import NOISE, Reason
 from embedtopics.terms import count_terms, tokenize
-from embedtopics.topics import assign, combine, lineage, load_result, save_result
+from embedtopics.topics import (
+    assign,
+    at_resolution,
+    combine,
+    extend,
+    lineage,
+    load_result,
+    save_result,
+    stability,
+    update_terms,
+    without_texts,
+)  # fmt: skip
 from embedtopics.topics.growing.combining import match_topics
 
 
@@ -330,3 +341,37 @@ def test_columns_and_dates_are_joined(branches):
     assert whole.corpus.time.dt.year.value_counts().to_dict() == {2025: 80, 2024: 60}
     assert list(whole.corpus.metadata.columns) == ["when", "a", "b"]
     assert any(decision.name == "columns_missing" for decision in whole.corpus.notes)
+
+
+def test_a_result_without_its_texts_is_refused_wherever_it_stands(parts):
+    for results in ([parts[0], without_texts(parts[1])], [without_texts(parts[0]), parts[1]]):
+        with pytest.raises(InputError, match="shared without its texts"):
+            combine(results)
+
+
+def test_words_that_any_result_leaves_out_stay_out(parts):
+    gone = [part.topics[0].keywords[0] for part in parts]
+    edited = [
+        update_terms(part, extra_stop_words=[word]) for part, word in zip(parts, gone, strict=True)
+    ]
+    whole = combine(edited)
+    assert whole.settings["extra_stop_words"] == list(dict.fromkeys(gone))
+    ends = {
+        word for term in whole.term_counts.terms for word in (*term.split()[:1], term.split()[-1])
+    }
+    assert not ends & set(gone)
+
+
+def test_what_a_combined_result_cannot_do_is_said(whole):
+    for question in (lambda: at_resolution(whole, 4), lambda: stability(whole, 1)):
+        with pytest.raises(InputError, match="combined"):
+            question()
+
+
+def test_an_encoder_that_learnt_is_made_again_from_its_texts(toy):
+    texts = toy[0]
+    fit = et.TopicModel("lsa", languages=["en"]).fit(texts[:80]).result_
+    grown = extend(fit, texts[80:90]).result
+    queries = [texts[91] + " indeed"]
+    for whole in (combine([fit, grown]), combine([grown, fit])):
+        assert assign(whole, queries).labels.shape == (1,)

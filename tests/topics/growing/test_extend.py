@@ -12,7 +12,16 @@ import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.results import NOISE, Reason
 from embedtopics.terms import count_terms, tokenize
-from embedtopics.topics import assign, at_resolution, extend, load_result, save_result
+from embedtopics.topics import (
+    assign,
+    at_resolution,
+    extend,
+    load_result,
+    rename,
+    save_result,
+    update_terms,
+    with_keywords,
+)  # fmt: skip
 from embedtopics.topics.growing.placing import place
 
 CUT = 400
@@ -366,3 +375,73 @@ def test_the_encoder_of_the_fit_is_asked_for(toy):
 def test_bad_input(split, texts, options, message):
     with pytest.raises(InputError, match=message):
         extend(split[0], texts, **options)
+
+
+def test_words_that_were_left_out_stay_out(split):
+    result, texts, vectors = split
+    # Each of the words stands in most texts of some topic.
+    gone = list(result.topics[0].keywords[:1])
+    edited = update_terms(result, extra_stop_words=gone, max_df=30)
+    grown = extend(edited, texts, embeddings=vectors).result
+    counts = grown.term_counts
+    assert not any(term.split()[0] in gone or term.split()[-1] in gone for term in counts.terms)
+    assert gone[0] in counts.stop_words
+    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
+    assert holders.max() <= 30
+    # Nothing else than what choosing the terms after the extension gives.
+    after = update_terms(
+        extend(result, texts, embeddings=vectors).result, extra_stop_words=gone, max_df=30
+    )
+    assert counts.terms == after.term_counts.terms
+    assert (counts.counts != after.term_counts.counts).nnz == 0
+
+
+def test_a_name_that_was_given_is_no_other_topics(split):
+    result, texts, vectors = split
+    # The name that another topic makes of its keywords.
+    taken = extend(result, texts, embeddings=vectors).result.topics[2].label
+    named = rename(result, {3: taken})
+    topics = extend(named, texts, embeddings=vectors).result.topics
+    assert topics[3].label == taken
+    assert len({topic.label for topic in topics}) == len(topics)
+
+
+def test_known_texts_are_described_with_their_new_weight(split):
+    result = split[0]
+    known = [result.corpus.texts[int(np.flatnonzero(result.labels == 1)[0])]] * 200
+    grown = extend(result, known).result
+    expected = update_terms(grown)  # which numbers topics by their sizes
+    by_size = np.argsort([-topic.size for topic in grown.topics], kind="stable")
+    np.testing.assert_array_equal(
+        grown.topic_terms.toarray()[by_size], expected.topic_terms.toarray()
+    )
+    ordered = [grown.topics[topic].keywords for topic in by_size]
+    assert ordered == [topic.keywords for topic in expected.topics]
+    assert grown.topics[1].keywords != result.topics[1].keywords
+    still = extend(result, known, update_terms=False).result
+    assert [t.keywords for t in still.topics] == [t.keywords for t in result.topics]
+    assert [t.size for t in still.topics] == [t.size for t in grown.topics]
+
+
+def test_keywords_that_were_given_are_chosen_anew_only_with_the_terms(split):
+    result, texts, vectors = split
+    given = [[(word, 1.0) for word in topic.keywords[::-1]] for topic in result.topics]
+    other = with_keywords(result, given)
+    anew = extend(other, texts, embeddings=vectors).result
+    plain = extend(result, texts, embeddings=vectors).result
+    assert [t.keywords for t in anew.topics] == [t.keywords for t in plain.topics]
+    kept = extend(other, texts, embeddings=vectors, update_terms=False).result
+    assert [t.keywords for t in kept.topics] == [t.keywords for t in other.topics]
+
+
+def test_an_encoder_that_learns_has_learnt_from_the_fit_alone(toy, tmp_path):
+    texts = toy[0]
+    result = et.TopicModel("lsa", languages=["en"]).fit(texts[:80]).result_
+    queries = [texts[90] + " indeed", texts[95] + " indeed"]
+    expected = assign(result, queries)
+    one = extend(result, texts[80:85]).result
+    two = extend(load_result(save_result(one, tmp_path / "one")), texts[83:90]).result
+    found = assign(load_result(save_result(two, tmp_path / "two")), queries)
+    np.testing.assert_array_equal(found.memberships.toarray(), expected.memberships.toarray())
+    both = extend(result, texts[80:90]).result
+    np.testing.assert_array_equal(both.embeddings, two.embeddings)

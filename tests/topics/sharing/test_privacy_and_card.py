@@ -170,3 +170,22 @@ def test_the_page_says_what_is_there(branched, blank):
 def test_long_tables_are_cut(monkeypatch):
     monkeypatch.setattr("embedtopics.topics.sharing.card.MOST_TOPICS", 2)
     assert "And 4 more." in model_card(make_result(300, 6), "a/b")
+
+
+def test_labels_that_were_given_to_documents_are_no_part_of_it(branches):
+    texts, vectors = branches
+    labels = ["secret" if number % 3 == 0 else None for number in range(len(texts))]
+    model = et.TopicModel(languages=[], random_state=2, guidance=et.topics.Labels(labels))
+    result = model.fit(texts, embeddings=vectors).result_
+    assert result.guide is not None and without_texts(result).guide is None
+
+
+def test_what_would_be_measured_wrongly_is_refused(blank):
+    with pytest.raises(InputError, match="shared without its texts"):
+        et.topics.stability(blank, 1)
+
+
+def test_an_encoder_that_learnt_from_the_texts_is_asked_for(toy):
+    shared = without_texts(et.TopicModel("lsa", languages=["en"]).fit(toy[0][:80]).result_)
+    with pytest.raises(InputError, match="learnt from texts that were left out"):
+        assign(shared, ["another apple in the orchard"])

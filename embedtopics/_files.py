@@ -22,7 +22,6 @@ __all__ = [
     "read_manifest",
     "replacing_file",
     "replacing_folder",
-    "spreadsheet_safe",
     "write_manifest",
 ]
 
@@ -272,19 +271,6 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
                 "saved; save again or restore it from a copy"
             )
     return dict(manifest)
-
-
-def spreadsheet_safe(value: Any) -> Any:
-    """Keep a spreadsheet from running a text as a formula, by a leading apostrophe.
-
-    Examples
-    --------
-    >>> spreadsheet_safe("=1+1")
-    "'=1+1"
-    """
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return "'" + value
-    return value
 
 
 def _sha256(path: Path) -> str:

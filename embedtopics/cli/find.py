@@ -24,9 +24,10 @@ def find(
     from rich.text import Text
 
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.topics import find, load_result
+    from embedtopics.cli.results_folder import open_result
+    from embedtopics.topics import find
 
-    found = find(load_result(results / "model"), query, n=n, by=by)
+    found = find(open_result(results), query, n=n, by=by)
     console = make_console()
     if not len(found):
         console.print("no topic holds this")

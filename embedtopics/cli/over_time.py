@@ -49,11 +49,12 @@ def over_time(
     """Follow topics over time, and tell which emerge, fade or burst."""
     from embedtopics import plots, topics
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.cli.trend_files import check_target, open_result, write_figure, write_table
+    from embedtopics.cli.files import PAGE, TABLE, check_target, write_figure, write_table
+    from embedtopics.cli.results_folder import open_result
 
     console = make_console()
-    check_target(out, ".csv", "--out")
-    check_target(figure, ".html", "--figure")
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
     trends = topics.over_time(
         open_result(results),
         int(every) if every.isdecimal() else every,

@@ -87,8 +87,8 @@ def test_sheets_are_written_filled_in_and_scored(folder, tmp_path):
 def test_bad_input(folder, tmp_path):
     assert "'party'" in refused(folder, "--labels", "party")
     assert "nowhere" in refused(tmp_path / "nowhere")
-    assert "CSV" in refused(folder, "--out", tmp_path / "card.xlsx")
-    assert "CSV" in refused(folder, "--out", tmp_path / "no" / "card.csv")
+    assert ".csv" in refused(folder, "--out", tmp_path / "card.xlsx")
+    assert "no such folder" in refused(folder, "--out", tmp_path / "no" / "card.csv")
     assert "cannot read" in refused(folder, "--answers", tmp_path / "none.csv")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     assert "column task" in refused(folder, "--answers", tmp_path / "other.csv")

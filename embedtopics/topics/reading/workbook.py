@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._progress import progress_bar
+from embedtopics._spreadsheets import FORMULA_STARTS
 from embedtopics.corpus.hashing import replace_surrogates
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.results import Decision
@@ -35,7 +36,7 @@ FIRST_DATE, AFTER_LAST_DATE = datetime(1900, 3, 1), datetime(9999, 12, 31)
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _LINE_END = re.compile("\r\n?")
-_READ_AS_OTHER = ("=", "+", "-", "@", "\t", "\n", "#")
+_READ_AS_OTHER = (*FORMULA_STARTS, "#")
 """What a text begins with that could be read as a formula or as the name of an error."""
 
 _MESSAGES = {

@@ -68,7 +68,8 @@ def make_labels(
         "word_length": None if word_length is None else int(word_length),
     }  # fmt: skip
     n_made = sum(not _keeps(topic) for topic in topics)
-    message = f"{n_made:,} topics were named anew by {n_words} of their keywords."
+    what = "topic was" if n_made == 1 else "topics were"
+    message = f"{n_made:,} {what} named anew by {n_words} of the keywords."
     edit = Edit("make_labels", parameters, message, (), tuple(range(result.n_topics)))
     return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,7 +57,7 @@ def write_csv(
     """
     table, n_marked = _marked(table) if safe else (table, 0)
     # Only quotes keep a lone carriage return from ending the line.
-    quoting = csv.QUOTE_NONNUMERIC if _has_returns(table) else csv.QUOTE_MINIMAL
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if _has_returns(table) else csv.QUOTE_MINIMAL
     table.to_csv(
         target, sep=separator, index=False, quoting=quoting, lineterminator="\n",
         encoding=encoding, errors="replace",

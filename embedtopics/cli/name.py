@@ -61,9 +61,9 @@ def name(
     from embedtopics.topics import name_topics, naming_questions
     from embedtopics.topics.naming.endpoint import open_endpoint
 
-    result = open_result(results) if dry_run else read_results_folder(results)
     if not dry_run:
         check_results_folder(results)
+    result = open_result(results) if dry_run else read_results_folder(results)
     open_endpoint(endpoint, None, timeout)
     sizes: dict[str, Any] = {
         "n_terms": terms, "n_documents": documents, "n_characters": characters

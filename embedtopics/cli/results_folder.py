@@ -13,7 +13,7 @@ from embedtopics._files import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics.errors import InputError
+from embedtopics.errors import EmbedTopicsError, InputError
 
 if TYPE_CHECKING:
     from embedtopics.results import TopicResult
@@ -78,12 +78,15 @@ def open_result(folder: Path) -> TopicResult:
 
     model = folder / "model"
     place = model if model.is_dir() else folder
-    if not (place / MANIFEST).is_file():
+    try:
+        return load_result(place)
+    except EmbedTopicsError as error:
+        if (place / MANIFEST).is_file():
+            raise
         raise InputError(
             f"expected a folder that embedtopics topics or demo wrote; {folder} holds no saved "
             "model; name that which was given as --out"
-        )
-    return load_result(place)
+        ) from error
 
 
 def read_results_folder(folder: Path) -> TopicResult:

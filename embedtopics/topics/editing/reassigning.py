@@ -14,7 +14,7 @@ from embedtopics.neighbors import nearest
 from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
 from embedtopics.results import NOISE, Reason, TopicResult
 from embedtopics.terms import ClassTfidf, count_by_topic
-from embedtopics.topics.editing.likeness import centroids, unit_term_rows
+from embedtopics.topics.likeness import row_centroids, unit_term_rows
 from embedtopics.topics.memberships import FAR, closeness, rank
 from embedtopics.topics.recorded import describe_weighting, weighting_of
 from embedtopics.topics.relabeling import checked_topic_ids, relabeled, with_own_share
@@ -173,7 +173,7 @@ def _by_embeddings(
     result: TopicResult, outside: Int64Array, weighting: TermWeighting | None
 ) -> _Nearness:
     labels = result.clustering.labels
-    middles = centroids(result)
+    middles = row_centroids(result).astype(np.float32)
     best, score = nearest(result.embeddings[outside], middles, 1)
     inside = np.flatnonzero(labels != NOISE)
     own = np.zeros(len(labels))

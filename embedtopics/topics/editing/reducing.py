@@ -10,8 +10,8 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import TopicResult
-from embedtopics.topics.editing.likeness import centroids, term_cosines
 from embedtopics.topics.editing.merging import merge_groups, refuse_one_topic
+from embedtopics.topics.likeness import cosines, row_centroids, term_cosines
 
 __all__ = ["group_nearest", "reduce"]
 
@@ -64,11 +64,11 @@ def reduce(
     groups: list[tuple[int, ...]] = []
     if wanted < result.n_topics:
         if by == "terms":
-            cosines = term_cosines(result.topic_terms)
+            alike = term_cosines(result.topic_terms)
         else:
-            middles = centroids(result)
-            cosines = np.einsum("id,jd->ij", middles, middles, dtype=np.float64)
-        groups = group_nearest(1.0 - cosines, wanted, anchors)
+            middles = row_centroids(result)
+            alike = cosines(middles, middles)
+        groups = group_nearest(1.0 - alike, wanted, anchors)
     n_merged = sum(map(len, groups))
     return merge_groups(
         result,

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import NOISE, Reason, TopicResult
-from embedtopics.topics.reading.centroids import closeness_to
+from embedtopics.topics.likeness import core_centroid
 from embedtopics.topics.reading.choosing import WAYS, Candidates, chosen
 from embedtopics.topics.reading.columns import string_column
 from embedtopics.topics.reading.concordance import document_weights
@@ -98,7 +98,7 @@ def read(
     weights, first_rows = document_weights(result, rows)
     documents = np.flatnonzero(weights)
     second, share = _second_topics(result, documents)
-    closeness = closeness_to(result, int(topic), documents)
+    closeness = _closeness(result, int(topic), documents)
     candidates = Candidates(result, documents, closeness, share, seed)
     places, scores = chosen(candidates, how, n)
     at = documents[places]
@@ -146,6 +146,17 @@ def _frame(
         },
         index=index,
     )
+
+
+def _closeness(result: TopicResult, topic: int, documents: Int64Array) -> npt.NDArray[np.float64]:
+    """Return the cosine of each document with the middle of a topic, shape (n_documents,).
+
+    For documents in no topic, which have no middle, it is their share of no topic.
+    """
+    if topic == NOISE:
+        return result.none_shares[documents].astype(np.float64)
+    middle = core_centroid(result, topic)
+    return np.asarray(np.einsum("id,d->i", result.embeddings[documents], middle))
 
 
 def _second_topics(

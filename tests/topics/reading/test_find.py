@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.topics.reading.centroids import centroids
+from embedtopics.topics.likeness import core_centroids
 from tests.factories import make_result
 
 
@@ -41,7 +41,7 @@ def test_the_order_is_that_of_bertopic(branched):
     peer = bertopic.BERTopic(embedding_model=Fixed())
     peer.embedding_model = Fixed()
     peer.topic_representations_ = {t: [] for t in range(branched.n_topics)}
-    peer.topic_embeddings_ = centroids(branched)
+    peer.topic_embeddings_ = core_centroids(branched)
     for document in (0, 11, 150):
         topics, similarities = peer.find_topics(str(document), top_n=6)
         ours = et.topics.find(branched, "x", embedding=branched.embeddings[document], n=6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from embedtopics._checks import checked_level
 from embedtopics.errors import InputError
 
 __all__ = [
@@ -51,7 +52,7 @@ def share_interval(
     """
     from scipy.stats import binomtest
 
-    _check_share(confidence, "confidence")
+    checked_level(confidence)
     if method not in INTERVALS:
         raise InputError(f"method must be one of {', '.join(INTERVALS)}; got {method!r}")
     if not 0 <= n_hits <= n:
@@ -102,7 +103,7 @@ def sample_size(
     >>> sample_size(), sample_size(population=1000), sample_size(0.03)
     (385, 278, 1068)
     """
-    _check_share(confidence, "confidence")
+    checked_level(confidence)
     if not 0 < precision < 0.5:
         raise InputError(f"precision must be between 0 and 0.5; got {precision!r}")
     if not 0 <= share <= 1 or (method == "normal" and share in (0, 1)):
@@ -158,7 +159,7 @@ def sample_size_for_difference(
     """
     for value, name in ((share, "share"), (other_share, "other_share"), (power, "power"),
                         (confidence, "confidence")):  # fmt: skip
-        _check_share(value, name)
+        checked_level(value, name)
     if share == other_share:
         raise InputError(f"the two shares must differ; got {share!r} twice")
     mean = (share + other_share) / 2
@@ -199,7 +200,7 @@ def sample_size_for_alpha(
     (139, 81)
     """
     for value, name in ((least, "least"), (share, "share"), (significance, "significance")):
-        _check_share(value, name)
+        checked_level(value, name)
     if n_coders < 2:
         raise InputError(f"n_coders must be at least 2; got {n_coders}")
     z = _quantile(1 - significance)
@@ -250,8 +251,3 @@ def _quantile(probability: float) -> float:
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(probability)
-
-
-def _check_share(value: float, name: str) -> None:
-    if not 0 < value < 1:
-        raise InputError(f"{name} must be between 0 and 1; got {value!r}")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_number
 from embedtopics.errors import InputError
 from embedtopics.neighbors import nearest
 from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
@@ -201,7 +202,6 @@ def _usual(own: Float64Array, labels: Int32Array, result: TopicResult) -> Float6
 def _checked_threshold(threshold: Any) -> float | None:
     if threshold is None:
         return None
-    is_number = isinstance(threshold, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(threshold, bool) or not 0.0 <= float(threshold) <= 1.0:
+    if not is_number(threshold) or not 0.0 <= float(threshold) <= 1.0:
         raise InputError(f"threshold must be a number from 0 to 1, or None; got {threshold!r}")
     return float(threshold)

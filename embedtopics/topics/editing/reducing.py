@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import TopicResult
@@ -133,8 +134,7 @@ def group_nearest(
 
 def _checked(result: TopicResult, n_topics: Any) -> int:
     """Return the number of topics after making sure that it can be met."""
-    is_whole = isinstance(n_topics, (int, np.integer)) and not isinstance(n_topics, bool)
-    if not is_whole or n_topics < 1:
+    if not is_count(n_topics):
         raise InputError(f"n_topics must be a whole number from 2 up; got {n_topics!r}")
     if n_topics > result.n_topics:
         raise InputError(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.results import TopicResult
 from embedtopics.terms.spans import word_spans
 from embedtopics.topics.reading.columns import string_column
-from embedtopics.topics.reading.keyness import checked_count
 from embedtopics.topics.reading.occurrences import find_occurrences
 from embedtopics.topics.reading.selecting import (
     BoolArray,
@@ -91,7 +91,7 @@ def concordance(
     """
     import pandas as pd
 
-    checked_count(n, "n", optional=True)
+    optional_count(n, "n")
     checked_count(window, "window")
     for value, name, known in ((unit, "unit", UNITS), (sort, "sort", SORTS)):
         if value not in known:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import NOISE, Reason, TopicResult
@@ -14,7 +15,6 @@ from embedtopics.topics.likeness import core_centroid
 from embedtopics.topics.reading.choosing import WAYS, Candidates, chosen
 from embedtopics.topics.reading.columns import string_column
 from embedtopics.topics.reading.concordance import document_weights
-from embedtopics.topics.reading.keyness import checked_count
 from embedtopics.topics.reading.selecting import Period, drawn, rows_of_topics, selected_rows
 from embedtopics.topics.tables import shorten
 
@@ -89,7 +89,7 @@ def read(
         If there is no such topic, group or column, no dates are known, or an argument is bad.
     """
     checked_count(n, "n")
-    checked_count(characters, "characters", optional=True)
+    optional_count(characters, "characters")
     if how not in WAYS:
         raise InputError(f"expected how among {', '.join(WAYS)}; got {how!r}")
     drawn(result.documents.hashes[:0], seed)  # a bad seed is refused whatever the way

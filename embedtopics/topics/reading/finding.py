@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics.corpus import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors import unit_rows
 from embedtopics.protocols import Encoder
 from embedtopics.results import TopicResult
 from embedtopics.topics.likeness import core_centroids, unit_term_rows
-from embedtopics.topics.reading.keyness import checked_count
 from embedtopics.topics.reading.occurrences import close_to, words_of
 from embedtopics.topics.vectors import encode_documents, matching_encoder, recorded_encoder
 

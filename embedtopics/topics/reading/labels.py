@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.results import Edit, Topic, TopicResult
-from embedtopics.topics.reading.keyness import checked_count
 
 __all__ = ["make_labels"]
 
@@ -49,7 +49,7 @@ def make_labels(
         If an argument is bad.
     """
     checked_count(n_words, "n_words")
-    checked_count(word_length, "word_length", optional=True)
+    optional_count(word_length, "word_length")
     for value, name in ((separator, "separator"), (prefix, "prefix")):
         if not isinstance(value, str):
             raise InputError(f"{name} must be a string; got {value!r}")

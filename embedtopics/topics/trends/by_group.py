@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, checked_level
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import CellTerms, TopicGroups, TopicResult
 from embedtopics.terms import log_odds
@@ -20,7 +21,7 @@ from embedtopics.topics.trends.cell_terms import (
 )
 from embedtopics.topics.trends.intervals import share_of, wilson
 from embedtopics.topics.trends.over_time import count_rows
-from embedtopics.topics.trends.rows import check_confidence, check_count, groups_of
+from embedtopics.topics.trends.rows import groups_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -78,8 +79,8 @@ def by_group(
     many as a group has in the topic on average. A term that only one group holds, and rarely, thus
     does not pass for its mark.
     """
-    check_count(n_terms, "n_terms", 0)
-    confidence = check_confidence(confidence)
+    checked_count(n_terms, "n_terms", 0)
+    confidence = checked_level(confidence)
     groups = groups_of(result, group, max_groups)
     n_groups = len(groups.names)
     of_row = np.where(result.documents.of_row >= 0, groups.of_row, -1)

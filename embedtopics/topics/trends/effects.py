@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._background import side_by_side
+from embedtopics._checks import checked_count, checked_level
 from embedtopics._progress import progress_bar
 from embedtopics._randomness import resolve_seed
 from embedtopics.errors import InputError
@@ -19,7 +20,6 @@ from embedtopics.results import NOISE, Decision, TopicEffects, TopicResult
 from embedtopics.topics._replicates import NOT_HELD, recipe_of, replicate
 from embedtopics.topics.stability import best_matches
 from embedtopics.topics.trends.design import Design, covariates_in, make_design
-from embedtopics.topics.trends.rows import check_confidence, check_count
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -97,8 +97,8 @@ def effects(
     """
     if outcome not in ("label", "membership"):
         raise InputError(f"outcome must be 'label' or 'membership'; got {outcome!r}")
-    check_count(n_resamples, "n_resamples", 20)
-    confidence = check_confidence(confidence)
+    checked_count(n_resamples, "n_resamples", 20)
+    confidence = checked_level(confidence)
     seed = resolve_seed(random_state)
     design = make_design(result, covariates_in(covariates), dict(reference or {}))
     again = _replicates(result, replicates, outcome, seed, show_progress)
@@ -214,7 +214,7 @@ def _replicates(
 ) -> list[Int32Array]:
     """Return the labels of the replicates, made anew where only their number is given."""
     if isinstance(given, (int, np.integer)):
-        if not check_count(given, "replicates", 0):
+        if not checked_count(given, "replicates", 0):
             return []
         found: list[Int32Array] = []
     else:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+import numpy.typing as npt
+
 from embedtopics._checks import checked_level
 from embedtopics.errors import InputError
 
@@ -13,7 +16,10 @@ __all__ = [
     "sample_size_for_alpha",
     "sample_size_for_difference",
     "share_interval",
+    "wilson",
 ]
+
+Float64Array = npt.NDArray[np.float64]
 
 INTERVALS = ("wilson", "exact")
 METHODS = ("normal", *INTERVALS)
@@ -50,18 +56,65 @@ def share_interval(
     >>> [round(bound, 3) for bound in share_interval(8, 10)]
     [0.49, 0.943]
     """
-    from scipy.stats import binomtest
-
     checked_level(confidence)
     if method not in INTERVALS:
         raise InputError(f"method must be one of {', '.join(INTERVALS)}; got {method!r}")
     if not 0 <= n_hits <= n:
         raise InputError(f"n_hits must be from 0 to n; got {n_hits} of {n}")
-    if n == 0:
-        return math.nan, math.nan
-    test = binomtest(int(n_hits), int(n))
-    bounds = test.proportion_ci(confidence, "wilson" if method == "wilson" else "exact")
+    if method == "wilson" or n == 0:
+        low, high = wilson(n_hits, n, confidence)
+        return float(low), float(high)
+    from scipy.stats import binomtest
+
+    bounds = binomtest(int(n_hits), int(n)).proportion_ci(confidence, "exact")
     return float(bounds.low), float(bounds.high)
+
+
+def wilson(
+    counts: npt.ArrayLike, totals: npt.ArrayLike, confidence: float = 0.95
+) -> tuple[Float64Array, Float64Array]:
+    """Return Wilson's interval of shares.
+
+    Unlike estimate plus and minus a few standard errors, it holds its promise for small counts
+    too, never leaves 0 to 1, and does not shrink to nothing where a count is 0.
+
+    Parameters
+    ----------
+    counts, totals : array_like, of shapes that broadcast
+        No whole numbers where a sample is worth fewer cases than it has.
+    confidence : float
+
+    Returns
+    -------
+    low, high : float64 ndarray
+        NaN where the total is 0.
+
+    References
+    ----------
+    Wilson (1927), "Probable inference, the law of succession, and statistical inference"; Brown,
+    Cai and DasGupta (2001), "Interval estimation for a binomial proportion", equation 4.
+
+    Examples
+    --------
+    >>> low, high = wilson(8, 10)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.4902, 0.9433)
+    """
+    from scipy.special import ndtri
+
+    above, n = np.broadcast_arrays(
+        np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    )
+    share = np.where(n > 0, above / np.where(n > 0, n, 1.0), np.nan)
+    n = np.where(n > 0, n, 1.0)
+    z2 = float(ndtri(0.5 + confidence / 2)) ** 2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    spread = np.maximum(share * (1 - share), 0.0) / n + z2 / (4 * n * n)
+    half = np.sqrt(z2 * spread) / (1 + z2 / n)
+    # Rounding must not put the end of the scale outside of an interval that reaches it.
+    low = np.where(share == 0, 0.0, np.maximum(middle - half, 0.0))
+    high = np.where(share == 1, 1.0, np.minimum(middle + half, 1.0))
+    return np.where(np.isnan(share), np.nan, low), np.where(np.isnan(share), np.nan, high)
 
 
 def sample_size(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import checked_count, checked_level
+from embedtopics.evaluation.shares import wilson
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import CellTerms, TopicGroups, TopicResult
 from embedtopics.terms import log_odds
@@ -19,7 +20,7 @@ from embedtopics.topics.trends.cell_terms import (
     no_terms,
     weigh_cells,
 )
-from embedtopics.topics.trends.intervals import share_of, wilson
+from embedtopics.topics.trends.intervals import share_of
 from embedtopics.topics.trends.over_time import count_rows
 from embedtopics.topics.trends.rows import groups_of
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from embedtopics._checks import checked_count, checked_level
 from embedtopics._randomness import resolve_seed
 from embedtopics.errors import InputError
+from embedtopics.evaluation.shares import wilson
 from embedtopics.protocols import Int64Array, RandomState, TermWeighting
 from embedtopics.results import CellTerms, Decision, TopicResult, TopicTrends
 from embedtopics.topics.trends.cell_terms import (
@@ -20,7 +21,7 @@ from embedtopics.topics.trends.cell_terms import (
     no_terms,
     weigh_cells,
 )
-from embedtopics.topics.trends.intervals import bootstrap, share_of, wilson
+from embedtopics.topics.trends.intervals import bootstrap, share_of
 from embedtopics.topics.trends.periods import Periods, cut_into_periods
 from embedtopics.topics.trends.rows import dates_of, groups_of
 

@@ -12,11 +12,11 @@ from embedtopics.evaluation.shares import wilson
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import CellTerms, TopicGroups, TopicResult
 from embedtopics.terms import log_odds
+from embedtopics.terms.best_terms import largest
 from embedtopics.topics.trends.cell_terms import (
     Tuning,
-    best_terms,
+    best_cell_terms,
     count_cells,
-    largest,
     no_terms,
     weigh_cells,
 )
@@ -93,7 +93,7 @@ def by_group(
         held = count_cells(result, of_row, n_groups)
         weights = weigh_cells(result, held, weighting)
         tuning = Tuning(overall=bool(global_tuning))
-        terms = best_terms(result, weights, n_groups, n_terms, tuning, totals > 0)
+        terms = best_cell_terms(result, weights, n_groups, n_terms, tuning, totals > 0)
         distinctive = _distinctive(result, held, n_groups, n_terms)
     return TopicGroups(
         by=groups.by,

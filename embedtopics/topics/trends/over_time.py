@@ -16,7 +16,7 @@ from embedtopics.protocols import Int64Array, RandomState, TermWeighting
 from embedtopics.results import CellTerms, Decision, TopicResult, TopicTrends
 from embedtopics.topics.trends.cell_terms import (
     Tuning,
-    best_terms,
+    best_cell_terms,
     count_cells,
     no_terms,
     weigh_cells,
@@ -221,4 +221,4 @@ def _terms(
         return no_terms(result, n_cells)
     counts = count_cells(result, of_row, n_cells)
     weights = weigh_cells(result, counts, options.weighting)
-    return best_terms(result, weights, n_cells, options.n_terms, options.tuning, filled)
+    return best_cell_terms(result, weights, n_cells, options.n_terms, options.tuning, filled)

@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import checked_count, checked_share, is_whole
+from embedtopics._occurrences import (
+    Occurrences,
+    find_occurrences,
+    index_terms,
+)
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.results import TokenMixture, TopicResult
 from embedtopics.terms import ClassTfidf, tokenize
 from embedtopics.topics.mixtures.loadings import Loadings, load_topics
-from embedtopics.topics.mixtures.occurrences import (
-    Occurrences,
-    find_occurrences,
-    index_terms,
-)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -177,7 +177,7 @@ def token_topics(
     n_topics = result.n_topics
     sums, shares = np.zeros((len(ids), n_topics)), np.zeros(n_topics, dtype=np.float32)
     if len(ids) and n_topics:
-        index = index_terms(result.term_counts, result.tokens.words)
+        index = index_terms(result.term_counts.terms, result.tokens.words)
         loadings = load_topics(result, weighting)
         found = find_occurrences(index, ids, offsets, edges_only=windows.edges_only)
         places = np.zeros((len(found.tokens), n_topics))
@@ -203,7 +203,7 @@ def _mix(
     n_topics = result.n_topics
     if not (n_topics and len(documents)):
         return csr_matrix(np.zeros((len(documents), n_topics), dtype=np.float32))
-    index = index_terms(result.term_counts, result.tokens.words)
+    index = index_terms(result.term_counts.terms, result.tokens.words)
     loadings = load_topics(result, weighting)
     blocks = []
     for begin in range(0, len(documents), batch_size):

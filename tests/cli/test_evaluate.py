@@ -6,24 +6,19 @@ import math
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from embedtopics.cli.app import app
 from embedtopics.cli.results_folder import write_results_folder
 from embedtopics.topics import report_card
+from tests.cli import running
 from tests.factories import make_result
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)], env={"COLUMNS": "140"})
+    return running.run("evaluate", *arguments, columns=140)
 
 
 def refused(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
+    return running.refused("evaluate", *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -6,25 +6,19 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from embedtopics import topics
-from embedtopics.cli.app import app
 from embedtopics.topics import save_result
+from tests.cli import running
 from tests.factories import make_result
 
 
 def run(*arguments):
-    return CliRunner(env={"COLUMNS": "80"}).invoke(app, ["hierarchy", *map(str, arguments)])
+    return running.run("hierarchy", *arguments)
 
 
 def refused(*arguments):
-    """Run a command that must be refused; return its one line."""
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
+    return running.refused("hierarchy", *arguments)
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from embedtopics.cli.app import app
 from embedtopics.topics import save_result
+from tests.cli import running
 from tests.factories import make_result
 
 COMMANDS = {
@@ -35,7 +34,7 @@ def folder(tmp_path_factory):
 
 def run(command, place, tmp_path):
     options = [str(tmp_path / o) if o == "all" else o for o in COMMANDS[command]]
-    return CliRunner().invoke(app, [command, str(place), *options])
+    return running.run(command, place, *options)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import embedtopics as et
 from embedtopics.topics import documents, save_result
 from tests.cli.running import refused, run
 from tests.factories import make_result
@@ -44,6 +45,14 @@ def test_find_prints_the_topics(result, folder):
     done = run("find", folder, term, "--by", "terms")
     assert done.exit_code == 0
     assert done.output.splitlines()[1].split()[0] == "1" and "by terms" in done.output
+
+
+def test_find_shows_the_names_that_were_given(result, folder, tmp_path):
+    term = result.topics[1].keywords[0]
+    assert f"{result.topics[1].label}:" not in run("find", folder, term, "--by", "terms").output
+    save_result(et.topics.rename(result, {1: "[red]A name"}), tmp_path / "model")
+    done = run("find", tmp_path, term, "--by", "terms")
+    assert f"[red]A name: {term}" in done.output
 
 
 def test_errors_are_one_line(folder, tmp_path):

@@ -24,7 +24,6 @@ __all__ = [
     "read_manifest",
     "replacing_file",
     "replacing_folder",
-    "spreadsheet_safe",
     "write_manifest",
 ]
 
@@ -309,19 +308,6 @@ def _is_below(name: str) -> bool:
     """Tell whether a name in a manifest, which anybody may have written, stays in its folder."""
     path = PurePosixPath(name)
     return not path.is_absolute() and not {"..", "\\", ":"} & {*path.parts, *name}
-
-
-def spreadsheet_safe(value: Any) -> Any:
-    """Keep a spreadsheet from running a text as a formula, by a leading apostrophe.
-
-    Examples
-    --------
-    >>> spreadsheet_safe("=1+1")
-    "'=1+1"
-    """
-    if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return "'" + value
-    return value
 
 
 def _sha256_of(paths: Iterable[Path]) -> list[str]:

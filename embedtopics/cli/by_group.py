@@ -37,18 +37,13 @@ def by_group(
     """Compare groups: how much of each topic they have, and what they say in it."""
     from embedtopics import plots, topics
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.cli.trend_files import (
-        check_column,
-        check_target,
-        open_result,
-        write_figure,
-        write_table,
-    )
+    from embedtopics.cli.files import PAGE, TABLE, check_target, write_figure, write_table
+    from embedtopics.cli.results_folder import check_column, open_result
     from embedtopics.topics.relabeling import checked_topic_id
 
     console = make_console()
-    check_target(out, ".csv", "--out")
-    check_target(figure, ".html", "--figure")
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
     result = open_result(results)
     check_column(result, group, result.corpus.group_column, "--group")
     chosen = None if topic is None else checked_topic_id(result, topic)

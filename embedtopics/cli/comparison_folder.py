@@ -5,13 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embedtopics._files import (
-    check_output_folder,
-    replacing_folder,
-    spreadsheet_safe,
-    write_manifest,
-)
-from embedtopics.cli.results_folder import check_page
+from embedtopics._files import check_output_folder, replacing_folder, write_manifest
+from embedtopics._spreadsheets import write_csv
+from embedtopics.cli.files import PAGE, check_target
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +31,7 @@ CONTENT = {
 def check_output(out: Path) -> None:
     """Make sure, before the work, that the page or the folder can be written."""
     if _is_page(out):
-        check_page(out)
+        check_target(out, PAGE)
     else:
         check_output_folder(out, KIND)
 
@@ -87,8 +83,8 @@ def _write_tables(result: Comparison, folder: Path) -> None:
         "moved.csv": move_table(result, n_characters=300),
     }
     for name, frame in tables.items():
-        frame.map(spreadsheet_safe).to_csv(folder / name, index=False, encoding="utf-8")
+        write_csv(folder / name, frame)
 
 
 def _is_page(out: Path) -> bool:
-    return out.suffix.lower() in (".html", ".htm")
+    return out.suffix.lower() in PAGE

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from embedtopics.evaluation import CodingScore, IntrusionScore
-    from embedtopics.results import TopicResult
 
 __all__ = ["evaluate"]
 
@@ -75,11 +74,12 @@ def _measure(
     texts: int,
     seed: int,
 ) -> None:
+    from embedtopics.cli.files import TABLE, check_target, write_table
+    from embedtopics.cli.results_folder import open_result
     from embedtopics.topics import report_card, validation_sheets, with_stability
 
-    if out is not None:
-        _check_table(out)
-    result = _open(results)
+    check_target(out, TABLE)
+    result = open_result(results)
     if replicates and result.topics:
         result = with_stability(result, replicates, random_state=seed)
     card = report_card(result, labels=labels, by_topic=by_topic, seed=seed)
@@ -97,7 +97,7 @@ def _measure(
             )
         ]
     if out is not None:
-        _write(card, out)
+        write_table(card, out)
     _print_topics(console, card) if by_topic else _print_card(console, card)
     for sheet, (path, solution) in made:
         console.print(f"{path}: {len(sheet)} questions (key: {solution})", soft_wrap=True)
@@ -108,31 +108,6 @@ def _measure(
             f"embedtopics evaluate {results} --answers {first}",
             soft_wrap=True,
         )
-
-
-def _open(results: Path) -> TopicResult:
-    from embedtopics.cli.trend_files import open_result
-
-    return open_result(results)
-
-
-def _check_table(path: Path) -> None:
-    from embedtopics.errors import InputError
-
-    if path.suffix.lower() != ".csv" or path.is_dir() or not path.absolute().parent.is_dir():
-        raise InputError(f"expected a CSV file in a folder that exists; got {path}; name another")
-
-
-def _write(card: pd.DataFrame, path: Path) -> None:
-    from embedtopics._files import spreadsheet_safe
-    from embedtopics.errors import InputError
-
-    try:
-        card.map(spreadsheet_safe).to_csv(path, index=False, encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"cannot write {path}: {error.strerror or error}; name another file"
-        ) from error
 
 
 def _print_card(console: Console, card: pd.DataFrame) -> None:
@@ -185,6 +160,7 @@ def _score(
     console: Console, results: Path, answers: list[Path], key: Path | None, seed: int
 ) -> None:
     """Find the key by the task that the answers name, and print their scores."""
+    from embedtopics.cli.results_folder import open_result
     from embedtopics.errors import InputError
     from embedtopics.evaluation import read_sheet, score_coding, score_intrusion
     from embedtopics.evaluation.sheets import KEYS
@@ -200,7 +176,7 @@ def _score(
         key = answers[0].parent / KEYS / f"{tasks[0]}.csv"
         if not key.is_file():
             raise InputError(f"the key is not at {key}; name it with --key")
-    labels = {topic.topic_id: topic.label for topic in _open(results).topics}
+    labels = {topic.topic_id: topic.label for topic in open_result(results).topics}
     if tasks[0] == "coding":
         _print_coding(console, score_coding(answers, key), labels)
     else:

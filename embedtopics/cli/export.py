@@ -30,10 +30,11 @@ def export(
 ) -> None:
     """Write the tables of a result for a spreadsheet or another program."""
     from embedtopics.cli.display import make_console
-    from embedtopics.topics import export, load_result
+    from embedtopics.cli.results_folder import open_result
+    from embedtopics.topics import export
 
     console = make_console()
-    done = export(load_result(results / "model"), out, what=what or None, format=format)
+    done = export(open_result(results), out, what=what or None, format=format)
     for path in done.paths:
         console.print(f"written: {path}", soft_wrap=True)
     for note in done.notes:

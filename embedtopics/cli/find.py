@@ -24,9 +24,11 @@ def find(
     from rich.text import Text
 
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.topics import find, load_result
+    from embedtopics.cli.results_folder import open_result
+    from embedtopics.topics import find
 
-    found = find(load_result(results / "model"), query, n=n, by=by)
+    result = open_result(results)
+    found = find(result, query, n=n, by=by)
     console = make_console()
     if not len(found):
         console.print("no topic holds this")
@@ -37,7 +39,8 @@ def find(
     shown.add_column("terms", overflow="fold")
     rows: list[Any] = list(found.itertuples())
     for row in rows:
-        cells = (str(row.topic), f"{row.similarity:.2f}", ", ".join(row.terms))
+        name = f"{row.label}: " if result.topics[row.topic].is_named else ""
+        cells = (str(row.topic), f"{row.similarity:.2f}", name + ", ".join(row.terms))
         shown.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(shown)
     console.print(f"\nby {found['by'].iloc[0]}")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from embedtopics.cli.guard import guarded
-
-if TYPE_CHECKING:
-    from embedtopics.results import TopicHierarchy
 
 __all__ = ["hierarchy"]
 
@@ -37,26 +34,24 @@ def hierarchy(
     out: Annotated[Path | None, typer.Option(help="Write the table of merges, NAME.csv.")] = None,
 ) -> None:
     """Print how the topics belong together, as a tree."""
-    from embedtopics import topics
+    from embedtopics import plots, topics
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.cli.results_folder import check_page
+    from embedtopics.cli.files import PAGE, TABLE, check_target, write_figure, write_table
+    from embedtopics.cli.results_folder import open_result
 
-    if figure is not None:
-        check_page(figure)
-    if out is not None:
-        _check_table(out)
+    check_target(figure, PAGE, "--figure")
+    check_target(out, TABLE)
     branching = None if levels is None else _numbers(levels)
-    model = results / "model"
-    result = topics.load_result(model if model.is_dir() else results)
-    tree = topics.hierarchy(result, by=by, linkage=linkage)
+    tree = topics.hierarchy(open_result(results), by=by, linkage=linkage)
     if branching is None:
         branching = _readable_levels(tree.n_topics)
     text = topics.tree_text(tree, levels=branching)
     # Written before anything is printed: a closed pipe must not cost the results.
     if figure is not None:
-        _write_figure(tree, figure)
+        write_figure(plots.hierarchy(tree), figure)
     if out is not None:
-        _write_table(tree, branching, out)
+        table = tree.to_frame(branching)
+        write_table(table.assign(terms=table["terms"].map(", ".join)), out)
     console = make_console()
     for line in text.splitlines():
         console.print(printable(line), soft_wrap=True)
@@ -80,46 +75,3 @@ def _readable_levels(n_topics: int) -> tuple[int, ...]:
     if n_topics <= READABLE:
         return ()
     return (round(n_topics ** (1 / 3)), round(n_topics ** (2 / 3)))
-
-
-def _check_table(path: Path) -> None:
-    """Make sure, before the work, that the table can be written and replaces none but a table."""
-    import os
-
-    from embedtopics.errors import InputError
-
-    folder = path.absolute().parent
-    if path.is_dir() or path.suffix.lower() != ".csv":
-        raise InputError(f"expected a file NAME.csv for the table; got {path}; name one with --out")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {path}: no such folder, or no permission; use --out")
-
-
-def _write_figure(tree: TopicHierarchy, path: Path) -> None:
-    from embedtopics.plots import hierarchy as draw
-
-    _write(draw(tree).to_html(include_plotlyjs=True), path)
-
-
-def _write_table(tree: TopicHierarchy, levels: tuple[int, ...], path: Path) -> None:
-    from embedtopics._files import spreadsheet_safe
-
-    frame = tree.to_frame(levels)
-    frame["terms"] = frame["terms"].map(", ".join)
-    for name in ("label", "terms"):
-        frame[name] = frame[name].map(spreadsheet_safe)
-    _write(frame.to_csv(index=False), path)
-
-
-def _write(text: str, path: Path) -> None:
-    """Write a file, complete or not at all."""
-    from embedtopics.errors import InputError
-    from embedtopics.report.document import write_page
-
-    try:
-        write_page(text, path)
-    except OSError as error:
-        raise InputError(
-            f"could not write {path}: {error.strerror or error}; free some space or name another "
-            "file"
-        ) from error

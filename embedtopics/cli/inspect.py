@@ -44,7 +44,7 @@ def inspect(
 ) -> None:
     """Look at a file: columns, languages, what would be cut, and the time a fit would take."""
     from embedtopics.cli.display import make_console, print_inspection, printable
-    from embedtopics.cli.results_folder import check_page
+    from embedtopics.cli.files import PAGE, check_target
     from embedtopics.corpus import Corpus, guess_columns, require_text
     from embedtopics.encoders import resolve_encoder
     from embedtopics.topics import inspect_corpus
@@ -53,7 +53,8 @@ def inspect(
     console = make_console()
     page = None
     if sample is not None:
-        page = check_page(out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html"))
+        page = out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
+        check_target(page, PAGE)
     corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
     guessed = {**guess_columns(corpus.metadata), "text": corpus.text_column}
     found = {

@@ -53,8 +53,13 @@ def name(
     The key is read from OPENAI_API_KEY.
     """
     from embedtopics.cli.display import make_console
-    from embedtopics.cli.results_folder import check_results_folder, write_results_folder
-    from embedtopics.topics import load_result, name_topics, naming_questions
+    from embedtopics.cli.results_folder import (
+        check_results_folder,
+        open_result,
+        read_results_folder,
+        write_results_folder,
+    )
+    from embedtopics.topics import name_topics, naming_questions
     from embedtopics.topics.naming.endpoint import open_endpoint
 
     if not dry_run:
@@ -64,7 +69,7 @@ def name(
                 f"the record {audit} lies in {results}, which is written anew, and would be lost; "
                 "name a file elsewhere with --audit"
             )
-    result = load_result(results / "model")
+    result = open_result(results) if dry_run else read_results_folder(results)
     open_endpoint(endpoint, None, timeout)
     sizes: dict[str, Any] = {
         "n_terms": terms, "n_documents": documents, "n_characters": characters

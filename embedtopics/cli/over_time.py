@@ -49,18 +49,13 @@ def over_time(
     """Follow topics over time, and tell which emerge, fade or burst."""
     from embedtopics import plots, topics
     from embedtopics.cli.display import make_console, printable
-    from embedtopics.cli.trend_files import (
-        check_column,
-        check_target,
-        open_result,
-        write_figure,
-        write_table,
-    )
+    from embedtopics.cli.files import PAGE, TABLE, check_target, write_figure, write_table
+    from embedtopics.cli.results_folder import check_column, open_result
 
     console = make_console()
     _check(every, smooth, alpha)
-    check_target(out, ".csv", "--out")
-    check_target(figure, ".html", "--figure")
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
     result = open_result(results)
     check_column(result, dates, result.corpus.time_column, "--dates")
     trends = topics.over_time(

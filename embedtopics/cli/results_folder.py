@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,13 +13,13 @@ from embedtopics._files import (
     replacing_folder,
     write_manifest,
 )
-from embedtopics.errors import InputError
+from embedtopics.errors import EmbedTopicsError, InputError
 
 if TYPE_CHECKING:
     from embedtopics.results import TopicResult
 
 __all__ = [
-    "CONTENT", "LABELS", "check_page", "check_results_folder", "is_results_folder",
+    "CONTENT", "LABELS", "check_column", "check_results_folder", "is_results_folder", "open_result",
     "read_results_folder", "write_results_folder",
 ]  # fmt: skip
 
@@ -67,32 +66,43 @@ def check_results_folder(folder: Path, *, reads_labels: bool = False) -> None:
     check_output_folder(folder, KIND)
 
 
-def read_results_folder(folder: Path) -> TopicResult:
-    """Load the result in a folder of ``topics``.
+def open_result(folder: Path) -> TopicResult:
+    """Load the result in a folder of ``topics``, or a saved one.
 
     Raises
     ------
     InputError
-        Where it is no such folder.
+        Where there is none.
     """
     from embedtopics.topics import load_result
 
+    model = folder / "model"
+    place = model if model.is_dir() else folder
+    try:
+        return load_result(place)
+    except EmbedTopicsError as error:
+        if (place / MANIFEST).is_file():
+            raise
+        raise InputError(
+            f"expected a folder that embedtopics topics or demo wrote; {folder} holds no saved "
+            "model; name that which was given as --out"
+        ) from error
+
+
+def read_results_folder(folder: Path) -> TopicResult:
+    """Load the result in a folder of ``topics`` that is to be written anew.
+
+    Raises
+    ------
+    InputError
+        Where it is no such folder: a saved model alone is not replaced by one.
+    """
     if not is_results_folder(folder):
         raise InputError(
             f"expected a folder that embedtopics topics or demo wrote; got {folder}; name that "
             "which was given as --out"
         )
-    return load_result(folder / "model")
-
-
-def check_page(page: Path) -> Path:
-    """Make sure, before the work, that the page can be written and replaces none but a page."""
-    folder = page.absolute().parent
-    if page.is_dir() or (page.exists() and page.suffix.lower() != ".html"):
-        raise InputError(f"expected an HTML file for the page; got {page}; name another with --out")
-    if not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write {page}: no such folder, or no permission; use --out")
-    return page
+    return open_result(folder)
 
 
 def write_results_folder(
@@ -121,3 +131,31 @@ def write_results_folder(
         title = title or f"Topics of {result.corpus.source}"
         write_report(result, fresh / "report.html", title=title)
         write_manifest(fresh, KIND, FORMAT)
+
+
+def check_column(result: TopicResult, column: str | None, known: str | None, option: str) -> None:
+    """Make sure that there is a column, and speak of the option that names it.
+
+    Parameters
+    ----------
+    result : TopicResult
+    column : str or None
+        As given with the option; without it the one that was named when the texts were read.
+    known : str or None
+        The latter.
+    option : str
+
+    Raises
+    ------
+    InputError
+    """
+    columns = [str(name) for name in result.corpus.metadata.columns]
+    there = f"its columns are: {', '.join(map(repr, columns))}" if columns else "it has no columns"
+    if column is not None and column not in columns:
+        raise InputError(f"{option}: there is no column {column!r} beside the texts; {there}")
+    if column is None and known is None:
+        remedy = f"name one with {option}" if columns else "run embedtopics topics on a table"
+        raise InputError(
+            f"no column was named when the texts were read, and none with {option}; {there}: "
+            f"{remedy}"
+        )

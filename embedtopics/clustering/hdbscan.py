@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 
+from embedtopics._checks import is_count
 from embedtopics.clustering.resolution import automatic_min_cluster_size
 from embedtopics.clustering.selection import labels_at
 from embedtopics.clustering.spanning_tree import spanning_tree
@@ -107,7 +108,7 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         size = self.min_cluster_size
         if size == "auto":
             return automatic_min_cluster_size(n_rows)
-        if isinstance(size, (int, np.integer)) and not isinstance(size, bool) and size >= 2:
+        if is_count(size, 2):
             return int(size)
         raise InputError(f'min_cluster_size must be "auto" or an integer from 2 up; got {size!r}')
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics._randomness import resolve_seed
 from embedtopics._versions import package_versions
 from embedtopics.comparison._log import Log
@@ -183,9 +184,7 @@ def _check_numbers(k: int, n_moves: int, n_resamples: int) -> None:
         ("n_moves", n_moves, 0),
         ("n_resamples", n_resamples, 1),
     ):
-        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not whole or value < least:
-            raise InputError(f"{name} must be an integer from {least} up; got {value!r}")
+        checked_count(value, name, least)
 
 
 def _check_languages(languages: Any) -> None:

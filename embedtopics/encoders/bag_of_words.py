@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 __all__ = [
-    "check_count", "content_order", "count_known", "encode_words", "not_fitted", "to_unit",
+    "content_order", "count_known", "encode_words", "not_fitted", "to_unit",
     "to_unit_sparse",
 ]  # fmt: skip
 
@@ -146,17 +146,6 @@ def content_order(texts: Sequence[str]) -> list[str]:
     if not texts:
         raise InputError("expected texts to learn from, got none; give at least one")
     return sorted(texts)
-
-
-def check_count(name: str, value: Any, *, minimum: int = 1) -> None:
-    """Make sure that a parameter is an integer, and large enough.
-
-    Raises
-    ------
-    InputError
-    """
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InputError(f"expected {name} to be an integer of at least {minimum}, got {value!r}")
 
 
 def not_fitted(encoder: Any) -> NotFittedError:

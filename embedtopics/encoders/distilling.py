@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics.corpus import Corpus, require_text
 from embedtopics.encoders.static import StaticEncoder
 from embedtopics.encoders.whole_words import (
@@ -154,9 +155,7 @@ def _check(
         ("remove_components", removed, 0),
     )
     for name, value, least in counts:
-        is_integer = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-        if not is_integer or value < least:
-            raise InputError(f"expected {name} to be an integer of at least {least}, got {value!r}")
+        checked_count(value, name, least)
     if weighting not in ("sif", "none"):
         raise InputError(f'expected weighting to be "sif" or "none", got {weighting!r}')
     if coefficient is None:

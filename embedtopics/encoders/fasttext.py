@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics._progress import progress_bar
 from embedtopics.encoders.bag_of_words import (
-    check_count,
     content_order,
     count_known,
     encode_words,
@@ -132,10 +132,10 @@ class FastTextEncoder:
         counts = {"dimensions": dimensions, "epochs": epochs, "n_workers": n_workers}
         for name, count in counts.items():
             if count is not None:
-                check_count(name, count)
-        check_count("window", window)
-        check_count("min_count", min_count)
-        check_count("random_state", random_state, minimum=0)
+                checked_count(count, name)
+        checked_count(window, "window")
+        checked_count(min_count, "min_count")
+        checked_count(random_state, "random_state", 0)
         check_smoothing(smoothing)
         if reproducible and n_workers not in (None, 1):
             raise InputError(

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.encoders.bag_of_words import check_count, count_known, encode_words, to_unit
+from embedtopics._checks import checked_count
+from embedtopics.encoders.bag_of_words import count_known, encode_words, to_unit
 from embedtopics.encoders.tokenizing import check_texts
 from embedtopics.protocols import FloatArray
 from embedtopics.results import Encoding, TokenStream
@@ -50,8 +51,8 @@ class RandomProjectionEncoder:
     """
 
     def __init__(self, dimensions: int = 256, *, random_state: int = 0) -> None:
-        check_count("dimensions", dimensions)
-        check_count("random_state", random_state, minimum=0)
+        checked_count(dimensions, "dimensions")
+        checked_count(random_state, "random_state", 0)
         self._dimensions = int(dimensions)
         self._random_state = int(random_state)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._checks import checked_count
 from embedtopics.encoders.checkpoint import Checkpoint
 from embedtopics.encoders.head import Dense, Scale, Step, normalized_layers
 from embedtopics.encoders.opening import number_format
@@ -155,12 +156,6 @@ def fingerprint_of(recipe: Recipe) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()
 
 
-def check_count(name: str, value: Any, *, minimum: int) -> None:
-    """Raise InputError where a parameter is no integer, or too small."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InputError(f"expected {name} to be an integer of at least {minimum}, got {value!r}")
-
-
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         raise InputError(f"expected {name} to be one of {', '.join(choices)}; got {value!r}")
@@ -168,7 +163,7 @@ def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 def _checked_layers(layers: int | Sequence[float]) -> int | tuple[float, ...]:
     if isinstance(layers, (int, np.integer)):
-        check_count("layers", layers, minimum=1)
+        checked_count(layers, "layers")
         return int(layers)
     weights = np.asarray(layers, dtype=np.float64)
     if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.sum():
@@ -182,7 +177,7 @@ def _checked_layers(layers: int | Sequence[float]) -> int | tuple[float, ...]:
 def _choose_length(wanted: int | None, checkpoint: Checkpoint) -> int:
     if wanted is None:
         return checkpoint.max_length
-    check_count("max_length", wanted, minimum=3)
+    checked_count(wanted, "max_length", 3)
     if checkpoint.position_limit is not None and wanted > checkpoint.position_limit:
         raise InputError(
             f"expected max_length to be at most {checkpoint.position_limit}, all that this model "
@@ -212,7 +207,7 @@ def _check_widths(recipe: Recipe) -> None:
             )
         break
     if recipe.dimensions is not None:
-        check_count("dimensions", recipe.dimensions, minimum=1)
+        checked_count(recipe.dimensions, "dimensions")
         if recipe.width is not None and recipe.dimensions > recipe.width:
             raise InputError(
                 f"expected dimensions to be at most {recipe.width}, the length of this encoder's "

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import optional_count
 from embedtopics._progress import progress_bar
 from embedtopics.encoders.languages import known_languages
 from embedtopics.encoders.static_files import (
@@ -90,7 +91,9 @@ class StaticEncoder:
         if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
             raise InputError(f"expected the folder of a static encoder, got {folder!r}")
         files = read_static(Path(folder).expanduser())
-        length = files.max_length if max_length == "auto" else _check_length(max_length)
+        length = (
+            files.max_length if max_length == "auto" else optional_count(max_length, "max_length")
+        )
         scaled = files.normalize if normalize is None else bool(normalize)
         self._set_up(
             StaticFiles(files.table, files.weights, files.tokenizer, scaled, length, files.config),
@@ -146,7 +149,12 @@ class StaticEncoder:
             "made_from": dict(made_from or {}),
         }
         files = StaticFiles(
-            vectors, factors, text, bool(normalize), _check_length(max_length), {_OURS: ours}
+            vectors,
+            factors,
+            text,
+            bool(normalize),
+            optional_count(max_length, "max_length"),
+            {_OURS: ours},
         )
         return cls._of_files(files, name)
 
@@ -354,13 +362,3 @@ class StaticEncoder:
             max_length=self.max_length,
             max_characters=self._max_characters,
         )
-
-
-def _check_length(value: Any) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise InputError(
-            f"expected max_length to be None or an integer of at least 1, got {value!r}"
-        )
-    return int(value)

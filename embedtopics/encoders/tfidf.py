@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics.corpus import detect_languages, main_languages
 from embedtopics.encoders.bag_of_words import (
-    check_count,
     content_order,
     count_known,
     encode_words,
@@ -105,8 +105,8 @@ class TfidfEncoder:
     ) -> None:
         for name, count in (("n_components", n_components), ("max_features", max_features)):
             if count is not None:
-                check_count(name, count)
-        check_count("random_state", random_state, minimum=0)
+                checked_count(count, name)
+        checked_count(random_state, "random_state", 0)
         if isinstance(stop_words, str) and stop_words != "auto":
             raise InputError(f'expected stop_words to be "auto" or a list, got {stop_words!r}')
         if len(tuple(ngram_range)) != 2:

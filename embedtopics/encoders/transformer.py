@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._checks import checked_count
 from embedtopics._once import computed_once
 from embedtopics._windows import Span, windows
 from embedtopics.encoders.head import Scale, finish
 from embedtopics.encoders.languages import known_languages
 from embedtopics.encoders.opening import Opened, Wish, check_machine, open_model
-from embedtopics.encoders.recipe import check_count, fingerprint_of, make_recipe, settings_of
+from embedtopics.encoders.recipe import fingerprint_of, make_recipe, settings_of
 from embedtopics.encoders.resolve import DEFAULT_MODEL
 from embedtopics.encoders.running import embed
 from embedtopics.encoders.runtime import has_gpu
@@ -133,7 +134,7 @@ class SentenceEncoder:
         local_files_only: bool = False,
     ) -> None:
         if tokens_per_batch is not None:
-            check_count("tokens_per_batch", tokens_per_batch, minimum=1)
+            checked_count(tokens_per_batch, "tokens_per_batch")
         check_machine(device, runtime, precision)
         self._recipe = make_recipe(
             name, revision=revision, pooling=pooling, layers=layers, normalize=normalize,

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics.encoders.bag_of_words import (
-    check_count,
     content_order,
     count_known,
     encode_words,
@@ -81,7 +81,7 @@ class WordVectorEncoder:
             raise InputError(f"expected frequencies to be one of {SOURCES}, got {frequencies!r}")
         check_smoothing(smoothing)
         if max_words is not None:
-            check_count("max_words", max_words)
+            checked_count(max_words, "max_words")
         self._path = os.fspath(path)
         self._from_corpus = frequencies == "corpus"
         self._smoothing = float(smoothing)

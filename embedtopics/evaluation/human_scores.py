@@ -19,7 +19,7 @@ from embedtopics.evaluation.answers import (
 )
 from embedtopics.evaluation.bootstrap import interval, resampled_means
 from embedtopics.evaluation.reliability import krippendorff_alpha
-from embedtopics.evaluation.shares import share_interval
+from embedtopics.evaluation.shares import share_interval, wilson
 from embedtopics.evaluation.sheets import ANSWER
 
 if TYPE_CHECKING:
@@ -283,12 +283,8 @@ def _wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
     """Return Wilson's interval for a sample whose size is no whole number; NaN for none."""
     if not n:
         return math.nan, math.nan
-    from statistics import NormalDist
-
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    low, high = wilson(share * n, n, confidence)
+    return float(low), float(high)
 
 
 def _mean(hits: Any) -> float:

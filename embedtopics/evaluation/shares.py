@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._checks import checked_level
 from embedtopics.errors import InputError
 
 __all__ = [
@@ -12,7 +16,10 @@ __all__ = [
     "sample_size_for_alpha",
     "sample_size_for_difference",
     "share_interval",
+    "wilson",
 ]
+
+Float64Array = npt.NDArray[np.float64]
 
 INTERVALS = ("wilson", "exact")
 METHODS = ("normal", *INTERVALS)
@@ -49,18 +56,65 @@ def share_interval(
     >>> [round(bound, 3) for bound in share_interval(8, 10)]
     [0.49, 0.943]
     """
-    from scipy.stats import binomtest
-
-    _check_share(confidence, "confidence")
+    checked_level(confidence)
     if method not in INTERVALS:
         raise InputError(f"method must be one of {', '.join(INTERVALS)}; got {method!r}")
     if not 0 <= n_hits <= n:
         raise InputError(f"n_hits must be from 0 to n; got {n_hits} of {n}")
-    if n == 0:
-        return math.nan, math.nan
-    test = binomtest(int(n_hits), int(n))
-    bounds = test.proportion_ci(confidence, "wilson" if method == "wilson" else "exact")
+    if method == "wilson" or n == 0:
+        low, high = wilson(n_hits, n, confidence)
+        return float(low), float(high)
+    from scipy.stats import binomtest
+
+    bounds = binomtest(int(n_hits), int(n)).proportion_ci(confidence, "exact")
     return float(bounds.low), float(bounds.high)
+
+
+def wilson(
+    counts: npt.ArrayLike, totals: npt.ArrayLike, confidence: float = 0.95
+) -> tuple[Float64Array, Float64Array]:
+    """Return Wilson's interval of shares.
+
+    Unlike estimate plus and minus a few standard errors, it holds its promise for small counts
+    too, never leaves 0 to 1, and does not shrink to nothing where a count is 0.
+
+    Parameters
+    ----------
+    counts, totals : array_like, of shapes that broadcast
+        No whole numbers where a sample is worth fewer cases than it has.
+    confidence : float
+
+    Returns
+    -------
+    low, high : float64 ndarray
+        NaN where the total is 0.
+
+    References
+    ----------
+    Wilson (1927), "Probable inference, the law of succession, and statistical inference"; Brown,
+    Cai and DasGupta (2001), "Interval estimation for a binomial proportion", equation 4.
+
+    Examples
+    --------
+    >>> low, high = wilson(8, 10)
+    >>> round(float(low), 4), round(float(high), 4)
+    (0.4902, 0.9433)
+    """
+    from scipy.special import ndtri
+
+    above, n = np.broadcast_arrays(
+        np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    )
+    share = np.where(n > 0, above / np.where(n > 0, n, 1.0), np.nan)
+    n = np.where(n > 0, n, 1.0)
+    z2 = float(ndtri(0.5 + confidence / 2)) ** 2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    spread = np.maximum(share * (1 - share), 0.0) / n + z2 / (4 * n * n)
+    half = np.sqrt(z2 * spread) / (1 + z2 / n)
+    # Rounding must not put the end of the scale outside of an interval that reaches it.
+    low = np.where(share == 0, 0.0, np.maximum(middle - half, 0.0))
+    high = np.where(share == 1, 1.0, np.minimum(middle + half, 1.0))
+    return np.where(np.isnan(share), np.nan, low), np.where(np.isnan(share), np.nan, high)
 
 
 def sample_size(
@@ -102,7 +156,7 @@ def sample_size(
     >>> sample_size(), sample_size(population=1000), sample_size(0.03)
     (385, 278, 1068)
     """
-    _check_share(confidence, "confidence")
+    checked_level(confidence)
     if not 0 < precision < 0.5:
         raise InputError(f"precision must be between 0 and 0.5; got {precision!r}")
     if not 0 <= share <= 1 or (method == "normal" and share in (0, 1)):
@@ -158,7 +212,7 @@ def sample_size_for_difference(
     """
     for value, name in ((share, "share"), (other_share, "other_share"), (power, "power"),
                         (confidence, "confidence")):  # fmt: skip
-        _check_share(value, name)
+        checked_level(value, name)
     if share == other_share:
         raise InputError(f"the two shares must differ; got {share!r} twice")
     mean = (share + other_share) / 2
@@ -199,7 +253,7 @@ def sample_size_for_alpha(
     (139, 81)
     """
     for value, name in ((least, "least"), (share, "share"), (significance, "significance")):
-        _check_share(value, name)
+        checked_level(value, name)
     if n_coders < 2:
         raise InputError(f"n_coders must be at least 2; got {n_coders}")
     z = _quantile(1 - significance)
@@ -250,8 +304,3 @@ def _quantile(probability: float) -> float:
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(probability)
-
-
-def _check_share(value: float, name: str) -> None:
-    if not 0 < value < 1:
-        raise InputError(f"{name} must be between 0 and 1; got {value!r}")

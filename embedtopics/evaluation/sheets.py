@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embedtopics._files import spreadsheet_safe
+from embedtopics._spreadsheets import write_csv
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,11 +71,10 @@ class Sheet:
                 raise InputError(
                     f"{path} is there already, and may hold answers; name another folder"
                 )
-            text = table.map(spreadsheet_safe).to_csv(index=False, lineterminator="\n")
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with path.open("x", encoding="utf-8-sig", newline="") as stream:
-                    stream.write(text)
+                    write_csv(stream, table)
             except OSError as error:
                 raise InputError(
                     f"cannot write {path}: {error.strerror or error}; name another folder"

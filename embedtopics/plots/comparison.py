@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.errors import InputError
-from embedtopics.plots.labels import densest_points, place_labels
-from embedtopics.plots.palette import NOISE_COLOR, dark, group_colors
+from embedtopics.plots.annotations import label_annotations
+from embedtopics.plots.labels import densest_points
+from embedtopics.plots.palette import NOISE_COLOR, group_colors
 from embedtopics.plots.scores import (
     HEAD,
     ScoreRow,
@@ -39,7 +40,6 @@ _LEGEND_LINES = 4
 _LABEL_SIZE = 11
 # As in the map of one result: every text is put in by reference and never read as a template.
 _HOVER = "<b>%{fullData.name}</b><br>%{hovertext}<extra></extra>"
-_HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
 
 
 @dataclass(frozen=True)
@@ -352,30 +352,12 @@ def _labels(
     sizes = np.bincount(result.groups[result.groups >= 0], minlength=n_groups)
     order = np.argsort(-sizes, kind="stable")
     names = [wrap(cut(result.group_names[g], 32), 18)[:2] or [""] for g in order]
-    boxes = [
-        (0.58 * _LABEL_SIZE * max(len(line) for line in lines), 1.35 * _LABEL_SIZE * len(lines))
-        for lines in names
-    ]
     size = np.array(panel)
     scale = float(np.min(size / (high - low)))
-    pixels = size / 2 + (anchors[order] - (low + high) / 2) * scale
+    anchors = anchors[order]
+    pixels = size / 2 + (anchors - (low + high) / 2) * scale
     number = "" if place == 0 else str(place + 1)
-    return [
-        {
-            "x": float(anchors[order[found.index], 0]),
-            "y": float(anchors[order[found.index], 1]),
-            "xref": f"x{number}",
-            "yref": f"y{number}",
-            "xshift": found.shift[0],
-            "yshift": found.shift[1],
-            "text": "<br>".join(escape(line) for line in names[found.index]),
-            "showarrow": False,
-            "font": {
-                "size": _LABEL_SIZE,
-                "color": dark(colors[order[found.index]]),
-                "weight": 650,
-                "shadow": _HALO,
-            },
-        }
-        for found in place_labels(pixels, boxes, panel, max_labels)
-    ]
+    axes = {"xref": f"x{number}", "yref": f"y{number}"}
+    shown = [colors[group] for group in order.tolist()]
+    made = label_annotations(names, anchors, pixels, shown, panel, max_labels, size=_LABEL_SIZE)
+    return [annotation | axes for annotation in made]

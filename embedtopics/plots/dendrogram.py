@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics.errors import InputError
+from embedtopics.plots.annotations import HALO
 from embedtopics.plots.palette import dark, spread_colors
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, nothing_to_draw
 from embedtopics.results import TopicHierarchy, TopicNode
@@ -24,7 +25,6 @@ _NAME_WIDTH = 34
 _MOST_GROUPS = 16
 _HOVER = "%{hovertext}<extra></extra>"
 # Eight shadows make an outline that keeps a name legible over a line.
-_HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
 
 
 def hierarchy(
@@ -232,7 +232,7 @@ def _group_names(
             "xshift": 4,
             "yshift": -1,
             "text": f"<b>{escape(cut(hierarchy.nodes[group].label, _NAME_WIDTH))}</b>",
-            "font": {"size": 11, "color": dark(colors[group]), "shadow": _HALO},
+            "font": {"size": 11, "color": dark(colors[group]), "shadow": HALO},
             "showarrow": False,
         }
         for group in groups

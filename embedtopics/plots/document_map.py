@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.errors import InputError
-from embedtopics.plots.labels import densest_points, place_labels
-from embedtopics.plots.palette import NOISE_COLOR, dark, pale, spread_colors
+from embedtopics.plots.annotations import label_annotations
+from embedtopics.plots.labels import densest_points
+from embedtopics.plots.palette import NOISE_COLOR, pale, spread_colors
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
 from embedtopics.protocols import Int64Array
 from embedtopics.results import NOISE, TopicResult
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["map"]
 
-_LABEL_SIZE = 12
 _LABEL_WIDTH = 18
 _HOVER_WIDTH = 60
 _MARGIN = {"l": 12, "r": 12, "t": 40, "b": 12}
@@ -28,7 +28,6 @@ _LEGEND_WIDTH = 230
 # text that holds "%{x}" is shown and never read as a template.
 _HOVER = "<b>%{fullData.name}</b><br>%{hovertext}<extra></extra>"
 # Eight shadows make an outline that keeps a name legible over a thousand points.
-_HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
 
 
 def map(
@@ -205,28 +204,7 @@ def _labels(
 ) -> list[dict[str, Any]]:
     """Return the names of the topics as annotations that do not cover one another."""
     names = [wrap(cut(topic.label, 44), _LABEL_WIDTH)[:3] or [""] for topic in result.topics]
-    # a glyph is about 0.58 of the size wide; measured on the system fonts of FONT
-    boxes = [
-        (0.58 * _LABEL_SIZE * max(len(line) for line in lines), 1.35 * _LABEL_SIZE * len(lines))
-        for lines in names
-    ]
     size = np.array(drawing, dtype=float)
     scale = float(np.min(size / (high - low)))  # the axes share one scale, so the tighter decides
     pixels = size / 2 + (anchors - (low + high) / 2) * scale
-    return [
-        {
-            "x": float(anchors[place.index, 0]),
-            "y": float(anchors[place.index, 1]),
-            "xshift": place.shift[0],
-            "yshift": place.shift[1],
-            "text": "<br>".join(escape(line) for line in names[place.index]),
-            "showarrow": False,
-            "font": {
-                "size": _LABEL_SIZE,
-                "color": dark(colors[place.index]),
-                "weight": 650,
-                "shadow": _HALO,
-            },
-        }
-        for place in place_labels(pixels, boxes, drawing, max_labels)
-    ]
+    return label_annotations(names, anchors, pixels, colors, drawing, max_labels)

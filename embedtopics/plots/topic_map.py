@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.errors import InputError
-from embedtopics.plots.labels import densest_points, place_labels
+from embedtopics.plots.annotations import label_annotations
+from embedtopics.plots.labels import densest_points
 from embedtopics.plots.palette import dark, pale, spread_colors
 from embedtopics.plots.text import FONT, INK, cut, escape, nothing_to_draw, wrap
 from embedtopics.results import TopicResult
@@ -25,9 +26,7 @@ _INK_SHARE = 0.16
 _LARGEST = 0.11
 """Diameter of a circle at most, as a share of the shorter side."""
 
-_LABEL_SIZE = 12
 _LABEL_WIDTH = 18
-_HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
 
 
 def topic_map(
@@ -163,26 +162,5 @@ def _labels(
 ) -> list[dict[str, Any]]:
     """Return the names as annotations that do not cover one another."""
     names = [wrap(cut(topic.label, 44), _LABEL_WIDTH)[:3] or [""] for topic in result.topics]
-    # a glyph is about 0.58 of the size wide; measured on the system fonts of FONT
-    boxes = [
-        (0.58 * _LABEL_SIZE * max(len(line) for line in lines), 1.35 * _LABEL_SIZE * len(lines))
-        for lines in names
-    ]
     pixels = (anchors - low) / (high - low) * np.array(drawing, dtype=float)
-    return [
-        {
-            "x": float(anchors[place.index, 0]),
-            "y": float(anchors[place.index, 1]),
-            "xshift": place.shift[0],
-            "yshift": place.shift[1],
-            "text": "<br>".join(escape(line) for line in names[place.index]),
-            "showarrow": False,
-            "font": {
-                "size": _LABEL_SIZE,
-                "color": dark(colors[place.index]),
-                "weight": 650,
-                "shadow": _HALO,
-            },
-        }
-        for place in place_labels(pixels, boxes, drawing, max_labels)
-    ]
+    return label_annotations(names, anchors, pixels, colors, drawing, max_labels)

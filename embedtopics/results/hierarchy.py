@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
@@ -253,9 +254,8 @@ class TopicHierarchy:
         if (n_topics is None) == (distance is None):
             raise InputError("expected n_topics or distance to say where to cut, and not both")
         if n_topics is not None:
-            is_whole = isinstance(n_topics, (int, np.integer)) and not isinstance(n_topics, bool)
             least = min(1, self.n_topics)
-            if not is_whole or not least <= n_topics <= self.n_topics:
+            if not is_whole(n_topics) or not least <= n_topics <= self.n_topics:
                 raise InputError(
                     f"n_topics must be an integer from {least} to {self.n_topics}, the topics of "
                     f"the hierarchy; got {n_topics!r}"

@@ -12,7 +12,7 @@ from embedtopics.results import TermCounts
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["best_terms"]
+__all__ = ["best_terms", "largest"]
 
 
 def best_terms(
@@ -47,13 +47,22 @@ def best_terms(
     for start, end in zip(topic_terms.indptr[:-1], topic_terms.indptr[1:], strict=True):
         ids = topic_terms.indices[start:end].astype(np.int64)
         weights = np.asarray(topic_terms.data[start:end], dtype=np.float64)
-        usable = np.flatnonzero(allowed[ids] & (weights > 0))
-        ids, weights = ids[usable], weights[usable]
-        if len(ids) > n:
-            # Sort only what can be among the best, ties at the limit included.
-            limit = np.partition(weights, -n)[-n]
-            near = np.flatnonzero(weights >= limit)
-            ids, weights = ids[near], weights[near]
-        order = np.lexsort((ids, -weights))[:n]
-        best.append((ids[order], weights[order]))
+        in_order = np.argsort(ids)
+        usable = in_order[allowed[ids[in_order]]]
+        chosen = usable[largest(weights[usable], n)]
+        best.append((ids[chosen], weights[chosen]))
     return best
+
+
+def largest(values: npt.NDArray[np.float64], n: int, floor: float = 0.0) -> npt.NDArray[np.int64]:
+    """Return the places of the `n` largest values above 0, largest first; ties to the earlier.
+
+    A `floor` that is known to be at or below the last of them saves looking at the others.
+    """
+    usable = np.flatnonzero(values >= floor if floor > 0 else values > 0)
+    if len(usable) > n > 0:
+        # Sort only what can be among the largest, ties at the limit included.
+        limit = np.partition(values[usable], -n)[-n]
+        usable = usable[values[usable] >= limit]
+    found: npt.NDArray[np.int64] = usable[np.argsort(-values[usable], kind="stable")[:n]]
+    return found

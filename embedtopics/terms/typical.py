@@ -75,20 +75,37 @@ def representatives(
     ]
 
 
+def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the mean of vectors, weighted by their strengths and scaled to length 1.
+
+    Where none has a strength all count alike. Zeros where the vectors cancel out.
+
+    Parameters
+    ----------
+    vectors : float32 ndarray of shape (n_documents, n_dimensions)
+    strengths : ndarray of shape (n_documents,)
+
+    Returns
+    -------
+    float64 ndarray of shape (n_dimensions,)
+    """
+    weights = strengths.astype(np.float64)
+    if not weights.sum() > 0:
+        weights = np.ones(len(vectors))
+    # einsum and not BLAS, whose last bits depend on the number of threads.
+    summed = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
+    length = np.sqrt(np.einsum("d,d->", summed, summed))
+    return np.asarray(summed / (length or 1.0))
+
+
 def _of_topic(
     embeddings: FloatArray, members: Int64Array, strength: npt.NDArray[Any], n: int
 ) -> Int64Array:
     """Choose the documents of one topic."""
     if len(members) == 0:
         return members
-    weights = strength[members]
-    if not weights.sum() > 0:
-        weights = np.ones(len(members))
     vectors = embeddings[members]
-    # einsum and not BLAS, whose last bits depend on the number of threads.
-    centroid = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
-    length = np.sqrt(np.einsum("d,d->", centroid, centroid))
-    relevance = np.einsum("id,d->i", vectors, centroid / (length or 1.0))
+    relevance = np.einsum("id,d->i", vectors, centroid(vectors, strength[members]))
     pool = np.argsort(-relevance, kind="stable")[: 10 * n]
     pool.sort()
     similarity = np.einsum("id,jd->ij", vectors[pool], vectors[pool])

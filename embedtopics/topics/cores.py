@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_count
 from embedtopics.clustering import (
     labels_at,
     merge_nearest,
@@ -41,12 +41,12 @@ class Resolution:
     def __post_init__(self) -> None:
         """Refuse what cannot be met."""
         n_topics, size = self.n_topics, self.min_cluster_size
-        if n_topics not in NAMES and not _is_count(n_topics, 1):
+        if n_topics not in NAMES and not is_count(n_topics, 1):
             raise InputError(
                 f'n_topics must be "auto", "fine", "coarse" or an integer from 1 up; '
                 f"got {n_topics!r}"
             )
-        if size != "auto" and not _is_count(size, 2):
+        if size != "auto" and not is_count(size, 2):
             raise InputError(
                 f'min_cluster_size must be "auto" or an integer from 2 up; got {size!r}'
             )
@@ -190,9 +190,3 @@ def _merged(tree: SpanningTree, cores: Cores, wanted: int) -> Cores:
     persistence = np.where(n_parts == n_before, cut.persistence[old], np.nan)
     clustering = Clustering(labels.astype(np.int32), cut.strengths, persistence)
     return Cores(clustering, cores.is_subject[old], cores.min_cluster_size)
-
-
-def _is_count(value: Any, least: int) -> bool:
-    """Tell whether a value is an integer, and no less than another."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    return whole and bool(value >= least)

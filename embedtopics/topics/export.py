@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embedtopics._files import spreadsheet_safe
+from embedtopics._spreadsheets import write_csv
 from embedtopics.results import TopicResult
 from embedtopics.topics._parquet import storable
 from embedtopics.topics.label_files import LABELS, write_labels
@@ -55,11 +55,8 @@ def write_tables(result: TopicResult, folder: str | Path) -> list[Path]:
         `read_labels`).
     """
     folder = Path(folder)
-    topics = without_lists(topic_table(result))
-    for name in topics.columns.difference(["topic", "size", "share", "recurrence"]):
-        topics[name] = topics[name].map(spreadsheet_safe)
     paths = [folder / name for name in ("topics.csv", "documents.parquet", "terms.parquet")]
-    topics.to_csv(paths[0], index=False, encoding="utf-8")
+    write_csv(paths[0], without_lists(topic_table(result)))
     storable(documents(result)).to_parquet(paths[1], engine="pyarrow", compression="zstd")
     terms(result).to_parquet(paths[2], engine="pyarrow", compression="zstd", index=False)
     return [*paths, write_labels(result, folder / LABELS)]

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from embedtopics._files import spreadsheet_safe
+from embedtopics._spreadsheets import spreadsheet_safe
 from embedtopics.errors import InputError
 from embedtopics.results import NOISE, TopicResult
 from embedtopics.topics.tables import shorten

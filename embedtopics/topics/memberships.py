@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_number
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 from embedtopics.results import NOISE, Clustering, NeighborGraph, Reason
@@ -318,7 +319,6 @@ def checked_coverage(coverage: float | str) -> float | str:
     """
     if coverage == "auto":
         return coverage
-    is_number = isinstance(coverage, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(coverage, bool) or not 0.0 <= float(coverage) <= 1.0:
+    if not is_number(coverage) or not 0.0 <= float(coverage) <= 1.0:
         raise InputError(f'coverage must be "auto" or a share from 0 to 1; got {coverage!r}')
     return float(coverage)

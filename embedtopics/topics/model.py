@@ -12,6 +12,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.exceptions import NotFittedError
 
+from embedtopics._checks import checked_count, is_count
 from embedtopics._randomness import resolve_seed
 from embedtopics.clustering import DensityClusterer
 from embedtopics.corpus import Corpus
@@ -304,9 +305,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
 
     def _check_parameters(self) -> None:
         for name in ("n_neighbors", "n_components"):
-            value = getattr(self, name)
-            if not _is_count(value, 1):
-                raise InputError(f"{name} must be an integer from 1 up; got {value!r}")
+            checked_count(getattr(self, name), name)
         for name, method in (
             ("reducer", "fit_transform"),
             ("clusterer", "fit_predict"),
@@ -324,12 +323,12 @@ class TopicModel(ClusterMixin, BaseEstimator):
                 f'your own ({type(self.clusterer).__name__}) leave them at "auto" and set it there'
             )
         span = self.ngram_range
-        if len(tuple(span)) != 2 or not _is_count(span[0], 1) or not _is_count(span[1], span[0]):
+        if len(tuple(span)) != 2 or not is_count(span[0], 1) or not is_count(span[1], span[0]):
             raise InputError(f"ngram_range must be (shortest, longest) from 1 up; got {span!r}")
         if not isinstance(self.languages, (str, list, tuple)):
             raise InputError(f'languages must be "auto" or a list of codes; got {self.languages!r}')
         if self.min_df is not None and not (
-            _is_count(self.min_df, 1)
+            is_count(self.min_df, 1)
             or (isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0)
         ):
             raise InputError(
@@ -359,12 +358,6 @@ class TopicModel(ClusterMixin, BaseEstimator):
                 value = repr(value)
             settings[name] = value
         return settings
-
-
-def _is_count(value: Any, least: int) -> bool:
-    """Tell whether a value is an integer, and no less than another."""
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    return whole and bool(value >= least)
 
 
 def _fresh(stage: Any) -> Any:

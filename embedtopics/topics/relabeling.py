@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.results import NOISE, Clustering, Edit, Reason, Topic, TopicMark, TopicResult
@@ -42,20 +43,20 @@ def checked_topic_id(result: TopicResult, topic: Any) -> int:
     InputError
         Which names the ids that exist.
     """
-    is_whole = isinstance(topic, (int, np.integer)) and not isinstance(topic, bool)
-    if is_whole and 0 <= int(topic) < result.n_topics:
+    if is_whole(topic) and 0 <= int(topic) < result.n_topics:
         return int(topic)
     n = result.n_topics
     there = (
         "there are none" if n == 0 else "there is only 0" if n == 1 else f"there are 0 to {n - 1}"
     )
-    note = "; -1 is no topic but the documents in none" if is_whole and topic == NOISE else ""
+    is_noise = is_whole(topic) and topic == NOISE
+    note = "; -1 is no topic but the documents in none" if is_noise else ""
     raise InputError(f"there is no topic {topic!r}: {there}{note}")
 
 
 def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
     """Return topic ids, each once and ascending, after making sure that there are such topics."""
-    if isinstance(topics, (int, np.integer)) and not isinstance(topics, bool):
+    if is_whole(topics):
         topics = [topics]
     if isinstance(topics, (str, bytes)) or not hasattr(topics, "__iter__"):
         raise InputError(f"expected a topic id or several; got {topics!r}")

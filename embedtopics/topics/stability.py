@@ -5,15 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._background import side_by_side
+from embedtopics._checks import checked_count
 from embedtopics._progress import progress_bar
 from embedtopics._randomness import resolve_seed
-from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array, RandomState
 from embedtopics.results import NOISE, Stability, TopicResult
 from embedtopics.topics._replicates import NOT_HELD, recipe_of, replicate
@@ -70,8 +69,7 @@ def stability(
     subsets); Shao and Wu (1989), "A general theory for jackknife variance estimation" (why half);
     Hubert and Arabie (1985), "Comparing partitions" (the adjusted Rand index).
     """
-    if not _is_count(n_replicates):
-        raise InputError(f"n_replicates must be an integer from 1 up; got {n_replicates!r}")
+    checked_count(n_replicates, "n_replicates")
     seed = resolve_seed(random_state)
     recipe = recipe_of(result)
     with progress_bar(
@@ -215,8 +213,3 @@ def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:
         if len(known):
             bounds[:, topic] = np.quantile(known, INTERVAL, method="weibull")
     return bounds[0], bounds[1]
-
-
-def _is_count(value: Any) -> bool:
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    return whole and bool(value >= 1)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.results import NOISE, Reason, TopicResult
+from embedtopics.terms.best_terms import best_terms
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -133,7 +134,7 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     ----------
     result : TopicResult
     n_terms : int
-        Terms of each topic, by weight.
+        Terms of each topic at most, by weight; those of a weight above 0.
 
     Returns
     -------
@@ -153,17 +154,15 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     )
     holders = (member @ (counts.counts > 0).astype(np.int32)).tocsr()
     frames = []
-    for topic in result.topics:
-        row = result.topic_terms[topic.topic_id]
-        order = np.lexsort((row.indices, -row.data))[:n_terms]
-        columns = row.indices[order]
+    best = best_terms(result.topic_terms, counts, n_terms)
+    for topic, (columns, weights) in zip(result.topics, best, strict=True):
         names = [counts.terms[c] for c in columns]
         frames.append(
             pd.DataFrame(
                 {
                     "topic": topic.topic_id,
                     "term": names,
-                    "weight": row.data[order],
+                    "weight": weights,
                     "n_documents": np.asarray(holders[topic.topic_id, columns].todense()).ravel(),
                     "keyword": [name in topic.keywords for name in names],
                 }

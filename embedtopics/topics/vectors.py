@@ -189,12 +189,13 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
 
     One that learns, and has not learnt yet, learns from the documents of the fit. One that has
     learnt passes, too, if some of these get the vectors that they had: on another machine, what is
-    learnt differs in the last digits.
+    learnt differs in the last digits. One that cannot be told by its fingerprint must make vectors
+    of some documents that are of the space of the fit.
 
     Raises
     ------
     InputError
-        Where its fingerprint differs from the recorded one.
+        Where its fingerprint differs from the recorded one, or its vectors are of another space.
     """
     resolved = resolve_encoder(encoder)
     if not getattr(resolved, "is_fitted", True):
@@ -202,7 +203,13 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     settings = result.settings
     expected = settings.get("encoder_fingerprint")
     found = getattr(resolved, "fingerprint", None)
-    if expected is None or found is None or expected == found:
+    if expected is None and found is None and settings.get("encoder") != GIVEN:
+        return resolved  # an object of the user's own, who knows it
+    if expected is None or found is None:
+        texts = result.corpus.document_texts()
+        _check_space(resolved, result.embeddings, texts, "give the one that made them")
+        return resolved
+    if expected == found:
         return resolved
     if not hasattr(resolved, "fit"):
         raise InputError(
@@ -263,21 +270,29 @@ def encoder_of_given(
             "encoder that made them, TopicModel(encoder), or give ZeroShot(..., embeddings=)"
         )
     encoder = make_encoder(texts)
+    _check_space(encoder, vectors, texts, "name the one that made them, or leave embeddings out")
+    return encoder
+
+
+def _check_space(encoder: Encoder, vectors: FloatArray, texts: Sequence[str], remedy: str) -> None:
+    """Make sure that an encoder's vectors of some texts are much like those that are there."""
+    # Documents are ordered by a hash of their content, so that the first are a fair sample.
     some = list(texts[:DOCUMENTS_TO_COMPARE])
+    if not some:
+        return
     made, _ = encode_documents(
         getattr(encoder, "uncached", encoder), some, np.arange(len(some)), False
     )
     given = vectors[: len(some)]
-    cosines = 0.0
+    alike = 0.0
     if made.shape == given.shape:
-        cosines = np.median(np.einsum("ij,ij->i", made, given, dtype=np.float64))
-    if cosines < OF_ONE_SPACE:
+        alike = float(np.median(np.einsum("ij,ij->i", made, given, dtype=np.float64)))
+    if alike < OF_ONE_SPACE:
         raise InputError(
             f"expected the encoder of the given embeddings ({given.shape[1]} dimensions), but "
             f"{getattr(encoder, 'name', type(encoder).__name__)!r} makes others of the same texts; "
-            "name the one that made them, or leave embeddings out"
+            f"{remedy}"
         )
-    return encoder
 
 
 def _makes_same_vectors(encoder: Encoder, result: TopicResult) -> bool:

@@ -10,24 +10,10 @@ import time
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from embedtopics._demo import demo_path
-from embedtopics.cli.app import app
 from embedtopics.errors import InputError
-
-
-def run(*arguments, **kwargs):
-    return CliRunner().invoke(app, [str(a) for a in arguments], **kwargs)
-
-
-def refused(*arguments):
-    """Run a command that must be refused; return its one line."""
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
+from tests.cli.running import refused, run
 
 
 @pytest.fixture

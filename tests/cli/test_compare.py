@@ -7,26 +7,12 @@ import csv
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from embedtopics.cli.app import app
 from embedtopics.cli.comparison_folder import write_output
 from embedtopics.comparison import compare
 from embedtopics.errors import InputError
+from tests.cli.running import refused, run
 from tests.comparison.conftest import Hashed, WordCounts
-
-
-def run(*arguments):
-    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(a) for a in arguments])
-
-
-def refused(*arguments):
-    """Run a command that must be refused; return its one line."""
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
 
 
 @pytest.fixture

@@ -9,26 +9,12 @@ import shutil
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import embedtopics as et
-from embedtopics.cli.app import app
 from embedtopics.cli.results_folder import write_results_folder
 from embedtopics.topics import load_result, merge, read_labels, remove, split, with_stability
+from tests.cli.running import refused, run
 from tests.topics.conftest import branching
-
-
-def run(*arguments):
-    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(a) for a in arguments])
-
-
-def refused(*arguments):
-    """Run a command that must be refused; return its one line."""
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
 
 
 @pytest.fixture(scope="module")

@@ -6,24 +6,19 @@ import math
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from embedtopics.cli.app import app
 from embedtopics.cli.results_folder import write_results_folder
 from embedtopics.topics import report_card
+from tests.cli import running
 from tests.factories import make_result
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)], env={"COLUMNS": "140"})
+    return running.run("evaluate", *arguments, columns=140)
 
 
 def refused(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
+    return running.refused("evaluate", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +82,8 @@ def test_sheets_are_written_filled_in_and_scored(folder, tmp_path):
 def test_bad_input(folder, tmp_path):
     assert "'party'" in refused(folder, "--labels", "party")
     assert "nowhere" in refused(tmp_path / "nowhere")
-    assert "CSV" in refused(folder, "--out", tmp_path / "card.xlsx")
-    assert "CSV" in refused(folder, "--out", tmp_path / "no" / "card.csv")
+    assert ".csv" in refused(folder, "--out", tmp_path / "card.xlsx")
+    assert "no such folder" in refused(folder, "--out", tmp_path / "no" / "card.csv")
     assert "cannot read" in refused(folder, "--answers", tmp_path / "none.csv")
     (tmp_path / "other.csv").write_text("a,b\n1,2\n")
     assert "column task" in refused(folder, "--answers", tmp_path / "other.csv")

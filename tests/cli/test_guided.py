@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import embedtopics as et
-from embedtopics.cli.app import app
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
+from tests.cli.running import run
 
 
 @pytest.fixture

@@ -6,25 +6,19 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from embedtopics import topics
-from embedtopics.cli.app import app
 from embedtopics.topics import save_result
+from tests.cli import running
 from tests.factories import make_result
 
 
 def run(*arguments):
-    return CliRunner(env={"COLUMNS": "80"}).invoke(app, ["hierarchy", *map(str, arguments)])
+    return running.run("hierarchy", *arguments)
 
 
 def refused(*arguments):
-    """Run a command that must be refused; return its one line."""
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
+    return running.refused("hierarchy", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +86,15 @@ def test_bad_input(saved, tmp_path):
     assert "by must be" in refused(folder, "--by", "words")
     assert "turn back" in refused(folder, "--linkage", "median")
     (tmp_path / "notes.txt").write_text("mine")
-    assert "NAME.csv" in refused(folder, "--out", tmp_path / "notes.txt")
+    assert ".csv" in refused(folder, "--out", tmp_path / "notes.txt")
     assert "no such folder" in refused(folder, "--out", tmp_path / "no" / "t.csv")
-    assert "HTML file" in refused(folder, "--figure", tmp_path / "notes.txt")
+    assert ".html" in refused(folder, "--figure", tmp_path / "notes.txt")
 
 
 def test_a_full_disk_is_one_line(saved, tmp_path, monkeypatch):
-    def full(*_):
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embedtopics.report.document.write_page", full)
+    monkeypatch.setattr("embedtopics._spreadsheets.write_csv", full)
     said = refused(saved[0], "--out", tmp_path / "t.csv")
     assert "No space left on device" in said and not list(tmp_path.iterdir())

@@ -94,7 +94,7 @@ def test_nothing_is_sent_without_leave(folder):
 
 def test_bad_input_is_one_line(folder, tmp_path):
     here = ("--endpoint", "http://127.0.0.1:9/v1", "--model", "m", "--yes")
-    assert "does not exist" in refused(tmp_path / "nowhere", *here)
+    assert "expected a folder that" in refused(tmp_path / "nowhere", *here)
     assert "no topic 9" in refused(folder, *here, "--topic", 9)
     assert "endpoint must be" in refused(folder, "--endpoint", "file:///x", "--model", "m", "--yes")
     assert "could not be reached" in refused(folder, *here, "--topic", 0)

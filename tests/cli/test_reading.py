@@ -5,23 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
-from embedtopics.cli.app import app
+import embedtopics as et
 from embedtopics.topics import documents, save_result
+from tests.cli.running import refused, run
 from tests.factories import make_result
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def refused(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +45,14 @@ def test_find_prints_the_topics(result, folder):
     done = run("find", folder, term, "--by", "terms")
     assert done.exit_code == 0
     assert done.output.splitlines()[1].split()[0] == "1" and "by terms" in done.output
+
+
+def test_find_shows_the_names_that_were_given(result, folder, tmp_path):
+    term = result.topics[1].keywords[0]
+    assert f"{result.topics[1].label}:" not in run("find", folder, term, "--by", "terms").output
+    save_result(et.topics.rename(result, {1: "[red]A name"}), tmp_path / "model")
+    done = run("find", tmp_path, term, "--by", "terms")
+    assert f"[red]A name: {term}" in done.output
 
 
 def test_errors_are_one_line(folder, tmp_path):

@@ -7,25 +7,12 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from embedtopics import topics
-from embedtopics.cli.app import app
 from embedtopics.cli.over_time import sparkline
 from embedtopics.topics import save_result
+from tests.cli.running import refused, run
 from tests.factories import make_result
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(a) for a in arguments])
-
-
-def refused(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.strip()]
-    assert len(lines) == 1 and lines[0].startswith("error: "), done.stderr
-    return lines[0]
 
 
 @pytest.fixture(scope="module")

@@ -169,10 +169,10 @@ def test_lower_casing_of_the_checkpoint(tiny_bert, tmp_path, make_sentence_folde
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"dimensions": 0}, "dimensions to be an integer of at least 1"),
-        ({"max_words": -1}, "max_words to be an integer of at least 0"),
-        ({"min_count": 0}, "min_count to be an integer of at least 1"),
-        ({"remove_components": 1.5}, "remove_components to be an integer of at least 0"),
+        ({"dimensions": 0}, "dimensions must be an integer from 1 up"),
+        ({"max_words": -1}, "max_words must be an integer from 0 up"),
+        ({"min_count": 0}, "min_count must be an integer from 1 up"),
+        ({"remove_components": 1.5}, "remove_components must be an integer from 0 up"),
         ({"weighting": "idf"}, "weighting to be"),
         ({"sif_coefficient": 0}, "sif_coefficient to be above 0"),
         ({"sif_coefficient": "a"}, "sif_coefficient to be above 0"),

@@ -185,8 +185,8 @@ def test_nothing_is_known_before_the_fit():
 @pytest.mark.parametrize(
     ("parameters", "texts", "message"),
     [
-        ({"dimensions": 0}, TEXTS, "dimensions to be an integer of at least 1"),
-        ({"epochs": 1.5}, TEXTS, "epochs to be an integer"),
+        ({"dimensions": 0}, TEXTS, "dimensions must be an integer from 1 up"),
+        ({"epochs": 1.5}, TEXTS, "epochs must be an integer"),
         ({"n_workers": 2}, TEXTS, "one worker where vectors are to be reproducible, got 2"),
         ({"smoothing": float("inf")}, TEXTS, "smoothing to be a finite number above 0"),
         ({}, [], "texts to learn from, got none"),

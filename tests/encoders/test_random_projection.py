@@ -65,5 +65,5 @@ def test_report_settings_and_odd_texts():
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, True, None])
 def test_bad_dimensions_are_refused(bad):
-    with pytest.raises(InputError, match="dimensions to be an integer of at least 1"):
+    with pytest.raises(InputError, match="dimensions must be an integer from 1 up"):
         RandomProjectionEncoder(bad)

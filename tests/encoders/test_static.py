@@ -177,8 +177,8 @@ def test_it_can_be_cached(tokenizer, table, texts, tmp_path):
         ({"table": np.ones((3, 4))}, "embeddings for the .* tokens of the tokenizer"),
         ({"table": "x"}, "an array of numbers"),
         ({"weights": np.ones(3)}, "weights for the .* tokens"),
-        ({"max_length": 0}, "max_length to be None or an integer"),
-        ({"max_length": True}, "max_length to be None or an integer"),
+        ({"max_length": 0}, "max_length must be an integer from 1 up or None"),
+        ({"max_length": True}, "max_length must be an integer from 1 up or None"),
     ],
 )
 def test_bad_arguments(tokenizer, table, change, message):

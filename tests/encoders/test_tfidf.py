@@ -170,9 +170,9 @@ def test_a_cache_takes_projections_and_refuses_sparse_vectors(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "texts", "message"),
     [
-        ({"n_components": 0}, TEXTS, "n_components to be an integer of at least 1, got 0"),
-        ({"n_components": True}, TEXTS, "n_components to be an integer"),
-        ({"max_features": 1.5}, TEXTS, "max_features to be an integer"),
+        ({"n_components": 0}, TEXTS, "n_components must be an integer from 1 up; got 0"),
+        ({"n_components": True}, TEXTS, "n_components must be an integer"),
+        ({"max_features": 1.5}, TEXTS, "max_features must be an integer"),
         ({"stop_words": "english"}, TEXTS, 'stop_words to be "auto" or a list'),
         ({"ngram_range": (1, 2, 3)}, TEXTS, "ngram_range to be two integers"),
         ({"ngram_range": (2, 1)}, TEXTS, "ngram_range must be two integers with 1 <= first"),

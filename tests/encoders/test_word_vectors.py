@@ -162,7 +162,7 @@ def test_missing_and_broken_files_and_bad_parameters(files, tmp_path):
     for parameters, message in (
         ({"frequencies": "rank"}, "frequencies to be one of"),
         ({"smoothing": 0}, "smoothing to be a finite number above 0"),
-        ({"max_words": 0}, "max_words to be an integer of at least 1"),
+        ({"max_words": 0}, "max_words must be an integer from 1 up"),
     ):
         with pytest.raises(InputError, match=message):
             WordVectorEncoder(files / "tiny.vec", **parameters)

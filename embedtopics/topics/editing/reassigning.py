@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_number
 from embedtopics.errors import InputError
 from embedtopics.neighbors import nearest
 from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
 from embedtopics.results import NOISE, Reason, TopicResult
 from embedtopics.terms import ClassTfidf, count_by_topic
-from embedtopics.topics.editing.likeness import centroids, unit_term_rows
 from embedtopics.topics.guidance.keeping import bars
+from embedtopics.topics.likeness import row_centroids, unit_term_rows
 from embedtopics.topics.memberships import FAR, closeness, rank
 from embedtopics.topics.recorded import describe_weighting, weighting_of
 from embedtopics.topics.relabeling import checked_topic_ids, relabeled, with_own_share
@@ -178,7 +179,7 @@ def _by_embeddings(
     result: TopicResult, outside: Int64Array, weighting: TermWeighting | None
 ) -> _Nearness:
     labels = result.clustering.labels
-    middles = centroids(result)
+    middles = row_centroids(result).astype(np.float32)
     best, score = nearest(result.embeddings[outside], middles, 1)
     inside = np.flatnonzero(labels != NOISE)
     own = np.zeros(len(labels))
@@ -206,7 +207,6 @@ def _usual(own: Float64Array, labels: Int32Array, result: TopicResult) -> Float6
 def _checked_threshold(threshold: Any) -> float | None:
     if threshold is None:
         return None
-    is_number = isinstance(threshold, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(threshold, bool) or not 0.0 <= float(threshold) <= 1.0:
+    if not is_number(threshold) or not 0.0 <= float(threshold) <= 1.0:
         raise InputError(f"threshold must be a number from 0 to 1, or None; got {threshold!r}")
     return float(threshold)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from embedtopics._checks import optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import Decision, TermCounts, TopicResult
@@ -69,7 +70,7 @@ def update_terms(
     parameters = _given(
         stop_words=_checked_list(stop_words), extra_stop_words=_checked_extra(extra_stop_words),
         ngram_range=_checked_range(ngram_range), min_df=_checked_df("min_df", min_df),
-        max_df=_checked_df("max_df", max_df), n_keywords=_checked_count(n_keywords),
+        max_df=_checked_df("max_df", max_df), n_keywords=optional_count(n_keywords, "n_keywords"),
     )  # fmt: skip
     settings.update(parameters)
     if stop_words is None:
@@ -230,12 +231,3 @@ def _checked_df(name: str, limit: Any) -> int | float | None:
     raise InputError(
         f"{name} must be a number of documents from 1 up, or a share from 0.0 to 1.0; got {limit!r}"
     )
-
-
-def _checked_count(n_keywords: Any) -> int | None:
-    if n_keywords is None:
-        return None
-    whole = hasattr(n_keywords, "__index__") and not isinstance(n_keywords, bool)
-    if not whole or n_keywords < 1:
-        raise InputError(f"n_keywords must be a whole number from 1 up; got {n_keywords!r}")
-    return int(n_keywords)

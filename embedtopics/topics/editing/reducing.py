@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import TopicResult
-from embedtopics.topics.editing.likeness import centroids, term_cosines
 from embedtopics.topics.editing.merging import merge_groups, names_given_up, refuse_one_topic
 from embedtopics.topics.guidance.keeping import stay_apart
+from embedtopics.topics.likeness import cosines, row_centroids, term_cosines
 
 __all__ = ["group_nearest", "reduce"]
 
@@ -66,11 +67,11 @@ def reduce(
     groups: list[tuple[int, ...]] = []
     if wanted < result.n_topics:
         if by == "terms":
-            cosines = term_cosines(result.topic_terms)
+            alike = term_cosines(result.topic_terms)
         else:
-            middles = centroids(result)
-            cosines = np.einsum("id,jd->ij", middles, middles, dtype=np.float64)
-        groups = group_nearest(1.0 - cosines, wanted, stay_apart(result))
+            middles = row_centroids(result)
+            alike = cosines(middles, middles)
+        groups = group_nearest(1.0 - alike, wanted, stay_apart(result))
     n_merged = sum(map(len, groups))
     n_left = result.n_topics - n_merged + len(groups)
     if n_left > wanted:
@@ -146,8 +147,7 @@ def group_nearest(
 
 def _checked(result: TopicResult, n_topics: Any) -> int:
     """Return the number of topics after making sure that it can be met."""
-    is_whole = isinstance(n_topics, (int, np.integer)) and not isinstance(n_topics, bool)
-    if not is_whole or n_topics < 1:
+    if not is_count(n_topics):
         raise InputError(f"n_topics must be a whole number from 2 up; got {n_topics!r}")
     if n_topics > result.n_topics:
         raise InputError(

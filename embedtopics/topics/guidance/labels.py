@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._checks import is_number
 from embedtopics.errors import InputError
 from embedtopics.results import Decision, Guide
 from embedtopics.topics.guidance.given_labels import SHOWN, checked_labels
@@ -166,7 +167,6 @@ class ManualLabels:
 
 def checked_weight(value: Any, name: str) -> float:
     """Return a weight after making sure that it is above 0 and at most 1."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(value, bool) or not 0.0 < float(value) <= 1.0:
+    if not is_number(value) or not 0.0 < float(value) <= 1.0:
         raise InputError(f"{name} must be a number above 0, up to 1; got {value!r}")
     return float(value)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_number
 from embedtopics.errors import InputError
 from embedtopics.neighbors import unit_rows
 from embedtopics.protocols import FloatArray, Int32Array
@@ -188,8 +189,7 @@ def _checked_names(names: Any) -> dict[str, str]:
 def _checked_similarity(value: Any) -> float | str:
     if isinstance(value, str) and value == "auto":
         return value
-    is_number = isinstance(value, (int, float, np.integer, np.floating))
-    if not is_number or isinstance(value, bool) or not -1.0 <= float(value) <= 1.0:
+    if not is_number(value) or not -1.0 <= float(value) <= 1.0:
         raise InputError(f'min_similarity must be "auto" or a cosine from -1 to 1; got {value!r}')
     return float(value)
 

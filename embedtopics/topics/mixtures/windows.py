@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, checked_share, is_whole
+from embedtopics._occurrences import (
+    Occurrences,
+    find_occurrences,
+    index_terms,
+)
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.results import TokenMixture, TopicResult
 from embedtopics.terms import ClassTfidf, tokenize
 from embedtopics.topics.mixtures.loadings import Loadings, load_topics
-from embedtopics.topics.mixtures.occurrences import (
-    Occurrences,
-    find_occurrences,
-    index_terms,
-)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -101,8 +102,7 @@ def mixtures(
         result was weighed by a weighting of the user's own.
     """
     windows = _checked(window, stride, padding, min_similarity, over)
-    if isinstance(batch_size, bool) or batch_size < 1:
-        raise InputError(f"batch_size must be 1 or more; got {batch_size!r}")
+    checked_count(batch_size, "batch_size")
     if texts is not None and rows is not None:
         raise InputError("expected either texts or rows, got both")
     if texts is None:
@@ -177,7 +177,7 @@ def token_topics(
     n_topics = result.n_topics
     sums, shares = np.zeros((len(ids), n_topics)), np.zeros(n_topics, dtype=np.float32)
     if len(ids) and n_topics:
-        index = index_terms(result.term_counts, result.tokens.words)
+        index = index_terms(result.term_counts.terms, result.tokens.words)
         loadings = load_topics(result, weighting)
         found = find_occurrences(index, ids, offsets, edges_only=windows.edges_only)
         places = np.zeros((len(found.tokens), n_topics))
@@ -203,7 +203,7 @@ def _mix(
     n_topics = result.n_topics
     if not (n_topics and len(documents)):
         return csr_matrix(np.zeros((len(documents), n_topics), dtype=np.float32))
-    index = index_terms(result.term_counts, result.tokens.words)
+    index = index_terms(result.term_counts.terms, result.tokens.words)
     loadings = load_topics(result, weighting)
     blocks = []
     for begin in range(0, len(documents), batch_size):
@@ -275,8 +275,7 @@ def _checked_rows(rows: Iterable[int], n_rows: int) -> Int64Array:
         raise InputError(f"rows must be row numbers, from 0 up; got {rows!r}")
     given = list(rows)
     for row in given:
-        is_whole = isinstance(row, (int, np.integer)) and not isinstance(row, bool)
-        if not is_whole or not 0 <= row < n_rows:
+        if not is_whole(row) or not 0 <= row < n_rows:
             raise InputError(
                 f"expected rows from 0 to {n_rows - 1}, those of the input; got {row!r}"
             )
@@ -286,16 +285,13 @@ def _checked_rows(rows: Iterable[int], n_rows: int) -> Int64Array:
 def _checked(window: Any, stride: Any, padding: bool, least: Any, over: str) -> _Windows:
     """Return how windows lie, or say what is wrong."""
     for name, number in (("window", window), ("stride", stride)):
-        is_whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-        if not is_whole or number < 1:
-            raise InputError(f"{name} must be an integer from 1 up; got {number!r}")
+        checked_count(number, name)
     if stride > window:
         raise InputError(
             f"stride must be at most window = {window}, so that no word is passed over; got "
             f"{stride}"
         )
-    if not isinstance(least, (int, float, np.number)) or not 0 <= least <= 1:
-        raise InputError(f"min_similarity must be a number from 0 to 1; got {least!r}")
+    checked_share(least, "min_similarity")
     if over not in ("words", "terms"):
         raise InputError(f'over must be "words" or "terms"; got {over!r}')
     return _Windows(int(window), int(stride), bool(padding), float(least), over == "terms")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, checked_share
 from embedtopics.encoders import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, FloatArray
@@ -17,8 +18,6 @@ from embedtopics.terms.stems import repeats, stems_of
 from embedtopics.topics.naming.candidates import (
     Keywords,
     candidates_of,
-    checked_count,
-    checked_share,
     columns_of,
     first_distinct,
 )
@@ -88,7 +87,7 @@ def keywords_by_embedding(
     Grootendorst (2020), KeyBERT, doi:10.5281/zenodo.4461265; with the candidates, documents and
     embeddings of BERTopic's ``KeyBERTInspired`` and `keep_repeats`, the ranking is its.
     """
-    n = checked_count("n", n)
+    n = checked_count(n, "n")
     lists = candidates_of(result, candidates, n_candidates)
     topic_vectors, term_vectors = _vectors(result, lists, encoder, n_documents, show_progress)
     chosen = []
@@ -142,8 +141,8 @@ def keywords_diverse(
     Carbonell and Goldstein (1998), "The use of MMR, diversity-based reranking for reordering
     documents and producing summaries".
     """
-    n = checked_count("n", n)
-    diversity = checked_share("diversity", diversity)
+    n = checked_count(n, "n")
+    diversity = checked_share(diversity, "diversity")
     lists = candidates_of(result, candidates, n_candidates)
     topic_vectors, term_vectors = _vectors(result, lists, encoder, n_documents, show_progress)
     languages = languages_of(result)
@@ -241,6 +240,6 @@ def _typical(result: TopicResult, n: int | None) -> list[npt.NDArray[np.int64]]:
         result.embeddings,
         result.clustering.labels,
         result.clustering.strengths,
-        n=checked_count("n_documents", n),
+        n=checked_count(n, "n_documents"),
         n_topics=result.n_topics,
     )

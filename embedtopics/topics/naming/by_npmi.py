@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, checked_share
 from embedtopics.evaluation import npmi_of_pairs
 from embedtopics.results import TopicResult
 from embedtopics.terms import keywords
@@ -14,8 +15,6 @@ from embedtopics.terms.stems import repeats, stems_of
 from embedtopics.topics.naming.candidates import (
     Keywords,
     candidates_of,
-    checked_count,
-    checked_share,
     first_distinct,
 )
 from embedtopics.topics.recorded import languages_of
@@ -78,10 +77,10 @@ def keywords_by_npmi(
     ----------
     Aletras and Stevenson (2013), "Evaluating topic coherence using distributional semantics".
     """
-    n, weight = checked_count("n", n), checked_share("weight", weight)
+    n, weight = checked_count(n, "n"), checked_share(weight, "weight")
     if window is not None:
-        window = checked_count("window", window)
-    n_candidates = checked_count("n_candidates", n_candidates)
+        window = checked_count(window, "window")
+    n_candidates = checked_count(n_candidates, "n_candidates")
     languages = languages_of(result)
     if candidates is None:
         lists = keywords(

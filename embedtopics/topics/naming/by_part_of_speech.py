@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._checks import checked_count, checked_share
 from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import TopicResult
@@ -14,8 +15,6 @@ from embedtopics.terms.parts_of_speech import PATTERNS, parse_patterns, pattern_
 from embedtopics.topics.naming.candidates import (
     Keywords,
     candidates_of,
-    checked_count,
-    checked_share,
     columns_of,
     first_distinct,
 )
@@ -82,8 +81,8 @@ def keywords_by_part_of_speech(
     InputError
         Where the pipeline assigns no parts of speech, or a parameter is bad.
     """
-    n, n_documents = checked_count("n", n), checked_count("n_documents", n_documents)
-    min_share = checked_share("min_share", min_share)
+    n, n_documents = checked_count(n, "n"), checked_count(n_documents, "n_documents")
+    min_share = checked_share(min_share, "min_share")
     parsed = parse_patterns(patterns)
     lists = candidates_of(result, candidates, n_candidates)
     pipeline = _pipeline(nlp)

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from embedtopics._checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import TopicResult
@@ -16,7 +17,7 @@ from embedtopics.terms.stems import repeats, stems_of
 from embedtopics.topics.recorded import languages_of
 
 __all__ = [
-    "Keywords", "candidates_of", "checked_count", "checked_keywords", "checked_share",
+    "Keywords", "candidates_of", "checked_keywords",
     "columns_of", "first_distinct",
 ]  # fmt: skip
 
@@ -40,7 +41,7 @@ def candidates_of(result: TopicResult, given: Any, n: int) -> Keywords:
     InputError
         Where `n` is below 1 or what is given is no such lists.
     """
-    n = checked_count("n_candidates", n)
+    n = checked_count(n, "n_candidates")
     if given is not None:
         return checked_keywords(result, given, "candidates", range(result.n_topics))
     terms = result.term_counts.terms
@@ -142,22 +143,6 @@ def first_distinct(
             chosen.append((term, score))
             seen.append(stems)
     return chosen
-
-
-def checked_count(name: str, value: Any) -> int:
-    """Return a whole number from 1 up, or refuse it."""
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not is_whole or value < 1:
-        raise InputError(f"{name} must be an integer from 1 up; got {value!r}")
-    return int(value)
-
-
-def checked_share(name: str, value: Any) -> float:
-    """Return a number from 0 to 1, or refuse it."""
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not 0 <= value <= 1:
-        raise InputError(f"{name} must be a number from 0 to 1; got {value!r}")
-    return float(value)
 
 
 def _short(value: Any) -> str:

@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from embedtopics._checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.results import Decision, Edit, TopicResult
 from embedtopics.terms import make_labels
-from embedtopics.topics.naming.candidates import checked_count, checked_keywords
+from embedtopics.topics.naming.candidates import checked_keywords
 from embedtopics.topics.relabeling import checked_topic_id, marks_of
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def aspects(result: TopicResult, roads: Mapping[str, Any], *, n: int = 10) -> pd
     """
     import pandas as pd
 
-    n = checked_count("n", n)
+    n = checked_count(n, "n")
     if not isinstance(roads, Mapping):
         raise InputError(
             'expected lists of keywords by a name, such as {"KeyBERT": lists}; '

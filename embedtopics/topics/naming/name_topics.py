@@ -10,13 +10,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from embedtopics._checks import checked_count, is_number
 from embedtopics.errors import InputError
 from embedtopics.results import Decision, Edit, TopicResult
 from embedtopics.topics.naming.answers import name_key
 from embedtopics.topics.naming.asking import Answer, Asker, ask_all
-from embedtopics.topics.naming.candidates import checked_count
 from embedtopics.topics.naming.endpoint import open_endpoint
 from embedtopics.topics.naming.prompts import PROMPT, Question, naming_questions, questions_apart
 from embedtopics.topics.naming.records import open_audit, open_cache
@@ -119,9 +117,9 @@ def name_topics(
         _request_parameters(model, temperature, seed, max_tokens, extra),
         open_cache(cache),
         open_audit(audit),
-        0 if retries == 0 and not isinstance(retries, bool) else checked_count("retries", retries),
-        checked_count("concurrency", concurrency),
-        checked_count("longest", longest),
+        checked_count(retries, "retries", 0),
+        checked_count(concurrency, "concurrency"),
+        checked_count(longest, "longest"),
     )
     questions = naming_questions(
         result,
@@ -145,8 +143,7 @@ def name_topics(
 
 
 def _checked_seconds(timeout: Any) -> float:
-    is_number = isinstance(timeout, (int, float, np.number)) and not isinstance(timeout, bool)
-    if not is_number or not math.isfinite(timeout) or timeout <= 0:
+    if not is_number(timeout) or not math.isfinite(timeout) or timeout <= 0:
         raise InputError(f"timeout must be a number of seconds above 0; got {timeout!r}")
     return float(timeout)
 
@@ -158,15 +155,14 @@ def _request_parameters(
     if not isinstance(model, str) or not model.strip():
         raise InputError(f"model must be the name of a model at the endpoint; got {model!r}")
     if temperature is not None:
-        is_number = isinstance(temperature, (int, float)) and not isinstance(temperature, bool)
-        if not is_number or not 0 <= temperature <= 2:
+        if not is_number(temperature) or not 0 <= temperature <= 2:
             raise InputError(
                 f"temperature must be a number from 0 to 2, or None; got {temperature!r}"
             )
     if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
         raise InputError(f"seed must be an integer or None; got {seed!r}")
     if max_tokens is not None:
-        max_tokens = checked_count("max_tokens", max_tokens)
+        max_tokens = checked_count(max_tokens, "max_tokens")
     further = {} if extra is None else extra
     if not isinstance(further, Mapping) or OURS & set(further):
         raise InputError(

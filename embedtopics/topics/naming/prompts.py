@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from embedtopics._checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.results import TopicResult
 from embedtopics.terms import representatives
-from embedtopics.topics.naming.candidates import checked_count
 from embedtopics.topics.relabeling import checked_topic_ids
 from embedtopics.topics.tables import shorten
 
@@ -126,10 +126,10 @@ def naming_questions(
             f"got {prompt!r}"
         )
     n_terms, n_characters = (
-        checked_count("n_terms", n_terms), checked_count("n_characters", n_characters)
+        checked_count(n_terms, "n_terms"), checked_count(n_characters, "n_characters")
     )  # fmt: skip
     if n_documents != 0:
-        n_documents = checked_count("n_documents", n_documents)
+        n_documents = checked_count(n_documents, "n_documents")
     if topics is None:
         chosen = tuple(t.topic_id for t in result.topics if not (t.is_named or t.is_anchor))
     else:

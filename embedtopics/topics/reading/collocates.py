@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import TopicResult
 from embedtopics.topics.reading.columns import string_column
 from embedtopics.topics.reading.concordance import document_weights
-from embedtopics.topics.reading.keyness import checked_count
 from embedtopics.topics.reading.measures import (
     MEASURES,
     Table,
@@ -89,7 +89,7 @@ def collocates(
     """
     import pandas as pd
 
-    checked_count(n, "n", optional=True)
+    optional_count(n, "n")
     checked_count(window, "window")
     checked_count(min_count, "min_count")
     if measure not in MEASURES:

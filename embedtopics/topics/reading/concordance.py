@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.results import TopicResult
 from embedtopics.terms.spans import word_spans
 from embedtopics.topics.reading.columns import string_column
-from embedtopics.topics.reading.keyness import checked_count
 from embedtopics.topics.reading.occurrences import find_occurrences
 from embedtopics.topics.reading.selecting import (
     BoolArray,
@@ -91,7 +91,7 @@ def concordance(
     """
     import pandas as pd
 
-    checked_count(n, "n", optional=True)
+    optional_count(n, "n")
     checked_count(window, "window")
     for value, name, known in ((unit, "unit", UNITS), (sort, "sort", SORTS)):
         if value not in known:
@@ -117,7 +117,7 @@ def concordance(
         line = _line(text, spans, place, place + found.n_words, window, unit)
         line |= {"row": row, "rows": int(weights[document])}
         lines.append(line)
-    lines.sort(key=lambda line: (*line["words"][sort], line["row"], line["start"]))
+    lines.sort(key=lambda line: (line["words"][sort], line["row"], line["start"]))
     at = [line["row"] for line in lines]
     index = result.corpus.index[at]
     columns = {
@@ -161,7 +161,8 @@ def _line(
     else:
         begin = spans[first - window][1] if first > window else 0
         end = spans[last + window - 1][2] if last + window < len(spans) else len(text)
-    words = [word for word, _, _ in spans]
+    before = [word for word, _, _ in spans[max(first - window, 0) : first]]
+    after = [word for word, _, _ in spans[last : last + window]]
     return {
         "left": _spaced(text[begin:start]),
         "keyword": _spaced(text[start:stop]),
@@ -169,9 +170,9 @@ def _line(
         "start": start,
         "stop": stop,
         "words": {
-            "left": (words[max(first - window, 0) : first][::-1], []),
-            "right": (words[last : last + window], []),
-            "document": ([], []),
+            "left": before[::-1],
+            "right": after,
+            "document": [],
         },
     }
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import NOISE, Reason, TopicResult
-from embedtopics.topics.reading.centroids import closeness_to
+from embedtopics.topics.likeness import core_centroid
 from embedtopics.topics.reading.choosing import WAYS, Candidates, chosen
 from embedtopics.topics.reading.columns import string_column
 from embedtopics.topics.reading.concordance import document_weights
-from embedtopics.topics.reading.keyness import checked_count
 from embedtopics.topics.reading.selecting import Period, drawn, rows_of_topics, selected_rows
 from embedtopics.topics.tables import shorten
 
@@ -89,7 +89,7 @@ def read(
         If there is no such topic, group or column, no dates are known, or an argument is bad.
     """
     checked_count(n, "n")
-    checked_count(characters, "characters", optional=True)
+    optional_count(characters, "characters")
     if how not in WAYS:
         raise InputError(f"expected how among {', '.join(WAYS)}; got {how!r}")
     drawn(result.documents.hashes[:0], seed)  # a bad seed is refused whatever the way
@@ -98,7 +98,7 @@ def read(
     weights, first_rows = document_weights(result, rows)
     documents = np.flatnonzero(weights)
     second, share = _second_topics(result, documents)
-    closeness = closeness_to(result, int(topic), documents)
+    closeness = _closeness(result, int(topic), documents)
     candidates = Candidates(result, documents, closeness, share, seed)
     places, scores = chosen(candidates, how, n)
     at = documents[places]
@@ -146,6 +146,17 @@ def _frame(
         },
         index=index,
     )
+
+
+def _closeness(result: TopicResult, topic: int, documents: Int64Array) -> npt.NDArray[np.float64]:
+    """Return the cosine of each document with the middle of a topic, shape (n_documents,).
+
+    For documents in no topic, which have no middle, it is their share of no topic.
+    """
+    if topic == NOISE:
+        return result.none_shares[documents].astype(np.float64)
+    middle = core_centroid(result, topic)
+    return np.asarray(np.einsum("id,d->i", result.embeddings[documents], middle))
 
 
 def _second_topics(

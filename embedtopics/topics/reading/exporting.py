@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embedtopics._files import replacing_file, replacing_folder, spreadsheet_safe, write_manifest
+from embedtopics._files import replacing_file, replacing_folder, write_manifest
+from embedtopics._spreadsheets import write_csv
 from embedtopics.errors import InputError
 from embedtopics.results import Decision, Exported, TopicResult
 from embedtopics.topics._parquet import storable, unique_names, unstorable_columns
@@ -137,12 +138,8 @@ def _write(
     if format == "jsonl":
         write_json_lines(path, _with_labels(table))
         return ()
-    flat, n_marked = _flat(name, table), 0
-    if safe:
-        flat, n_marked = _marked(flat)
-    flat.to_csv(
-        path, sep="\t" if format == "tsv" else ",", index=False, encoding="utf-8", errors="replace"
-    )
+    separator = "\t" if format == "tsv" else ","
+    n_marked = write_csv(path, _flat(name, table), separator=separator, safe=safe)
     if not n_marked:
         return ()
     message = (
@@ -181,26 +178,6 @@ def _with_labels(table: pd.DataFrame) -> pd.DataFrame:
         made.insert(place, name, label.array, allow_duplicates=True)
     made.columns = pd.Index(unique_names(made.columns))
     return made
-
-
-def _marked(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
-    """Return a table of which a spreadsheet runs no cell, and how many cells had to be marked."""
-    import pandas as pd
-    from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
-
-    made, n_marked = table.copy(deep=False), 0
-    for name in made.columns:
-        column = made[name]
-        if any(test(column) for test in (is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype)):
-            continue
-        cells = column.astype(object).tolist()
-        safe = [spreadsheet_safe(cell) for cell in cells]
-        n_changed = sum(a is not b for a, b in zip(cells, safe, strict=True))
-        if n_changed:
-            made[name] = pd.Series(safe, index=made.index, dtype=object)
-            n_marked += n_changed
-    made.columns = made.columns.map(spreadsheet_safe)
-    return made, n_marked
 
 
 def _decisions(result: TopicResult) -> pd.DataFrame:

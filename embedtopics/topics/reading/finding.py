@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics.corpus import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors import unit_rows
 from embedtopics.protocols import Encoder
 from embedtopics.results import TopicResult
-from embedtopics.topics.reading.centroids import centroids
-from embedtopics.topics.reading.keyness import checked_count
+from embedtopics.topics.likeness import core_centroids, unit_term_rows
 from embedtopics.topics.reading.occurrences import close_to, words_of
 from embedtopics.topics.vectors import encode_documents, matching_encoder, recorded_encoder
 
@@ -155,7 +155,7 @@ def _vectors(
 
 def _by_vectors(result: TopicResult, vectors: FloatMatrix) -> FloatMatrix:
     """Return the cosine of each query with the centroid of each topic."""
-    return np.asarray(np.einsum("qd,td->qt", vectors, centroids(result)))
+    return np.asarray(np.einsum("qd,td->qt", vectors, core_centroids(result)))
 
 
 def _by_terms(result: TopicResult, queries: list[str]) -> FloatMatrix:
@@ -163,8 +163,7 @@ def _by_terms(result: TopicResult, queries: list[str]) -> FloatMatrix:
     counts = result.term_counts
     column = {term: place for place, term in enumerate(counts.terms)}
     longest = int(counts.lengths.max(initial=1))
-    weights = result.topic_terms
-    lengths = np.sqrt(np.asarray(weights.multiply(weights).sum(axis=1)).ravel())
+    weights = unit_term_rows(result.topic_terms)
     similarities = np.zeros((len(queries), result.n_topics))
     for place, query in enumerate(queries):
         words = words_of(query)
@@ -177,8 +176,7 @@ def _by_terms(result: TopicResult, queries: list[str]) -> FloatMatrix:
         if not len(found):
             raise InputError(_no_terms(result, query, words))
         along = weights[:, found.astype(np.int64)] @ times.astype(np.float64)
-        norms = lengths * np.sqrt(float((times**2).sum()))
-        similarities[place] = np.divide(along, norms, out=np.zeros(len(norms)), where=norms > 0)
+        similarities[place] = along / np.sqrt(float((times**2).sum()))
     return similarities
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics.topics.reading.columns import plain_value
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -39,12 +41,11 @@ def _plain(value: Any) -> Any:
     """Return a value as JSON holds it."""
     import pandas as pd
 
+    value = plain_value(value)
     if value is None or isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    if isinstance(value, np.generic):
-        return _plain(value.item())
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

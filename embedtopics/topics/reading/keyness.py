@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import TopicResult
@@ -29,7 +30,7 @@ from embedtopics.topics.reading.selecting import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["checked_count", "keyness", "places_for"]
+__all__ = ["keyness", "places_for"]
 
 
 def keyness(
@@ -96,7 +97,7 @@ def keyness(
     """
     import pandas as pd
 
-    checked_count(n, "n", optional=True)
+    optional_count(n, "n")
     checked_count(min_count, "min_count")
     if measure not in MEASURES:
         raise InputError(f"expected a measure among {', '.join(MEASURES)}; got {measure!r}")
@@ -131,15 +132,6 @@ def keyness(
         "q": false_discovery_rates(found.p)[shown],
     }  # fmt: skip
     return pd.DataFrame(columns)
-
-
-def checked_count(value: Any, name: str, *, optional: bool = False) -> None:
-    """Make sure that an argument is an integer from 1 up, or None where that is allowed."""
-    if value is None and optional:
-        return
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-        either = " or None" if optional else ""
-        raise InputError(f"{name} must be an integer from 1 up{either}; got {value!r}")
 
 
 def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Array, Int64Array]:

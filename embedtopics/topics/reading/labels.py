@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from embedtopics._checks import checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.results import Edit, Topic, TopicResult
-from embedtopics.topics.reading.keyness import checked_count
 
 __all__ = ["make_labels"]
 
@@ -49,7 +49,7 @@ def make_labels(
         If an argument is bad.
     """
     checked_count(n_words, "n_words")
-    checked_count(word_length, "word_length", optional=True)
+    optional_count(word_length, "word_length")
     for value, name in ((separator, "separator"), (prefix, "prefix")):
         if not isinstance(value, str):
             raise InputError(f"{name} must be a string; got {value!r}")
@@ -68,7 +68,8 @@ def make_labels(
         "word_length": None if word_length is None else int(word_length),
     }  # fmt: skip
     n_made = sum(not _keeps(topic) for topic in topics)
-    message = f"{n_made:,} topics were named anew by {n_words} of their keywords."
+    what = "topic was" if n_made == 1 else "topics were"
+    message = f"{n_made:,} {what} named anew by {n_words} of the keywords."
     edit = Edit("make_labels", parameters, message, (), tuple(range(result.n_topics)))
     return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.results import NOISE, TopicResult
 from embedtopics.topics.relabeling import checked_topic_id
@@ -159,7 +160,7 @@ def _ends(when: Any) -> tuple[pd.Timestamp, pd.Timestamp]:
         moment = pd.Timestamp(when)
         moment = moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
         return moment, moment
-    whole = isinstance(when, (int, np.integer)) and not isinstance(when, bool)
+    whole = is_whole(when)
     try:
         span: Any = when if isinstance(when, pd.Period) else None
         if isinstance(when, date) and not pd.isna(when):
@@ -262,8 +263,7 @@ def drawn(hashes: npt.NDArray[np.uint64], seed: int, places: Any = 0) -> npt.NDA
     InputError
         If the seed is no integer from 0 to 2**63 - 1.
     """
-    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
-    if not whole or not 0 <= seed < 2**63:
+    if not is_whole(seed) or not 0 <= seed < 2**63:
         raise InputError(f"expected a seed that is an integer from 0 up; got {seed!r}")
     with np.errstate(over="ignore"):
         mixed = _mixed(hashes[:, 0] ^ _mixed(np.full(len(hashes), seed, dtype=np.uint64)))

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._progress import progress_bar
+from embedtopics._spreadsheets import FORMULA_STARTS
 from embedtopics.corpus.hashing import replace_surrogates
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.results import Decision
+from embedtopics.topics.reading.columns import plain_value
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +37,7 @@ FIRST_DATE, AFTER_LAST_DATE = datetime(1900, 3, 1), datetime(9999, 12, 31)
 
 _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _LINE_END = re.compile("\r\n?")
-_READ_AS_OTHER = ("=", "+", "-", "@", "\t", "\n", "#")
+_READ_AS_OTHER = (*FORMULA_STARTS, "#")
 """What a text begins with that could be read as a formula or as the name of an error."""
 
 _MESSAGES = {
@@ -142,7 +144,7 @@ def _write_sheet(
 def _values(column: pd.Series, changed: Counter[str]) -> list[Any]:
     """Return the values of a column as cells hold them."""
     kind = column.dtype.kind if isinstance(column.dtype, np.dtype) else "O"
-    if kind == "b" or (kind in "iu" and (column.abs() < MOST_DIGITS).all()):
+    if kind == "b" or (kind in "iu" and column.between(1 - MOST_DIGITS, MOST_DIGITS - 1).all()):
         return list(column.tolist())
     return [_value(value, changed) for value in column.tolist()]
 
@@ -151,12 +153,11 @@ def _value(value: Any, changed: Counter[str]) -> Any:
     """Return one value as a cell holds it; None for a missing one."""
     import pandas as pd
 
+    value = plain_value(value)
     if isinstance(value, str):
         return _text(value, changed)
     if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
         return None
-    if isinstance(value, np.generic):
-        value = value.item()
     if isinstance(value, bool):
         return value
     if isinstance(value, (int, float)):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics.errors import InputError
+from embedtopics._checks import checked_count
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import TopicHierarchy, TopicNode, TopicResult
 from embedtopics.terms import make_labels
@@ -66,8 +66,7 @@ def hierarchy(
     The time grows with the square of the number of topics and, at each merge, with the different
     terms of the two topics; it does not grow with the length of the texts.
     """
-    if isinstance(n_terms, bool) or not isinstance(n_terms, (int, np.integer)) or n_terms < 1:
-        raise InputError(f"n_terms must be an integer from 1 up; got {n_terms!r}")
+    checked_count(n_terms, "n_terms")
     distances = topic_distances(result, by)
     merges, heights, order = link(distances, linkage)
     found = merged_terms(result, merges, n_terms, diverse=diverse, weighting=weighting)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array
-from embedtopics.results import NOISE, TopicResult
+from embedtopics.results import TopicResult
+from embedtopics.topics.likeness import cosines, row_centroids, term_cosines
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-__all__ = ["LINKAGES", "link", "topic_centroids", "topic_distances"]
+__all__ = ["LINKAGES", "link", "topic_distances"]
 
 LINKAGES = ("average", "complete", "single", "weighted", "ward")
 """Those in which a merge is never nearer than the merges within it, so that cuts are nested."""
@@ -45,38 +43,16 @@ def topic_distances(result: TopicResult, by: Any) -> Matrix:
     """
     if isinstance(by, str):
         if by == "terms":
-            similarities = _cosines_of_terms(result.topic_terms)
+            similarities = term_cosines(result.topic_terms)
         elif by == "embeddings":
-            centroids = topic_centroids(result)
-            similarities = np.einsum("id,jd->ij", centroids, centroids)
+            centroids = row_centroids(result)
+            similarities = cosines(centroids, centroids)
         else:
             raise InputError(f'by must be "terms", "embeddings" or distances; got {by!r}')
         distances = np.clip(1.0 - similarities, 0.0, 2.0)
         upper = np.triu(distances, 1)
         return upper + upper.T
     return _given(by, result.n_topics)
-
-
-def topic_centroids(result: TopicResult) -> Matrix:
-    """Return the mean embedding of the rows of each topic, scaled to length 1.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_topics, n_dimensions)
-        Zeros where the mean is.
-    """
-    from scipy.sparse import csr_matrix
-
-    labels = result.clustering.labels
-    inside = np.flatnonzero(labels != NOISE)
-    member = csr_matrix(
-        (result.documents.weights[inside].astype(np.float64), (labels[inside], inside)),
-        shape=(result.n_topics, len(labels)),
-    )
-    sums = np.asarray(member @ result.embeddings, dtype=np.float64)
-    lengths = np.sqrt(np.einsum("id,id->i", sums, sums))
-    centroids: Matrix = sums / np.where(lengths > 0, lengths, 1.0)[:, None]
-    return centroids
 
 
 def link(distances: Matrix, linkage: str) -> tuple[Int32Array, Matrix, Int32Array]:
@@ -116,15 +92,6 @@ def link(distances: Matrix, linkage: str) -> tuple[Int32Array, Matrix, Int32Arra
     # Rounding can put a merge below one within it by the last bit.
     heights = np.maximum.accumulate(steps[:, 2])
     return steps[:, :2].astype(np.int32), heights, leaves_list(steps).astype(np.int32)
-
-
-def _cosines_of_terms(topic_terms: csr_matrix) -> Matrix:
-    from scipy.sparse import csr_matrix, diags_array
-
-    squares = np.asarray(topic_terms.multiply(topic_terms).sum(axis=1), dtype=np.float64).ravel()
-    scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-    scaled = csr_matrix(diags_array(scale) @ topic_terms)
-    return np.asarray((scaled @ scaled.T).toarray(), dtype=np.float64)
 
 
 def _given(by: Any, n_topics: int) -> Matrix:

@@ -7,20 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, checked_level
+from embedtopics.evaluation.shares import wilson
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import CellTerms, TopicGroups, TopicResult
 from embedtopics.terms import log_odds
+from embedtopics.terms.best_terms import largest
 from embedtopics.topics.trends.cell_terms import (
     Tuning,
-    best_terms,
+    best_cell_terms,
     count_cells,
-    largest,
     no_terms,
     weigh_cells,
 )
-from embedtopics.topics.trends.intervals import share_of, wilson
+from embedtopics.topics.trends.intervals import share_of
 from embedtopics.topics.trends.over_time import count_rows
-from embedtopics.topics.trends.rows import check_confidence, check_count, groups_of
+from embedtopics.topics.trends.rows import groups_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -78,8 +80,8 @@ def by_group(
     many as a group has in the topic on average. A term that only one group holds, and rarely, thus
     does not pass for its mark.
     """
-    check_count(n_terms, "n_terms", 0)
-    confidence = check_confidence(confidence)
+    checked_count(n_terms, "n_terms", 0)
+    confidence = checked_level(confidence)
     groups = groups_of(result, group, max_groups)
     n_groups = len(groups.names)
     of_row = np.where(result.documents.of_row >= 0, groups.of_row, -1)
@@ -91,7 +93,7 @@ def by_group(
         held = count_cells(result, of_row, n_groups)
         weights = weigh_cells(result, held, weighting)
         tuning = Tuning(overall=bool(global_tuning))
-        terms = best_terms(result, weights, n_groups, n_terms, tuning, totals > 0)
+        terms = best_cell_terms(result, weights, n_groups, n_terms, tuning, totals > 0)
         distinctive = _distinctive(result, held, n_groups, n_terms)
     return TopicGroups(
         by=groups.by,

@@ -16,12 +16,13 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
 from embedtopics.results import NOISE, CellTerms, TopicResult
 from embedtopics.terms import ClassTfidf
+from embedtopics.terms.best_terms import largest
 from embedtopics.topics.recorded import weighting_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Tuning", "best_terms", "count_cells", "largest", "no_terms", "weigh_cells"]
+__all__ = ["Tuning", "best_cell_terms", "count_cells", "no_terms", "weigh_cells"]
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -102,7 +103,7 @@ def weigh_cells(result: TopicResult, counts: csr_matrix, given: TermWeighting | 
     return csr_matrix(weighting.transform(counts), dtype=np.float64)
 
 
-def best_terms(
+def best_cell_terms(
     result: TopicResult,
     weights: csr_matrix,
     n_cells: int,
@@ -165,19 +166,6 @@ def no_terms(result: TopicResult, n_cells: int) -> CellTerms:
     """Return empty lists of terms."""
     shape = (result.n_topics, n_cells, 0)
     return CellTerms(result.term_counts.terms, np.zeros(shape, np.int32), np.zeros(shape))
-
-
-def largest(values: Float64Array, n: int, floor: float = 0.0) -> Int64Array:
-    """Return the places of the `n` largest values above 0, largest first; ties to the earlier.
-
-    A `floor` that is known to be at or below the last of them saves looking at the others.
-    """
-    usable = np.flatnonzero(values >= floor if floor > 0 else values > 0)
-    if len(usable) > n > 0:
-        limit = np.partition(values[usable], -n)[-n]
-        usable = usable[values[usable] >= limit]
-    found: Int64Array = usable[np.argsort(-values[usable], kind="stable")[:n]]
-    return found
 
 
 def _unit_sums(weights: csr_matrix) -> csr_matrix:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_level
 from embedtopics.protocols import Int64Array
 from embedtopics.results import TopicTrends
 from embedtopics.topics.trends.bursts import Burst, find_bursts, strongest_p
-from embedtopics.topics.trends.rows import check_confidence
 from embedtopics.topics.trends.slopes import fit_slopes
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     """
     import pandas as pd
 
-    check_confidence(alpha, "alpha")
+    checked_level(alpha, "alpha")
     held = np.flatnonzero(trends.totals > 0)
     counts, totals = trends.counts[:-1, held], trends.totals[held]
     sums = counts.sum(axis=1)

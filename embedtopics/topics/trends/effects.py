@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._background import side_by_side
+from embedtopics._checks import checked_count, checked_level
 from embedtopics._progress import progress_bar
 from embedtopics._randomness import resolve_seed
 from embedtopics.errors import InputError
@@ -19,7 +20,6 @@ from embedtopics.results import NOISE, Decision, TopicEffects, TopicResult
 from embedtopics.topics._replicates import NOT_HELD, recipe_of, replicate
 from embedtopics.topics.stability import best_matches
 from embedtopics.topics.trends.design import Design, covariates_in, make_design
-from embedtopics.topics.trends.rows import check_confidence, check_count
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -97,8 +97,8 @@ def effects(
     """
     if outcome not in ("label", "membership"):
         raise InputError(f"outcome must be 'label' or 'membership'; got {outcome!r}")
-    check_count(n_resamples, "n_resamples", 20)
-    confidence = check_confidence(confidence)
+    checked_count(n_resamples, "n_resamples", 20)
+    confidence = checked_level(confidence)
     seed = resolve_seed(random_state)
     if not isinstance(reference, Mapping | None):
         raise InputError(f"reference must be a mapping of covariates to levels; got {reference!r}")
@@ -235,7 +235,7 @@ def _replicates(
     """Return the labels of the replicates, made anew where only their number is given."""
     found: list[Int32Array] = []
     is_number = isinstance(given, (int, np.integer))
-    if is_number and not check_count(given, "replicates", 0):
+    if is_number and not checked_count(given, "replicates", 0):
         return found
     if not is_number:
         found = _given_replicates(given, len(result.documents))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from embedtopics.evaluation.bootstrap import interval, resampled_sums
 from embedtopics.protocols import Int64Array
 
-__all__ = ["bootstrap", "share_of", "wilson"]
+__all__ = ["bootstrap", "share_of"]
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -25,48 +25,6 @@ def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
     shares = np.full(above.shape, np.nan)
     np.divide(above, below, out=shares, where=below > 0)
     return shares
-
-
-def wilson(
-    counts: npt.ArrayLike, totals: npt.ArrayLike, confidence: float = 0.95
-) -> tuple[Float64Array, Float64Array]:
-    """Return Wilson's interval of shares.
-
-    Unlike estimate plus and minus a few standard errors, it holds its promise for small counts
-    too, never leaves 0 to 1, and does not shrink to nothing where a count is 0.
-
-    Parameters
-    ----------
-    counts, totals : array_like, of shapes that broadcast
-    confidence : float
-
-    Returns
-    -------
-    low, high : float64 ndarray
-        NaN where the total is 0.
-
-    References
-    ----------
-    Wilson (1927), "Probable inference, the law of succession, and statistical inference"; Brown,
-    Cai and DasGupta (2001), "Interval estimation for a binomial proportion", equation 4.
-
-    Examples
-    --------
-    >>> low, high = wilson(8, 10)
-    >>> round(float(low), 4), round(float(high), 4)
-    (0.4902, 0.9433)
-    """
-    from scipy.special import ndtri
-
-    share = share_of(counts, totals)
-    n = np.where(np.asarray(totals) > 0, totals, 1).astype(np.float64)
-    z2 = float(ndtri(0.5 + confidence / 2)) ** 2
-    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = np.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-    # Rounding must not put the end of the scale outside of an interval that reaches it.
-    low = np.where(share == 0, 0.0, np.maximum(middle - half, 0.0))
-    high = np.where(share == 1, 1.0, np.minimum(middle + half, 1.0))
-    return np.where(np.isnan(share), np.nan, low), np.where(np.isnan(share), np.nan, high)
 
 
 def bootstrap(

@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count, checked_level
 from embedtopics._randomness import resolve_seed
 from embedtopics.errors import InputError
+from embedtopics.evaluation.shares import wilson
 from embedtopics.protocols import Int64Array, RandomState, TermWeighting
 from embedtopics.results import CellTerms, Decision, TopicResult, TopicTrends
 from embedtopics.topics.trends.cell_terms import (
     Tuning,
-    best_terms,
+    best_cell_terms,
     count_cells,
     no_terms,
     weigh_cells,
 )
-from embedtopics.topics.trends.intervals import bootstrap, share_of, wilson
+from embedtopics.topics.trends.intervals import bootstrap, share_of
 from embedtopics.topics.trends.periods import Periods, cut_into_periods
-from embedtopics.topics.trends.rows import check_confidence, check_count, dates_of, groups_of
+from embedtopics.topics.trends.rows import dates_of, groups_of
 
 __all__ = ["count_rows", "over_time"]
 
@@ -138,10 +140,10 @@ def _options(
 ) -> _Options:  # fmt: skip
     if interval not in ("wilson", "bootstrap"):
         raise InputError(f"interval must be 'wilson' or 'bootstrap'; got {interval!r}")
-    if check_count(smooth, "smooth") % 2 == 0:
+    if checked_count(smooth, "smooth") % 2 == 0:
         raise InputError(f"smooth must be an odd number of periods; got {smooth}")
     return _Options(
-        check_count(n_terms, "n_terms", 0), int(smooth), interval, check_confidence(confidence),
+        checked_count(n_terms, "n_terms", 0), int(smooth), interval, checked_level(confidence),
         resolve_seed(random_state), tuning, weighting,
     )  # fmt: skip
 
@@ -219,4 +221,4 @@ def _terms(
         return no_terms(result, n_cells)
     counts = count_cells(result, of_row, n_cells)
     weights = weigh_cells(result, counts, options.weighting)
-    return best_terms(result, weights, n_cells, options.n_terms, options.tuning, filled)
+    return best_cell_terms(result, weights, n_cells, options.n_terms, options.tuning, filled)

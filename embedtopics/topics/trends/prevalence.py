@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.evaluation.bootstrap import interval
 from embedtopics.results import NOISE, TopicEffects
 from embedtopics.topics.trends.design import SECONDS_A_YEAR
-from embedtopics.topics.trends.rows import check_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +52,7 @@ def prevalence(effects: TopicEffects, covariate: str, *, n_points: int = 20) -> 
             f"there is no covariate {covariate!r} in the model; "
             f"these are: {', '.join(map(repr, names))}"
         )
-    check_count(n_points, "n_points", 2)
+    checked_count(n_points, "n_points", 2)
     values, places = _points(effects, covariate, n_points)
     shares = effects.coefficients @ places.T
     low, high = interval(effects.draws @ places.T, effects.confidence)

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from embedtopics._checks import checked_count
 from embedtopics.corpus.dates import read_dates
 from embedtopics.corpus.hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision, TopicResult
 
-__all__ = ["Groups", "check_confidence", "check_count", "dates_of", "groups_of", "values_of"]
+__all__ = ["Groups", "dates_of", "groups_of", "values_of"]
 
 OTHER = "(other)"
 N_QUANTILES = 4
@@ -44,21 +45,6 @@ class Groups:
     names: tuple[str, ...]
     of_row: Int64Array
     decisions: tuple[Decision, ...]
-
-
-def check_confidence(value: Any, name: str = "confidence") -> float:
-    """Return a level after making sure that it is between 0 and 1."""
-    if isinstance(value, (int, float, np.number)) and 0 < float(value) < 1:
-        return float(value)
-    raise InputError(f"{name} must be between 0 and 1; got {value!r}")
-
-
-def check_count(value: Any, name: str, least: int = 1) -> int:
-    """Return a whole number after making sure that it is not below `least`."""
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if is_whole and int(value) >= least:
-        return int(value)
-    raise InputError(f"{name} must be an integer from {least} up; got {value!r}")
 
 
 def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, str]:
@@ -135,7 +121,7 @@ def groups_of(result: TopicResult, given: Any, max_groups: int) -> Groups:
     InputError
         Where there are no groups.
     """
-    check_count(max_groups, "max_groups", 2)
+    checked_count(max_groups, "max_groups", 2)
     if given is None:
         if result.corpus.group_column is None:
             raise InputError(

@@ -9,8 +9,8 @@ from scipy.spatial.distance import squareform
 
 from embedtopics.errors import InputError
 from embedtopics.topics import merge, reduce, rename
-from embedtopics.topics.editing.likeness import centroids, term_cosines
 from embedtopics.topics.editing.reducing import group_nearest
+from embedtopics.topics.likeness import row_centroids, term_cosines
 from tests.factories import make_result
 from tests.topics.editing.altering import assert_same, partition, with_anchors
 
@@ -89,7 +89,7 @@ def test_the_nearest_pair_is_merged_first(synthetic, by):
     cosines = unit @ unit.T
     found = term_cosines(synthetic.topic_terms)
     if by == "embeddings":
-        found = centroids(synthetic) @ centroids(synthetic).T
+        found = row_centroids(synthetic) @ row_centroids(synthetic).T
     np.testing.assert_allclose(found, cosines, atol=1e-5)
     np.fill_diagonal(cosines, -1)
     one, other = np.unravel_index(cosines.argmax(), cosines.shape)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from embedtopics import topics
+from embedtopics._occurrences import find_occurrences, index_terms
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf, count_by_topic, count_terms, tokenize
-from embedtopics.topics.mixtures.occurrences import find_occurrences, index_terms
 from tests.factories import make_result
 
 
@@ -131,7 +131,7 @@ def test_equal_windows_written_out(phrased, arguments):
 @pytest.mark.parametrize("edges_only", [False, True])
 def test_terms_are_found_as_often_as_they_were_counted(phrased, branched, edges_only):
     for result in (phrased, branched):
-        index = index_terms(result.term_counts, result.tokens.words)
+        index = index_terms(result.term_counts.terms, result.tokens.words)
         stream = result.tokens
         found = find_occurrences(index, stream.ids, stream.offsets, edges_only=edges_only)
         places = np.repeat(np.arange(len(found.first) - 1), np.diff(found.first))

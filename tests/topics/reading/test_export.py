@@ -196,6 +196,24 @@ def test_json_lines_hold_what_frames_hold(tmp_path):
     ]  # fmt: skip
 
 
+def test_values_of_numpy_are_what_they_mean_in_every_format(build, tmp_path):
+    import openpyxl
+
+    odd = [np.datetime64("2020-01-02T03:04:05", "ns"), np.longdouble(1.5), np.timedelta64(90, "s")]
+    frame = pd.DataFrame({"text": ["one", "two", "three"], "odd": pd.Series(odd, dtype=object)})
+    frame["least"] = np.array([-(2**63), 1, 2])
+    result = build(frame, [0, 0, 1], text="text")
+    et.topics.export(result, tmp_path / "r.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert [line["odd"] for line in lines] == ["2020-01-02T03:04:05", 1.5, "0 days 00:01:30"]
+    et.topics.export(result, tmp_path / "r.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "r.xlsx")["documents"]
+    names, *rows = sheet.iter_rows(values_only=True)
+    read = pd.DataFrame(rows, columns=names)
+    assert read["odd"].tolist() == [pd.Timestamp("2020-01-02 03:04:05"), 1.5, "0 days 00:01:30"]
+    assert read["least"].tolist() == [str(-(2**63)), 1, 2]  # a number would lose its last digits
+
+
 def test_row_labels_keep_their_names_apart(build, tmp_path):
     frame = pd.DataFrame({"text": ["one text", "two texts"], "index": [1, 2]}, index=["a", "b"])
     frame["key"] = ["x", "y"]

@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.topics.reading.centroids import centroids
+from embedtopics.topics.likeness import core_centroids
 from tests.factories import make_result
 
 
@@ -41,7 +41,7 @@ def test_the_order_is_that_of_bertopic(branched):
     peer = bertopic.BERTopic(embedding_model=Fixed())
     peer.embedding_model = Fixed()
     peer.topic_representations_ = {t: [] for t in range(branched.n_topics)}
-    peer.topic_embeddings_ = centroids(branched)
+    peer.topic_embeddings_ = core_centroids(branched)
     for document in (0, 11, 150):
         topics, similarities = peer.find_topics(str(document), top_n=6)
         ours = et.topics.find(branched, "x", embedding=branched.embeddings[document], n=6)
@@ -80,6 +80,35 @@ def test_the_encoder_of_the_fit_is_made_again(toy):
     assert fitted["similarity"][0] == pytest.approx(known["similarity"][0], abs=1e-5)
     with pytest.raises(InputError, match="makes nothing of the query 'zzz'"):
         et.topics.find(result, "zzz")
+
+
+class Turned:
+    """An encoder of the user's own: vectors of the fit, or the same in another space."""
+
+    def __init__(self, result, turn=None):
+        texts = result.corpus.document_texts()
+        self.vectors = dict(zip(texts, result.embeddings, strict=True))
+        self.turn = np.eye(result.embeddings.shape[1]) if turn is None else turn
+
+    def encode(self, texts):
+        first = next(iter(self.vectors.values()))
+        return np.array([self.vectors.get(text, first) for text in texts]) @ self.turn
+
+
+def test_an_encoder_of_another_space_than_the_given_embeddings_is_refused(toy):
+    texts = toy[0]
+    vectors = np.random.default_rng(0).normal(size=(len(texts), 32))
+    result = et.TopicModel(languages=["en"]).fit(texts, embeddings=vectors).result_
+    same = Turned(result)
+    found = et.topics.find(result, texts[0], encoder=same)
+    given = et.topics.find(result, texts[0], embedding=vectors[0])
+    np.testing.assert_allclose(found["similarity"], given["similarity"], atol=1e-6)
+    other = Turned(result, np.roll(np.eye(32), 1, axis=0))
+    for encoder in (other, "random"):
+        with pytest.raises(InputError, match="makes others of the same texts; give the one that"):
+            et.topics.find(result, texts[0], encoder=encoder)
+        with pytest.raises(InputError, match="makes others of the same texts"):
+            et.topics.assign(result, ["a text that is new"], encoder=encoder)
 
 
 def test_without_topics_nothing_is_found():

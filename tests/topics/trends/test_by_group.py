@@ -6,8 +6,8 @@ import pytest
 
 from embedtopics import topics
 from embedtopics.errors import InputError
+from embedtopics.evaluation.shares import wilson
 from embedtopics.terms import log_odds
-from embedtopics.topics.trends.intervals import wilson
 from tests.factories import make_result
 from tests.topics.trends.bertopic_oracle import assert_alike, weights_of
 

@@ -9,9 +9,9 @@ import pytest
 
 from embedtopics import topics
 from embedtopics.errors import InputError
+from embedtopics.evaluation.shares import wilson
 from embedtopics.results import NOISE
 from embedtopics.terms import ClassTfidf
-from embedtopics.topics.trends.intervals import wilson
 from tests.factories import make_result
 from tests.topics.trends.bertopic_oracle import assert_alike, weights_of
 

@@ -1,7 +1,8 @@
-"""Where the terms of a result stand in streams of words."""
+"""Where terms of one or several words stand in streams of words."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
@@ -9,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.results import TermCounts
 
 __all__ = ["Occurrences", "TermIndex", "find_occurrences", "index_terms"]
 
@@ -18,14 +18,14 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class TermIndex:
-    """The terms of a result as word ids, one step a word.
+    """Terms as word ids, one step a word.
 
     Parameters
     ----------
     n_words : int
         Words of the vocabulary; ids below 0 are of words outside it.
-    is_edge : bool ndarray of shape (n_words,)
-        Whether a term begins or ends with the word.
+    is_first, is_edge : bool ndarray of shape (n_words,)
+        Whether a term begins, or begins or ends, with the word.
     term_of : list of int32 ndarray
         At place n - 1, for each sequence of n words that begins a term, the column of the term
         that it is, or -1. A sequence of one word has the number of the word.
@@ -35,6 +35,7 @@ class TermIndex:
     """
 
     n_words: int
+    is_first: BoolArray
     is_edge: BoolArray
     term_of: list[Int32Array]
     keys: list[Int64Array]
@@ -65,20 +66,21 @@ class Occurrences:
     ends: Int64Array
 
 
-def index_terms(term_counts: TermCounts, words: tuple[str, ...]) -> TermIndex:
+def index_terms(terms: Sequence[str], words: Sequence[str]) -> TermIndex:
     """Return the terms as sequences of word ids.
 
     Parameters
     ----------
-    term_counts : TermCounts
-    words : tuple of str
+    terms : sequence of str
+        Words with single spaces between them, each term once.
+    words : sequence of str
         The word of each id.
     """
     n_words = len(words)
     id_of = dict(zip(words, range(n_words), strict=True))
-    lengths = term_counts.lengths.astype(np.int64)
+    lengths = np.fromiter((term.count(" ") + 1 for term in terms), np.int64, len(terms))
     # One cut of all terms, for one of each would take most of the time.
-    parts = " ".join(term_counts.terms).split(" ") if len(lengths) else []
+    parts = " ".join(terms).split(" ") if len(lengths) else []
     ids = np.fromiter(map(id_of.get, parts, repeat(-1)), np.int64, len(parts))
     longest = int(lengths.max(initial=1))
     step = np.full((len(lengths), longest), -1, dtype=np.int64)
@@ -87,8 +89,10 @@ def index_terms(term_counts: TermCounts, words: tuple[str, ...]) -> TermIndex:
     # A term of other words is never made by these.
     column_of = np.flatnonzero(((step >= 0) | ~inside).all(axis=1)).astype(np.int32)
     step, lengths = step[column_of], lengths[column_of]
-    is_edge = np.zeros(n_words, dtype=bool)
-    is_edge[step[:, 0]] = True
+    longest = int(lengths.max(initial=1))
+    is_first = np.zeros(n_words, dtype=bool)
+    is_first[step[:, 0]] = True
+    is_edge = is_first.copy()
     is_edge[step[np.arange(len(step)), lengths - 1]] = True
     single = np.full(n_words, -1, dtype=np.int32)
     single[step[lengths == 1, 0]] = column_of[lengths == 1]
@@ -104,7 +108,7 @@ def index_terms(term_counts: TermCounts, words: tuple[str, ...]) -> TermIndex:
         of_number[number[complete]] = column_of[complete]
         term_of.append(of_number)
         keys.append(different)
-    return TermIndex(n_words, is_edge, term_of, keys)
+    return TermIndex(n_words, is_first, is_edge, term_of, keys)
 
 
 def find_occurrences(
@@ -116,7 +120,7 @@ def find_occurrences(
     ----------
     index : TermIndex
     ids : int32 ndarray of shape (n_tokens,)
-        Word ids; -1 for words that the result does not know.
+        Word ids; -1 for words that are not known.
     offsets : int64 ndarray of shape (n_documents + 1,)
     edges_only : bool
         Whether only words that begin or end a term have a place; the others are passed over.
@@ -130,7 +134,7 @@ def find_occurrences(
     known = ids >= 0
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     begins, stops, terms = [], [], []
-    starts = np.flatnonzero(known)
+    starts = np.flatnonzero(known & index.is_first[np.maximum(ids, 0)] if index.n_words else known)
     number = ids[starts].astype(np.int64)
     for n, (term_of, keys) in enumerate(zip(index.term_of, index.keys, strict=True), 1):
         if n > 1:

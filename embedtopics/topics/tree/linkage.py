@@ -119,12 +119,21 @@ def link(distances: Matrix, linkage: str) -> tuple[Int32Array, Matrix, Int32Arra
 
 
 def _cosines_of_terms(topic_terms: csr_matrix) -> Matrix:
-    from scipy.sparse import csr_matrix, diags_array
+    from embedtopics.topics.tree._kernels import add_products
 
-    squares = np.asarray(topic_terms.multiply(topic_terms).sum(axis=1), dtype=np.float64).ravel()
+    by_term = topic_terms.tocsc()
+    by_term.sum_duplicates()  # sorts the topics of each term, too
+    n_topics = topic_terms.shape[0]
+    squares = np.bincount(by_term.indices, np.square(by_term.data), minlength=n_topics)
     scale = 1.0 / np.sqrt(np.where(squares > 0, squares, 1.0))
-    scaled = csr_matrix(diags_array(scale) @ topic_terms)
-    return np.asarray((scaled @ scaled.T).toarray(), dtype=np.float64)
+    cosines = np.zeros((n_topics, n_topics))
+    add_products(
+        by_term.indptr.astype(np.int64),
+        by_term.indices.astype(np.int32),
+        (by_term.data * scale[by_term.indices]).astype(np.float64),
+        cosines,
+    )
+    return np.asarray(np.tril(cosines) + np.tril(cosines, -1).T)
 
 
 def _given(by: Any, n_topics: int) -> Matrix:

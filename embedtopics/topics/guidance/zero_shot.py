@@ -74,7 +74,9 @@ class ZeroShot:
     random direction have, sqrt((1 - |m|²) / d) with m the mean vector and d its dimensions. A name
     that no document exceeds by 2.25, or that fewer than five match, is left out, which the
     result's decisions say. A name that all texts match alike cannot be found this way: give a
-    number. So it is with encoders that count words, for which the figures were not chosen.
+    number. To encoders that count words a name is its very words: by TF-IDF, *entertainment* finds
+    the news on video games, which say the word. Give these descriptions of several words; the
+    figures were not chosen for them.
 
     Of BBC News, named by its five sections, all-MiniLM-L6-v2 matches 55% of the texts in this way,
     97% of them to their section; with those that join by their neighbours it is 61%, at 95%, and
@@ -118,13 +120,19 @@ class ZeroShot:
             Where the names have to be encoded and nobody can, or their vectors have other
             dimensions than those of the documents.
         """
-        similarities = self._similarities(material)
+        vectors = self._vectors(material)
+        # Not by BLAS: what its threads add up, they add in an order of their own.
+        similarities = np.einsum("ij,kj->ik", material.embeddings, vectors, dtype=float)
+        has_vector = vectors.any(axis=1)
         if self.min_similarity == "auto":
             matched, strengths = _clear_matches(similarities, material)
             fewest = FEWEST
         else:
+            # A name without a vector is like nothing, and not as like as what is at right angles.
+            similarities[:, ~has_vector] = -np.inf
             matched, strengths = _matches_from(similarities, float(self.min_similarity))
             fewest = 1
+        matched[~material.embeddings.any(axis=1)] = -1
         n_matching = np.bincount(matched[matched >= 0], minlength=len(self.names))
         kept = np.flatnonzero(n_matching >= fewest)
         number = np.full(len(self.names) + 1, -1, dtype=np.int32)
@@ -137,11 +145,12 @@ class ZeroShot:
             np.where(groups >= 0, strengths, 0.0).astype(np.float32),
             is_fixed=True,
         )
-        lost = [name for i, name in enumerate(names) if n_matching[i] < fewest]
-        return guide, _notes(guide, material, lost)
+        lost = [n for i, n in enumerate(names) if has_vector[i] and n_matching[i] < fewest]
+        unknown = [name for i, name in enumerate(names) if not has_vector[i]]
+        return guide, _notes(guide, material, lost, unknown)
 
-    def _similarities(self, material: Material) -> Float64Array:
-        """Return the cosine of each document with each name, shape (n_documents, n_names)."""
+    def _vectors(self, material: Material) -> FloatArray:
+        """Return the vectors of the names, shape (n_names, n_dimensions)."""
         vectors = self.embeddings
         if vectors is None:
             vectors = material.encode(list(self.names.values()))
@@ -151,9 +160,7 @@ class ZeroShot:
                 f"{material.embeddings.shape[1]}; take one encoder for both, or give "
                 "ZeroShot(..., embeddings=)"
             )
-        # Not by BLAS: what its threads add up, they add in an order of their own.
-        cosines: Float64Array = np.einsum("ij,kj->ik", material.embeddings, vectors, dtype=float)
-        return cosines
+        return vectors
 
     def _checked_vectors(self, embeddings: npt.ArrayLike) -> FloatArray:
         given = np.asarray(embeddings)
@@ -218,7 +225,6 @@ def _clear_matches(
     ordered = np.sort(centered, axis=1)
     lead = ordered[:, -1] - ordered[:, -2] if len(there) > 1 else ordered[:, -1]
     matches = (ordered[:, -1] >= LEAST_MATCH * spread) & (lead >= LEAST_LEAD * spread)
-    matches &= material.embeddings.any(axis=1)
     strengths = np.clip(lead / max(float(lead.max()), 1e-12), 1e-3, 1.0)
     best = there[centered.argmax(axis=1)]
     return np.where(matches, best, -1).astype(np.int32), strengths
@@ -242,14 +248,27 @@ def _spread(embeddings: FloatArray) -> float:
     return float(np.sqrt(max(variance, 1e-12) / embeddings.shape[1]))
 
 
-def _notes(guide: Guide, material: Material, lost: list[str]) -> list[Decision]:
+def _notes(
+    guide: Guide, material: Material, lost: list[str], unknown: list[str]
+) -> list[Decision]:
     weights = material.documents.weights
     inside = guide.groups >= 0
     n_rows = np.bincount(guide.groups[inside], weights[inside], minlength=len(guide.names))
     said = ", ".join(f"{name} {int(n):,}" for name, n in zip(guide.names, n_rows, strict=True))
-    message = f"Texts that match a name: {said or 'none'}; others may join by their neighbours."
+    joining = "; others may join by their neighbours" if said else ""
+    message = f"Texts that match a name: {said or 'none'}{joining}."
     notes = [note("names", int(n_rows.sum()), message)]
+    remedy = "describe them in several words that the texts use"
     if lost:
-        message = f"Too few texts match these names, which were left out: {', '.join(lost)}."
+        message = (
+            f"Too few texts match these names, which were left out: {', '.join(lost)}; {remedy}, "
+            "or give a min_similarity."
+        )
         notes.append(note("names_without_texts", lost, message))
+    if unknown:
+        message = (
+            "The encoder knows no word of these names, which were left out: "
+            f"{', '.join(unknown)}; {remedy}."
+        )
+        notes.append(note("names_without_vector", unknown, message))
     return notes

@@ -165,9 +165,17 @@ def _guidance(corpus: Corpus, names: str | None, labels: str | None) -> Guidance
             f"{', '.join(columns) or 'no other columns'}"
         )
     values = corpus.metadata.iloc[:, columns.index(labels)]
+    return Labels(
+        [None if lacks else _label(value) for value, lacks in zip(values, values.isna(), strict=True)]
+    )
+
+
+def _label(value: Any) -> str | None:
+    """Return a label as text; None where it says that there is none."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column of integers with gaps is read as one of floats
     # Of numbers, -1 stands for no label, as in Python.
-    known = ~values.isna() & (values.astype(str) != "-1")
-    return Labels(values.astype(str).where(known, None))
+    return None if str(value) == "-1" else str(value)
 
 
 def run_topics(

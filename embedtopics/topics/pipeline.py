@@ -265,7 +265,7 @@ def _ask(log: Log, stages: Stages, material: Material) -> Guide | None:
             f"{type(stages.guidance).__name__} returned shape {guide.groups.shape}"
         )
     log.decisions.extend(decisions)
-    check_room(guide, stages.resolution)
+    check_room(guide, stages.resolution, stages.coverage)
     return guide
 
 

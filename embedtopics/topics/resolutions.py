@@ -155,7 +155,8 @@ def levels(result: TopicResult) -> tuple[Level, ...]:
 def _hierarchy(result: TopicResult) -> SpanningTree:
     if result.tree is None:
         raise InputError(
-            "the result holds no density hierarchy, because its labels come from another "
-            "clusterer or there is one document only; fit with the default clusterer"
+            "the result holds no density hierarchy, because its labels were given or come from "
+            "another clusterer, or there is one document only; fit with the default clusterer, or "
+            "join topics with reduce, merge or at_level"
         )
     return result.tree

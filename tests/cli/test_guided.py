@@ -22,6 +22,7 @@ def themes(toy, tmp_path):
     path = tmp_path / "themes.csv"
     frame = pd.DataFrame({"text": texts, "theme": themes, "side": side, "number": number})
     frame.loc[::5, "side"] = None
+    frame["gaps"] = frame["number"].where(frame.index % 4 > 0)
     frame.to_csv(path, index=False)
     return path
 
@@ -51,12 +52,17 @@ def test_a_column_of_labels_guides(themes, tmp_path):
     numbers = found(themes, tmp_path, "--labels", "number", "--encoder", "tfidf")
     assert numbers.settings["guidance"]["classes"] == ["0", "1"]
     assert numbers.settings["guidance"]["n_labeled"] == 45
+    gaps = found(themes, tmp_path, "--labels", "gaps", "--encoder", "tfidf")
+    assert gaps.settings["guidance"]["classes"] == ["0", "1"]
+    assert gaps.settings["guidance"]["n_labeled"] == sum(
+        i % 3 == 0 and i % 4 > 0 for i in range(135)
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--labels", "sides"), "theme, side, number"),
+        (("--labels", "sides"), "theme, side, number, gaps"),
         (("--names", "a", "--labels", "side"), "give one"),
         (("--names", " , "), "at least one name"),
         (("--names", "a,A"), "different"),

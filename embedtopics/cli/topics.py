@@ -166,7 +166,10 @@ def _guidance(corpus: Corpus, names: str | None, labels: str | None) -> Guidance
         )
     values = corpus.metadata.iloc[:, columns.index(labels)]
     return Labels(
-        [None if lacks else _label(value) for value, lacks in zip(values, values.isna(), strict=True)]
+        [
+            None if lacks else _label(value)
+            for value, lacks in zip(values, values.isna(), strict=True)
+        ]
     )
 
 
@@ -174,8 +177,8 @@ def _label(value: Any) -> str | None:
     """Return a label as text; None where it says that there is none."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # a column of integers with gaps is read as one of floats
-    # Of numbers, -1 stands for no label, as in Python.
-    return None if str(value) == "-1" else str(value)
+    # Of numbers, -1 stands for no label, as in Python; with gaps, pandas writes -1.0 to a file.
+    return None if str(value) in ("-1", "-1.0") else str(value)
 
 
 def run_topics(

@@ -248,9 +248,7 @@ def _spread(embeddings: FloatArray) -> float:
     return float(np.sqrt(max(variance, 1e-12) / embeddings.shape[1]))
 
 
-def _notes(
-    guide: Guide, material: Material, lost: list[str], unknown: list[str]
-) -> list[Decision]:
+def _notes(guide: Guide, material: Material, lost: list[str], unknown: list[str]) -> list[Decision]:
     weights = material.documents.weights
     inside = guide.groups >= 0
     n_rows = np.bincount(guide.groups[inside], weights[inside], minlength=len(guide.names))

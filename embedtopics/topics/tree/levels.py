@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-
-import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.results import NOISE, Topic, TopicHierarchy, TopicResult
-from embedtopics.topics.relabeling import checked_topic_ids, regrouped, relabeled
+from embedtopics.results import TopicHierarchy, TopicResult
+from embedtopics.topics.editing.merging import merge_groups
+from embedtopics.topics.editing.naming_rules import spell_topic
+from embedtopics.topics.relabeling import checked_topic_ids
 
 __all__ = ["at_level"]
 
@@ -49,13 +48,13 @@ def at_level(
     TopicResult
         Merged topics are described anew from the counts of the result; shares are added up. A
         name that the user gave stays; of several in one group that of the largest topic does,
-        those asked for before the fit first, and the edit says which gave way.
+        that of one asked for before the fit first, and the edit says which gave way.
 
     Raises
     ------
     InputError
-        If the hierarchy is of another result, the level does not exist, or a topic is in two
-        groups.
+        If the hierarchy is of another result, the level does not exist, a topic is in two
+        groups, or two topics that were asked for before the fit are in one.
     """
     groups: Sequence[Sequence[int]]
     if topics is None:
@@ -73,49 +72,58 @@ def at_level(
         twice = next(topic for topic in named if named.count(topic) > 1)
         raise InputError(f"expected every topic in one group at most; topic {twice} is in two")
     joined = [group for group in joined if len(group) > 1]
-    merged = [topic for group in joined for topic in group]
-    alone = sorted(set(range(result.n_topics)) - set(merged))
-    parts = [*joined, *([topic] for topic in alone)]
-    group_of = np.full(result.n_topics + 1, NOISE, dtype=np.int32)  # the last is that of noise
-    for number, group in enumerate(parts):
-        group_of[group] = number
+    _check_anchors(result, joined, hierarchy)
+    merged = sorted(topic for group in joined for topic in group)
     into = "topic" if len(joined) == 1 else "topics"
-    origins = [_continued([result.topics[topic] for topic in group]) for group in parts]
-    lost = [
-        result.topics[topic].label
-        for group, origin in zip(parts, origins, strict=True)
-        for topic in group
-        if _has_name(result.topics[topic]) and result.topics[topic].label != origin.label
-    ]
-    return relabeled(
+    lost = [name for group in joined for name in _names_that_give_way(result, group)]
+    return merge_groups(
         result,
-        group_of[result.clustering.labels],
-        regrouped(result.memberships, group_of[:-1], len(parts)),
-        origins,
+        joined,
+        {},
         name="at_level",
         parameters={"topics": joined},
-        message=f"read at a level of {len(parts)} topics: {len(merged)} of {result.n_topics} "
-        f"topics became {len(joined)} {into}"
+        message=f"read at a level of {result.n_topics - len(merged) + len(joined)} topics: "
+        f"{len(merged)} of {result.n_topics} topics became {len(joined)} {into}"
         + (f"; names that gave way: {', '.join(lost)}" if lost else ""),
-        marked=sorted(merged),
-        follows=group_of[:-1],
+        marked=merged,
         weighting=weighting,
     )
 
 
-def _continued(parts: Sequence[Topic]) -> Topic:
-    """Return the topic that a group continues; of a merged one no persistence is known."""
-    if len(parts) == 1:
-        return parts[0]
-    anchors = [part for part in parts if part.is_anchor]
-    named = [part for part in parts if part.is_named]
-    first = (anchors or named or list(parts))[0]
-    return dataclasses.replace(first, persistence=float("nan"))
+def _names_that_give_way(result: TopicResult, group: Sequence[int]) -> list[str]:
+    """Return the names that the user gave, before or after the fit, and that a merge loses."""
+    parts = [result.topics[topic] for topic in group]
+    anchors = [part.label for part in parts if part.is_anchor]
+    named = [part.label for part in parts if part.is_named and not part.is_anchor]
+    return [*anchors, *named][1:]
 
 
-def _has_name(topic: Topic) -> bool:
-    """Tell whether the user named a topic, before or after the fit."""
-    return topic.is_named or topic.is_anchor
+def _check_anchors(
+    result: TopicResult, groups: Sequence[Sequence[int]], hierarchy: TopicHierarchy | None
+) -> None:
+    """Refuse to join topics that were both asked for before the fit, as every edit does."""
+    for group in groups:
+        anchors = [topic for topic in group if result.topics[topic].is_anchor]
+        if len(anchors) > 1:
+            names = " and ".join(spell_topic(t, result.topics[t].label) for t in anchors[:2])
+            remedy = (
+                "leave one of them out of the group"
+                if hierarchy is None
+                else f"take {_least_level(result, hierarchy)} topics or more, or a smaller distance"
+            )
+            raise InputError(
+                f"{names} were both asked for before the fit and stay apart; {remedy}"
+            )
+
+
+def _least_level(result: TopicResult, hierarchy: TopicHierarchy) -> int:
+    """Return the fewest groups at which no two topics that were asked for are in one."""
+    has_anchor = [topic.is_anchor for topic in result.topics]
+    for merge, (left, right) in enumerate(hierarchy.merges.tolist()):
+        if has_anchor[left] and has_anchor[right]:
+            return hierarchy.n_topics - merge
+        has_anchor.append(has_anchor[left] or has_anchor[right])
+    return 1
 
 
 def _check_same_topics(result: TopicResult, hierarchy: TopicHierarchy) -> None:

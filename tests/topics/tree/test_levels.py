@@ -63,6 +63,37 @@ def test_given_names_stay():
     assert "gave way" not in same.history[-1].message
 
 
+def test_topics_that_were_asked_for_stay_apart(branched):
+    tree = topics.hierarchy(branched)
+    sibling = {t: set(tree.topics_under(tree.parents[t])) - {t} for t in range(tree.n_topics)}
+    one = next(t for t, others in sibling.items() if len(others) == 1)
+    (other,) = sibling[one]
+    asked = replace(
+        branched, topics=tuple(replace(t, is_anchor=t.topic_id in (one, other, tree.order[-1]))
+                               for t in branched.topics),
+    )  # fmt: skip
+    least = tree.n_topics - (int(tree.parents[one]) - tree.n_topics)
+    names = rf"{min(one, other)} \(.*\) and {max(one, other)} \(.*\) were both asked for"
+    for n_topics in (least - 1, 2):
+        with pytest.raises(InputError, match=f"take {least} topics or more"):
+            topics.at_level(asked, tree, n_topics)
+    with pytest.raises(InputError, match=names):
+        topics.at_level(asked, topics=[[one, other]])
+    read = topics.at_level(asked, tree, least)
+    assert {t.label for t in read.topics if t.is_anchor} == {
+        t.label for t in asked.topics if t.is_anchor
+    }
+
+
+def test_a_weighting_that_is_given_is_part_of_the_edit(branched):
+    from embedtopics.terms import ClassTfidf
+
+    read = topics.at_level(branched, topics=[[0, 1]], weighting=ClassTfidf(sqrt_tf=True))
+    again = topics.replay(branched, read)
+    assert abs(again.topic_terms - read.topic_terms).max() == 0
+    assert again.history == read.history
+
+
 def test_a_weighting_of_the_users_own(branched):
     from embedtopics.terms import ClassTfidf
 

@@ -246,6 +246,7 @@ def relabeled(
         languages_of(edited),
         _known_typical(result, clustering),
     )
+    message += _pairs_together(result, clustering.labels)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
     is_same = np.array_equal(clustering.labels, result.clustering.labels)
     return dataclasses.replace(
@@ -257,6 +258,18 @@ def relabeled(
         history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
         stability=result.stability if is_same else None,
     )
+
+
+def _pairs_together(result: TopicResult, labels: Int32Array) -> str:
+    """Say how many pairs that were to be kept apart are in one topic; nothing where none is."""
+    if result.guide is None:
+        return ""
+    one, other = labels[result.guide.apart].T
+    n_pairs = int(((one == other) & (one != NOISE)).sum())
+    if not n_pairs:
+        return ""
+    are = "pair to be kept apart is" if n_pairs == 1 else "pairs to be kept apart are"
+    return f"; {n_pairs:,} {are} in one topic now"
 
 
 def _numbers(

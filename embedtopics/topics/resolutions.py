@@ -41,6 +41,9 @@ def at_resolution(
 ) -> TopicResult:
     """Read a result at another resolution, from the same graph, layout and hierarchy.
 
+    The topics are other ones: names that were given after the fit, which the edit lists, and what
+    else was done to the topics do not carry over; `replay` does it again where it can.
+
     Parameters
     ----------
     result : TopicResult
@@ -101,6 +104,9 @@ def at_resolution(
     if weighting is not None:
         settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
     message = f"read at {asked}, coverage={coverage}: {len(topics)} topics"
+    given = [topic.label for topic in result.topics if topic.is_named]
+    if given:
+        message += f"; names that are gone: {', '.join(given)}"
     edit = edit_of(result, "at_resolution", parameters, message)
     return dataclasses.replace(
         result,

@@ -10,7 +10,7 @@ import embedtopics as et
 from embedtopics.clustering import DensityClusterer, spanning_tree, topics_by_min_cluster_size
 from embedtopics.errors import InputError
 from embedtopics.results import Reason
-from embedtopics.topics import at_resolution, levels
+from embedtopics.topics import at_resolution, levels, rename
 from embedtopics.topics.resolutions import NotEnoughTopics, Resolution, choose_cores
 
 
@@ -132,6 +132,15 @@ def test_history_tells_what_was_read(branched):
         "read at n_topics=4, coverage=auto: 4 topics",
         f"read at min_cluster_size=20, coverage=0.9: {twice.n_topics} topics",
     )
+
+
+def test_names_that_are_gone_are_listed(branched):
+    named = rename(branched, {0: "first", 2: "third"})
+    read = at_resolution(named, 4)
+    assert str(read.history[-1]) == (
+        "read at n_topics=4, coverage=auto: 4 topics; names that are gone: first, third"
+    )
+    assert not any(topic.is_named for topic in read.topics)
 
 
 def test_coverage_is_kept_unless_given(branched):

@@ -40,6 +40,23 @@ def test_no_pair_is_ever_in_one_topic(branches, branched, fit, n, most, seed):
     np.testing.assert_array_equal(et.topics.assign(result, texts).labels, result.labels)
 
 
+def test_an_edit_that_brings_pairs_together_says_so(toy, fit):
+    pairs = [(0, 134), (1, 133), (0, 60)]  # fruit and chess, fruit and trains
+    result = fit(toy, MustNotLink(pairs), n_topics=3)
+    fruit, train, chess = result.labels[[0, 60, 134]].tolist()
+    assert len({fruit, train, chess}) == 3
+    merged = et.topics.merge(result, [fruit, chess])
+    said = str(merged.history[-1])
+    assert violations(merged, pairs) == 2
+    assert said.endswith("; 2 pairs to be kept apart are in one topic now")
+    level = et.topics.at_level(result, topics=[[fruit, train]])
+    said = str(level.history[-1])
+    assert said.endswith("; 1 pair to be kept apart is in one topic now")
+    again = et.topics.merge(result, [train, chess])
+    assert "kept apart" not in str(again.history[-1])
+    assert violations(at_resolution(merged, 3), pairs) == 0
+
+
 def test_the_deeper_stays_and_the_rest_of_the_topics_too(toy, fit):
     plain = fit(toy, n_topics=3)
     strengths = plain.by_row(plain.clustering.strengths, 0)

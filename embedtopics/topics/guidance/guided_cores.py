@@ -200,9 +200,17 @@ def owners(
         The lowest of several that as many have.
     """
     both = (labels >= 0) & (classes >= 0)
-    table = np.zeros((n_topics, n_classes + 1), dtype=np.int64)
-    np.add.at(table, (labels[both], classes[both]), weights[both])
-    return np.where(table.any(axis=1), table.argmax(axis=1), NOISE).astype(np.int32)
+    # Not as a table of topics and classes, of which there may be as many as documents.
+    pairs, pair_of = np.unique(
+        labels[both].astype(np.int64) * n_classes + classes[both], return_inverse=True
+    )
+    n_rows = np.bincount(pair_of, weights[both], minlength=len(pairs))
+    topics, held = np.divmod(pairs, max(n_classes, 1))
+    order = np.lexsort((held, -n_rows, topics))
+    found, first = np.unique(topics[order], return_index=True)
+    owner = np.full(n_topics, NOISE, dtype=np.int32)
+    owner[found] = held[order][first]
+    return owner
 
 
 def _left(labels: Int32Array, guide: Guide) -> Int32Array:

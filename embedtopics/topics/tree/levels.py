@@ -111,9 +111,7 @@ def _check_anchors(
                 if hierarchy is None
                 else f"take {_least_level(result, hierarchy)} topics or more, or a smaller distance"
             )
-            raise InputError(
-                f"{names} were both asked for before the fit and stay apart; {remedy}"
-            )
+            raise InputError(f"{names} were both asked for before the fit and stay apart; {remedy}")
 
 
 def _least_level(result: TopicResult, hierarchy: TopicHierarchy) -> int:

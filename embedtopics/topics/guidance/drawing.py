@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +79,7 @@ def tie_groups(
     rows, columns = [], []
     by_group = np.argsort(groups, kind="stable")
     begins = np.searchsorted(groups[by_group], np.arange(int(groups.max(initial=-1)) + 2))
-    for begin, end in zip(begins[:-1], begins[1:], strict=True):
+    for begin, end in pairwise(begins.tolist()):
         ties = _nearest_others(by_group[begin:end], embeddings, k)
         rows.append(ties[0])
         columns.append(ties[1])

@@ -351,7 +351,7 @@ def _labels(
     anchors = densest_points(view.map, result.groups, n_groups)
     sizes = np.bincount(result.groups[result.groups >= 0], minlength=n_groups)
     order = np.argsort(-sizes, kind="stable")
-    names = [wrap(cut(result.group_names[g], 32), 18)[:2] or [""] for g in order]
+    names = [wrap(cut(result.group_names[g], 32), 18, 2) or [""] for g in order]
     boxes = [
         (0.58 * _LABEL_SIZE * max(len(line) for line in lines), 1.35 * _LABEL_SIZE * len(lines))
         for lines in names

@@ -204,7 +204,7 @@ def _labels(
     max_labels: int,
 ) -> list[dict[str, Any]]:
     """Return the names of the topics as annotations that do not cover one another."""
-    names = [wrap(cut(topic.label, 44), _LABEL_WIDTH)[:3] or [""] for topic in result.topics]
+    names = [wrap(cut(topic.label, 44), _LABEL_WIDTH, 3) or [""] for topic in result.topics]
     # a glyph is about 0.58 of the size wide; measured on the system fonts of FONT
     boxes = [
         (0.58 * _LABEL_SIZE * max(len(line) for line in lines), 1.35 * _LABEL_SIZE * len(lines))

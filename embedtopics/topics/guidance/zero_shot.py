@@ -123,7 +123,7 @@ class ZeroShot:
         vectors = self._vectors(material)
         # Not by BLAS: what its threads add up, they add in an order of their own.
         similarities = np.einsum("ij,kj->ik", material.embeddings, vectors, dtype=float)
-        has_vector = vectors.any(axis=1)
+        has_vector = (vectors != 0).any(axis=1)
         if self.min_similarity == "auto":
             matched, strengths = _clear_matches(similarities, material)
             fewest = FEWEST
@@ -132,7 +132,7 @@ class ZeroShot:
             similarities[:, ~has_vector] = -np.inf
             matched, strengths = _matches_from(similarities, float(self.min_similarity))
             fewest = 1
-        matched[~material.embeddings.any(axis=1)] = -1
+        matched[~(material.embeddings != 0).any(axis=1)] = -1
         n_matching = np.bincount(matched[matched >= 0], minlength=len(self.names))
         kept = np.flatnonzero(n_matching >= fewest)
         number = np.full(len(self.names) + 1, -1, dtype=np.int32)

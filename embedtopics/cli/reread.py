@@ -53,7 +53,7 @@ def reread(
     if replicates and after.topics:
         after = with_stability(after, replicates)
     write_results_folder(after, target)
-    print_topics(console, after)
+    print_topics(console, after, names=True)
     by_hand = list(dict.fromkeys(e.name for e in before.history if e.name != "at_resolution"))
     if by_hand:
         console.print(

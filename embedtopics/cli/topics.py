@@ -194,7 +194,13 @@ def run_topics(
 
     `parameters` are those of the topic model.
     """
-    from embedtopics.cli.display import make_console, print_inspection, print_topics, spell_seconds
+    from embedtopics.cli.display import (
+        make_console,
+        print_inspection,
+        print_topics,
+        printable,
+        spell_seconds,
+    )
     from embedtopics.cli.results_folder import CONTENT, check_results_folder, write_results_folder
     from embedtopics.corpus import require_text
     from embedtopics.encoders import resolve_encoder
@@ -213,7 +219,11 @@ def run_topics(
     # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}")
     console.print()
-    print_topics(console, result)
+    print_topics(console, result, names=True)
+    for decision in result.decisions:
+        # What became of what was asked for: names, labels, a number of topics.
+        if decision.stage == "clustering" and decision.name not in ("no_subject", "outside"):
+            console.print(f"note: {printable(decision.message)}", style="yellow", soft_wrap=True)
     console.print(
         f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
         f"{spell_seconds(time.perf_counter() - begin)} in all."

@@ -36,6 +36,12 @@ nothing, 1.5 to 1.9."""
 LEAST_LEAD = 0.75
 """How far the best name must be above the next, in the same units."""
 
+LEAST_OF_WORDS = (0.25, 0.2, 0.1)
+"""Peak, match and lead for vectors that count words. The unit is what texts that share a word with
+the name have in common with it on average, so that these are shares, about, of the texts around
+that do. By TF-IDF, of the texts of BBC News that match four of its sections, each described in four
+to six words, 91% are of it."""
+
 FEWEST = 5
 """Documents that a name must match; fewer are often an accident."""
 
@@ -74,9 +80,13 @@ class ZeroShot:
     random direction have, sqrt((1 - |m|²) / d) with m the mean vector and d its dimensions. A name
     that no document exceeds by 2.25, or that fewer than five match, is left out, which the
     result's decisions say. A name that all texts match alike cannot be found this way: give a
-    number. To encoders that count words a name is its very words: by TF-IDF, *entertainment* finds
-    the news on video games, which say the word. Give these descriptions of several words; the
-    figures were not chosen for them.
+    number.
+
+    To vectors without negative numbers, such as those of TF-IDF, a name is its very words, and no
+    random direction compares with it. There the unit is the mean similarity of the documents that
+    share a word with the name, and in place of 2.25, 1.5 and 0.75 stand 0.25, 0.2 and 0.1. So
+    *entertainment* finds the news on video games, which say the word: give descriptions of several
+    words.
 
     Of BBC News, named by its five sections, all-MiniLM-L6-v2 matches 55% of the texts in this way,
     97% of them to their section; with those that join by their neighbours it is 61%, at 95%, and
@@ -215,16 +225,21 @@ def _clear_matches(
     similarities: Float64Array, material: Material
 ) -> tuple[Int32Array, Float64Array]:
     """Return the name that a document and its neighbours clearly match, or -1, and how clearly."""
-    spread = _spread(material.embeddings)
-    centered = _averaged(similarities - similarities.mean(axis=0), material.graph)
+    unit: float | Float64Array
+    if material.embeddings.min(initial=0.0) >= 0.0:  # words are counted
+        unit, (least_peak, least_match, least_lead) = _in_common(similarities), LEAST_OF_WORDS
+    else:
+        unit = _spread(material.embeddings)
+        least_peak, least_match, least_lead = LEAST_PEAK, LEAST_MATCH, LEAST_LEAD
+    centered = _averaged((similarities - similarities.mean(axis=0)) / unit, material.graph)
     # A name that nothing reaches must not take the lead from another.
-    there = np.flatnonzero(centered.max(axis=0) >= LEAST_PEAK * spread)
+    there = np.flatnonzero(centered.max(axis=0) >= least_peak)
     if not len(there):
         return np.full(len(centered), -1, dtype=np.int32), np.zeros(len(centered))
     centered = centered[:, there]
     ordered = np.sort(centered, axis=1)
     lead = ordered[:, -1] - ordered[:, -2] if len(there) > 1 else ordered[:, -1]
-    matches = (ordered[:, -1] >= LEAST_MATCH * spread) & (lead >= LEAST_LEAD * spread)
+    matches = (ordered[:, -1] >= least_match) & (lead >= least_lead)
     strengths = np.clip(lead / max(float(lead.max()), 1e-12), 1e-3, 1.0)
     best = there[centered.argmax(axis=1)]
     return np.where(matches, best, -1).astype(np.int32), strengths
@@ -238,6 +253,13 @@ def _averaged(values: Float64Array, graph: NeighborGraph) -> Float64Array:
             total += values[column]
         values = total / (graph.k + 1)
     return values
+
+
+def _in_common(similarities: Float64Array) -> Float64Array:
+    """Return the mean similarity to each name of the documents that share a word with it."""
+    n_sharing = (similarities > 0).sum(axis=0)
+    sums = np.einsum("ij->j", similarities)
+    return np.where(n_sharing > 0, sums / np.maximum(n_sharing, 1), 1.0)
 
 
 def _spread(embeddings: FloatArray) -> float:

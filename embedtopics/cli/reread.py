@@ -53,7 +53,7 @@ def reread(
     if replicates and after.topics:
         after = with_stability(after, replicates)
     write_results_folder(after, target)
-    print_topics(console, after)
+    print_topics(console, after, names=True)
     stays = {"at_resolution", "update_terms"}  # how terms are chosen is kept
     by_hand = list(dict.fromkeys(e.name for e in before.history if e.name not in stays))
     if by_hand:

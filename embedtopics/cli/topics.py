@@ -165,9 +165,20 @@ def _guidance(corpus: Corpus, names: str | None, labels: str | None) -> Guidance
             f"{', '.join(columns) or 'no other columns'}"
         )
     values = corpus.metadata.iloc[:, columns.index(labels)]
-    # Of numbers, -1 stands for no label, as in Python.
-    known = ~values.isna() & (values.astype(str) != "-1")
-    return Labels(values.astype(str).where(known, None))
+    return Labels(
+        [
+            None if lacks else _label(value)
+            for value, lacks in zip(values, values.isna(), strict=True)
+        ]
+    )
+
+
+def _label(value: Any) -> str | None:
+    """Return a label as text; None where it says that there is none."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column of integers with gaps is read as one of floats
+    # Of numbers, -1 stands for no label, as in Python; with gaps, pandas writes -1.0 to a file.
+    return None if str(value) in ("-1", "-1.0") else str(value)
 
 
 def run_topics(
@@ -183,7 +194,13 @@ def run_topics(
 
     `parameters` are those of the topic model.
     """
-    from embedtopics.cli.display import make_console, print_inspection, print_topics, spell_seconds
+    from embedtopics.cli.display import (
+        make_console,
+        print_inspection,
+        print_topics,
+        printable,
+        spell_seconds,
+    )
     from embedtopics.cli.results_folder import CONTENT, check_results_folder, write_results_folder
     from embedtopics.corpus import require_text
     from embedtopics.encoders import resolve_encoder
@@ -202,7 +219,11 @@ def run_topics(
     # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}")
     console.print()
-    print_topics(console, result)
+    print_topics(console, result, names=True)
+    for decision in result.decisions:
+        # What became of what was asked for: names, labels, a number of topics.
+        if decision.stage == "clustering" and decision.name not in ("no_subject", "outside"):
+            console.print(f"note: {printable(decision.message)}", style="yellow", soft_wrap=True)
     console.print(
         f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
         f"{spell_seconds(time.perf_counter() - begin)} in all."

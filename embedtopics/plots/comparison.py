@@ -351,7 +351,7 @@ def _labels(
     anchors = densest_points(view.map, result.groups, n_groups)
     sizes = np.bincount(result.groups[result.groups >= 0], minlength=n_groups)
     order = np.argsort(-sizes, kind="stable")
-    names = [wrap(cut(result.group_names[g], 32), 18)[:2] or [""] for g in order]
+    names = [wrap(cut(result.group_names[g], 32), 18, 2) or [""] for g in order]
     size = np.array(panel)
     scale = float(np.min(size / (high - low)))
     anchors = anchors[order]

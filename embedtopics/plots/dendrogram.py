@@ -9,7 +9,7 @@ import numpy as np
 from embedtopics.errors import InputError
 from embedtopics.plots.annotations import HALO
 from embedtopics.plots.palette import dark, spread_colors
-from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, nothing_to_draw
+from embedtopics.plots.text import FONT, INK, LEFT_TO_RIGHT, MUTED, cut, escape, nothing_to_draw
 from embedtopics.results import TopicHierarchy, TopicNode
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _TRUNK = "#9aa3ad"
 
 _NAME_WIDTH = 34
 _MOST_GROUPS = 16
+_MOST_ON_A_SCREEN = 40
 _HOVER = "%{hovertext}<extra></extra>"
 # Eight shadows make an outline that keeps a name legible over a line.
 
@@ -66,6 +67,8 @@ def hierarchy(
     heights, places = _positions(hierarchy)
     reach = float(heights.max(initial=0.0)) or 1.0
     names = [hierarchy.nodes[topic] for topic in hierarchy.order.tolist()]
+    # Of a tall figure the top is seen first, and the scale must be there.
+    is_tall = n_topics > _MOST_ON_A_SCREEN
     return go.Figure(
         data=[
             *_lines(hierarchy, colors, heights, places),
@@ -75,7 +78,7 @@ def hierarchy(
             "template": "none",
             "width": width,
             "height": max(n_topics, 3) * _LEAF + 92,
-            "margin": {"l": 24, "r": 16, "t": 28, "b": 52},
+            "margin": {"l": 24, "r": 16, "t": 52 if is_tall else 28, "b": 28 if is_tall else 52},
             "font": {"family": FONT, "size": 12, "color": INK},
             "showlegend": False,
             "hovermode": "closest",
@@ -84,7 +87,12 @@ def hierarchy(
             },
             "xaxis": {
                 "range": [1.03 * reach, -0.01 * reach],
-                "title": {"text": "distance at which topics merge", "font": {"color": MUTED}},
+                "title": {
+                    "text": "distance at which topics merge",
+                    "font": {"color": MUTED},
+                    "standoff": 8,
+                },
+                "side": "top" if is_tall else "bottom",
                 "tickfont": {"color": MUTED},
                 "showgrid": True,
                 "gridcolor": "#eef0f3",
@@ -201,7 +209,7 @@ def _points(
 
 def _leaf_name(node: TopicNode) -> str:
     size = f'<span style="color:{MUTED}">{node.size:,}</span>'
-    return f"  {escape(cut(node.label, _NAME_WIDTH))}  {size}"
+    return f"  {escape(cut(node.label, _NAME_WIDTH))}{LEFT_TO_RIGHT}  {size}"
 
 
 def _about(node: TopicNode, height: float) -> str:

@@ -203,7 +203,7 @@ def _labels(
     max_labels: int,
 ) -> list[dict[str, Any]]:
     """Return the names of the topics as annotations that do not cover one another."""
-    names = [wrap(cut(topic.label, 44), _LABEL_WIDTH)[:3] or [""] for topic in result.topics]
+    names = [wrap(cut(topic.label, 44), _LABEL_WIDTH, 3) or [""] for topic in result.topics]
     size = np.array(drawing, dtype=float)
     scale = float(np.min(size / (high - low)))  # the axes share one scale, so the tighter decides
     pixels = size / 2 + (anchors - (low + high) / 2) * scale

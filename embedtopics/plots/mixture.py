@@ -9,7 +9,7 @@ import numpy as np
 
 from embedtopics.errors import InputError
 from embedtopics.plots.palette import tint, topic_colors
-from embedtopics.plots.text import FONT, INK, MUTED, cut, escape
+from embedtopics.plots.text import FONT, INK, LEFT_TO_RIGHT, MUTED, cut, escape
 from embedtopics.results import TokenMixture, TopicResult
 
 if TYPE_CHECKING:
@@ -149,7 +149,8 @@ def _bars(
     notes = [
         {
             "x": 0, "y": place, "xref": "x", "yref": "y", "xanchor": "left", "xshift": 6,
-            "text": f"{escape(cut(name, 60))} <b>{share:.0%}</b>", "showarrow": False,
+            "text": f"{escape(cut(name, 60))}{LEFT_TO_RIGHT} <b>{share:.0%}</b>",
+            "showarrow": False,
         }
         for place, (name, share, _) in enumerate(shown)
     ]  # fmt: skip
@@ -181,7 +182,7 @@ def _words(
     lengths: list[int],
 ) -> dict[str, Any]:
     """Return the words as one trace."""
-    weights = mixture.weights.toarray()
+    weights = mixture.weights[: len(lines)].toarray()
     has_any = [bool((row > 0).any()) for row in weights]
     hover = []
     for place, token in enumerate(mixture.tokens[: len(lines)]):
@@ -203,7 +204,7 @@ def _words(
         "textfont": {
             "family": _MONO,
             "size": _SIZE,
-            "color": [INK if some else MUTED for some in has_any[: len(lines)]],
+            "color": [INK if some else MUTED for some in has_any],
         },
         "hovertext": hover,
         "hovertemplate": "%{hovertext}<extra></extra>",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, nothing_to_draw
+from embedtopics.plots.text import FONT, INK, LEFT_TO_RIGHT, MUTED, cut, escape, nothing_to_draw
 from embedtopics.results import TopicHierarchy
 
 if TYPE_CHECKING:
@@ -57,7 +57,9 @@ def similarity(hierarchy: TopicHierarchy, *, n_groups: int | None = None) -> Fig
     values = hierarchy.similarities[np.ix_(order, order)].astype(float)
     np.fill_diagonal(values, np.nan)
     # The ids keep topics of one name apart, which an axis of names would take for one.
-    names = [f"{escape(cut(hierarchy.nodes[t].label, 34))} [{t}]" for t in order.tolist()]
+    names = [
+        f"{escape(cut(hierarchy.nodes[t].label, 34))}{LEFT_TO_RIGHT} [{t}]" for t in order.tolist()
+    ]
     seen = values[~np.isnan(values)]
     axis = {
         "type": "category",

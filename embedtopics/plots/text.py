@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["FONT", "INK", "MUTED", "cut", "escape", "nothing_to_draw", "plain", "wrap"]
+__all__ = [
+    "FONT", "INK", "LEFT_TO_RIGHT", "MUTED", "cut", "escape", "nothing_to_draw", "plain", "wrap",
+]  # fmt: skip
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK = "#1b2430"
@@ -19,6 +21,9 @@ _INVISIBLE = {code: " " for code in (*range(0x20), *range(0x7F, 0xA0))} | {
     code: "" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
 _JOINERS = "\u200d\ufe0e\ufe0f"
+
+LEFT_TO_RIGHT = "\u200e"
+"""Mark after a name, without which a number that follows one in Arabic would stand before it."""
 
 
 def plain(text: str) -> str:
@@ -61,13 +66,17 @@ def escape(text: str) -> str:
     return text.translate(_MARKUP)
 
 
-def wrap(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int, most: int | None = None) -> list[str]:
     """Break `text` into lines of at most `width` characters, within words only where it must.
+
+    With `most` there are so many lines at most, the last with an ellipsis where the text goes on.
 
     Examples
     --------
     >>> wrap("one two three", 8)
     ['one two', 'three']
+    >>> wrap("one, two, three", 5, 2)
+    ['one,', 'two…']
     """
     lines: list[str] = []
     line = ""
@@ -86,7 +95,10 @@ def wrap(text: str, width: int) -> list[str]:
             line = word
         else:
             line = f"{line} {word}" if line else word
-    return [*lines, line] if line else lines
+    lines += [line] if line else []
+    if most is not None and len(lines) > most:
+        lines = [*lines[: most - 1], lines[most - 1][: width - 1].rstrip(" ,;" + _JOINERS) + "…"]
+    return lines
 
 
 def nothing_to_draw() -> dict[str, Any]:

@@ -161,6 +161,6 @@ def _labels(
     max_labels: int,
 ) -> list[dict[str, Any]]:
     """Return the names as annotations that do not cover one another."""
-    names = [wrap(cut(topic.label, 44), _LABEL_WIDTH)[:3] or [""] for topic in result.topics]
+    names = [wrap(cut(topic.label, 44), _LABEL_WIDTH, 3) or [""] for topic in result.topics]
     pixels = (anchors - low) / (high - low) * np.array(drawing, dtype=float)
     return label_annotations(names, anchors, pixels, colors, drawing, max_labels)

@@ -103,10 +103,20 @@ def term_cosines(rows: csr_matrix) -> Float64Array:
 
     A row without entries has a cosine of 0 with all others, and of 1 with itself.
     """
-    unit = unit_term_rows(rows)
-    found: Float64Array = (unit @ unit.T).toarray()
+    from embedtopics.topics._likeness_kernels import add_products
+
+    by_term = unit_term_rows(rows).tocsc()
+    by_term.sum_duplicates()  # sorts the rows of each column, too
+    found: Float64Array = np.zeros((rows.shape[0], rows.shape[0]))
+    add_products(
+        by_term.indptr.astype(np.int64),
+        by_term.indices.astype(np.int32),
+        by_term.data.astype(np.float64),
+        found,
+    )
+    found = np.tril(found) + np.tril(found, -1).T
     np.fill_diagonal(found, 1.0)
-    return np.clip((found + found.T) / 2, -1.0, 1.0)
+    return np.clip(found, -1.0, 1.0)
 
 
 def unit_term_rows(rows: csr_matrix) -> csr_matrix:

@@ -34,7 +34,7 @@ from embedtopics.topics.describe import TermSettings
 from embedtopics.topics.guidance import Guidance
 from embedtopics.topics.memberships import checked_coverage
 from embedtopics.topics.pipeline import Stages, fit_topics
-from embedtopics.topics.recorded import describe_weighting
+from embedtopics.topics.recorded import describe_weighting, lost_stages
 from embedtopics.topics.sharing import from_pretrained, push_to_hub
 from embedtopics.topics.storage import load_result, save_result
 from embedtopics.topics.vectors import recorded_encoder
@@ -203,11 +203,10 @@ class TopicModel(ClusterMixin, BaseEstimator):
             has_encoder=self.encoder is not None,
         )
         result = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
-        self.result_ = (
-            result
-            if y is None
-            else dataclasses.replace(result, decisions=(*result.decisions, LABELS_NOT_USED))
-        )
+        notes = [] if y is None else [LABELS_NOT_USED]
+        if hasattr(self, "_loaded_settings"):
+            notes += lost_stages(self._loaded_settings, result, self.get_params(deep=False))
+        self.result_ = dataclasses.replace(result, decisions=(*result.decisions, *notes))
         return self
 
     @property
@@ -241,6 +240,10 @@ class TopicModel(ClusterMixin, BaseEstimator):
     def load(cls, folder: str | Path, *, encoder: str | Encoder | None = None) -> TopicModel:
         """Load a saved model.
 
+        It answers as the saved one did. Guidance and stages of the user's own (encoder, reducer,
+        clusterer, weighting) are not among its parameters: fitted again, it goes without unless
+        they are given anew, which the new result's decisions say.
+
         Parameters
         ----------
         folder : str or Path
@@ -267,6 +270,7 @@ class TopicModel(ClusterMixin, BaseEstimator):
             kept["ngram_range"] = tuple(kept["ngram_range"])
         model = cls(encoder=encoder, random_state=result.settings.get("seed", 0), **kept)
         model.result_ = result
+        model._loaded_settings = result.settings
         return model
 
     def _make_encoder(self, texts: Sequence[str]) -> Encoder:

@@ -61,8 +61,8 @@ from embedtopics.topics.guidance.guided_cores import adopt_cores, check_room, cu
 from embedtopics.topics.guidance.settling import named_topics, outcome, settle
 from embedtopics.topics.memberships import Joined
 from embedtopics.topics.places import Places, find_places, spread_graph
+from embedtopics.topics.recorded import GIVEN
 from embedtopics.topics.vectors import (
-    GIVEN,
     describe_encoder,
     encode_documents,
     encoder_of_given,
@@ -265,7 +265,7 @@ def _ask(log: Log, stages: Stages, material: Material) -> Guide | None:
             f"{type(stages.guidance).__name__} returned shape {guide.groups.shape}"
         )
     log.decisions.extend(decisions)
-    check_room(guide, stages.resolution)
+    check_room(guide, stages.resolution, stages.coverage)
     return guide
 
 

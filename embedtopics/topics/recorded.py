@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.results import TopicResult
+from embedtopics.results import Decision, TopicResult
 from embedtopics.terms import ClassTfidf
 from embedtopics.topics.describe import TermSettings
 
 __all__ = [
-    "FITTED_ROWS", "LEFT_OUT", "TEXTS", "describe_weighting", "languages_of", "recorded_weighting",
-    "refuse_without_texts", "term_settings_of", "weighting_of",
+    "FITTED_ROWS", "GIVEN", "LEFT_OUT", "TEXTS", "describe_weighting", "languages_of",
+    "lost_stages", "recorded_weighting", "refuse_without_texts", "term_settings_of", "weighting_of",
 ]  # fmt: skip
 
 OURS = "ClassTfidf"
+GIVEN = "given"
+"""What stands in the settings for the encoder where the caller gave the vectors."""
+STAGES = ("encoder", "reducer", "clusterer", "weighting", "guidance")
+"""Parameters of a model that are objects, of which a saved result holds only a description."""
 
 TEXTS, LEFT_OUT = "texts", "left out"
 """What stands in the settings of a result that is shared without its texts."""
@@ -104,3 +109,32 @@ def term_settings_of(result: TopicResult) -> TermSettings:
 def languages_of(result: TopicResult) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply."""
     return tuple(result.settings.get("languages", ()))
+
+
+def lost_stages(
+    loaded: Mapping[str, Any], result: TopicResult, parameters: Mapping[str, Any]
+) -> list[Decision]:
+    """Say which objects of a loaded model's fit were not there when it was fitted again.
+
+    Parameters
+    ----------
+    loaded : mapping
+        Settings of the result that was loaded.
+    result : TopicResult
+        Of the new fit.
+    parameters : mapping
+        Those of the model.
+    """
+    lost = [
+        name for name in STAGES
+        if parameters[name] is None and loaded.get(name) != result.settings.get(name)
+    ]  # fmt: skip
+    if result.settings.get("encoder") == GIVEN:
+        lost = [name for name in lost if name != "encoder"]
+    if not lost:
+        return []
+    message = (
+        "The model was loaded from a folder, which does not bring back what its fit was given as "
+        f"{', '.join(lost)}; this fit went on without, so give it to TopicModel anew."
+    )
+    return [Decision("corpus", "not_loaded", lost, message)]

@@ -41,6 +41,9 @@ def at_resolution(
 ) -> TopicResult:
     """Read a result at another resolution, from the same graph, layout and hierarchy.
 
+    The topics are other ones: names that were given after the fit, which the edit lists, and what
+    else was done to the topics do not carry over; `replay` does it again where it can.
+
     Parameters
     ----------
     result : TopicResult
@@ -160,8 +163,8 @@ def levels(result: TopicResult) -> tuple[Level, ...]:
 def _hierarchy(result: TopicResult) -> SpanningTree:
     if result.tree is None:
         raise InputError(
-            "the result holds no density hierarchy, because its labels come from another "
-            "clusterer, it was combined of several, or there is one document only; fit all "
-            "documents with the default clusterer"
+            "the result holds no density hierarchy, because its labels were given or come from "
+            "another clusterer, it was combined of several, or there is one document only; fit all "
+            "documents with the default clusterer, or join topics with reduce, merge or at_level"
         )
     return result.tree

@@ -14,7 +14,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors import unit_rows
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
 from embedtopics.results import DistinctDocuments, Encoding, TopicResult
-from embedtopics.topics.recorded import FITTED_ROWS, LEFT_OUT, TEXTS
+from embedtopics.topics.recorded import FITTED_ROWS, GIVEN, LEFT_OUT, TEXTS
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -24,8 +24,6 @@ __all__ = [
     "matching_encoder", "recorded_encoder",
 ]  # fmt: skip
 
-GIVEN = "given"
-"""What stands in the settings for the encoder where the caller gave the vectors."""
 
 MOST_DENSE_BYTES = 1e9
 """Size up to which sparse vectors are written out in full."""

@@ -48,6 +48,38 @@ def test_a_column_of_labels_guides(themes, tmp_path):
     assert numbers.settings["guidance"]["n_labeled"] == 45
 
 
+def test_what_became_of_names_is_printed(themes, tmp_path):
+    out = tmp_path / "out"
+    names = "orchard juice apple, [bold]checkmate rook[/], nowhere"
+    options = ("--names", names, "--encoder", "tfidf", "--replicates", 0, "--no-cache")
+    done = run("topics", themes, "--text", "text", "--out", out, *options)
+    assert done.exit_code == 0, done.output
+    table, notes = done.stdout.split("note: ", 1)
+    assert "orchard juice apple: " in table and "[bold]checkmate rook[/]: " in table
+    assert "Texts that match a name: orchard juice apple " in notes
+    assert "knows no word of these names, which were left out: nowhere" in notes
+    reread = run("topics", out, "--resolution", "4")
+    assert reread.exit_code == 0 and "orchard juice apple: " in reread.stdout
+
+
+def test_fewer_topics_than_asked_for_is_printed(themes, tmp_path):
+    options = ("--topics", 60, "--encoder", "tfidf", "--replicates", 0, "--no-cache")
+    done = run("topics", themes, "--text", "text", "--out", tmp_path / "out", *options)
+    assert done.exit_code == 0 and "note: Fewer topics than wanted: " in done.stdout
+
+
+@pytest.mark.parametrize(("suffix", "classes"), [("csv", ["0.0", "1.0"]), ("parquet", ["0", "1"])])
+def test_numbers_with_gaps_are_labels(themes, tmp_path, suffix, classes):
+    """With gaps pandas makes floats of integers."""
+    frame = pd.read_csv(themes)
+    frame["number"] = frame["number"].where(frame.index % 4 > 0)
+    path = tmp_path / f"gaps.{suffix}"
+    getattr(frame, f"to_{suffix}")(path, index=False)
+    about = found(path, tmp_path, "--labels", "number", "--encoder", "tfidf").settings["guidance"]
+    assert about["classes"] == classes
+    assert about["n_labeled"] == sum(i % 3 == 0 and i % 4 > 0 for i in range(135))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -157,3 +157,23 @@ def test_default_levels_halve(result, tree):
     assert len(named) == 10
     alone = plots.hierarchical_map(result, tree, levels=[9])
     assert len(alone.layout.sliders) == 0
+
+
+def test_numbers_stand_after_names_that_are_written_from_right_to_left():
+    arabic = "\u0633\u064a\u0627\u0633\u0629"
+    result = make_result(300, 4, topic_labels=[arabic])
+    tree = topics.hierarchy(result)
+    size = result.topics[0].size
+    leaves = plots.hierarchy(tree).layout.yaxis.ticktext
+    assert any(f"{arabic}\u200e  <span" in leaf and f">{size}<" in leaf for leaf in leaves)
+    assert f"{arabic}\u200e [0]" in plots.similarity(tree).data[0].y
+    row = int(np.flatnonzero(result.labels == 0)[0])
+    bars = plots.mixture(result, topics.token_topics(result, row)).layout.annotations
+    assert any(bar.text.startswith(f"{arabic}\u200e <b>") for bar in bars)
+
+
+def test_the_scale_of_a_tall_tree_is_at_its_top():
+    sides = [
+        plots.hierarchy(topics.hierarchy(make_result(2000, n))).layout.xaxis.side for n in (12, 60)
+    ]
+    assert sides == ["bottom", "top"]

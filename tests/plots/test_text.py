@@ -15,6 +15,18 @@ def test_wrapped_lines_hold_every_character_in_order_and_none_is_too_long(text, 
     assert "".join(lines).replace(" ", "") == line.replace(" ", "")
 
 
+@given(st.text(max_size=100), st.integers(2, 20), st.integers(1, 4))
+def test_lines_that_are_left_out_leave_an_ellipsis(text, width, most):
+    every = wrap(plain(text), width)
+    some = wrap(plain(text), width, most)
+    assert len(some) == min(len(every), most) and all(len(line) <= width for line in some)
+    if len(every) <= most:
+        assert some == every
+    else:
+        assert some[:-1] == every[: most - 1]
+        assert some[-1].endswith("…") and every[most - 1].startswith(some[-1][:-1])
+
+
 @given(st.text(max_size=400), st.integers(1, 60))
 def test_a_cut_text_is_a_prefix_that_fits(text, length):
     short = cut(text, length)

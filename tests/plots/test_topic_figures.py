@@ -142,3 +142,10 @@ def test_mixture_of_nothing_and_bad_input():
     for wrong in ({"max_topics": 0}, {"max_words": 0}, {"width": 10}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             plots.mixture(result, nothing, **wrong)
+
+
+def test_a_name_that_is_cut_says_so():
+    long = "community detection, networks, modularity"
+    result = make_result(300, 3, topic_labels=[long])
+    texts = [note.text for note in plots.topic_map(result).layout.annotations]
+    assert "community<br>detection,<br>networks…" in texts

@@ -203,3 +203,20 @@ def test_an_encoder_with_settings_is_made_again_as_it_was(tmp_path):
         (model, encoder), (loaded, None)))  # fmt: skip
     assert one == two
     np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+
+
+def test_stages_that_a_loaded_model_lacks_are_named_where_it_is_fitted_again(toy, tmp_path):
+    texts, vectors, _ = toy
+    weighting = et.terms.ClassTfidf(sqrt_tf=True)
+    model = et.TopicModel("tfidf", weighting=weighting, languages=["en"]).fit(texts)
+    folder = model.save(tmp_path / "model")
+
+    def lost(embeddings=None, **parameters):
+        loaded = et.TopicModel.load(folder).set_params(**parameters)
+        decisions = loaded.fit(texts, embeddings=embeddings).result_.decisions
+        return [decision.value for decision in decisions if decision.name == "not_loaded"]
+
+    assert lost(vectors) == [["weighting"]]
+    assert lost(encoder="lsa", weighting=weighting) == []
+    assert lost(vectors, weighting=weighting) == []
+    assert lost(encoder="lsa") == [["weighting"]]

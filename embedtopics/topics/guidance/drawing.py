@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,10 @@ UNKNOWN_DISTANCE = 1.0
 FAR_DISTANCE = 2.5
 """Distances between classes of umap-learn: that of an unknown class, and that of another at no
 weight."""
+
+SMALL_GROUP = 128
+"""Documents of a group up to which all pairs are compared here: there may be thousands of such
+groups, for each of which a search would wait for its threads."""
 
 
 def draw_together(
@@ -72,11 +77,12 @@ def tie_groups(
     from scipy.sparse import csr_matrix
 
     rows, columns = [], []
-    for group in range(int(groups.max(initial=-1)) + 1):
-        members = np.flatnonzero(groups == group)
-        near = build_graph(embeddings[members], k)
-        rows.append(np.repeat(members, near.k))
-        columns.append(members[near.indices.ravel()])
+    by_group = np.argsort(groups, kind="stable")
+    begins = np.searchsorted(groups[by_group], np.arange(int(groups.max(initial=-1)) + 2))
+    for begin, end in pairwise(begins.tolist()):
+        ties = _nearest_others(by_group[begin:end], embeddings, k)
+        rows.append(ties[0])
+        columns.append(ties[1])
     if not any(map(len, rows)):
         return fuzzy
     ends = (np.concatenate(rows), np.concatenate(columns))
@@ -84,6 +90,21 @@ def tie_groups(
     directed = csr_matrix((weights, ends), shape=fuzzy.shape)
     tied = directed.maximum(directed.T)
     return _tidy(fuzzy + tied - fuzzy.multiply(tied))
+
+
+def _nearest_others(
+    members: Int64Array, embeddings: FloatArray, k: int
+) -> tuple[Int64Array, Int64Array]:
+    """Return each document of a group, as often as it has neighbours there, and these."""
+    if len(members) > SMALL_GROUP:
+        near = build_graph(embeddings[members], k).indices
+    else:
+        vectors = embeddings[members]
+        similarities = np.einsum("id,jd->ij", vectors, vectors)
+        np.fill_diagonal(similarities, -np.inf)
+        others = min(k, len(members) - 1)
+        near = np.argsort(-similarities, axis=1, kind="stable")[:, :others].astype(np.int32)
+    return np.repeat(members, near.shape[1]), members[near.ravel()]
 
 
 def part_groups(fuzzy: csr_matrix, groups: Int32Array, weight: float) -> csr_matrix:

@@ -25,8 +25,10 @@ from embedtopics.topics.cores import Cores, NotEnoughTopics, Resolution, choose_
 __all__ = ["adopt_cores", "check_room", "cut_cores"]
 
 
-def check_room(guide: Guide | None, resolution: Resolution | None) -> None:
-    """Make sure that the topics known beforehand are not more than are wanted.
+def check_room(
+    guide: Guide | None, resolution: Resolution | None, coverage: float | str = "auto"
+) -> None:
+    """Make sure that the topics known beforehand leave room for what else is wanted.
 
     Raises
     ------
@@ -34,7 +36,15 @@ def check_room(guide: Guide | None, resolution: Resolution | None) -> None:
     """
     if guide is None or resolution is None or not guide.is_fixed:
         return
-    wanted, n_fixed = resolution.n_topics, len(guide.names)
+    wanted, size, n_fixed = resolution.n_topics, resolution.min_cluster_size, len(guide.names)
+    if guide.is_complete:
+        if wanted not in ("auto", n_fixed) or (size, coverage) != ("auto", "auto"):
+            raise InputError(
+                f"the topics are the {n_fixed} labels that were given, with just the texts that "
+                'have them; leave n_topics, min_cluster_size and coverage at "auto", and edit the '
+                f"topics after the fit; got {wanted!r}, {size!r} and {coverage!r}"
+            )
+        return
     if not isinstance(wanted, str) and wanted < n_fixed:
         raise InputError(
             f"n_topics must be at least {n_fixed}, the topics named beforehand that texts match; "
@@ -190,9 +200,17 @@ def owners(
         The lowest of several that as many have.
     """
     both = (labels >= 0) & (classes >= 0)
-    table = np.zeros((n_topics, n_classes + 1), dtype=np.int64)
-    np.add.at(table, (labels[both], classes[both]), weights[both])
-    return np.where(table.any(axis=1), table.argmax(axis=1), NOISE).astype(np.int32)
+    # Not as a table of topics and classes, of which there may be as many as documents.
+    pairs, pair_of = np.unique(
+        labels[both].astype(np.int64) * n_classes + classes[both], return_inverse=True
+    )
+    n_rows = np.bincount(pair_of, weights[both], minlength=len(pairs))
+    topics, held = np.divmod(pairs, max(n_classes, 1))
+    order = np.lexsort((held, -n_rows, topics))
+    found, first = np.unique(topics[order], return_index=True)
+    owner = np.full(n_topics, NOISE, dtype=np.int32)
+    owner[found] = held[order][first]
+    return owner
 
 
 def _left(labels: Int32Array, guide: Guide) -> Int32Array:

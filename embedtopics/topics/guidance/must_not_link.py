@@ -22,7 +22,8 @@ class MustNotLink:
     Topics are found as ever. Where one then holds both documents of a pair, the one that fewer
     pairs bar there stays, of two alike the one that lies deeper; the other moves to the next topic
     to which its neighbours clearly lead and from which no pair bars it, or to none. No pair is ever
-    in one topic, at any resolution.
+    in one topic, at any resolution. Edits after the fit, such as a merge, may bring one together,
+    which they then say.
 
     Parameters
     ----------

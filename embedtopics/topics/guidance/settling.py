@@ -148,13 +148,13 @@ def outcome(guide: Guide | None, joined: Joined, documents: DistinctDocuments) -
 def _homes(labels: Int32Array, weights: Int64Array, guide: Guide) -> tuple[Int32Array, list[float]]:
     """Return the topic that holds most texts of each group, or -1, and the share that it holds."""
     n_topics = int(labels.max(initial=NOISE)) + 1
-    homes = owners(guide.groups, labels, weights, len(guide.names), n_topics)
-    shares = []
-    for group, home in enumerate(homes.tolist()):
-        members = guide.groups == group
-        inside = members & (labels == home)
-        shares.append(float(weights[inside].sum() / max(1, weights[members].sum())))
-    return homes, shares
+    n_groups = len(guide.names)
+    homes = owners(guide.groups, labels, weights, n_groups, n_topics)
+    known = guide.groups >= 0
+    inside = known & (np.append(homes, NOISE)[guide.groups] == labels)
+    n_rows = np.bincount(guide.groups[known], weights[known], minlength=n_groups)
+    n_inside = np.bincount(guide.groups[inside], weights[inside], minlength=n_groups)
+    return homes, (n_inside / np.maximum(n_rows, 1)).tolist()
 
 
 def _in_own_class(

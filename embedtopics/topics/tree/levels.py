@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from embedtopics.protocols import TermWeighting
 from embedtopics.results import NOISE, TopicHierarchy, TopicResult
 from embedtopics.topics.editing.merging import continued, names_given_up, refuse_two_anchors
 from embedtopics.topics.guidance.keeping import stay_apart
+from embedtopics.topics.recorded import describe_weighting
 from embedtopics.topics.relabeling import checked_topic_ids, regrouped, relabeled
 
 __all__ = ["at_level"]
@@ -89,13 +91,16 @@ def at_level(
     of_groups = [[result.topics[topic] for topic in group] for group in parts]
     origins = [continued(group) for group in of_groups]
     lost = names_given_up(of_groups)
+    parameters: dict[str, Any] = {"topics": joined}
+    if weighting is not None:
+        parameters["weighting"] = describe_weighting(weighting)
     return relabeled(
         result,
         group_of[result.clustering.labels],
         regrouped(result.memberships, group_of[:-1], len(parts)),
         origins,
         name="at_level",
-        parameters={"topics": joined},
+        parameters=parameters,
         message=f"read at a level of {len(parts)} topics: {len(merged)} of {result.n_topics} "
         f"topics became {len(joined)} {into}"
         + (f"; {n_more} more than at this level, to stay apart as was asked for" if n_more else "")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, TermWeighting
 from embedtopics.results import TopicResult
-from embedtopics.terms import ClassTfidf, count_by_topic, select_keywords, term_embeddings
+from embedtopics.terms import ClassTfidf, count_by_topic, select_keywords
 from embedtopics.topics.recorded import languages_of, weighting_of
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
     block = []
     for merge, (left, right) in enumerate(merges.tolist()):
         parts = [
-            open_nodes.pop(node) if node >= n_topics else csr_matrix(topic_counts[node])
+            open_nodes.pop(node) if node >= n_topics else topic_counts[node : node + 1]
             for node in (left, right)
         ]
         merged = csr_matrix(parts[0] + parts[1])
@@ -141,33 +141,45 @@ def _highest(counts: csr_matrix, weights: Any, frequencies: Floats, n: int) -> l
 
     rows = csr_matrix(weights)
     rows.sort_indices()
+    counts.sort_indices()
     found = []
     for row, (begin, end) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
-        terms = rows.indices[begin:end].astype(np.int64)
-        values = rows.data[begin:end].astype(np.float64)
+        terms = rows.indices[begin:end]
+        values = np.asarray(rows.data[begin:end], dtype=np.float64)
         least = np.partition(values, -n)[-n] if len(values) > n else 0.0
         near = np.flatnonzero((values >= least) & (values > 0))
         order = near[np.lexsort((terms[near], -values[near]))[:n]]
-        inside = np.asarray(counts[[row], :][:, terms[order]].todense(), dtype=np.float64).ravel()
-        found.append(_Best(terms[order], values[order], inside / frequencies[terms[order]]))
+        highest = terms[order].astype(np.int64)
+        counted = slice(counts.indptr[row], counts.indptr[row + 1])
+        inside = _entries(counts.indices[counted], counts.data[counted], highest)
+        found.append(_Best(highest, values[order], inside / frequencies[highest]))
     return found
+
+
+def _entries(
+    columns: npt.NDArray[Any], values: npt.NDArray[Any], wanted: npt.NDArray[np.int64]
+) -> Floats:
+    """Return the values of some columns of a sparse row, whose columns ascend; 0 for others."""
+    if not len(columns):
+        return np.zeros(len(wanted))
+    place = np.minimum(np.searchsorted(columns, wanted), len(columns) - 1)
+    return np.where(columns[place] == wanted, values[place], 0.0).astype(np.float64)
 
 
 def _chosen(result: TopicResult, best: Sequence[_Best], n_terms: int) -> list[Terms]:
     """Choose keywords among the terms with the highest weights."""
     counts = result.term_counts
     pool = np.unique(np.concatenate([of_merge.terms for of_merge in best]))
-    middle = result.embeddings.mean(axis=0, dtype=np.float64)
-    vectors = term_embeddings(counts.counts, result.embeddings, pool, origin=middle)
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))[pool]
     occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()[pool]
     spread = np.sqrt(holders / np.maximum(occurrences, 1))
     languages = languages_of(result)
+    no_vectors = np.empty((0, 0))  # select_keywords reads them for a diversity above 0 alone
     chosen = []
     for terms, weights, shares in best:
         place = np.searchsorted(pool, terms)
         names = [counts.terms[i] for i in terms]
         relevance = weights * spread[place] * shares**EXCLUSIVITY
-        picked = select_keywords(relevance, vectors[place], names, n=n_terms, languages=languages)
+        picked = select_keywords(relevance, no_vectors, names, n=n_terms, languages=languages)
         chosen.append([(names[i], float(weights[i])) for i in picked])
     return chosen

@@ -107,6 +107,28 @@ def test_saved_and_loaded_it_answers_alike(guided, branches, tmp_path):
         same(at_resolution(result, 5), at_resolution(loaded.result_, 5))
 
 
+def test_a_loaded_model_that_is_fitted_again_says_that_it_is_not_guided(
+    guided, branches, branched, tmp_path
+):
+    kind, result = guided
+    texts, vectors = branches
+    model = et.TopicModel()
+    model.result_ = result
+    loaded = et.TopicModel.load(model.save(tmp_path / "model"))
+    again = loaded.fit(texts, embeddings=vectors).result_
+    assert again.guide is None
+    note = next(d for d in again.decisions if d.name == "not_loaded")
+    assert note.value == ["guidance"] and "give it to TopicModel anew" in note.message
+    loaded = et.TopicModel.load(tmp_path / "model").set_params(guidance=make(kind, branches))
+    again = loaded.fit(texts, embeddings=vectors).result_
+    assert not any(d.name == "not_loaded" for d in again.decisions)
+    np.testing.assert_array_equal(again.labels, result.labels)
+    plain = et.TopicModel(languages=["en"]).fit(texts, embeddings=vectors)
+    loaded = et.TopicModel.load(plain.save(tmp_path / "model"))
+    decisions = loaded.fit(texts, embeddings=vectors).result_.decisions
+    assert not any(d.name == "not_loaded" for d in decisions)
+
+
 def test_read_at_its_own_resolution_it_is_the_same(guided):
     kind, result = guided
     if kind == "manual_labels":

@@ -7,6 +7,7 @@ import pytest
 
 from embedtopics.neighbors import build_graph, unit_rows
 from embedtopics.reduction import fuzzy_graph
+from embedtopics.topics.guidance import drawing
 from embedtopics.topics.guidance.drawing import groups_of_places, part_groups, tie_groups
 
 
@@ -30,7 +31,9 @@ def test_parting_equals_umap_learn(cloud, weight):
     np.testing.assert_allclose(ours.toarray(), theirs.toarray(), atol=1e-6)
 
 
-def test_tying_is_the_union_with_ties_inside_each_group(cloud):
+@pytest.mark.parametrize("small", [128, 0])
+def test_tying_is_the_union_with_ties_inside_each_group(cloud, monkeypatch, small):
+    monkeypatch.setattr(drawing, "SMALL_GROUP", small)
     embeddings, fuzzy, groups = cloud
     groups = groups.astype(np.int32)
     inside = np.zeros(fuzzy.shape)
@@ -48,6 +51,16 @@ def test_tying_is_the_union_with_ties_inside_each_group(cloud):
     alone = np.full(80, -1, dtype=np.int32)
     alone[7] = 0
     assert tie_groups(fuzzy, embeddings, alone, 0.4, 8) is fuzzy
+
+
+def test_small_groups_are_tied_wholly(cloud):
+    embeddings, fuzzy, _ = cloud
+    groups = np.repeat(np.arange(16, dtype=np.int32), 5)
+    groups[[0, 79]] = -1, 17  # 16 has nobody, 17 one document
+    tied = tie_groups(fuzzy, embeddings, groups, 1.0, 8).toarray()
+    same = (groups[:, None] == groups) & (groups >= 0)[:, None] & ~np.eye(80, dtype=bool)
+    np.testing.assert_array_equal(tied[same], 1.0)
+    np.testing.assert_array_equal(tied[~same], fuzzy.toarray()[~same])
 
 
 def test_documents_that_share_a_vector_have_the_one_group_that_they_have():

@@ -10,6 +10,7 @@ import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics import Labels, at_resolution
 from embedtopics.topics.guidance.given_labels import checked_labels
+from embedtopics.topics.guidance.guided_cores import owners
 
 
 def purity(result, classes):
@@ -158,3 +159,20 @@ def test_labels_given_to_fit_are_not_used_and_that_is_said(toy):
     model.fit_predict(texts, themes, embeddings=vectors)
     assert any(d.name == "y" for d in model.result_.decisions)
     assert not any(d.name == "y" for d in plain.decisions)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data(), st.integers(0, 5), st.integers(0, 5), st.integers(0, 25))
+def test_a_topic_is_of_the_class_that_most_rows_have(data, n_topics, n_classes, n):
+    def draw(least, most):
+        return np.array(data.draw(st.lists(st.integers(least, most), min_size=n, max_size=n)), int)
+
+    labels, classes, weights = draw(-1, n_topics - 1), draw(-1, n_classes - 1), draw(1, 3)
+    found = owners(labels, classes, weights, n_topics, n_classes)
+    for topic in range(n_topics):
+        n_rows = [weights[(labels == topic) & (classes == c)].sum() for c in range(n_classes)]
+        assert found[topic] == (np.argmax(n_rows) if sum(n_rows) else -1)
+    assert found.dtype == np.int32 and len(found) == n_topics
+    # As many topics and classes as there may be texts: a table of them would not fit into memory.
+    many = owners(labels, classes, weights, 2**20, 2**20)
+    np.testing.assert_array_equal(many[:n_topics], found)

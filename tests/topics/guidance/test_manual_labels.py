@@ -100,3 +100,14 @@ def test_other_resolutions_and_replicates_are_refused(toy, given, fit):
         at_resolution(result)
     with pytest.raises(InputError, match="default layout and clusterer"):
         stability(result, 2)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"n_topics": 2}, {"n_topics": 9}, {"n_topics": "fine"}, {"min_cluster_size": 5},
+     {"coverage": 0.5}],
+)  # fmt: skip
+def test_what_would_be_ignored_is_refused(toy, given, fit, parameters):
+    with pytest.raises(InputError, match=r"labels that were given.*leave n_topics"):
+        fit(toy, ManualLabels(given), **parameters)
+    assert fit(toy, ManualLabels(given), n_topics=3).n_topics == 3

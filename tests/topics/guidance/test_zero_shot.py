@@ -66,6 +66,44 @@ def test_names_that_match_nothing_at_all_leave_the_topics_as_they_are(toy, theme
     assert any(d.name == "names_without_texts" for d in result.decisions)
 
 
+@pytest.mark.parametrize("least", ["auto", 0.0, -1.0])
+def test_names_and_texts_without_a_vector_match_nothing(toy, theme_vectors, least):
+    texts, vectors, _ = toy
+    table = {" ".join(text.split()): vector for text, vector in zip(texts, vectors, strict=True)}
+    table |= {"Unknown": np.zeros(16), "Fruit": theme_vectors[0], "Chess": theme_vectors[2]}
+    table["... ---"] = np.zeros(16)
+
+    class Table:
+        def encode(self, wanted):
+            return np.array([table[t] for t in wanted])
+
+    guidance = ZeroShot(["Unknown", "Fruit", "Chess"], min_similarity=least)
+    model = et.TopicModel(Table(), guidance=guidance, languages=["en"])
+    result = model.fit([*texts, "... ---"]).result_
+    assert set(anchors(result)) == {"Fruit", "Chess"}
+    assert result.by_row(result.guide.groups, -1)[-1] == -1
+    unknown = next(d for d in result.decisions if d.name == "names_without_vector")
+    assert unknown.value == ["Unknown"] and "words that the texts use" in unknown.message
+    assert not any(d.name == "names_without_texts" for d in result.decisions)
+
+
+def test_names_of_words_are_found_by_tfidf(toy):
+    texts, _, themes = toy
+    names = {"Fruit": "orchard juice apple", "Chess": "checkmate rook", "Odd": "knitting"}
+    result = et.TopicModel(
+        "tfidf", guidance=ZeroShot(names), languages=["en"], stop_words=()
+    ).fit(texts).result_  # fmt: skip
+    assert {"Fruit", "Chess"} <= set(anchors(result))
+    matched = result.by_row(result.guide.groups, -1)
+    for name, theme in (("Fruit", 0), ("Chess", 2)):
+        rows = matched == result.guide.names.index(name)
+        assert (themes[rows] == theme).all() and rows.sum() >= 15
+    # Other words in the texts, of which the vectors then have more dimensions, change little.
+    longer = [f"{text} note{i % 40} remark{i % 30}" for i, text in enumerate(texts)]
+    result = et.TopicModel("tfidf", guidance=ZeroShot(names), languages=["en"]).fit(longer).result_
+    assert {"Fruit", "Chess"} <= set(anchors(result))
+
+
 @pytest.mark.parametrize("n_topics", [2, 3, 4, 7])
 def test_a_number_of_topics_counts_the_named_ones(branches, fit, n_topics):
     middle = branches[1][:66].mean(axis=0)

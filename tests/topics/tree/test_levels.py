@@ -63,6 +63,15 @@ def test_given_names_stay():
     assert "gave way" not in same.history[-1].message
 
 
+def test_a_weighting_that_is_given_is_part_of_the_edit(branched):
+    from embedtopics.terms import ClassTfidf
+
+    read = topics.at_level(branched, topics=[[0, 1]], weighting=ClassTfidf(sqrt_tf=True))
+    again = topics.replay(branched, read)
+    assert abs(again.topic_terms - read.topic_terms).max() == 0
+    assert again.history == read.history
+
+
 def test_a_weighting_of_the_users_own(branched):
     from embedtopics.terms import ClassTfidf
 

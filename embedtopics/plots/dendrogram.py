@@ -24,6 +24,7 @@ _TRUNK = "#9aa3ad"
 _NAME_WIDTH = 34
 _MOST_GROUPS = 16
 _MOST_ON_A_SCREEN = 40
+_TITLE = {"text": "distance at which topics merge", "standoff": 8}
 _HOVER = "%{hovertext}<extra></extra>"
 # Eight shadows make an outline that keeps a name legible over a line.
 
@@ -87,11 +88,7 @@ def hierarchy(
             },
             "xaxis": {
                 "range": [1.03 * reach, -0.01 * reach],
-                "title": {
-                    "text": "distance at which topics merge",
-                    "font": {"color": MUTED},
-                    "standoff": 8,
-                },
+                "title": {**_TITLE, "font": {"color": MUTED}},
                 "side": "top" if is_tall else "bottom",
                 "tickfont": {"color": MUTED},
                 "showgrid": True,

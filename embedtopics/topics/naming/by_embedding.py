@@ -21,9 +21,8 @@ from embedtopics.topics.naming.candidates import (
     columns_of,
     first_distinct,
 )
-from embedtopics.topics.recorded import languages_of
+from embedtopics.topics.recorded import GIVEN, languages_of
 from embedtopics.topics.vectors import (
-    GIVEN,
     encode_documents,
     matching_encoder,
     recorded_encoder,

@@ -226,7 +226,7 @@ def test_sections_of_bbc_news_are_found_by_their_names(data_folder, embeddings_f
     matched = result.by_row(result.guide.groups, -1)
     inside = matched >= 0
     right = np.array(result.guide.names)[matched[inside]] == sections[inside]
-    assert right.mean() > 0.95 and inside.mean() > 0.5
+    assert right.mean() > 0.95 and inside.mean() > 0.45
     in_anchor = np.isin(result.labels, [t.topic_id for t in anchors(result).values()])
     labels = np.array([topic.label for topic in result.topics])[result.labels[in_anchor]]
     assert (labels == sections[in_anchor]).mean() > 0.93 and in_anchor.mean() > 0.55

@@ -83,7 +83,7 @@ def test_commands_run(desk, results, command):
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 15
+    assert len(list(commands())) == 16
 
 
 def test_make_targets_exist():

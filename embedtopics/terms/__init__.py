@@ -6,7 +6,7 @@ Documents are tokenised once (`tokenize`); everything else is counted from the w
 from __future__ import annotations
 
 from embedtopics.terms.corpus_words import function_words
-from embedtopics.terms.counts import count_by_topic, count_terms
+from embedtopics.terms.counts import count_by_topic, count_terms, sum_rows
 from embedtopics.terms.joining import join_tokens
 from embedtopics.terms.log_odds import log_odds
 from embedtopics.terms.naming import make_label, make_labels
@@ -33,6 +33,7 @@ __all__ = [
     "representatives",
     "select_keywords",
     "stop_words_for",
+    "sum_rows",
     "term_embeddings",
     "tokenize",
     "without_subject",

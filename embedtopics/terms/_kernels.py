@@ -178,3 +178,80 @@ def count_in_documents(
                 n += 1
         ends[document + 1] = n
     return counts[:n].copy(), found[:n].copy(), ends
+
+
+@compiled(
+    _types.Tuple((numba.float64[::1], numba.int32[::1], numba.int64[::1]))(
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        _types.Array(numba.int32, 1, "C", readonly=True),
+        _types.Array(numba.float64, 1, "C", readonly=True),
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        _types.Array(numba.float64, 1, "C", readonly=True),
+        _types.Array(numba.int64, 1, "C", readonly=True),
+        numba.int64,
+    ),
+    nogil=True,
+)
+def sum_groups(
+    begins: Int64Array,
+    columns: Int32Array,
+    values: npt.NDArray[np.float64],
+    rows: Int64Array,
+    weights: npt.NDArray[np.float64],
+    bounds: Int64Array,
+    n_columns: int,
+) -> tuple[npt.NDArray[np.float64], Int32Array, Int64Array]:
+    """Add up the rows of each group of a sparse matrix, each times its weight.
+
+    SciPy's product counts the entries of its outcome first and leaves them unsorted; here each
+    group is added up in one row that is kept, and read off in order.
+
+    Parameters
+    ----------
+    begins, columns, values
+        Rows of the matrix: `indptr`, `indices` and `data` of a csr_matrix.
+    rows : int64 ndarray of shape (n_members,)
+        Rows of all groups, one group after the other.
+    weights : float64 ndarray of shape (n_members,)
+    bounds : int64 ndarray of shape (n_groups + 1,)
+        Where the members of each group begin and end.
+    n_columns : int
+
+    Returns
+    -------
+    values : float64 ndarray of shape (n_entries,)
+    columns : int32 ndarray of shape (n_entries,)
+        Ascending within each group.
+    begins : int64 ndarray of shape (n_groups + 1,)
+    """
+    n_most = 0
+    for row in rows:
+        n_most += begins[row + 1] - begins[row]
+    sums = np.zeros(n_columns)
+    is_met = np.zeros(n_columns, dtype=np.bool_)
+    met = np.empty(n_columns, dtype=np.int32)
+    out_values = np.empty(n_most)
+    out_columns = np.empty(n_most, dtype=np.int32)
+    ends = np.zeros(len(bounds), dtype=np.int64)
+    n = 0
+    for group in range(len(bounds) - 1):
+        n_met = 0
+        for member in range(bounds[group], bounds[group + 1]):
+            row, weight = rows[member], weights[member]
+            for place in range(begins[row], begins[row + 1]):
+                column = columns[place]
+                if not is_met[column]:
+                    is_met[column] = True
+                    met[n_met] = column
+                    n_met += 1
+                sums[column] += values[place] * weight
+        if 16 * n_met < n_columns:  # sorting few is quicker than looking at all
+            found = np.sort(met[:n_met])
+        else:
+            found = np.flatnonzero(is_met).astype(np.int32)
+        for column in found:
+            out_columns[n], out_values[n] = column, sums[column]
+            sums[column], is_met[column] = 0.0, False
+            n += 1
+        ends[group + 1] = n
+    return out_values[:n].copy(), out_columns[:n].copy(), ends

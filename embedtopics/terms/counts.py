@@ -147,8 +147,6 @@ def count_by_topic(
     >>> count_by_topic(counts, [0, 0, -1]).toarray().tolist()
     [[3.0, 1.0]]
     """
-    from scipy.sparse import csr_matrix
-
     topic = np.asarray(labels, dtype=np.int64)
     n_documents = counts.shape[0]
     if topic.shape != (n_documents,):
@@ -167,12 +165,51 @@ def count_by_topic(
     if highest >= n_topics:
         raise InputError(f"labels must be below n_topics = {n_topics}; got {highest}")
     members = np.flatnonzero(topic >= 0)
-    membership = csr_matrix(
-        (times[members], (topic[members], members)), shape=(n_topics, n_documents)
+    return sum_rows(counts, members, topic[members], n_topics, times[members])
+
+
+def sum_rows(
+    counts: csr_matrix,
+    rows: npt.NDArray[Any],
+    groups: npt.NDArray[Any],
+    n_groups: int,
+    weights: npt.NDArray[np.float64] | None = None,
+) -> csr_matrix:
+    """Add up rows of counts within groups.
+
+    Parameters
+    ----------
+    counts : csr_matrix of shape (n_documents, n_terms)
+    rows : ndarray of int, shape (n_members,)
+        A row may come several times.
+    groups : ndarray of int, shape (n_members,)
+        From 0 to `n_groups`.
+    n_groups : int
+    weights : float64 ndarray of shape (n_members,), optional
+        How often each member counts; 1 by default.
+
+    Returns
+    -------
+    csr_matrix of float64, shape (n_groups, n_terms)
+        Columns ascending.
+    """
+    from scipy.sparse import csr_matrix
+
+    from embedtopics.terms._kernels import sum_groups
+
+    order = np.argsort(groups, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=n_groups))])
+    times = np.ones(len(rows)) if weights is None else weights
+    summed = sum_groups(
+        counts.indptr.astype(np.int64),
+        counts.indices.astype(np.int32, copy=False),
+        counts.data.astype(np.float64),
+        rows[order].astype(np.int64),
+        np.ascontiguousarray(times[order], dtype=np.float64),
+        bounds.astype(np.int64),
+        counts.shape[1],
     )
-    summed: csr_matrix = membership @ counts
-    summed.sort_indices()
-    return summed
+    return csr_matrix(summed, shape=(n_groups, counts.shape[1]))
 
 
 def count_words(tokens: TokenStream) -> csr_matrix:

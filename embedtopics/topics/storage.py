@@ -20,6 +20,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +93,21 @@ def save_result(result: TopicResult, folder: str | Path) -> Path:
 
 def write_result(result: TopicResult, folder: Path) -> None:
     """Write the files of a result into an empty folder."""
-    write_rows(result.corpus, folder / "rows.parquet")
-    np.save(folder / "embeddings.npy", result.embeddings, allow_pickle=False)
-    write_arrays(folder / "arrays.arrow", _arrays(result))
+    # Compressing texts and compressing arrays each keep one core busy.
+    with ThreadPoolExecutor(2) as threads:
+        written = [
+            threads.submit(write_rows, result.corpus, folder / "rows.parquet"),
+            threads.submit(write_arrays, folder / "arrays.arrow", _arrays(result)),
+        ]
+        np.save(folder / "embeddings.npy", result.embeddings, allow_pickle=False)
+        _write_texts(result, folder)
+        for one in written:
+            one.result()
+    write_manifest(folder, KIND, FORMAT)
+
+
+def _write_texts(result: TopicResult, folder: Path) -> None:
+    """Write what is kept as JSON."""
     _write_json(folder / "words.json", {
         "words": result.tokens.words,
         "terms": result.term_counts.terms,
@@ -120,7 +133,6 @@ def write_result(result: TopicResult, folder: Path) -> None:
         "n_replicates": None if result.stability is None else result.stability.n_replicates,
         "guide": _guide_content(result.guide),
     })  # fmt: skip
-    write_manifest(folder, KIND, FORMAT)
 
 
 def load_result(folder: str | Path) -> TopicResult:
@@ -150,10 +162,15 @@ def load_result(folder: str | Path) -> TopicResult:
         if name not in files:
             raise CorruptFileError(f"{folder / MANIFEST} does not list {name}; save again")
     content = _read(folder / "result.json", lambda path: _read_json(path, IN_RESULT))
-    words = _read(folder / "words.json", lambda path: _read_json(path, IN_WORDS))
-    arrays = _read(folder / in_arrays, _read_npz if in_arrays == "arrays.npz" else read_arrays)
-    embeddings = _read(folder / "embeddings.npy", lambda path: np.load(path, allow_pickle=False))
-    rows = _read(folder / "rows.parquet", lambda path: read_rows(path, content["corpus"]))
+    read_all = _read_npz if in_arrays == "arrays.npz" else read_arrays
+    with ThreadPoolExecutor(1) as thread:
+        unpacked = thread.submit(_read, folder / in_arrays, read_all)
+        words = _read(folder / "words.json", lambda path: _read_json(path, IN_WORDS))
+        embeddings = _read(
+            folder / "embeddings.npy", lambda path: np.load(path, allow_pickle=False)
+        )
+        rows = _read(folder / "rows.parquet", lambda path: read_rows(path, content["corpus"]))
+        arrays = unpacked.result()
     try:
         result = _result_of(content, words, arrays, embeddings, rows)
         check_parts(result)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array, TermWeighting
 from embedtopics.results import NOISE, CellTerms, TopicResult
-from embedtopics.terms import ClassTfidf
+from embedtopics.terms import ClassTfidf, sum_rows
 from embedtopics.terms.best_terms import largest
 from embedtopics.topics.recorded import weighting_of
 
@@ -44,7 +44,7 @@ class Tuning:
 
 
 def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> csr_matrix:
-    """Count the terms of each topic in each cell, as one sparse product.
+    """Count the terms of each topic in each cell, in one pass over the documents.
 
     Parameters
     ----------
@@ -58,18 +58,12 @@ def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> c
     csr_matrix of float64, shape (n_topics * (n_cells + 1), n_terms)
         Topic by topic; the last of a topic's cells holds its rows that are in none.
     """
-    from scipy.sparse import csr_matrix
-
     of_row = result.documents.of_row
     labels = result.labels
     rows = np.flatnonzero(labels != NOISE)
     cells = cell_of_row[rows] % (n_cells + 1)
     place = labels[rows].astype(np.int64) * (n_cells + 1) + cells
-    shape = (result.n_topics * (n_cells + 1), len(result.documents))
-    member = csr_matrix((np.ones(len(rows)), (place, of_row[rows])), shape=shape)
-    counts = csr_matrix(member @ result.term_counts.counts)
-    counts.sort_indices()  # so that ties can go to the earlier term
-    return counts
+    return sum_rows(result.term_counts.counts, of_row[rows], place, result.n_topics * (n_cells + 1))
 
 
 def weigh_cells(result: TopicResult, counts: csr_matrix, given: TermWeighting | None) -> csr_matrix:

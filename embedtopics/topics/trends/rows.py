@@ -157,13 +157,27 @@ def _grouped(
         codes = np.searchsorted(distinct, numbers)
         codes = np.where(np.isin(numbers, distinct), codes, -1)
         return codes.astype(np.int64), tuple(f"{value:.15g}" for value in distinct), ()
-    texts = [None if is_missing(value) else _name(value) for value in values.tolist()]
+    texts = _names(values)
     found = pd.Series(texts, dtype=object)
     sizes = found[has_text].dropna().value_counts()
     names = sorted(sizes.index, key=lambda name: (-sizes[name], name))
     place = {name: code for code, name in enumerate(names)}
     coded = np.array([place.get(name, -1) for name in texts], dtype=np.int64)
     return coded, tuple(names), ()
+
+
+def _names(values: pd.Series) -> list[str | None]:
+    """Return each value as text; None where there is nothing to see."""
+
+    def spell(value: Any) -> str | None:
+        return None if is_missing(value) else _name(value)
+
+    # Each different string once; other values can be equal and not read alike, such as 1 and True.
+    if pd.api.types.infer_dtype(values, skipna=True) != "string":
+        return [spell(value) for value in values.tolist()]
+    codes, distinct = pd.factorize(values)
+    spelled = np.array([*map(spell, distinct), None], dtype=object)
+    return list(spelled[codes])
 
 
 def _name(value: Any) -> str | None:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from embedtopics.errors import InputError
 
-__all__ = ["log_odds"]
+__all__ = ["log_odds", "z_scores"]
 
 
 def log_odds(
@@ -57,7 +57,14 @@ def log_odds(
         )
     if any(not np.isfinite(values).all() or (values < 0).any() for values in counts):
         raise InputError("log_odds needs finite counts and priors from 0 up; one is not")
-    y_first, y_second = counts[0] + counts[2], counts[1] + counts[2]
+    return z_scores(*counts)
+
+
+def z_scores(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64], prior: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return what `log_odds` does, of vectors that need no checking: it is called for each cell."""
+    y_first, y_second = first + prior, second + prior
     known = (y_first > 0) & (y_second > 0)
     rest_first, rest_second = y_first.sum() - y_first, y_second.sum() - y_second
     # The only word of a group has infinite odds; it is no more of one group than of the other.

@@ -11,8 +11,8 @@ from embedtopics._checks import checked_count, checked_level
 from embedtopics.evaluation.shares import wilson
 from embedtopics.protocols import TermWeighting
 from embedtopics.results import CellTerms, TopicGroups, TopicResult
-from embedtopics.terms import log_odds
 from embedtopics.terms.best_terms import largest
+from embedtopics.terms.log_odds import z_scores
 from embedtopics.topics.trends.cell_terms import (
     Tuning,
     best_cell_terms,
@@ -144,4 +144,4 @@ def _against_others(
     """
     own = np.append(own, 0.0)
     together = np.append(together, total - together.sum())
-    return log_odds(own, together - own, together / n_groups)[:-1]
+    return z_scores(own, together - own, together / n_groups)[:-1]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         report,
         terms,
         topics,
+        training,
     )
     from embedtopics.clustering import DensityClusterer
     from embedtopics.corpus import Corpus
@@ -96,6 +97,7 @@ _ROOMS = (
     "report",
     "terms",
     "topics",
+    "training",
 )
 
 __all__ = [
@@ -134,6 +136,7 @@ __all__ = [
     "report",
     "terms",
     "topics",
+    "training",
 ]
 
 

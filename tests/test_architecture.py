@@ -21,7 +21,7 @@ MAY_IMPORT = {
     "evaluation": set(),
     "encoders": {"terms"},
     "retrieval": {"encoders", "neighbors", "terms", "evaluation"},
-    "training": {"encoders", "neighbors", "evaluation"},
+    "training": {"encoders", "neighbors", "evaluation", "comparison"},
     "probing": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
     "topics": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
     "comparison": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},

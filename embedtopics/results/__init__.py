@@ -29,23 +29,38 @@ from embedtopics.results.parts import (
 )
 from embedtopics.results.reading import Exported
 from embedtopics.results.topic_result import TopicResult
+from embedtopics.results.training import (
+    VERDICTS,
+    Change,
+    Curves,
+    Diagnosis,
+    Evidence,
+    LabelCurve,
+    TrainingReport,
+)
 from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
 
 __all__ = [
     "NOISE",
+    "VERDICTS",
     "Candidate",
     "CellTerms",
+    "Change",
     "Clustering",
     "Comparison",
+    "Curves",
     "Decision",
+    "Diagnosis",
     "DistinctDocuments",
     "Edit",
     "EncoderView",
     "Encoding",
+    "Evidence",
     "Exported",
     "Extension",
     "Guide",
     "HierarchyLevel",
+    "LabelCurve",
     "LanguageShares",
     "Level",
     "Lineage",
@@ -68,4 +83,5 @@ __all__ = [
     "TopicNode",
     "TopicResult",
     "TopicTrends",
+    "TrainingReport",
 ]

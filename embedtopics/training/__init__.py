@@ -1,0 +1,33 @@
+"""Makes a better encoder for a corpus, and says whether it became one."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embedtopics.training.examples import Examples
+    from embedtopics.training.settings import TrainingSettings
+
+__all__ = [
+    "Examples",
+    "TrainingSettings",
+]
+
+# torch and the trainer are loaded when something is trained.
+_HOME = {
+    "Examples": "examples",
+    "TrainingSettings": "settings",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

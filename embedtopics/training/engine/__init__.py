@@ -1,0 +1,1 @@
+"""How it is learned: the trainer of sentence-transformers, made faster, resumable and guarded."""

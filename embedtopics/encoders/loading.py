@@ -15,7 +15,10 @@ from embedtopics.errors import InputError, ModelLoadError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["FAMILIES", "Vocabulary", "check_device", "load_model", "load_vocabulary"]
+__all__ = [
+    "FAMILIES", "Vocabulary", "check_device", "load_model", "load_vocabulary",
+    "silent_transformers",
+]  # fmt: skip
 
 FAMILIES = (
     "albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet",
@@ -86,7 +89,7 @@ def load_model(
     import torch
     from transformers import AutoModel
 
-    with _silent_transformers(), _explained(checkpoint):
+    with silent_transformers(), _explained(checkpoint):
         model, report = AutoModel.from_pretrained(
             checkpoint.folder,
             dtype=getattr(torch, dtype),
@@ -121,7 +124,7 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
     from tokenizers.normalizers import Lowercase, Sequence
     from transformers import AutoTokenizer
 
-    with _silent_transformers(), _explained(checkpoint):
+    with silent_transformers(), _explained(checkpoint):
         wrapper = AutoTokenizer.from_pretrained(
             checkpoint.folder,
             local_files_only=not trust_remote_code,
@@ -176,7 +179,7 @@ def _is_known(family: str) -> bool:
 
 
 @contextmanager
-def _silent_transformers() -> Iterator[None]:
+def silent_transformers() -> Iterator[None]:
     """Switch the bars and notes of transformers off, and back to what they were."""
     logging: Any = import_module("transformers.utils.logging")  # it carries no types
     verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()

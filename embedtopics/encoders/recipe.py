@@ -44,6 +44,8 @@ class Recipe:
     prompt : str
     precision : str
     long_texts : {"truncate", "chunk"}
+    trusts_code : bool
+        Whether the checkpoint may run Python code of its own.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Recipe:
     prompt: str
     precision: str
     long_texts: str
+    trusts_code: bool = False
 
     @property
     def width(self) -> int | None:
@@ -118,6 +121,7 @@ def make_recipe(
         prompt=checkpoint.prompt if prompt is None else checkpoint.prompts.get(prompt, prompt),
         precision=precision,
         long_texts=long_texts,
+        trusts_code=trust_remote_code,
     )
     _check_widths(recipe)
     return recipe

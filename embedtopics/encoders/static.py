@@ -211,6 +211,11 @@ class StaticEncoder:
         return tuple(sorted(numbered, key=numbered.__getitem__))
 
     @property
+    def tokenizer_json(self) -> str:
+        """The tokenizer, as the tokenizers library writes it; it neither cuts nor pads."""
+        return str(self._tokenizer.to_str())
+
+    @property
     def languages(self) -> tuple[str, ...] | None:
         """ISO 639-1 codes, ``("multilingual",)``, or None where they are not known."""
         recorded = self._ours.get("languages")

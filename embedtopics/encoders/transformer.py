@@ -15,7 +15,7 @@ from embedtopics._windows import Span, windows
 from embedtopics.encoders.head import Scale, finish
 from embedtopics.encoders.languages import known_languages
 from embedtopics.encoders.opening import Opened, Wish, check_machine, open_model
-from embedtopics.encoders.recipe import fingerprint_of, make_recipe, settings_of
+from embedtopics.encoders.recipe import Recipe, fingerprint_of, make_recipe, settings_of
 from embedtopics.encoders.resolve import DEFAULT_MODEL
 from embedtopics.encoders.running import embed
 from embedtopics.encoders.runtime import has_gpu
@@ -145,7 +145,6 @@ class SentenceEncoder:
         self._tokens_per_batch = tokens_per_batch
         self._device = device
         self._wished_runtime = runtime
-        self._trusts_code = trust_remote_code
 
     def __repr__(self) -> str:
         return f"SentenceEncoder({self.name!r})"
@@ -158,6 +157,11 @@ class SentenceEncoder:
     def name(self) -> str:
         """Name or folder that was asked for."""
         return self._recipe.name
+
+    @property
+    def recipe(self) -> Recipe:
+        """All that a vector depends on, as it was settled when the encoder was made."""
+        return self._recipe
 
     @property
     def source(self) -> str:
@@ -335,7 +339,7 @@ class SentenceEncoder:
         wish = Wish(
             checkpoint=recipe.checkpoint, name=recipe.name, pooling=recipe.pooling,
             layers=recipe.layers, precision=recipe.precision, device=device,
-            runtime=self._wished_runtime, trust_remote_code=self._trusts_code,
+            runtime=self._wished_runtime, trust_remote_code=recipe.trusts_code,
         )  # fmt: skip
         return open_model(wish, default_folder())
 

@@ -1,0 +1,193 @@
+"""Checkpoints of a training run: all that is needed to go on as if nothing had happened.
+
+A checkpoint is a folder of safetensors and JSON, written whole or not at all::
+
+    <out>.training/run.json            which run it is of
+    <out>.training/best.safetensors    weights that validation found best so far
+    <out>.training/step-00000120/
+        weights.safetensors            of the model and the loss
+        optimizer.safetensors          moments of every weight
+        trainer_state.json             of the trainer
+        state.json                     curves so far, learning rate schedule, best step
+        manifest.json                  sizes and checksums
+
+Dropout is drawn from the seed and the step, batches from the seed and the epoch: no state of a
+random generator has to be kept.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embedtopics._files import read_manifest, replacing_file, replacing_folder, write_manifest
+from embedtopics.errors import CorruptFileError, InputError
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = [
+    "claim_folder", "delete_checkpoints", "latest_checkpoint", "read_best", "read_state",
+    "read_tensors", "write_best", "write_checkpoint",
+]  # fmt: skip
+
+KIND = "training checkpoint"
+FORMAT = 1
+RUN, STATE, BEST = "run.json", "state.json", "best.safetensors"
+KEPT = 2
+"""Newest checkpoints that are kept: one could be damaged by a machine that loses power."""
+
+
+def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
+    """Make the folder of a run's checkpoints, and make sure that those in it are of this run.
+
+    Parameters
+    ----------
+    folder : Path
+    run : mapping
+        What the weights depend on: encoder, examples, objective and settings.
+    resume : bool
+        False throws away what an earlier run left.
+
+    Raises
+    ------
+    InputError
+        If the folder holds the checkpoints of another run, or cannot be written.
+    """
+    try:
+        if folder.is_dir() and not resume:
+            delete_checkpoints(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        named = folder / RUN
+        if named.exists():
+            other = json.loads(named.read_text("utf-8"))
+            different = sorted(
+                key for key in {*other, *run} if other.get(key) != json_like(run.get(key))
+            )
+            if different:
+                raise InputError(
+                    f"expected the checkpoints of this run in {folder}, got those of a run with "
+                    f"another {different[0]}; choose another folder, or pass resume=False to "
+                    "begin anew"
+                )
+        else:
+            named.write_text(json.dumps(run, indent=1), "utf-8")
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"expected a folder for checkpoints at {folder}, which cannot be used ({error}); "
+            "choose another folder"
+        ) from None
+
+
+def json_like(value: Any) -> Any:
+    """Return a value as it would come back from JSON."""
+    return json.loads(json.dumps(value))
+
+
+def write_checkpoint(
+    folder: Path,
+    step: int,
+    weights: Mapping[str, torch.Tensor],
+    moments: Mapping[str, torch.Tensor],
+    state: Mapping[str, Any],
+    trainer_state: str,
+) -> Path:
+    """Write one checkpoint, whole or not at all, and delete those that are too many.
+
+    Raises
+    ------
+    OSError
+        If the disk is full or the folder cannot be written; what was there stays.
+    """
+    from safetensors.torch import save_file
+
+    place = folder / f"step-{step:08d}"
+    try:
+        with replacing_folder(place, KIND) as fresh:
+            save_file(_plain(weights), fresh / "weights.safetensors")
+            save_file(_plain(moments), fresh / "optimizer.safetensors")
+            (fresh / "trainer_state.json").write_text(trainer_state, "utf-8")
+            (fresh / STATE).write_text(json.dumps(state), "utf-8")
+            write_manifest(fresh, KIND, FORMAT)
+    except InputError as error:
+        raise OSError(str(error)) from error
+    for old in _checkpoints(folder)[:-KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return place
+
+
+def write_best(folder: Path, weights: Mapping[str, torch.Tensor]) -> None:
+    """Write the best weights in place of those before.
+
+    Raises
+    ------
+    OSError
+        If they cannot be written; what was there stays.
+    """
+    from safetensors.torch import save_file
+
+    try:
+        with replacing_file(folder / BEST) as fresh:
+            save_file(_plain(weights), fresh)
+    except InputError as error:
+        raise OSError(str(error)) from error
+
+
+def read_best(folder: Path) -> dict[str, torch.Tensor]:
+    """Return the best weights."""
+    from safetensors.torch import load_file
+
+    weights: dict[str, torch.Tensor] = load_file(folder / BEST)
+    return weights
+
+
+def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return copies that share no memory, which safetensors asks for."""
+    return {name: tensor.detach().to("cpu").clone() for name, tensor in tensors.items()}
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return sorted(place for place in folder.glob("step-*") if place.is_dir())
+
+
+def latest_checkpoint(folder: Path) -> Path | None:
+    """Return the newest whole checkpoint; damaged ones are passed over."""
+    for place in reversed(_checkpoints(folder)):
+        try:
+            read_manifest(place, KIND, FORMAT)
+        except CorruptFileError:
+            continue
+        return place
+    return None
+
+
+def read_state(place: Path) -> dict[str, Any]:
+    """Return what `write_checkpoint` was given as `state`."""
+    state: dict[str, Any] = json.loads((place / STATE).read_text("utf-8"))
+    return state
+
+
+def read_tensors(place: Path, name: str) -> dict[str, torch.Tensor]:
+    """Return the tensors of "weights" or "optimizer"."""
+    from safetensors.torch import load_file
+
+    tensors: dict[str, torch.Tensor] = load_file(place / f"{name}.safetensors")
+    return tensors
+
+
+def delete_checkpoints(folder: Path) -> None:
+    """Delete the checkpoints of a run, and their folder where nothing else is in it."""
+    # A process that was killed while it wrote leaves a hidden folder.
+    for place in [*_checkpoints(folder), *folder.glob(".step-*")]:
+        shutil.rmtree(place, ignore_errors=True)
+    for name in (RUN, BEST):
+        (folder / name).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        return

@@ -1,0 +1,297 @@
+"""The trainer of sentence-transformers with our batches, encoding, checkpoints and guards.
+
+Left to it: gradient accumulation, mixed precision, the schedule of the learning rate, AdamW and
+its groups, the clipping of gradients. Ours: texts that were tokenised once, batches by seed and
+epoch, groups of like length, dropout by seed and step, checkpoints without pickle, what happens
+when the loss is not finite or memory runs out, and validation.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.base.evaluation import BaseEvaluator
+from torch.utils.data import DataLoader
+from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
+
+from embedtopics.training.engine.batching import BatchPlan
+from embedtopics.training.engine.checkpoints import read_state, read_tensors
+from embedtopics.training.engine.encoding import BatchEncoder
+from embedtopics.training.engine.lesson import Lesson
+from embedtopics.training.settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LossNotFiniteError", "Teacher", "arguments_for", "quiet_and_private"]
+
+LEAST_TOKENS = 64
+"""Tokens at once below which running out of memory cannot be helped."""
+
+
+class LossNotFiniteError(RuntimeError):
+    """The loss of a batch is no number.
+
+    Parameters
+    ----------
+    step : int
+    places : list of int
+        Examples of the batch.
+    """
+
+    def __init__(self, step: int, places: list[int]) -> None:
+        super().__init__(f"loss not finite at step {step}")
+        self.step = step
+        self.places = places
+
+
+class _NoEvaluator(BaseEvaluator):
+    """The trainer asks for an evaluator before it lets anybody else evaluate."""
+
+
+def arguments_for(
+    settings: TrainingSettings, n_steps: int, precision: str, device: str, folder: Path
+) -> SentenceTransformerTrainingArguments:
+    """Return the trainer's arguments for settings of ours."""
+    return SentenceTransformerTrainingArguments(
+        output_dir=str(folder),
+        max_steps=n_steps,
+        per_device_train_batch_size=settings.batch_size,
+        gradient_accumulation_steps=settings.accumulation,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        warmup_steps=math.ceil(settings.warmup * n_steps),
+        max_grad_norm=settings.max_gradient,
+        lr_scheduler_type="linear",
+        optim="adamw_torch_fused",
+        bf16=precision == "bfloat16",
+        fp16=precision == "float16",
+        use_cpu=device == "cpu",
+        seed=settings.seed % 2**31,
+        eval_strategy="no",
+        save_strategy="no",
+        logging_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        push_to_hub=False,
+    )
+
+
+class Teacher(SentenceTransformerTrainer):
+    """A trainer whose batches are places of examples in a lesson.
+
+    Parameters
+    ----------
+    lesson : Lesson
+        Model, loss, token ids and labels.
+    plan : BatchPlan
+    encoder : BatchEncoder
+    args : SentenceTransformerTrainingArguments
+    seed : int
+    on_step : callable
+        ``on_step(teacher, loss)`` after each step of the optimiser, with the mean loss of its
+        batches; returns whether training goes on.
+    on_less_memory : callable
+        Told the new number of tokens at once when memory ran out.
+    """
+
+    def __init__(
+        self,
+        lesson: Lesson,
+        plan: BatchPlan,
+        encoder: BatchEncoder,
+        args: SentenceTransformerTrainingArguments,
+        seed: int,
+        on_step: Callable[[Teacher, float], bool],
+        on_less_memory: Callable[[int], None],
+    ) -> None:
+        self._lesson = lesson
+        self._plan = plan
+        self._encoder = encoder
+        self._seed = seed
+        self._on_step = on_step
+        self._on_less_memory = on_less_memory
+        self._window: list[list[int]] = []
+        self._losses: list[float] = []
+        super().__init__(
+            model=lesson.model,
+            args=args,
+            loss=lesson.learned(),  # the optimiser learns what is in here; it is never called
+            evaluator=_NoEvaluator(),
+            data_collator=lambda places: {"places": torch.as_tensor(places)},
+            processing_class=None,
+        )
+        for printing in (PrinterCallback, ProgressCallback):
+            self.remove_callback(printing)
+        self.add_callback(_Steps(self))
+
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """Leave it out: the card is written by `model_card`, and this one would ask the network."""
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Return batches of places."""
+        return DataLoader(
+            range(self._lesson.n_examples),  # type: ignore[arg-type]
+            batch_sampler=self._plan,
+            collate_fn=self.data_collator,
+        )
+
+    def begin_epoch(self, n_batches_done: int) -> None:
+        """Draw the batches of the epoch that comes next."""
+        self._plan.epoch = n_batches_done // max(1, len(self._plan))
+
+    def begin_step(self) -> None:
+        """Forget the batches of the step before."""
+        self._window, self._losses = [], []
+
+    def training_step(
+        self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None
+    ) -> torch.Tensor:
+        """Learn from one batch; with less at a time where memory does not hold it."""
+        model.train()
+        self._window.append(inputs["places"].tolist())
+        while True:
+            try:
+                return self._learn(len(self._window) - 1)
+            except (RuntimeError, MemoryError) as error:
+                if not _is_out_of_memory(error) or self._encoder.tokens_at_once <= LEAST_TOKENS:
+                    raise
+            self._use_less_memory(model)
+
+    def _use_less_memory(self, model: Any) -> None:
+        """Halve what is encoded at once, and learn anew what this step had learned before."""
+        self._encoder.tokens_at_once = max(LEAST_TOKENS, self._encoder.tokens_at_once // 2)
+        self._on_less_memory(self._encoder.tokens_at_once)
+        # Some of the gradients of the batch that failed may have been added up already.
+        model.zero_grad()
+        self._lesson.loss.zero_grad()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self._losses = []
+        for part in range(len(self._window) - 1):
+            self._learn(part)
+
+    def _learn(self, part: int) -> torch.Tensor:
+        places = self._window[part]
+        step = self.state.global_step
+        batch = self._lesson.batch(places, np.random.default_rng((self._seed, step, part)))
+        scale = self.current_gradient_accumulation_steps
+
+        def loss_of(vectors: list[torch.Tensor]) -> torch.Tensor:
+            loss: torch.Tensor = self._lesson.loss_of(batch, vectors)
+            if not bool(torch.isfinite(loss)):
+                raise LossNotFiniteError(step + 1, places)
+            return loss / scale
+
+        # Dropout is drawn from the seed and the step, whatever was drawn before.
+        seed = (self._seed * 1_000_003 + step * 64 + part) % 2**50
+        devices = [self.args.device] if self.args.device.type == "cuda" else []
+        with torch.random.fork_rng(devices), self.compute_loss_context_manager():
+            loss = self._encoder.learn(batch.encoded, loss_of, self.accelerator.backward, seed)
+        self._losses.append(float(loss))
+        return loss
+
+    def finish_step(self) -> bool:
+        """Tell the run of a step; return whether it goes on."""
+        return self._on_step(self, sum(self._losses))
+
+    def moments(self) -> dict[str, torch.Tensor]:
+        """Return what the optimiser remembers, a tensor a name."""
+        states = self.optimizer.state_dict()["state"]
+        found = {
+            f"{place}/{name}": torch.as_tensor(value)
+            for place, state in states.items()
+            for name, value in state.items()
+        }
+        scaler = getattr(self.accelerator, "scaler", None)
+        if scaler is not None:
+            found |= {f"scaler/{k}": torch.tensor(float(v)) for k, v in scaler.state_dict().items()}
+        return found
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        self._lesson.load_weights(read_tensors(Path(resume_from_checkpoint), "weights"))
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        if checkpoint is None:
+            return
+        place = Path(checkpoint)
+        states: dict[int, dict[str, torch.Tensor]] = {}
+        scaler: dict[str, Any] = {}
+        for name, value in read_tensors(place, "optimizer").items():
+            number, key = name.split("/", 1)
+            if number == "scaler":
+                scaler[key] = float(value)
+            else:
+                states.setdefault(int(number), {})[key] = value
+        groups = self.optimizer.state_dict()["param_groups"]
+        kept = read_state(place)
+        for group, rate in zip(groups, kept["learning_rates"], strict=True):
+            group["lr"] = rate
+        self.optimizer.load_state_dict({"state": states, "param_groups": groups})
+        schedule = {**self.lr_scheduler.state_dict(), **kept["schedule"]}
+        self.lr_scheduler.load_state_dict(schedule)
+        if scaler and getattr(self.accelerator, "scaler", None) is not None:
+            current = self.accelerator.scaler.state_dict()
+            self.accelerator.scaler.load_state_dict(
+                {key: type(current[key])(value) for key, value in scaler.items()}
+            )
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        """Leave it: nothing of a run depends on what was drawn before."""
+
+    def _load_scaler(self, checkpoint: str | None) -> None:
+        """Leave it to `_load_optimizer_and_scheduler`."""
+
+
+class _Steps(TrainerCallback):
+    """Tells the teacher where an epoch or a step begins and ends."""
+
+    def __init__(self, teacher: Teacher) -> None:
+        self._teacher = teacher
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._teacher.begin_epoch(state.global_step * args.gradient_accumulation_steps)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._teacher.begin_step()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if not self._teacher.finish_step():
+            control.should_training_stop = True
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    text = str(error).lower()
+    return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+
+
+@contextmanager
+def quiet_and_private() -> Iterator[None]:
+    """Keep the global random states, and the trainer's warnings and notes, to the run."""
+    import random
+
+    from transformers.utils import logging
+
+    python, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
+    devices = list(range(torch.cuda.device_count()))
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()
+    try:
+        with torch.random.fork_rng(devices), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="(torch|accelerate|transformers)")
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        logging.set_verbosity(verbosity)

@@ -74,7 +74,7 @@ def _transformer(recipe: Recipe) -> nn.Module:
         torch.manual_seed(0)
         model = load_model(checkpoint, trust_remote_code=trusted)
         with silent_transformers():
-            module = Transformer(
+            module: nn.Module = Transformer(
                 str(checkpoint.folder),
                 model_kwargs={**local, "dtype": torch.float32, "use_safetensors": True},
                 processor_kwargs=dict(local),
@@ -88,8 +88,7 @@ def _transformer(recipe: Recipe) -> nn.Module:
             )
     module.model = model
     model.config.output_hidden_states = recipe.layers != 1
-    made: nn.Module = module
-    return made
+    return module
 
 
 def _layers(recipe: Recipe) -> list[nn.Module]:
@@ -132,7 +131,8 @@ def _step(step: Dense | Scale) -> nn.Module:
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     if isinstance(step, Scale):
-        return Normalize()
+        scaling: nn.Module = Normalize()
+        return scaling
     n_out, n_in = step.weight.shape
     module: nn.Module = DenseModule(
         n_in,
@@ -154,12 +154,12 @@ def _cut(modules: list[Any], dimensions: int) -> nn.Module:
 
     sized = [module for module in modules if hasattr(module, "get_embedding_dimension")]
     width = int(sized[-1].get_embedding_dimension())
-    module = DenseModule(
+    module: nn.Module = DenseModule(
         width,
         dimensions,
         bias=False,
         activation_function=torch.nn.Identity(),
         init_weight=torch.eye(width)[:dimensions].clone(),
     )
-    made: nn.Module = module.requires_grad_(False)
-    return made
+    module.requires_grad_(False)
+    return module

@@ -1,0 +1,227 @@
+"""Losses are those of sentence-transformers, to value and gradients; metrics those of libraries."""
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers.sentence_transformer import losses as st
+
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.errors import InputError
+from embedtopics.training.objectives.measures import (
+    average_precision,
+    mean_reciprocal_rank,
+    rank_correlation,
+    share_nearer,
+)
+from embedtopics.training.objectives.objective import given
+from embedtopics.training.objectives.supervised import (
+    contrastive,
+    graded_cosent,
+    graded_cosine,
+    nli_ranking,
+    nli_softmax,
+    pairs_ranking,
+    triplet,
+)
+from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, examples_of
+
+NAMES = ("entailment", "neutral", "contradiction")
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_bert):
+    return SentenceEncoder(tiny_bert)
+
+
+def test_nli_softmax(encoder):
+    objective = nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 2, 1, 0], NAMES))
+    check_equal(objective, encoder, lambda model: st.SoftmaxLoss(model, 16, 3))
+    assert not objective.in_batch_negatives
+
+
+def test_accuracy_of_the_head_by_hand():
+    objective = nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 2, 1, 0], NAMES))
+
+    class Anywhere:
+        device = "cpu"
+
+    loss = objective.make_loss(Anywhere(), given(2))
+    u, v = np.float32([[1, 0], [0, 1], [1, 1], [2, 0]]), np.float32([[0, 1]] * 4)
+    with torch.no_grad():
+        weight = torch.zeros(3, 6)
+        weight[0, 0], weight[1, 1], weight[2, 4] = 1, 1.5, 0.9  # u1, u2, |u1 - v1|
+        loss.classifier.weight.copy_(weight)
+        loss.classifier.bias.zero_()
+    # Scores (1, 0, .9), (0, 1.5, 0), (1, 1.5, .9), (2, 0, 1.8): classes 0, 1, 1, 0.
+    assert objective.metric([u, v], np.array([0, 2, 1, 0]), loss) == 0.75
+
+
+def test_nli_ranking(encoder):
+    columns = (
+        ["red cat", "red cat", "the dog", "the dog", "the dog", "stone", "a mat"],
+        ["cat", "no cat", "dog", "animal", "no dog", "a stone", "no mat"],
+    )
+    examples = examples_of("nli", columns, [0, 2, 0, 0, 2, 0, 2], NAMES)
+    objective = nli_ranking(examples)
+    assert list(zip(*objective.examples.columns, strict=True)) == [
+        ("red cat", "cat", "no cat"),
+        ("the dog", "animal", "no dog"),
+        ("the dog", "dog", "no dog"),
+    ]
+    assert objective.examples.rows.tolist() == [0, 3, 2]
+    (note,) = objective.examples.decisions
+    assert (note.name, note.value) == ("triplets", 3) and "5 of 7" in note.message
+    assert objective.in_batch_negatives
+    check_equal(
+        objective,
+        encoder,
+        lambda model: st.MultipleNegativesRankingLoss(
+            model, directions=("query_to_doc", "doc_to_query"), partition_mode="per_direction"
+        ),
+    )
+    one_way = nli_ranking(examples, both_ways=False, scale=5.0)
+    check_equal(one_way, encoder, lambda model: st.MultipleNegativesRankingLoss(model, scale=5.0))
+
+
+def test_triplets_do_not_depend_on_the_order_of_the_rows():
+    premises = ["p", "p", "p", "p", "q", "q", "q"]
+    hypotheses = ["a", "b", "c", "d", "a", "b", "x"]
+    examples = examples_of("nli", (premises, hypotheses), [0, 0, 2, 2, 2, 0, 1], NAMES)
+    found = set(zip(*nli_ranking(examples).examples.columns, strict=True))
+    assert found == {("p", "a", "c"), ("p", "b", "d"), ("q", "b", "a")}
+    for order in ([6, 5, 4, 3, 2, 1, 0], [1, 3, 0, 6, 2, 4, 5]):
+        again = nli_ranking(examples.take(order)).examples
+        assert set(zip(*again.columns, strict=True)) == found
+
+
+def test_graded(encoder):
+    examples = examples_of("graded", (FIRST, SECOND), [0.1, 0.9, 0.4, 0.4])
+    check_equal(graded_cosine(examples), encoder, st.CosineSimilarityLoss)
+    check_equal(graded_cosent(examples), encoder, st.CoSENTLoss)
+
+
+@pytest.mark.parametrize("columns", [(FIRST, SECOND), (FIRST, SECOND, THIRD)])
+def test_pairs_ranking(columns, encoder):
+    objective = pairs_ranking(examples_of(["pairs", "triplets"][len(columns) - 2], columns))
+    check_equal(objective, encoder, st.MultipleNegativesRankingLoss)
+    assert objective.in_batch_negatives
+
+
+@pytest.mark.parametrize("distance", ["cosine", "euclidean"])
+def test_triplet(distance, encoder):
+    objective = triplet(
+        examples_of("triplets", (FIRST, SECOND, THIRD)), distance=distance, margin=0.7
+    )
+    metric = getattr(st.TripletDistanceMetric, distance.upper())
+    check_equal(objective, encoder, lambda model: st.TripletLoss(model, metric, 0.7))
+
+
+def test_triplet_ranking_and_several_negatives(encoder):
+    examples = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
+    ranking = triplet(examples, ranking=True)
+    assert ranking.in_batch_negatives
+    check_equal(ranking, encoder, st.MultipleNegativesRankingLoss)
+    margin = triplet(examples).examples
+    assert margin.columns == (tuple(FIRST * 2), tuple(SECOND * 2), (*THIRD, *FIRST[::-1]))
+    assert margin.rows.tolist() == [0, 1, 2, 3] * 2
+    assert [note.name for note in margin.decisions] == ["negatives"]
+
+
+@pytest.mark.parametrize("online", [True, False])
+def test_contrastive(online, encoder):
+    examples = examples_of("binary", (FIRST, SECOND), [1, 0, 0, 1])
+    chosen = st.OnlineContrastiveLoss if online else st.ContrastiveLoss
+    objective = contrastive(examples, online=online, margin=1.2)
+    check_equal(objective, encoder, lambda model: chosen(model, margin=1.2))
+
+
+def vectors(rng, *shape):
+    return rng.normal(size=shape).astype(np.float32)
+
+
+def test_rank_correlation_is_scipys():
+    from scipy.stats import spearmanr
+
+    rng = np.random.default_rng(1)
+    first, second, scores = vectors(rng, 60, 5), vectors(rng, 60, 5), rng.integers(0, 6, 60) / 5
+    cosines = (first * second).sum(1) / np.linalg.norm(first, axis=1)
+    cosines = cosines / np.linalg.norm(second, axis=1)
+    assert rank_correlation([first, second], scores) == pytest.approx(
+        spearmanr(cosines, scores).statistic, abs=1e-12
+    )
+    same = np.ones((60, 5), np.float32)
+    assert rank_correlation([same, same], scores) == 0.0
+
+
+def test_share_nearer_by_hand():
+    anchor, positive = np.float32([[1, 0]] * 4), np.float32([[1, 0], [1, 1], [0, 1], [1, 1]])
+    negative = np.float32([[0, 1], [1, 1], [1, 0], [1, 2]])
+    assert share_nearer([anchor, positive, negative]) == 2.5 / 4
+    nearest = np.float32([[3, 0]] * 4)
+    assert share_nearer([anchor, positive, negative, nearest]) == 0.5 / 4
+
+
+def test_mean_reciprocal_rank_is_that_of_brute_force():
+    rng = np.random.default_rng(2)
+    anchors, noise, negatives = (vectors(rng, 1100, 8) for _ in range(3))
+    positives = anchors + noise
+    candidates = np.concatenate([positives, negatives]).astype(np.float64)
+    candidates /= np.linalg.norm(candidates, axis=1, keepdims=True)
+    total = 0.0
+    for row, anchor in enumerate(anchors.astype(np.float64)):
+        cosines = candidates @ anchor / np.linalg.norm(anchor)
+        rank = 1 + int((cosines > cosines[row]).sum())
+        total += 1 / rank if rank <= 10 else 0.0
+    found = mean_reciprocal_rank([anchors, positives, negatives])
+    assert found == pytest.approx(total / 1100, abs=2e-3) and 0.1 < found < 0.9
+
+
+def test_the_same_vector_for_all_texts_is_worth_nothing():
+    same = np.ones((100, 4), np.float32)
+    assert mean_reciprocal_rank([same, same]) == 0.0
+    assert share_nearer([same, same, same]) == 0.5
+    assert average_precision([same, same], np.r_[np.ones(30), np.zeros(70)]) == 0.3
+
+
+def test_average_precision_by_hand():
+    first, second = np.float32([[1, 0]] * 4), np.float32([[1, 0], [1, 1], [1, 2], [0, 1]])
+    # Ranked: together, apart, together, apart; precision 1 and 2/3 at the two hits.
+    assert average_precision([first, second], [1, 0, 1, 0]) == pytest.approx((1 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "labels", "match"),
+    [
+        (
+            nli_softmax,
+            "pairs",
+            None,
+            "expected examples of the kind nli for nli_softmax, got pairs",
+        ),
+        (nli_ranking, "nli", [0, 0, 1, 1], r"none among \d+ premises.*nli_softmax"),
+        (graded_cosine, "graded", [0.5] * 4, "got 0.5 for all 4 pairs"),
+        (graded_cosent, "binary", [1, 0, 1, 0], "of the kind graded"),
+        (contrastive, "binary", [1, 1, 1, 1], "got only 1.*pairs_ranking"),
+        (pairs_ranking, "graded", [0.1, 0.2, 0.3, 0.4], "pairs or triplets"),
+    ],
+)
+def test_bad_examples(make, kind, labels, match):
+    names = NAMES if kind == "nli" else ()
+    with pytest.raises(InputError, match=match):
+        make(examples_of(kind, (FIRST, SECOND), labels, names))
+
+
+def test_bad_parameters():
+    triplets = examples_of("triplets", (FIRST, SECOND, THIRD))
+    with pytest.raises(InputError, match=r"margin to be a finite number above 0; got -1"):
+        triplet(triplets, margin=-1)
+    with pytest.raises(InputError, match="one of cosine, euclidean; got 'dot'"):
+        triplet(triplets, distance="dot")
+    with pytest.raises(InputError, match="scale to be a finite number"):
+        pairs_ranking(triplets, scale=0)
+    with pytest.raises(InputError, match="at least one example"):
+        pairs_ranking(triplets.take([]))
+    with pytest.raises(InputError, match="begins with 'entail', got the classes yes, no"):
+        nli_ranking(examples_of("nli", (FIRST, SECOND), [0, 1, 0, 1], ("yes", "no")))
+    with pytest.raises(InputError, match="at least 2 classes, got 1"):
+        nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 0, 0, 0], ("yes",)))

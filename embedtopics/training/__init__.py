@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.training.examples import Examples
+    from embedtopics.training.reading import read_examples
     from embedtopics.training.settings import TrainingSettings
 
 __all__ = [
     "Examples",
     "TrainingSettings",
+    "read_examples",
 ]
 
 # torch and the trainer are loaded when something is trained.
 _HOME = {
     "Examples": "examples",
     "TrainingSettings": "settings",
+    "read_examples": "reading",
 }
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
@@ -56,6 +56,7 @@ def test_nothing_can_be_taken():
     assert len(made.take([])) == 0 and made.take([]).columns == ((), ())
 
 
+@settings(deadline=None)
 @given(ROWS, st.randoms())
 def test_the_fingerprint_does_not_depend_on_order(rows, random):
     order = list(range(len(rows)))
@@ -63,6 +64,7 @@ def test_the_fingerprint_does_not_depend_on_order(rows, random):
     assert graded(rows).fingerprint == graded(rows).take(order).fingerprint
 
 
+@settings(deadline=None)
 @given(ROWS, ROWS)
 def test_the_fingerprint_tells_examples_apart(rows, others):
     same = sorted(map(repr, rows)) == sorted(map(repr, others))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.edits import Edit, TopicMark
+from embedtopics.results.example_overlap import ExampleOverlap
 from embedtopics.results.growth import Candidate, Extension, Lineage, Link
 from embedtopics.results.guide import Guide
 from embedtopics.results.hierarchy import HierarchyLevel, TopicHierarchy, TopicNode
@@ -56,6 +57,7 @@ __all__ = [
     "EncoderView",
     "Encoding",
     "Evidence",
+    "ExampleOverlap",
     "Exported",
     "Extension",
     "Guide",

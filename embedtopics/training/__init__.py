@@ -7,17 +7,39 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.training.examples import Examples
+    from embedtopics.training.overlaps import (
+        overlap,
+        refuse_overlap,
+        without_examples_of,
+        without_sentences_of,
+    )
+    from embedtopics.training.reading import read_examples
     from embedtopics.training.settings import TrainingSettings
+    from embedtopics.training.splitting import require_size, split
 
 __all__ = [
     "Examples",
     "TrainingSettings",
+    "overlap",
+    "read_examples",
+    "refuse_overlap",
+    "require_size",
+    "split",
+    "without_examples_of",
+    "without_sentences_of",
 ]
 
 # torch and the trainer are loaded when something is trained.
 _HOME = {
     "Examples": "examples",
     "TrainingSettings": "settings",
+    "overlap": "overlaps",
+    "read_examples": "reading",
+    "refuse_overlap": "overlaps",
+    "require_size": "splitting",
+    "split": "splitting",
+    "without_examples_of": "overlaps",
+    "without_sentences_of": "overlaps",
 }
 
 

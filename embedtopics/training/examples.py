@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision
 
-__all__ = ["KINDS", "Examples"]
+__all__ = ["KINDS", "Examples", "with_decisions"]
 
 KINDS = ("nli", "graded", "binary", "pairs", "triplets", "texts", "taught")
 
@@ -90,3 +90,8 @@ class Examples:
             for row in zip(*self.columns, labels, strict=True)
         )
         return hashlib.sha256(repr((self.kind, self.names)).encode() + b"".join(rows)).hexdigest()
+
+
+def with_decisions(examples: Examples, *decisions: Decision) -> Examples:
+    """Return the examples with more said about them."""
+    return replace(examples, decisions=(*examples.decisions, *decisions))

@@ -1,0 +1,82 @@
+"""Examples: columns of one length, part of them, and a fingerprint."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.results import Decision
+from embedtopics.training import Examples
+
+
+def graded(rows):
+    firsts, seconds, scores = zip(*rows, strict=True)
+    return Examples("graded", (firsts, seconds), np.array(scores), np.arange(len(rows)))
+
+
+ROWS = st.lists(
+    st.tuples(st.text(max_size=5), st.text(max_size=5), st.floats(0, 1)), min_size=1, max_size=12
+)
+
+
+def test_an_unknown_kind_is_refused():
+    with pytest.raises(InputError, match=r"expected a kind among nli, graded.*got 'nil'"):
+        Examples("nil", (("a",),), None, np.arange(1))
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "rows"),
+    [
+        ((("a", "b"), ("c",)), None, np.arange(2)),
+        ((("a", "b"),), np.zeros(1), np.arange(2)),
+        ((("a", "b"),), None, np.arange(3)),
+        ((), None, np.arange(0)),
+    ],
+)
+def test_columns_of_several_lengths_are_refused(columns, labels, rows):
+    with pytest.raises(InputError, match="of one length"):
+        Examples("texts", columns, labels, rows)
+
+
+def test_what_is_taken_keeps_its_rows_labels_and_account():
+    made = Examples(
+        "nli", (("a", "b", "c"), ("x", "y", "z")), np.array([2, 0, 1]), np.array([4, 7, 9]),
+        ("entailment", "neutral", "contradiction"), "a.csv", (Decision("training", "k", 1, "m"),),
+    )  # fmt: skip
+    taken = made.take([2, 0])
+    assert taken.columns == (("c", "a"), ("z", "x"))
+    assert taken.labels.tolist() == [1, 2] and taken.rows.tolist() == [9, 4]
+    assert (taken.names, taken.source, taken.decisions) == (made.names, "a.csv", made.decisions)
+    assert len(taken) == 2 and len(made) == 3
+
+
+def test_nothing_can_be_taken():
+    made = graded([("a", "b", 0.5)])
+    assert len(made.take([])) == 0 and made.take([]).columns == ((), ())
+
+
+@settings(deadline=None)
+@given(ROWS, st.randoms())
+def test_the_fingerprint_does_not_depend_on_order(rows, random):
+    order = list(range(len(rows)))
+    random.shuffle(order)
+    assert graded(rows).fingerprint == graded(rows).take(order).fingerprint
+
+
+@settings(deadline=None)
+@given(ROWS, ROWS)
+def test_the_fingerprint_tells_examples_apart(rows, others):
+    same = sorted(map(repr, rows)) == sorted(map(repr, others))
+    assert (graded(rows).fingerprint == graded(others).fingerprint) == same
+
+
+def test_the_fingerprint_tells_kinds_and_sides_apart():
+    pair = Examples("pairs", (("a",), ("b",)), None, np.arange(1))
+    swapped = Examples("pairs", (("b",), ("a",)), None, np.arange(1))
+    other = Examples("texts", (("a",), ("b",)), None, np.arange(1))
+    assert len({pair.fingerprint, swapped.fingerprint, other.fingerprint}) == 3
+
+
+def test_half_characters_have_a_fingerprint():
+    assert Examples("texts", (("\ud800",),), None, np.arange(1)).fingerprint

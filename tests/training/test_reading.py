@@ -1,0 +1,419 @@
+"""Whatever holds examples becomes the same examples; whatever cannot be used is named."""
+
+import csv
+import gzip
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.training import Examples, read_examples
+
+NLI = [
+    ("A dog runs.", "An animal moves.", "entailment"),
+    ("A dog runs.", "It is brown.", "neutral"),
+    ('He said "yes", twice', "He said\nno.", "contradiction"),
+]
+ORDER = ("entailment", "neutral", "contradiction")
+
+
+def refused(source, kind, **options):
+    with pytest.raises(InputError) as error:
+        read_examples(source, kind, **options)
+    return str(error.value)
+
+
+def told(examples):
+    return {decision.name: decision.value for decision in examples.decisions}
+
+
+def frame(rows, names=("premise", "hypothesis", "label")):
+    return pd.DataFrame(rows, columns=list(names))
+
+
+def delimited(rows, delimiter):
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=delimiter).writerows([("premise", "hypothesis", "label"), *rows])
+    return stream.getvalue().encode()
+
+
+def json_lines(rows):
+    return "\n".join(json.dumps(record) for record in frame(rows).to_dict("records")).encode()
+
+
+def parquet(rows):
+    stream = io.BytesIO()
+    frame(rows).to_parquet(stream)
+    return stream.getvalue()
+
+
+FILES = {
+    "comma.csv": delimited(NLI, ","),
+    "semicolon.csv": delimited(NLI, ";"),
+    "tab.tsv": delimited(NLI, "\t"),
+    "lines.jsonl": json_lines(NLI),
+    "table.parquet": parquet(NLI),
+}
+
+
+@pytest.mark.parametrize("gzipped", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("name", FILES)
+def test_every_format_gives_the_same_examples(tmp_path, name, gzipped):
+    path = tmp_path / (name + (".gz" if gzipped else ""))
+    path.write_bytes(gzip.compress(FILES[name]) if gzipped else FILES[name])
+    read = read_examples(str(path), "nli")
+    assert read.columns == tuple(zip(*(row[:2] for row in NLI), strict=True))
+    assert read.labels.tolist() == [0, 1, 2] and read.labels.dtype == np.int64
+    assert read.names == ORDER and read.rows.tolist() == [0, 1, 2]
+    assert read.source == path.name
+
+
+def test_every_frame_and_list_gives_the_same_examples():
+    datasets, pyarrow = pytest.importorskip("datasets"), pytest.importorskip("pyarrow")
+    table = frame(NLI)
+    sources = [
+        table,
+        table.to_dict("list"),
+        table.to_dict("records"),
+        NLI,
+        [list(row) for row in NLI],
+        iter(NLI),
+        np.array(NLI, dtype=object),
+        pyarrow.Table.from_pandas(table),
+        datasets.Dataset.from_pandas(table),
+    ]
+    prints = {read_examples(source, "nli").fingerprint for source in sources}
+    assert len(prints) == 1
+
+
+def test_a_frame_stays_as_it_was():
+    table = frame(NLI).rename(index={0: "x", 1: "y", 2: "z"})
+    before = table.copy(deep=True)
+    read_examples(table, "nli")
+    pd.testing.assert_frame_equal(table, before)
+
+
+def test_the_names_of_a_data_set_are_the_order_of_its_numbers():
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        premise=datasets.Value("string"),
+        hypothesis=datasets.Value("string"),
+        label=datasets.ClassLabel(names=["contradiction", "entailment", "neutral"]),
+    )
+    rows = {"premise": ["a", "b", "c"], "hypothesis": ["d", "e", "f"], "label": [0, 1, -1]}
+    read = read_examples(datasets.Dataset.from_dict(rows, features=features), "nli")
+    assert [read.names[label] for label in read.labels] == ["contradiction", "entailment"]
+    assert told(read)["no_gold_label"] == 1
+
+
+def test_examples_of_the_kind_are_returned_and_of_another_refused():
+    read = read_examples(NLI, "nli")
+    assert read_examples(read, "nli") is read
+    assert "expected examples of the kind 'pairs', got 'nli'" in refused(read, "pairs")
+    assert "got none" in refused(read.take([]), "nli")
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"),
+    [
+        (("premise", "hypothesis", "label"), "nli"),
+        (("Sentence1", "Sentence2", "gold_label"), "nli"),
+        (("sentence_A", "sentence_B", "entailment_judgment"), "nli"),
+    ],
+)
+def test_usual_names_are_found(names, kind):
+    read = read_examples(frame(NLI, names), kind)
+    assert read.columns[1][0] == "An animal moves."
+    assert told(read)["columns"] == list(names)
+
+
+def test_columns_can_be_named():
+    table = frame(NLI, ("p", "h", "l")).assign(premise="wrong")
+    read = read_examples(table, "nli", columns=("p", "h"), label="l")
+    assert read.columns[0][0] == "A dog runs."
+
+
+def test_a_column_that_is_not_there_is_asked_for_beside_those_that_are():
+    table = frame(NLI, ("a", "b", "label"))
+    assert (
+        refused(table, "nli")
+        == "DataFrame: expected a premise column, such as 'premise'; got the columns 'a', 'b', "
+        "'label'; name it with columns="
+    )
+    said = refused(table, "nli", columns=("a", "c"))
+    assert "expected a hypothesis column 'c', got the columns 'a', 'b', 'label'" in said
+    assert "name it with label=" in refused(table.drop(columns="label"), "nli", columns=("a", "b"))
+    assert "expected columns to name 2 columns" in refused(table, "nli", columns=("a",))
+    assert "got 'a' more than once" in refused(table, "nli", columns=("a", "a"))
+    assert '"triplets" of pairs' in refused(table, "pairs", columns=("a", "b", "label"))
+    assert "have no labels" in refused(table, "pairs", columns=("a", "b"), label="label")
+
+
+def test_labels_are_read_in_every_usual_spelling():
+    spelled = ["Entailment", "ENTAILED ", "e", "Neutral", "n", "contradictory", "contradicts", "C"]
+    read = read_examples([("a", f"b{i}", label) for i, label in enumerate(spelled)], "nli")
+    assert read.labels.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert told(read)["label_spellings"] == 8
+
+
+def test_other_labels_are_listed_with_counts_and_rows():
+    rows = [("a", "b", label) for label in ("entailment", "not_entailment", "not_entailment", None)]
+    said = refused(rows, "nli")
+    assert "expected the labels entailment, neutral, contradiction; got " in said
+    assert (
+        "'not_entailment' (2, first in row 2), 'entailment' (1, first in row 1), "
+        "none (1, first in row 4)" in said
+    )
+
+
+def test_many_other_labels_are_cut_short():
+    said = refused([("a", "b", f"label {i}") for i in range(50)], "nli")
+    assert "and 38 other labels" in said and len(said) < 1000
+
+
+@pytest.mark.parametrize(
+    "numbers", [[0, 1, 2], ["0", "1", "2"], [np.int32(0), np.int64(1), 2.0], ["0 ", " 1", "2"]]
+)
+def test_numbers_need_an_order(numbers):
+    rows = [("a", "b", number) for number in numbers]
+    assert "say what the numbers mean with label_order" in refused(rows, "nli")
+    read = read_examples(rows, "nli", label_order=("contradiction", "entailment", "neutral"))
+    assert [read.names[label] for label in read.labels] == [
+        "contradiction",
+        "entailment",
+        "neutral",
+    ]
+
+
+@pytest.mark.parametrize(
+    "order",
+    ["entailment", ("entailment", "neutral"), (*ORDER, "neutral"), ("a", "b", "c"), (0, 1, 2)],
+)
+def test_an_order_that_is_none_is_refused(order):
+    said = refused([("a", "b", 0), ("a", "c", 1)], "nli", label_order=order)
+    assert "expected label_order to hold entailment, neutral, contradiction, each once" in said
+
+
+@pytest.mark.parametrize("number", [3, -2, 0.5, float("inf"), "4"])
+def test_numbers_outside_the_order_are_refused(number):
+    said = refused([("a", "b", 0), ("a", "c", 1), ("d", "e", number)], "nli", label_order=ORDER)
+    assert "first in row 3" in said
+
+
+def test_pairs_without_gold_label_are_left_out_and_counted():
+    read = read_examples([*NLI, ("x", "y", "-"), ("x", "z", "-")], "nli")
+    assert len(read) == 3 and told(read)["no_gold_label"] == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"),
+    [
+        ([("a", "b", "neutral"), ("c", "d", "Neutral")], "nli"),
+        ([("a", "b", "neutral"), ("c", "d", "-")], "nli"),
+        ([("a", "b", 1), ("c", "d", True)], "binary"),
+        ([("a", "b", 0.5), ("c", "d", 0.5)], "graded"),
+    ],
+)
+def test_labels_that_are_all_the_same_are_refused(rows, kind):
+    assert "expected at least two different labels" in refused(rows, kind)
+
+
+def test_labels_that_are_all_the_same_once_rows_are_dropped_are_refused():
+    rows = [("a", "b", "neutral"), ("", "d", "entailment"), ("e", "f", "neutral")]
+    said = refused(rows, "nli", drop_invalid=True)
+    assert "got neutral in all 2 usable rows" in said
+
+
+def test_an_absent_class_is_told():
+    read = read_examples([NLI[0], NLI[2]], "nli")
+    assert told(read)["absent_label"] == "neutral" and read.labels.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("nothing", ["", "  ", None, float("nan"), pd.NA, "\u200b"])
+def test_an_empty_side_is_named_or_dropped(nothing):
+    rows = [*NLI, ("x", nothing, "neutral"), (nothing, "y", "neutral"), ("z", nothing, "neutral")]
+    said = refused(rows, "nli")
+    assert "text in column 'premise' in every row, got none in row 5;" in said
+    assert "drop_invalid=True" in said
+    assert "'hypothesis' in every row, got none in row 4 and row 5" in refused(
+        rows[:4] + rows[5:], "nli"
+    )
+    read = read_examples(rows, "nli", drop_invalid=True)
+    assert read.rows.tolist() == [0, 1, 2]
+    dropped = [d for d in read.decisions if d.name == "dropped_invalid"]
+    assert sum(d.value for d in dropped) == 3
+
+
+def test_a_row_of_a_file_is_named_with_its_line(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("premise,hypothesis,label\na,b,neutral\nc,NA,neutral\n")
+    assert "got none in row 2 (line 3)" in refused(path, "nli")
+
+
+@pytest.mark.parametrize("nothing", ["", None, float("nan")])
+def test_a_missing_label_is_named_or_dropped(nothing):
+    rows = [*NLI, ("x", "y", nothing)]
+    assert "label in column 'label' in every row, got none in row 4" in refused(rows, "nli")
+    assert len(read_examples(rows, "nli", drop_invalid=True)) == 3
+
+
+def test_nothing_left_is_refused():
+    assert "got no row that can be used" in refused(
+        [("", ""), (" ", "b")], "pairs", drop_invalid=True
+    )
+    assert "got no rows" in refused([], "pairs")
+
+
+def test_what_is_no_text_is_refused():
+    assert "row 2 holds a int" in refused([("a", "b"), ("c", 5)], "pairs")
+
+
+def test_rows_of_another_shape_are_named():
+    assert (
+        "row 2: expected a tuple (premise, hypothesis, label) or a dict, got 2 values"
+        in refused([NLI[0], ("a", "b")], "nli")
+    )
+    assert "row 1: expected a tuple" in refused(["a", "b"], "pairs")
+    assert "got int" in refused(5, "pairs")
+    assert "no such file" in refused("nowhere.csv", "pairs")
+    assert "expected a kind among" in refused(NLI, "sts")
+
+
+def test_scores_are_brought_to_the_scale_from_0_to_1():
+    rows = [("a", "b", 1), ("c", "d", "3"), ("e", "f", np.float32(5))]
+    assert read_examples(rows, "graded", scale=(1, 5)).labels.tolist() == [0.0, 0.5, 1.0]
+    inside = [("a", "b", 0.25), ("c", "d", 1.0)]
+    assert read_examples(inside, "graded").labels.tolist() == [0.25, 1.0]
+
+
+def test_scores_outside_their_scale_are_named():
+    rows = [("a", "b", 1), ("c", "d", 4.5), ("e", "f", 0.5)]
+    said = refused(rows, "graded")
+    assert "row 2: expected a score from 0 to 1, got 4.5; scores go from 0.5 to 4.5 here" in said
+    assert "row 2: expected a score from 0 to 4, got 4.5" in refused(rows, "graded", scale=(0, 4))
+    assert "row 3: expected a score from 1 to 5" in refused(rows, "graded", scale=(1, 5))
+
+
+@pytest.mark.parametrize("score", [float("inf"), float("-inf")])
+def test_infinite_scores_are_outside(score):
+    assert "row 2" in refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5))
+
+
+def test_missing_scores_are_named_or_dropped():
+    rows = [("a", "b", 1.0), ("c", "d", float("nan")), ("e", "f", None), ("g", "h", 0.0)]
+    assert "got none in row 2 and row 3" in refused(rows, "graded")
+    assert read_examples(rows, "graded", drop_invalid=True).rows.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("score", ["3,5", "high", True, [1]])
+def test_what_is_no_score_is_named(score):
+    said = refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5))
+    assert "row 2: expected a number as score" in said
+
+
+@pytest.mark.parametrize(
+    "scale", [5, (5, 0), (0,), (0, float("inf")), (0, float("nan")), "05", (1, 1)]
+)
+def test_a_scale_that_is_none_is_refused(scale):
+    assert "expected scale" in refused([("a", "b", 1), ("c", "d", 0)], "graded", scale=scale)
+
+
+def test_options_of_other_kinds_are_refused():
+    assert "leave out scale" in refused(NLI, "nli", scale=(0, 5))
+    assert "leave out label_order" in refused([("a", "b")], "pairs", label_order=ORDER)
+
+
+def test_binary_labels():
+    rows = [
+        ("a", "b", 0),
+        ("c", "d", "1"),
+        ("e", "f", True),
+        ("g", "h", np.int64(0)),
+        ("i", "j", 1.0),
+    ]
+    assert read_examples(rows, "binary").labels.tolist() == [0, 1, 1, 0, 1]
+    assert "got 0 (1, first in row 1), 2 (1, first in row 2)" in refused(
+        [("a", "b", 0), ("c", "d", 2)], "binary"
+    )
+
+
+def test_triplets_may_have_several_negatives():
+    rows = {"anchor": ["a"], "positive": ["b"], "negative_1": ["c"], "negative_2": ["d"], "x": [1]}
+    assert read_examples(rows, "triplets").columns == (("a",), ("b",), ("c",), ("d",))
+    assert read_examples([("a", "b", "c", "d")], "triplets").columns[3] == ("d",)
+    named = read_examples(rows, "triplets", columns=("anchor", "positive", "negative_2"))
+    assert named.columns[2] == ("d",)
+
+
+def test_texts_are_read_from_lists_and_columns():
+    assert read_examples(["a", "b"], "texts").columns == (("a", "b"),)
+    assert read_examples(pd.Series(["a", "b"]), "texts").columns == (("a", "b"),)
+    assert read_examples(pd.DataFrame({"text": ["a"]}), "texts").columns == (("a",),)
+    assert "got none in row 2" in refused(["a", None], "texts")
+
+
+def test_lists_of_premises_are_joined_only_if_asked():
+    rows = [{"premises": ["a", "b"], "hypothesis": "c", "label": "neutral"},
+            {"premises": ["d"], "hypothesis": "e", "label": "entailment"}]  # fmt: skip
+    said = refused(rows, "nli")
+    assert "row 1: expected one text in column 'premises', got a list of 2; join_lists=True" in said
+    assert read_examples(rows, "nli", join_lists=True).columns[0] == ("a b", "d")
+
+
+def test_repeats_and_conflicts_are_kept_and_counted():
+    rows = [("a", "b", 1), ("a", " b ", 1), ("a", "b", 0), ("c", "d", 0)]
+    read = read_examples(rows, "binary")
+    assert len(read) == 4
+    assert told(read)["repeated_examples"] == 1 and told(read)["conflicting_labels"] == 1
+    pairs = read_examples([("a", "a"), ("a", "b")], "pairs")
+    assert told(pairs)["identical_sides"] == 1
+    triplets = read_examples([("a", "b", "b"), ("a", "b", "c")], "triplets")
+    assert told(triplets)["negative_is_positive"] == 1
+
+
+def test_half_characters_are_replaced_and_counted():
+    read = read_examples([("a\ud800", "b")], "pairs")
+    assert read.columns[0] == ("a\ufffd",) and told(read)["replaced_characters"] == 1
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["x", "y", "z w", "", None, "  "]), min_size=1, max_size=8))
+def test_what_is_kept_is_what_has_text(texts):
+    rows = [(text, "b") for text in texts]
+    usable = [row for row, text in enumerate(texts) if text and text.strip()]
+    if not usable:
+        assert "no row that can be used" in refused(rows, "pairs", drop_invalid=True)
+        return
+    read = read_examples(rows, "pairs", drop_invalid=True)
+    assert isinstance(read, Examples)
+    assert read.rows.tolist() == usable
+    assert list(read.columns[0]) == [texts[row] for row in usable]
+
+
+@pytest.mark.benchmark_data
+@pytest.mark.parametrize(
+    ("name", "kind", "options", "size"),
+    [
+        ("lingnli/train.jsonl.gz", "nli", {}, 44_983),
+        ("xnli/fr_test.jsonl.gz", "nli", {}, 5_010),
+        ("sick/sick.jsonl.gz", "nli", {}, 9_927),
+        ("sick/sick.jsonl.gz", "graded", {"scale": (1, 5)}, 9_927),
+        ("stsb/en_test.jsonl.gz", "graded", {"scale": (0, 5)}, 1_379),
+        ("mpe/dev.jsonl.gz", "nli", {"join_lists": True}, 1_000),
+    ],
+)
+def test_published_sets_are_read_whole(data_folder, name, kind, options, size):
+    read = read_examples(data_folder / name, kind, **options)
+    table = pd.read_json(data_folder / name, lines=True)
+    assert len(read) == len(table) == size
+    if kind == "nli":
+        assert [read.names[label] for label in read.labels] == table["label"].str.lower().tolist()
+    else:
+        low, high = options["scale"]
+        column = "relatedness" if "relatedness" in table else "score"
+        np.testing.assert_allclose(read.labels * (high - low) + low, table[column], atol=1e-12)

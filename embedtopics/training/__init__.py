@@ -6,18 +6,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embedtopics.training.effects.comparing import compare_before_after
     from embedtopics.training.examples import Examples
     from embedtopics.training.settings import TrainingSettings
 
 __all__ = [
     "Examples",
     "TrainingSettings",
+    "compare_before_after",
 ]
 
 # torch and the trainer are loaded when something is trained.
 _HOME = {
     "Examples": "examples",
     "TrainingSettings": "settings",
+    "compare_before_after": "effects.comparing",
 }
 
 

@@ -32,7 +32,7 @@ from embedtopics.terms import (
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["Groups", "find_topics", "given_groups", "scored_classes"]
+__all__ = ["Groups", "dense_groups", "find_topics", "given_groups", "scored_classes"]
 
 N_COMPONENTS = 5
 """Dimensions in which documents are clustered, as by the topic model."""
@@ -193,12 +193,34 @@ def find_topics(
     -------
     Groups
     """
+    labels = dense_groups(vectors, edges, documents.weights, seed)
     dense = narrow(vectors.rows, seed)
-    coordinates = layout(springs_of(edges, seed=seed), principal_start(dense, N_COMPONENTS))
-    labels = cluster(DensityClusterer(), coordinates, documents.weights).labels
-    labels = np.where(vectors.has_vector, labels, NOISE).astype(np.int32)
     names = _topic_names(labels, dense, documents.weights, tokens, languages)
     return Groups(labels, names, f"topics by {vectors.name}")
+
+
+def dense_groups(
+    vectors: Vectors, edges: csr_matrix, weights: npt.NDArray[np.int64], seed: int
+) -> Int32Array:
+    """Find the dense groups of one encoder's documents.
+
+    Parameters
+    ----------
+    vectors : Vectors
+    edges : csr_matrix of shape (n_documents, n_documents)
+    weights : int64 ndarray of shape (n_documents,)
+        Rows that hold each document.
+    seed : int
+
+    Returns
+    -------
+    int32 ndarray of shape (n_documents,)
+        -1 for documents in no group.
+    """
+    start = principal_start(narrow(vectors.rows, seed), N_COMPONENTS)
+    coordinates = layout(springs_of(edges, seed=seed), start)
+    labels = cluster(DensityClusterer(), coordinates, weights).labels
+    return np.where(vectors.has_vector, labels, NOISE).astype(np.int32)
 
 
 def _topic_names(

@@ -1,0 +1,270 @@
+"""What another encoder does to the user's own texts: their neighbours, topics and classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.comparison._log import Log
+from embedtopics.comparison.groups import Groups, dense_groups, given_groups, scored_classes
+from embedtopics.comparison.maps import edges_of
+from embedtopics.comparison.moves import real_neighbors
+from embedtopics.comparison.vectors import Vectors, neighbor_graph
+from embedtopics.corpus import Corpus, require_text
+from embedtopics.errors import InputError
+from embedtopics.evaluation import neighbor_votes, resampled_means, resampled_sums
+from embedtopics.evaluation.contingency import Contingency
+from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.results import Change, NeighborGraph
+from embedtopics.training.effects import statistics
+from embedtopics.training.effects.intervals import (
+    Difference,
+    Figure,
+    compare_scores,
+    p_of,
+    wide_interval,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CorpusTexts", "corpus_texts", "score_classes", "score_neighborhoods"]
+
+TASK = "corpus"
+NEIGHBORS = 10
+"""Neighbours that are kept or lost, and that vote on a class."""
+
+GRAPH = 15
+"""Neighbours by which texts are grouped, as by the topic model."""
+
+N_RUNS = 2
+"""Groupings by each encoder, from different seeds: what they differ by is no encoder's doing."""
+
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusTexts:
+    """The documents that are looked at.
+
+    Parameters
+    ----------
+    texts : tuple of str
+    weights : int64 ndarray of shape (n_documents,)
+        Rows that hold each.
+    classes : int32 ndarray of shape (n_documents,) or None
+        -1 where there is none.
+    note : str
+        What was left out.
+    """
+
+    texts: tuple[str, ...]
+    weights: npt.NDArray[np.int64]
+    classes: Int32Array | None
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    graph: NeighborGraph
+    runs: tuple[Int32Array, ...]
+
+
+def corpus_texts(corpus: Any, classes: Any, most: int) -> CorpusTexts:
+    """Read the distinct texts of a corpus, of many those with the lowest hashes, a random sample.
+
+    Parameters
+    ----------
+    corpus : Corpus, or what `Corpus.of` reads
+    classes : str, array_like or None
+        A column, or a class for each row.
+    most : int
+
+    Returns
+    -------
+    CorpusTexts
+
+    Raises
+    ------
+    InputError
+        With fewer than 17 different texts, or classes of fewer than two kinds.
+    """
+    corpus = Corpus.of(corpus)
+    require_text(corpus)
+    documents = corpus.distinct()
+    if len(documents) < GRAPH + 2:
+        raise InputError(
+            f"{corpus.source}: neighbours and topics need at least {GRAPH + 2} different texts; "
+            f"got {len(documents)}; give more, or leave the corpus out"
+        )
+    log, part = Log(), slice(0, most)
+    known = None
+    if classes is not None:
+        found = given_groups(log, classes, corpus)
+        sampled = Groups(found.of_document[part], found.names, found.grouped_by)
+        known = scored_classes(log, sampled)
+    said = [decision.message for decision in log.decisions]
+    if len(documents) > most:
+        said.insert(0, f"A random sample of {most:,} of {len(documents):,} texts.")
+    texts = tuple(corpus.document_texts()[part])
+    return CorpusTexts(texts, documents.weights[part], known, " ".join(said))
+
+
+def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
+    vectors = Vectors(name, rows, np.asarray(rows.any(axis=1)), float("nan"), {})
+    graph = neighbor_graph(Log(), vectors, GRAPH, seed)
+    edges = edges_of(graph)
+    runs = [dense_groups(vectors, edges, corpus.weights, seed + run) for run in range(N_RUNS)]
+    return _View(graph, tuple(runs))
+
+
+def score_neighborhoods(
+    rows: tuple[FloatArray, FloatArray], corpus: CorpusTexts, n_resamples: int, seed: int
+) -> tuple[list[Change], list[tuple[str, Difference]]]:
+    """Measure what changes in the neighbours and topics of the texts, and in what they tell.
+
+    Parameters
+    ----------
+    rows : (float32 ndarray, float32 ndarray), each of shape (n_documents, n_dimensions)
+        Unit vectors, before and after.
+    corpus : CorpusTexts
+    n_resamples, seed : int
+
+    Returns
+    -------
+    described : list of Change
+        Figures that are neither good nor bad.
+    judged : list of (str, Difference)
+        Figures by class, where there are classes.
+    """
+    views = tuple(
+        _view(made, corpus, name, seed)
+        for made, name in zip(rows, ("before", "after"), strict=True)
+    )
+    described = [
+        _neighbors_kept(views, n_resamples, seed, corpus.note),
+        _topics_kept(views, n_resamples, seed, corpus.note),
+    ]
+    judged = []
+    if corpus.classes is not None:
+        judged = score_classes(views, corpus.classes, n_resamples, seed)
+    return described, judged
+
+
+def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
+    lists = [real_neighbors(view.graph)[:, :NEIGHBORS] for view in views]
+    n = len(lists[0])
+    shared = np.zeros(n)
+    for column in lists[0].T:
+        shared += (column[:, None] == lists[1]).any(axis=1) & (column >= 0)
+    there = (lists[0] >= 0).sum(axis=1)
+    kept = np.divide(shared, there, out=np.full(n, np.nan), where=there > 0)
+    value = float(np.nanmean(kept)) if (there > 0).any() else float("nan")
+    drawn = resampled_means(kept[:, None], n_resamples, seed)[:, 0]
+    low, high = wide_interval(drawn - 1.0, n)
+    chance = NEIGHBORS / (n - 1)
+    said = f"Of neighbours drawn at random, {chance:.1%} would be kept."
+    return Change(
+        TASK, f"{NEIGHBORS} nearest neighbours kept", 1.0, value, value - 1.0, low, high, n,
+        "descriptive", 0, f"{said} {note}".strip(),
+    )  # fmt: skip
+
+
+def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
+    """Compare topics of both encoders, and beside that topics of the first with its own."""
+    (own, again), (new, newer) = (view.runs for view in views)
+    first = _resampled([(own, again)], "ARI", n_resamples, seed)
+    second = _resampled([(own, newer), (new, again)], "ARI", n_resamples, seed)
+    before, after = float(first[0].mean()), float(second[0].mean())
+    low, high = _around(after - before, second[1].mean(axis=1) - first[1][:, 0], len(own))
+    numbers = " and ".join(
+        f"{view.runs[0].max() + 1} topics with {(view.runs[0] >= 0).mean():.0%} of the texts"
+        for view in views
+    )
+    said = (
+        "Adjusted Rand index, 0 by chance; before: two runs of the encoder itself; after: a run of "
+        f"each encoder. {numbers}, before and after."
+    )
+    return Change(
+        TASK, "topics agree", before, after, after - before, low, high, len(own), "descriptive", 0,
+        f"{said} {note}".strip(),
+    )  # fmt: skip
+
+
+def score_classes(
+    views: tuple[_View, ...], classes: Int32Array, n_resamples: int, seed: int
+) -> list[tuple[str, Difference]]:
+    """Measure what neighbours and topics tell of given classes.
+
+    The topics of an encoder change a little from run to run. Each resample is taken with every
+    run of both encoders, so that the interval holds that, too: with two runs, one drawn at random
+    varies on average as much as the mean of two.
+    """
+    asked = np.flatnonzero(classes >= 0)
+    right = []
+    for view in views:
+        near, weights = (
+            part[:, :NEIGHBORS] for part in (view.graph.indices, view.graph.similarities)
+        )
+        right.append((neighbor_votes(near, weights, classes) == classes)[asked].astype(float))
+    figure = Figure(
+        "accuracy", statistics.mean, right[0], right[1], np.ones(len(asked)), np.arange(len(asked))
+    )
+    judged = [(f"{NEIGHBORS}-NN accuracy", compare_scores(figure, n_resamples, seed))]
+    for metric in ("NMI", "AMI"):
+        values, drawn = [], []
+        for view in views:
+            runs = [(classes[asked], run[asked]) for run in view.runs]
+            value, resampled = _resampled(runs, metric, n_resamples, seed)
+            values.append(float(value.mean()))
+            drawn.append(resampled - resampled.mean(axis=0) + value)
+        apart = (drawn[1][:, :, None] - drawn[0][:, None, :]).ravel()
+        low, high = wide_interval(apart, len(asked))
+        p = p_of(apart, len(asked))
+        n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
+        name = f"{metric} of topics and classes"
+        judged.append((name, Difference(values[0], values[1], low, high, p, len(asked), n_changed)))
+    return judged
+
+
+def _resampled(
+    pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], metric: str, n: int, seed: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return the agreement of pairs of labels, shape (n_pairs,), and of resamples, (n, n_pairs).
+
+    Noise is one more group.
+    """
+    from scipy.sparse import csr_matrix
+
+    values, drawn = [], []
+    for one, other in pairs:
+        table = Contingency.of(one, other)
+        n_documents = len(one)
+        cells: Any = csr_matrix(
+            (np.ones(n_documents), (np.arange(n_documents), table.cell_of)),
+            shape=(n_documents, len(table.counts)),
+        )
+        measure = _measure(table, metric)
+        values.append(measure(table.counts[None, :])[0])
+        drawn.append(measure(resampled_sums(cells, n, seed)))
+    return np.array(values), np.column_stack(drawn)
+
+
+def _measure(table: Contingency, metric: str) -> Callable[[Float64Array], Float64Array]:
+    if metric == "ARI":
+        return table.adjusted_rand
+    if metric == "NMI":
+        return lambda counts: table.information(counts).normalized()
+    expected = table.expected_information()
+    return lambda counts: table.information(counts).adjusted(expected)
+
+
+def _around(value: float, drawn: Float64Array, n_units: int) -> tuple[float, float]:
+    """Return the interval of resamples, moved to where their mean is the figure.
+
+    Texts that a resample holds twice agree with themselves: its figures are a little high.
+    """
+    return wide_interval(drawn - np.nanmean(drawn) + value, n_units)

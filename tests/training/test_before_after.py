@@ -1,0 +1,445 @@
+"""Before and after: figures against oracles, and verdicts that keep their error rate."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from embedtopics.errors import InputError
+from embedtopics.training import Examples, compare_before_after
+from embedtopics.training.effects import statistics
+from embedtopics.training.effects.intervals import Figure, compare_scores, holm
+from embedtopics.training.effects.scoring import units_of
+
+
+class Table:
+    """An encoder of known texts."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+        self.asked = []
+
+    def encode(self, texts):
+        self.asked.append(list(texts))
+        return np.array([self.vectors[text] for text in texts])
+
+
+def examples_of(kind, columns, labels=None, names=()):
+    n = len(columns[0])
+    return Examples(
+        kind, tuple(map(tuple, columns)), labels, np.arange(n), names, source=f"{kind} set"
+    )
+
+
+def random_vectors(texts, seed, n_dimensions=8):
+    rng = np.random.default_rng(seed)
+    return {text: rng.normal(size=n_dimensions) for text in sorted(set(texts))}
+
+
+def moved(vectors, size, seed):
+    rng = np.random.default_rng(seed)
+    return {text: row + size * rng.normal(size=row.shape) for text, row in vectors.items()}
+
+
+def cosine(vectors, a, b):
+    one, other = vectors[a], vectors[b]
+    return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+
+
+@pytest.fixture(scope="module")
+def sets():
+    """A set of each kind, over texts that some of them share."""
+    rng = np.random.default_rng(3)
+    texts = [f"text {i}" for i in range(240)]
+    a, b, c = texts[:80], texts[80:160], texts[160:]
+    classes = rng.integers(0, 3, 80)
+    premises = [a[i // 3] for i in range(80)]
+    return texts, {
+        "graded": examples_of("graded", (a, b), rng.integers(0, 6, 80) / 5),
+        "nli": examples_of(
+            "nli", (premises, b), classes, ("entailment", "neutral", "contradiction")
+        ),
+        "triplets": examples_of("triplets", (a, b, c, c[::-1])),
+        "binary": examples_of("binary", (a, b), rng.integers(0, 2, 80)),
+        "pairs": examples_of("pairs", ([*a[:-1], a[0]], b)),
+    }
+
+
+def weights_of(n, seed):
+    return np.random.default_rng(seed).multinomial(n, np.ones(n) / n, size=5).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_statistics_of_counts_are_those_of_repeated_examples(seed):
+    rng = np.random.default_rng(seed)
+    n = 60
+    scores, truth = rng.normal(size=n).round(1), rng.integers(0, 6, n) / 5
+    yes = rng.integers(0, 2, n)
+    counts = weights_of(n, seed)
+    for row, weights in enumerate(counts.astype(int)):
+        drawn = np.repeat(np.arange(n), weights)
+        expected = {
+            statistics.spearman: stats.spearmanr(scores[drawn], truth[drawn]).statistic,
+            statistics.pearson: stats.pearsonr(scores[drawn], truth[drawn]).statistic,
+            statistics.mean: scores[drawn].mean(),
+        }
+        for statistic, value in expected.items():
+            assert statistic(scores, truth, counts)[row] == pytest.approx(value, abs=1e-12)
+        expected = {
+            statistics.auc: roc_auc_score(yes[drawn], scores[drawn]),
+            statistics.average_precision: average_precision_score(yes[drawn], scores[drawn]),
+        }
+        for statistic, value in expected.items():
+            assert statistic(scores, yes, counts)[row] == pytest.approx(value, abs=1e-12)
+
+
+def test_correlations_of_what_does_not_vary_are_not_numbers():
+    ones, truth = np.full(9, 0.3), np.arange(9.0)
+    assert np.isnan(statistics.pearson(ones, truth, np.ones((1, 9)))).all()
+    assert np.isnan(statistics.spearman(ones, truth, np.ones((1, 9)))).all()
+
+
+def test_figures_of_a_set_are_those_of_the_libraries(sets):
+    texts, by_kind = sets
+    before = random_vectors(texts, 0)
+    after = moved(before, 0.7, 1)
+    found = compare_before_after(
+        Table(before), Table(after), test=by_kind, n_resamples=100, count_looks=False
+    )
+    figures = {(change.task, change.metric): change for change in found}
+    assert len(figures) == len(found) == 8
+    for vectors, side in ((before, "before"), (after, "after")):
+
+        def similarity(kind, second=1, vectors=vectors):
+            columns = by_kind[kind].columns
+            return np.array(
+                [cosine(vectors, *p) for p in zip(columns[0], columns[second], strict=True)]
+            )
+
+        def check(task, metric, value, side=side):
+            assert getattr(figures[task, metric], side) == pytest.approx(value, abs=1e-4)
+
+        graded, labels = similarity("graded"), by_kind["graded"].labels
+        check("graded", "Spearman correlation", stats.spearmanr(graded, labels).statistic)
+        check("graded", "Pearson correlation", stats.pearsonr(graded, labels).statistic)
+        binary = similarity("binary")
+        check("binary", "average precision",
+              average_precision_score(by_kind["binary"].labels, binary))  # fmt: skip
+        near, far = similarity("triplets"), [similarity("triplets", i) for i in (2, 3)]
+        check("triplets", "accuracy", np.mean((near > far[0]) & (near > far[1])))
+        nli, classes = similarity("nli"), by_kind["nli"].labels
+        asked = classes != 1
+        check("nli", "AUC, entailment against contradiction",
+              roc_auc_score(classes[asked] == 0, nli[asked]))  # fmt: skip
+        premises = by_kind["nli"].columns[0]
+        right = [nli[i] > nli[j] for i in range(80) for j in range(80)
+                 if premises[i] == premises[j] and classes[i] == 0 and classes[j] == 2]  # fmt: skip
+        check("nli", "entailed nearer than contradicted", np.mean(right))
+        queries, answers = by_kind["pairs"].columns
+        ranks = []
+        for query, answer in zip(queries, answers, strict=True):
+            own = {b for a, b in zip(queries, answers, strict=True) if a == query}
+            rivals = [cosine(vectors, query, b) for b in set(answers) - own]
+            ranks.append(1 + sum(rival > cosine(vectors, query, answer) for rival in rivals))
+        check("pairs", "MRR@10", np.mean([1 / r if r <= 10 else 0 for r in ranks]))
+        check("pairs", "accuracy@1", np.mean([r == 1 for r in ranks]))
+    for change in found:
+        assert change.difference == change.after - change.before
+        assert change.low <= change.difference <= change.high
+
+
+def test_an_encoder_beside_itself_does_not_differ_at_all(sets, toy):
+    texts, by_kind = sets
+    corpus, rows, themes = toy
+    vectors = random_vectors(texts, 0, 16) | dict(zip(corpus, rows, strict=True))
+    found = compare_before_after(
+        Table(vectors), Table(vectors), test=by_kind, corpus=corpus, classes=themes,
+        n_resamples=100, count_looks=False,
+    )  # fmt: skip
+    assert len(found) == 8 + 5
+    for change in found:
+        assert change.difference == 0
+        assert change.low <= 0 <= change.high
+        assert change.verdict in ("no difference shown", "descriptive")
+        assert (change.verdict == "descriptive") == (change.metric in DESCRIBED)
+
+
+DESCRIBED = ("10 nearest neighbours kept", "topics agree")
+
+
+def test_swapping_the_encoders_turns_the_signs_round(sets):
+    texts, by_kind = sets
+    one = random_vectors(texts, 0)
+    other = moved(one, 1.0, 1)
+    found = compare_before_after(Table(one), Table(other), test=by_kind, count_looks=False)
+    swapped = compare_before_after(Table(other), Table(one), test=by_kind, count_looks=False)
+    flipped = {"better": "worse", "worse": "better", "no difference shown": "no difference shown"}
+    for change, back in zip(found, swapped, strict=True):
+        assert back.difference == -change.difference
+        assert (back.before, back.after) == (change.after, change.before)
+        assert (back.low, back.high) == pytest.approx((-change.high, -change.low), abs=1e-12)
+        assert back.verdict == flipped[change.verdict]
+
+
+def test_nothing_depends_on_the_order_of_the_examples(sets):
+    texts, by_kind = sets
+    before = random_vectors(texts, 0)
+    after = moved(before, 1.0, 1)
+    order = np.random.default_rng(5).permutation(80)
+    shuffled = {kind: examples.take(order) for kind, examples in by_kind.items()}
+    one, other = (
+        compare_before_after(
+            Table(before), Table(after), test=each, n_resamples=200, count_looks=False
+        )
+        for each in (by_kind, shuffled)
+    )
+    assert one == other
+
+
+def test_texts_are_encoded_once_by_each_encoder(sets):
+    texts, by_kind = sets
+    before, after = (Table(random_vectors(texts, seed)) for seed in (0, 1))
+    compare_before_after(before, after, test=by_kind, n_resamples=100, count_looks=False)
+    for encoder in (before, after):
+        assert len(encoder.asked) == 1 and len(encoder.asked[0]) == len(set(encoder.asked[0]))
+
+
+def test_what_is_better_is_called_better_and_what_is_worse_worse():
+    rng = np.random.default_rng(0)
+    texts = [[f"{side} {i}" for i in range(200)] for side in "ab"]
+    angle = rng.uniform(0, np.pi, 200)
+    truth = (1 + np.cos(angle)) / 2
+    exact = {a: np.array([1.0, 0.0]) for a in texts[0]}
+    exact |= {b: np.array([np.cos(t), np.sin(t)]) for b, t in zip(texts[1], angle, strict=True)}
+    rough = moved(exact, 0.8, 1)
+    test = examples_of("graded", texts, truth)
+    found = compare_before_after(Table(rough), Table(exact), test=test, count_looks=False)
+    assert {change.verdict for change in found} == {"better"}
+    assert found[0].after == pytest.approx(1.0, abs=1e-3)
+    found = compare_before_after(Table(exact), Table(rough), general=test, count_looks=False)
+    assert {(change.task, change.verdict) for change in found} == {("general", "worse")}
+
+
+@pytest.mark.parametrize(
+    ("statistic", "n"),
+    [
+        (statistics.spearman, 60),
+        pytest.param(statistics.mean, 60, marks=pytest.mark.slow),
+        pytest.param(statistics.average_precision, 80, marks=pytest.mark.slow),
+    ],
+)
+def test_of_equal_encoders_one_in_twenty_is_called_different(statistic, n, monkeypatch):
+    # Finding the libraries of threads takes most of the time of so many small samples.
+    monkeypatch.setattr("threadpoolctl.threadpool_limits", lambda **_: nullcontext())
+    rng = np.random.default_rng(20260)
+    called = 0
+    for draw in range(300):
+        signal = rng.normal(size=n)
+        truth = signal + rng.normal(size=n)
+        if statistic is not statistics.spearman:
+            truth = (truth > 0).astype(float)
+        scores = [signal + rng.normal(size=n) for _ in range(2)]
+        if statistic is statistics.mean:
+            scores = [(np.sign(score) == np.sign(truth - 0.5)).astype(float) for score in scores]
+        figure = Figure("", statistic, *scores, truth, np.arange(n))
+        found = compare_scores(figure, 300, draw)
+        called += found.p <= 0.05 and (found.low > 0 or found.high < 0)
+    # A binomial of 300 and 0.05 is between 5 and 26 in 999 of 1,000 cases; an exact test of few
+    # discordant answers may stay below.
+    assert (1 if statistic is statistics.mean else 5) <= called <= 26
+
+
+def test_interval_is_that_of_students_t_for_the_mean_of_many_examples():
+    rng = np.random.default_rng(1)
+    before, after = rng.normal(size=(2, 400))
+    figure = Figure("", statistics.mean, before, after + 0.1, before, np.arange(400))
+    found = compare_scores(figure, 20_000, 0)
+    exact = stats.ttest_rel(after + 0.1, before).confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx(tuple(exact), abs=0.004)
+    few = Figure("", statistics.mean, before[:8], after[:8], before[:8], np.arange(8))
+    found = compare_scores(few, 20_000, 0)
+    exact = stats.ttest_rel(after[:8], before[:8]).confidence_interval(0.95)
+    assert found.high - found.low == pytest.approx(exact.high - exact.low, rel=0.15)
+
+
+def test_spearman_interval_is_that_of_scipys_paired_bootstrap():
+    rng = np.random.default_rng(4)
+    truth = rng.normal(size=300)
+    before, after = (truth + s * rng.normal(size=300) for s in (1.0, 0.9))
+    figure = Figure("", statistics.spearman, before, after, truth, np.arange(300))
+    found = compare_scores(figure, 2000, 0)
+
+    def difference(b, a, t):
+        return stats.spearmanr(a, t).statistic - stats.spearmanr(b, t).statistic
+
+    oracle = stats.bootstrap(
+        (before, after, truth), difference, paired=True, vectorized=False, n_resamples=600,
+        method="percentile", rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    assert (found.low, found.high) == pytest.approx(tuple(oracle), abs=0.015)
+
+
+def test_a_handful_of_changed_answers_shows_nothing():
+    n = 500
+    before, after = np.zeros(n), np.zeros(n)
+    after[:5] = 1.0
+    found = compare_scores(
+        Figure("", statistics.mean, before, after, before, np.arange(n)), 2000, 0
+    )
+    assert found.low > 0  # resamples alone would call it better
+    assert found.p == pytest.approx(stats.binomtest(5, 5).pvalue)
+    after[:12] = 1.0
+    found = compare_scores(
+        Figure("", statistics.mean, before, after, before, np.arange(n)), 2000, 0
+    )
+    assert found.p < 0.05
+
+
+def test_examples_that_share_a_text_are_drawn_together():
+    columns = (("a", "b", "c", "x", "y"), ("b", "k", "l", "l", "z"))
+    units, _ = units_of(examples_of("binary", columns, np.array([1, 0, 1, 0, 1])))
+    assert units[0] == units[1] and units[2] == units[3]
+    assert len(set(units.tolist())) == 3
+    # Twenty copies of each of 30 answers are 30 witnesses, not 600.
+    rng = np.random.default_rng(0)
+    scores = np.repeat(rng.normal(size=(2, 30)), 20, axis=1)
+    alone, together = (
+        compare_scores(Figure("", statistics.mean, *scores, scores[0], units), 2000, 0)
+        for units in (np.arange(600), np.repeat(np.arange(30), 20))
+    )
+    ratio = (together.high - together.low) / (alone.high - alone.low)
+    assert ratio == pytest.approx(np.sqrt(20), rel=0.15)
+
+
+def test_where_everything_hangs_together_first_texts_are_drawn():
+    first = [f"a{i // 2}" for i in range(100)]
+    examples = examples_of("binary", (first, ["yes"] * 100), np.arange(100) % 2)
+    units, note = units_of(examples)
+    assert len(set(units.tolist())) == 50 and "first" in note
+
+
+@pytest.mark.parametrize("p", [[0.01, 0.04, 0.03], [0.5], [0.04, 0.04], [0.2, 0.001, 0.9, 0.02]])
+def test_holm_is_that_of_the_definition(p):
+    order = sorted(range(len(p)), key=p.__getitem__)
+    expected, highest = {}, 0.0
+    for rank, i in enumerate(order):
+        highest = max(highest, min(1.0, (len(p) - rank) * p[i]))
+        expected[i] = highest
+    assert holm(p) == pytest.approx([expected[i] for i in range(len(p))])
+
+
+def test_figures_on_a_corpus_have_a_level_to_compare_with(toy):
+    texts, rows, themes = toy
+    before = dict(zip(texts, rows, strict=True))
+    noise = random_vectors(texts, 9, 16)
+    found = {
+        change.metric: change
+        for change in compare_before_after(
+            Table(before), Table(noise), corpus=texts, classes=themes, n_resamples=300
+        )
+    }
+    kept, topics = (found[name] for name in DESCRIBED)
+    assert kept.verdict == topics.verdict == "descriptive"
+    chance = 10 / (len(texts) - 1)
+    assert kept.before == 1 and kept.after == pytest.approx(chance, abs=0.04)
+    assert f"{chance:.1%}" in kept.note
+    assert kept.low < kept.difference < kept.high < -0.8
+    assert topics.before > 0.9 and abs(topics.after) < 0.1
+    for name in ("10-NN accuracy", "NMI of topics and classes", "AMI of topics and classes"):
+        assert found[name].verdict == "worse" and found[name].n_looks == 0
+    assert found["10-NN accuracy"].before == 1
+
+
+def test_a_large_corpus_is_sampled_and_says_so(toy):
+    texts, rows, _ = toy
+    encoder = Table(dict(zip(texts, rows, strict=True)))
+    found = compare_before_after(encoder, encoder, corpus=texts, max_documents=60, n_resamples=100)
+    assert {change.n for change in found} == {60}
+    assert all(f"60 of {len(texts)} texts" in change.note for change in found)
+    assert len(encoder.asked[0]) == 60
+
+
+def test_among_many_figures_a_narrow_verdict_carries_a_note():
+    rng = np.random.default_rng(12)
+    texts = [[f"{side} {i}" for i in range(60)] for side in "ab"]
+    names = texts[0] + texts[1]
+    notes, verdicts = [], []
+    for seed in range(5):
+        before = random_vectors(names, seed)
+        after = random_vectors(names, seed + 100)
+        tests = {str(i): examples_of("graded", texts, rng.uniform(size=60)) for i in range(8)}
+        for change in compare_before_after(
+            Table(before), Table(after), test=tests, n_resamples=300, count_looks=False
+        ):
+            verdicts.append(change.verdict != "no difference shown")
+            notes.append("Holm" in change.note)
+    assert 0 < sum(verdicts) < 0.15 * len(verdicts)
+    assert sum(notes) >= sum(verdicts) - 2
+    assert not any(note and not verdict for note, verdict in zip(notes, verdicts, strict=True))
+
+
+def test_an_encoder_that_says_the_same_of_everything_has_no_correlation(sets):
+    texts, by_kind = sets
+    good = random_vectors(texts, 0)
+    blind = dict.fromkeys(texts, np.ones(3))
+    found = compare_before_after(
+        Table(good), Table(blind), test=by_kind["graded"], n_resamples=100, count_looks=False
+    )
+    for change in found:
+        assert np.isnan(change.after) and np.isnan(change.low)
+        assert change.verdict == "no difference shown" and "same similarity" in change.note
+
+
+@pytest.mark.parametrize("kind", ["texts", "taught"])
+def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
+    labels = np.ones((2, 3), dtype=np.float32) if kind == "taught" else None
+    test = examples_of(kind, (("a", "b"),), labels)
+    encoder = Table({})
+    encoder.encode = lambda texts: np.ones((len(texts), 2))
+    assert compare_before_after(encoder, encoder, test=test, count_looks=False) == ()
+
+
+def test_bad_input_is_refused(sets, toy):
+    texts, by_kind = sets
+    encoder = Table(random_vectors(texts, 0))
+
+    def compare(**arguments):
+        return compare_before_after(encoder, encoder, count_looks=False, **arguments)
+
+    same = examples_of("graded", (("a", "b"), ("c", "d")), np.array([0.5, 0.5]))
+    one_sided = examples_of("binary", (("a", "b"), ("c", "d")), np.array([1, 1]))
+    unnamed = examples_of("nli", (("a", "b"), ("c", "d")), np.array([0, 2]))
+    flat = compare_before_after, {a: np.ones(2) for a in "abcd"}
+    known = Table(flat[1])
+    for test, message in ((same, "two different scores"), (one_sided, "both labels"),
+                          (unnamed, "entailment and contradiction")):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            compare_before_after(known, known, test=test, count_looks=False)
+    with pytest.raises(InputError, match="test, general or a corpus"):
+        compare()
+    with pytest.raises(InputError, match="Examples"):
+        compare(test=["a"])
+    with pytest.raises(InputError, match="two sets have the name 'x'"):
+        compare(test={"x": by_kind["graded"]}, general={"x": by_kind["binary"]})
+    with pytest.raises(InputError, match="units"):
+        compare(test=by_kind["graded"], units="words")
+    with pytest.raises(InputError, match=r"shape \(3,\)"):
+        compare(test=by_kind["graded"], units=[1, 2, 3])
+    with pytest.raises(InputError, match="n_resamples"):
+        compare(test=by_kind["graded"], n_resamples=5)
+    with pytest.raises(InputError, match="corpus with the classes"):
+        compare(test=by_kind["graded"], classes="label")
+    with pytest.raises(InputError, match="17 different texts"):
+        compare(corpus=["a b", "c d", "e f"])
+    with pytest.raises(InputError, match="one vector a text"):
+        short = Table({})
+        short.encode = lambda texts: np.ones((1, 2))
+        compare_before_after(short, short, test=by_kind["graded"], count_looks=False)
+    with pytest.raises(InputError, match="finite"):
+        broken = Table({})
+        broken.encode = lambda texts: np.full((len(texts), 2), np.nan)
+        compare_before_after(broken, broken, test=by_kind["graded"], count_looks=False)

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from embedtopics.evaluation.answers import read_sheet
-from embedtopics.evaluation.bootstrap import interval, resampled_means, resampled_sums
+from embedtopics.evaluation.bootstrap import (
+    interval,
+    resampled_counts,
+    resampled_means,
+    resampled_sums,
+)
 from embedtopics.evaluation.coding import coding_sample
 from embedtopics.evaluation.coherence import c_uci, c_v, npmi, u_mass
+from embedtopics.evaluation.correlations import (
+    pearson_correlation,
+    similarity_correlations,
+    spearman_correlation,
+)
 from embedtopics.evaluation.distinctness import (
     Significance,
     diversity,
@@ -13,6 +23,12 @@ from embedtopics.evaluation.distinctness import (
     pairwise_jaccard,
     topic_significance,
     topic_uniqueness,
+)
+from embedtopics.evaluation.estimates import (
+    difference_of,
+    estimate,
+    mean_of_estimates,
+    mean_of_values,
 )
 from embedtopics.evaluation.human_scores import (
     CodingScore,
@@ -34,6 +50,12 @@ from embedtopics.evaluation.neighbor_overlap import (
     jaccard_overlap,
     rank_biased_overlap,
 )
+from embedtopics.evaluation.pair_classes import (
+    PairClasses,
+    area_under_curve,
+    average_precision,
+    score_pair_classes,
+)
 from embedtopics.evaluation.pairs import npmi_of_pairs
 from embedtopics.evaluation.reliability import Reliability, krippendorff_alpha
 from embedtopics.evaluation.shares import (
@@ -43,34 +65,46 @@ from embedtopics.evaluation.shares import (
     share_interval,
 )
 from embedtopics.evaluation.sheets import Sheet
+from embedtopics.evaluation.triplets import triplet_accuracy
+from embedtopics.evaluation.vector_pairs import pair_similarities
 from embedtopics.evaluation.word_vectors import WordVectors, word_embedding_coherence
 
 __all__ = [
     "Agreement",
     "CodingScore",
     "IntrusionScore",
+    "PairClasses",
     "Reliability",
     "Sheet",
     "Significance",
     "WordVectors",
     "agreement",
+    "area_under_curve",
+    "average_precision",
     "c_uci",
     "c_v",
     "chance_overlap",
     "coding_sample",
+    "difference_of",
     "diversity",
     "document_intrusion",
+    "estimate",
     "interval",
     "inverted_rbo",
     "jaccard_overlap",
     "krippendorff_alpha",
+    "mean_of_estimates",
+    "mean_of_values",
     "neighbor_votes",
     "npmi",
     "npmi_of_pairs",
+    "pair_similarities",
     "pairwise_jaccard",
+    "pearson_correlation",
     "probe_classes",
     "rank_biased_overlap",
     "read_sheet",
+    "resampled_counts",
     "resampled_means",
     "resampled_sums",
     "sample_size",
@@ -78,12 +112,16 @@ __all__ = [
     "sample_size_for_difference",
     "score_coding",
     "score_intrusion",
+    "score_pair_classes",
     "share_interval",
     "silhouettes",
+    "similarity_correlations",
+    "spearman_correlation",
     "stratified_folds",
     "topic_intrusion",
     "topic_significance",
     "topic_uniqueness",
+    "triplet_accuracy",
     "trustworthiness_and_continuity",
     "u_mass",
     "word_embedding_coherence",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,12 +13,50 @@ from embedtopics.errors import InputError
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["interval", "resampled_means", "resampled_sums"]
+__all__ = ["interval", "resampled_counts", "resampled_means", "resampled_sums"]
 
 RESAMPLES_AT_ONCE = 50
 """Resamples that are drawn together; part of what a seed means."""
 
 Float64Array = npt.NDArray[np.float64]
+
+
+def resampled_counts(
+    n_documents: int, n_resamples: int = 1000, seed: int = 0
+) -> Iterator[Float64Array]:
+    """Draw documents with replacement, and count how often each was drawn.
+
+    For figures that are no sum over documents, such as rank correlations. The draws are those of
+    `resampled_sums` with the same seed.
+
+    Parameters
+    ----------
+    n_documents : int
+    n_resamples : int
+    seed : int
+
+    Yields
+    ------
+    float64 ndarray of shape (n, n_documents)
+        Some resamples at a time; each row adds up to `n_documents`.
+
+    Raises
+    ------
+    InputError
+        Without documents, or with fewer than one resample.
+    """
+    if n_documents < 1 or n_resamples < 1:
+        raise InputError(
+            "resampling needs at least 1 document and at least 1 resample; "
+            f"got {n_documents} documents and {n_resamples} resamples"
+        )
+    rng = np.random.default_rng(seed)
+    for begin in range(0, n_resamples, RESAMPLES_AT_ONCE):
+        times = np.empty((min(RESAMPLES_AT_ONCE, n_resamples - begin), n_documents))
+        for row in times:
+            drawn = rng.integers(0, n_documents, n_documents)
+            row[:] = np.bincount(drawn, minlength=n_documents)
+        yield times
 
 
 def resampled_sums(
@@ -57,18 +96,13 @@ def resampled_sums(
             "resampling needs a row for each of some documents and at least 1 resample; "
             f"got shape {added.shape} and {n_resamples} resamples"
         )
-    n_documents = added.shape[0]
-    rng = np.random.default_rng(seed)
     sums = np.empty((n_resamples, added.shape[1]))
+    begin = 0
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
-        for begin in range(0, n_resamples, RESAMPLES_AT_ONCE):
-            n = min(RESAMPLES_AT_ONCE, n_resamples - begin)
-            times = np.empty((n, n_documents))
-            for row in times:
-                drawn = rng.integers(0, n_documents, n_documents)
-                row[:] = np.bincount(drawn, minlength=n_documents)
-            sums[begin : begin + n] = (added.T @ times.T).T
+        for times in resampled_counts(added.shape[0], n_resamples, seed):
+            sums[begin : begin + len(times)] = (added.T @ times.T).T
+            begin += len(times)
     return sums
 
 

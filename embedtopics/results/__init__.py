@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
 from embedtopics.results.edits import Edit, TopicMark
+from embedtopics.results.encoder_scores import EncoderScores, Estimate, TaskScore
 from embedtopics.results.example_overlap import ExampleOverlap
 from embedtopics.results.growth import Candidate, Extension, Lineage, Link
 from embedtopics.results.guide import Guide
@@ -54,8 +55,10 @@ __all__ = [
     "Diagnosis",
     "DistinctDocuments",
     "Edit",
+    "EncoderScores",
     "EncoderView",
     "Encoding",
+    "Estimate",
     "Evidence",
     "ExampleOverlap",
     "Exported",
@@ -74,6 +77,7 @@ __all__ = [
     "Reason",
     "SpanningTree",
     "Stability",
+    "TaskScore",
     "TermCounts",
     "TokenMixture",
     "TokenStream",

@@ -1,0 +1,264 @@
+"""Figures of pairs and triplets of vectors, beside the evaluators of sentence-transformers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
+
+from embedtopics.errors import InputError
+from embedtopics.evaluation import (
+    area_under_curve,
+    average_precision,
+    difference_of,
+    mean_of_estimates,
+    mean_of_values,
+    pair_similarities,
+    pearson_correlation,
+    resampled_counts,
+    resampled_sums,
+    score_pair_classes,
+    similarity_correlations,
+    spearman_correlation,
+    triplet_accuracy,
+)
+from tests.evaluation.published import evaluate_by_rows
+
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+FEW = {"n_resamples": 0}
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(400, 24)).astype(np.float32)
+    return {
+        "first": first,
+        "second": (0.6 * first + rng.normal(size=first.shape)).astype(np.float32),
+        "third": rng.normal(size=first.shape).astype(np.float32),
+    }
+
+
+@pytest.fixture(scope="module")
+def pairs(vectors):
+    return vectors["first"], vectors["second"]
+
+
+def test_correlations_are_those_of_sentence_transformers(vectors, pairs):
+    scores = np.random.default_rng(1).integers(0, 26, 400) / 5  # with ties
+    scores = scores + 2 * pair_similarities(*pairs).round(1)
+    expected = evaluate_by_rows(
+        "EmbeddingSimilarityEvaluator", scores.tolist(), vectors=vectors,
+        columns=("first", "second"), similarity_fn_names=list(SIMILARITIES),
+    )  # fmt: skip
+    found = similarity_correlations(*pairs, scores, similarities=SIMILARITIES, **FEW)
+    assert len(found) == 8
+    for name, one in found.items():
+        assert one.value == pytest.approx(expected[name], abs=1e-6)
+        assert one.n == 400 and np.isnan(one.low) and np.isnan(one.high) and not len(one.drawn)
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("margin", [0.0, 0.3])
+def test_triplet_accuracy_is_that_of_sentence_transformers(vectors, similarity, margin):
+    expected = evaluate_by_rows(
+        "TripletEvaluator", vectors=vectors, columns=("first", "second", "third"),
+        similarity_fn_names=[similarity], margin=margin,
+    )  # fmt: skip
+    found = triplet_accuracy(*vectors.values(), similarity=similarity, margin=margin, **FEW)
+    assert found.value == pytest.approx(expected[f"{similarity}_accuracy"], abs=1e-6)
+    assert 0.5 < found.value < 1
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_pair_classes_are_those_of_sentence_transformers(vectors, pairs, similarity):
+    near = pair_similarities(*pairs, similarity)
+    noise = np.random.default_rng(2).normal(size=400) * near.std()
+    labels = (near + noise > np.median(near)).astype(int)
+    expected = evaluate_by_rows(
+        "BinaryClassificationEvaluator", labels.tolist(), vectors=vectors,
+        columns=("first", "second"), similarity_fn_names=[similarity],
+    )  # fmt: skip
+    found = score_pair_classes(near, labels, **FEW)
+    sign = 1 if similarity in ("cosine", "dot") else -1  # distances there, similarities here
+    figures = {
+        "accuracy": found.accuracy.value,
+        "accuracy_threshold": sign * found.accuracy_threshold,
+        "f1": found.f1.value,
+        "f1_threshold": sign * found.f1_threshold,
+        "precision": found.precision,
+        "recall": found.recall,
+        "ap": found.average_precision.value,
+    }
+    for name, value in figures.items():
+        # Thresholds there are float32, and so is the noise of a sum of 24 terms.
+        tolerance = 1e-5 if name.endswith("threshold") else 1e-6
+        assert value == pytest.approx(expected[f"{similarity}_{name}"], abs=tolerance), name
+    assert found.area_under_curve.value == pytest.approx(roc_auc_score(labels, near))
+
+
+NUMBERS = st.lists(st.integers(-3, 3), min_size=3, max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(NUMBERS, st.integers(0, 10_000))
+def test_correlations_are_those_of_scipy_on_every_resample(numbers, seed):
+    rng = np.random.default_rng(seed)
+    first, second = np.array(numbers, dtype=float), rng.integers(-3, 3, len(numbers)) * 1e3 + 7
+    for ours, theirs in ((spearman_correlation, spearmanr), (pearson_correlation, pearsonr)):
+        found = ours(first, second, n_resamples=5, seed=seed)
+        (times,) = resampled_counts(len(first), 5, seed)
+        samples = [np.ones(len(first)), *times]
+        for value, sample in zip([found.value, *found.drawn], samples, strict=True):
+            rows = np.repeat(np.arange(len(first)), sample.astype(int))
+            if np.ptp(first[rows]) == 0 or np.ptp(second[rows]) == 0:
+                assert np.isnan(value)
+            else:
+                assert value == pytest.approx(theirs(first[rows], second[rows])[0], abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(4, 30))
+def test_pair_classes_are_those_of_scikit_learn_on_every_resample(seed, n):
+    rng = np.random.default_rng(seed)
+    near, labels = rng.integers(0, 6, n) / 4, rng.permutation([0, 1, *rng.integers(0, 2, n - 2)])
+    found = score_pair_classes(near, labels, n_resamples=5, seed=seed)
+    told = near >= found.f1_threshold
+    right = (near >= found.accuracy_threshold) == labels
+    (times,) = resampled_counts(n, 5, seed)
+    for place, sample in enumerate(times):
+        rows = np.repeat(np.arange(n), sample.astype(int))
+        assert found.accuracy.drawn[place] == pytest.approx(right[rows].mean())
+        if not 0 < labels[rows].sum() < n:
+            continue
+        assert found.average_precision.drawn[place] == pytest.approx(
+            average_precision_score(labels[rows], near[rows])
+        )
+        assert found.area_under_curve.drawn[place] == pytest.approx(
+            roc_auc_score(labels[rows], near[rows])
+        )
+        assert found.f1.drawn[place] == pytest.approx(f1_score(labels[rows], told[rows]))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_no_other_threshold_is_better(seed):
+    rng = np.random.default_rng(seed)
+    near, labels = rng.integers(0, 8, 12) / 4, rng.permutation([0, 1, *rng.integers(0, 2, 10)])
+    found = score_pair_classes(near, labels, **FEW)
+    for threshold in np.arange(-0.125, 2.2, 0.25):
+        told = near >= threshold
+        assert (told == labels).mean() <= found.accuracy.value
+        f1 = 2 * (told & (labels == 1)).sum() / (told.sum() + labels.sum())
+        assert f1 <= found.f1.value + 1e-12
+
+
+def test_thresholds_from_elsewhere():
+    found = score_pair_classes([0.9, 0.6, 0.4, 0.1], [1, 0, 1, 0], thresholds=(0.5, 2.0), **FEW)
+    assert found.accuracy.value == 0.5 and found.accuracy_threshold == 0.5
+    assert found.f1.value == found.precision == found.recall == 0.0
+
+
+def test_equal_vectors_have_a_cosine_of_exactly_one(vectors):
+    for rows in vectors.values():
+        assert (pair_similarities(rows, rows) == 1.0).all()
+        assert (pair_similarities(rows, rows, "euclidean") == 0.0).all()
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_sparse_vectors_are_as_dense_ones(pairs, similarity):
+    first, second = (np.where(rows > 0.5, rows, 0) for rows in pairs)
+    dense = pair_similarities(first, second, similarity)
+    sparse = pair_similarities(csr_matrix(first), csr_matrix(second), similarity)
+    np.testing.assert_allclose(sparse, dense, rtol=0, atol=1e-6)
+
+
+def test_zero_vectors_are_like_nothing():
+    assert pair_similarities([[0.0, 0.0]], [[1.0, 2.0]]).tolist() == [0.0]
+
+
+def test_similarities_do_not_depend_on_blocks(pairs):
+    first, second = (np.tile(rows, (12, 1)) for rows in pairs)  # 4,800: more than one block
+    np.testing.assert_array_equal(
+        pair_similarities(first, second), np.tile(pair_similarities(*pairs), 12)
+    )
+
+
+def test_the_nearest_of_several_negatives_counts():
+    anchors = np.eye(3)
+    positives = [[0.9, 0.1, 0], [0.1, 0.9, 0], [0, 0.5, 0.5]]
+    far, near = np.roll(np.eye(3), 1, axis=1), np.array([[1.0, 0, 0], [1, 0, 0], [0, 0.1, 1]])
+    assert triplet_accuracy(anchors, positives, far, **FEW).value == 1.0
+    assert triplet_accuracy(anchors, positives, [far, near], **FEW).value == 1 / 3
+
+
+def test_intervals_hold_the_figure_and_pair_with_one_seed(pairs):
+    scores = pair_similarities(*pairs) + np.random.default_rng(3).normal(size=400) * 0.2
+    one = similarity_correlations(*pairs, scores)["spearman_cosine"]
+    assert one.low < one.value < one.high and len(one.drawn) == 1000
+    again = similarity_correlations(*pairs, scores)["spearman_cosine"]
+    np.testing.assert_array_equal(one.drawn, again.drawn)
+    other = similarity_correlations(*pairs, scores, similarities=("dot",))["spearman_dot"]
+    apart = difference_of(other, one)
+    assert apart.value == other.value - one.value
+    # Paired, a difference is told more exactly than by two samples.
+    assert apart.high - apart.low < one.high - one.low
+    same = difference_of(one, one)
+    assert same.low == same.value == same.high == 0.0
+
+
+def test_counts_are_what_sums_are_made_of():
+    columns = np.random.default_rng(4).normal(size=(30, 2))
+    times = np.concatenate(list(resampled_counts(30, 120, 5)))
+    assert times.shape == (120, 30) and (times.sum(axis=1) == 30).all()
+    np.testing.assert_allclose(times @ columns, resampled_sums(columns, 120, 5), atol=1e-12)
+
+
+def test_means():
+    values = mean_of_values([1.0, np.nan, 0.0, 1.0], n_resamples=200, seed=1)
+    assert values.value == pytest.approx(2 / 3) and values.n == 3
+    other = mean_of_values([0.0, 1.0], n_resamples=200, seed=2)
+    both = mean_of_estimates([values, other])
+    assert both.value == pytest.approx((2 / 3 + 0.5) / 2) and both.n == 5
+    drawn = (values.drawn + other.drawn) / 2  # a resample may hold no value at all
+    np.testing.assert_array_equal(both.drawn, drawn)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pair_similarities([[1.0]], [[1.0, 2.0]]), r"of one shape.*\(1, 1\) and \(1, 2\)"),
+        (lambda: pair_similarities([[1.0]], [[1.0]], "cos"), "among cosine, dot.*'cos'"),
+        (lambda: pair_similarities([[1.0], [np.nan]], [[1.0], [1.0]]), "first vectors; row 1"),
+        (lambda: pair_similarities([["a"]], [["b"]]), "as numbers"),
+        (lambda: spearman_correlation([1, 2], [1, 2]), "3 or more"),
+        (lambda: spearman_correlation([1, 2, 3], [1, 2]), r"\(3,\) and \(2,\)"),
+        (lambda: pearson_correlation([1, 2, np.inf], [1, 2, 3]), "row 2 is inf"),
+        (lambda: similarity_correlations(*[np.eye(3)] * 2, [2, 2, 2]), "all 3 are 2.0"),
+        (lambda: average_precision([0.1, 0.2], [1, 1]), "2 of 2"),
+        (lambda: average_precision([0.1, 0.2], [1, 2]), "row 1 is"),
+        (lambda: area_under_curve([0.1, np.nan], [1, 0]), "row 1 is nan"),
+        (lambda: area_under_curve([0.1], [1, 0]), "a label for each"),
+        (lambda: triplet_accuracy(*[np.zeros((0, 2))] * 3), "got none"),
+        (lambda: mean_of_values([np.nan]), "got none"),
+        (lambda: mean_of_estimates([]), "no figures"),
+        (lambda: list(resampled_counts(0)), "at least 1 document"),
+        (
+            lambda: difference_of(mean_of_values([1, 2], **FEW), mean_of_values([1], **FEW)),
+            "2 and 1 examples",
+        ),
+    ],
+)
+def test_bad_input(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_a_collapsed_encoder_has_no_correlation(vectors):
+    same = np.ones((4, 3))
+    found = similarity_correlations(same, same, [1, 2, 3, 4], n_resamples=10)
+    assert np.isnan(found["spearman_cosine"].value) and np.isnan(found["pearson_cosine"].value)

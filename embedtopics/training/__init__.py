@@ -5,8 +5,54 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+if TYPE_CHECKING:
+    from embedtopics.training.effects.comparing import compare_before_after
+    from embedtopics.training.examples import Examples
+    from embedtopics.training.overlaps import (
+        overlap,
+        refuse_overlap,
+        without_examples_of,
+        without_sentences_of,
+    )
+    from embedtopics.training.reading import read_examples
+    from embedtopics.training.settings import TrainingSettings
+    from embedtopics.training.splitting import require_size, split
+
 __all__ = [
-    "TYPE_CHECKING",
-    "Any",
-    "import_module",
+    "Examples",
+    "TrainingSettings",
+    "compare_before_after",
+    "overlap",
+    "read_examples",
+    "refuse_overlap",
+    "require_size",
+    "split",
+    "without_examples_of",
+    "without_sentences_of",
 ]
+
+# torch and the trainer are loaded when something is trained.
+_HOME = {
+    "Examples": "examples",
+    "TrainingSettings": "settings",
+    "compare_before_after": "effects.comparing",
+    "overlap": "overlaps",
+    "read_examples": "reading",
+    "refuse_overlap": "overlaps",
+    "require_size": "splitting",
+    "split": "splitting",
+    "without_examples_of": "overlaps",
+    "without_sentences_of": "overlaps",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -127,7 +127,7 @@ class BatchEncoder:
         vectors = _in_order(parts, groups)
         if not keeps_all:
             vectors = vectors.detach().requires_grad_()
-        loss = loss_of(list(vectors.split(len(columns[0]))))
+        loss = loss_of(list(torch.split(vectors, len(columns[0]))))
         backward(loss)
         if not keeps_all:
             assert vectors.grad is not None

@@ -82,7 +82,8 @@ class Lesson:
     @property
     def device(self) -> torch.device:
         """Where the model is."""
-        return next(self.model.parameters()).device
+        found: torch.device = next(self.model.parameters()).device
+        return found
 
     def forward(self, ids: list[list[int]]) -> torch.Tensor:
         """Encode texts, padded to the longest."""
@@ -137,7 +138,7 @@ def prepare(trainee: Trainee, objective: Objective, seed: int) -> Lesson:
     """Tokenise the examples of an objective, and make its loss; new weights come from the seed."""
     with torch.random.fork_rng([]):
         torch.manual_seed(seed)
-        stand_in = given(int(trainee.model.get_embedding_dimension()))
+        stand_in = given(trainee.n_dimensions)
         loss = objective.make_loss(trainee.model, stand_in).to(
             next(trainee.model.parameters()).device
         )

@@ -159,6 +159,7 @@ class _Trained:
         )
         self.decisions: list[Decision] = []
         self.best_weights: dict[str, torch.Tensor] = {}
+        self.best_written = -1
         self.stopped = "finished"
         self.learned_for = 0.0
         self.begun_at = self.steps_here = 0
@@ -239,15 +240,12 @@ class _Trained:
             "notes": asdict(self.notes),
             "step": step,
             "stopped": self.stopped,
-            "learning_rates": [group["lr"] for group in teacher.optimizer.param_groups],
-            "schedule": {
-                key: value for key, value in teacher.lr_scheduler.state_dict().items()
-                if key not in ("lr_lambdas", "_get_lr_called_within_step")
-            },
+            **teacher.position(),
         }  # fmt: skip
         try:
-            if self.notes.best_step == step:
+            if self.best_written != self.notes.best_step:
                 write_best(self.folder, self.best_weights)
+                self.best_written = self.notes.best_step
             write_checkpoint(
                 self.folder, step, self.lesson.weights(), teacher.moments(), state,
                 _trainer_state(teacher),

@@ -12,13 +12,13 @@ import math
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
-from sentence_transformers.base.evaluation import BaseEvaluator
 from torch.utils.data import DataLoader
 from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
@@ -37,6 +37,9 @@ LEAST_TOKENS = 64
 """Tokens at once below which running out of memory cannot be helped."""
 
 
+_SCHEDULE = ("base_lrs", "last_epoch", "_step_count", "_last_lr")
+
+
 class LossNotFiniteError(RuntimeError):
     """The loss of a batch is no number.
 
@@ -51,10 +54,6 @@ class LossNotFiniteError(RuntimeError):
         super().__init__(f"loss not finite at step {step}")
         self.step = step
         self.places = places
-
-
-class _NoEvaluator(BaseEvaluator):
-    """The trainer asks for an evaluator before it lets anybody else evaluate."""
 
 
 def arguments_for(
@@ -126,8 +125,7 @@ class Teacher(SentenceTransformerTrainer):
             model=lesson.model,
             args=args,
             loss=lesson.learned(),  # the optimiser learns what is in here; it is never called
-            evaluator=_NoEvaluator(),
-            data_collator=lambda places: {"places": torch.as_tensor(places)},
+            data_collator=_collate,  # type: ignore[arg-type]
             processing_class=None,
         )
         for printing in (PrinterCallback, ProgressCallback):
@@ -204,9 +202,27 @@ class Teacher(SentenceTransformerTrainer):
         """Tell the run of a step; return whether it goes on."""
         return self._on_step(self, sum(self._losses))
 
+    @property
+    def _optimizer(self) -> Any:
+        return self.optimizer
+
+    @property
+    def _schedule(self) -> Any:
+        return self.lr_scheduler
+
+    def position(self) -> dict[str, Any]:
+        """Return where the learning rates are on their way, in what JSON can hold."""
+        schedule = self._schedule.state_dict()
+        return {
+            "learning_rates": [group["lr"] for group in self._optimizer.param_groups],
+            "schedule": {
+                k: schedule[k] for k in ("base_lrs", "last_epoch", "_step_count", "_last_lr")
+            },
+        }
+
     def moments(self) -> dict[str, torch.Tensor]:
         """Return what the optimiser remembers, a tensor a name."""
-        states = self.optimizer.state_dict()["state"]
+        states = self._optimizer.state_dict()["state"]
         found = {
             f"{place}/{name}": torch.as_tensor(value)
             for place, state in states.items()
@@ -232,13 +248,13 @@ class Teacher(SentenceTransformerTrainer):
                 scaler[key] = float(value)
             else:
                 states.setdefault(int(number), {})[key] = value
-        groups = self.optimizer.state_dict()["param_groups"]
+        groups = self._optimizer.state_dict()["param_groups"]
         kept = read_state(place)
         for group, rate in zip(groups, kept["learning_rates"], strict=True):
             group["lr"] = rate
-        self.optimizer.load_state_dict({"state": states, "param_groups": groups})
-        schedule = {**self.lr_scheduler.state_dict(), **kept["schedule"]}
-        self.lr_scheduler.load_state_dict(schedule)
+        self._optimizer.load_state_dict({"state": states, "param_groups": groups})
+        schedule = {**self._schedule.state_dict(), **kept["schedule"]}
+        self._schedule.load_state_dict(schedule)
         if scaler and getattr(self.accelerator, "scaler", None) is not None:
             current = self.accelerator.scaler.state_dict()
             self.accelerator.scaler.load_state_dict(
@@ -250,6 +266,10 @@ class Teacher(SentenceTransformerTrainer):
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         """Leave it to `_load_optimizer_and_scheduler`."""
+
+
+def _collate(places: list[int]) -> dict[str, torch.Tensor]:
+    return {"places": torch.as_tensor(places)}
 
 
 class _Steps(TrainerCallback):
@@ -281,12 +301,12 @@ def quiet_and_private() -> Iterator[None]:
     """Keep the global random states, and the trainer's warnings and notes, to the run."""
     import random
 
-    from transformers.utils import logging
+    hub_logging: Any = import_module("transformers.utils.logging")  # it carries no types
 
     python, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
     devices = list(range(torch.cuda.device_count()))
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()
+    verbosity = hub_logging.get_verbosity()
+    hub_logging.set_verbosity_error()
     try:
         with torch.random.fork_rng(devices), warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="(torch|accelerate|transformers)")
@@ -294,4 +314,4 @@ def quiet_and_private() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy_state)  # noqa: NPY002
-        logging.set_verbosity(verbosity)
+        hub_logging.set_verbosity(verbosity)

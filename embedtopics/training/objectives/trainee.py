@@ -17,6 +17,7 @@ from embedtopics.encoders.choosing import resolve_encoder
 from embedtopics.encoders.loading import load_vocabulary, silent_transformers
 from embedtopics.encoders.recipe import Recipe
 from embedtopics.encoders.static import StaticEncoder
+from embedtopics.encoders.static_files import KIND as STATIC_KIND
 from embedtopics.encoders.token_bags import bag_tokens, characters_read, unknown_token
 from embedtopics.encoders.tokenizing import check_texts, n_leading, tokenize
 from embedtopics.encoders.transformer import SentenceEncoder
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-__all__ = ["KIND", "Trainee", "save_trainee", "trainee_of"]
+__all__ = ["KIND", "Trainee", "output_kind", "save_trainee", "trainee_of"]
 
 KIND = "trained encoder"
 """Kind of the folder that a trained transformer is saved to, as in its manifest."""
@@ -179,6 +180,11 @@ def save_trainee(trainee: Trainee, folder: str | os.PathLike[str]) -> None:
         with silent_transformers():
             trainee.model.save(str(fresh), create_model_card=False)
         write_manifest(fresh, KIND, _FORMAT)
+
+
+def output_kind(trainee: Trainee) -> str:
+    """Return the kind of folder that a trainee is saved to."""
+    return STATIC_KIND if trainee.is_static else KIND
 
 
 def _sentence_trainee(encoder: SentenceEncoder, settings: TrainingSettings) -> Trainee:

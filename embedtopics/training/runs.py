@@ -1,0 +1,222 @@
+"""From examples and an objective to a tuned encoder in a folder, with a report of the run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embedtopics._files import check_output_folder
+from embedtopics._versions import package_versions
+from embedtopics.errors import MissingExtraError
+from embedtopics.results import Change, Decision, TrainingReport
+from embedtopics.training.effects.scoring import in_order
+from embedtopics.training.examples import Examples
+from embedtopics.training.overlaps import overlap, refuse_overlap
+from embedtopics.training.reading import read_examples
+from embedtopics.training.settings import TrainingSettings, settings_from
+from embedtopics.training.splitting import require_size, split
+
+if TYPE_CHECKING:
+    from embedtopics.training.engine.running import Run
+    from embedtopics.training.objectives.objective import Objective
+    from embedtopics.training.objectives.trainee import Trainee
+
+__all__ = ["Held", "MakeObjective", "run_training"]
+
+MakeObjective = Callable[[Examples], "Objective"]
+
+HELD_OUT = 0.1
+"""Share of the examples that is held out for validation where none are given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a run is measured on, beside its training examples.
+
+    Parameters
+    ----------
+    validation : Examples, or what `read_examples` takes, or None
+        Decides which weights are kept; None holds out a tenth of the training examples.
+    test, general, corpus, classes
+        See `compare_before_after`; looked at once, at the end.
+    allow_overlap : bool
+        Whether examples may be both learned from and measured on.
+    """
+
+    validation: Any = None
+    test: Any = None
+    general: Any = None
+    corpus: Any = None
+    classes: Any = None
+    allow_overlap: bool = False
+
+
+def run_training(
+    encoder: Any,
+    train: Any,
+    kind: str,
+    make_objective: MakeObjective,
+    held: Held,
+    out: str | os.PathLike[str],
+    resume: bool,
+    options: Mapping[str, Any],
+) -> TrainingReport:
+    """Train, keep the best weights, compare with where training started, and write it all down.
+
+    Parameters
+    ----------
+    encoder : str, path or encoder
+    train : Examples, or what `read_examples` takes
+    kind : str
+        Of the examples.
+    make_objective : callable
+        From examples to an objective; also called on the validation examples.
+    held : Held
+    out : path
+    resume : bool
+    options : mapping
+        Fields of `TrainingSettings`.
+
+    Returns
+    -------
+    TrainingReport
+    """
+    settings = settings_from(options)
+    _require_extra()
+    learned, validation, decisions, data = _sets(train, kind, held, settings)
+    from embedtopics.training.objectives.trainee import output_kind, trainee_of
+
+    trainee = trainee_of(encoder, settings)
+    folder = check_output_folder(Path(out).expanduser(), output_kind(trainee))
+    objective = make_objective(learned)
+    decisions += [*trainee.decisions, *objective.examples.decisions]
+    run = _train(trainee, objective, make_objective(validation).examples, settings, folder, resume)
+    data |= {"n_learned_from": len(objective.examples)}
+    changes = _compare(trainee, folder, held)
+    return _written(trainee, objective.name, settings, data, run, changes, decisions, folder)
+
+
+def _require_extra() -> None:
+    missing = [name for name in ("accelerate", "datasets") if find_spec(name) is None]
+    if missing:
+        raise MissingExtraError(
+            f"training needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} "
+            'not installed: pip install "embedtopics[train]"'
+        )
+
+
+def _sets(
+    train: Any, kind: str, held: Held, settings: TrainingSettings
+) -> tuple[Examples, Examples, list[Decision], dict[str, Any]]:
+    """Return what is learned from and what is validated on, and what is to be said of them."""
+    learned = read_examples(train, kind)
+    decisions = list(learned.decisions)
+    if held.validation is None:
+        learned, validation = split(learned, HELD_OUT, settings.seed)
+        text = f"{len(validation):,} of the examples were held out for validation."
+        decisions.append(Decision("training", "held_out", len(validation), text))
+    else:
+        validation = read_examples(held.validation, kind)
+        require_size(validation)
+        decisions += refuse_overlap(
+            learned, validation, allow=held.allow_overlap, what="validation"
+        )
+    for name, examples in _named(held.test, "test") | _named(held.general, "general"):
+        if isinstance(examples, Examples):
+            decisions += refuse_overlap(learned, examples, allow=held.allow_overlap, what=name)
+    shared = overlap(learned, validation)
+    data = {
+        "n_train": len(learned),
+        "n_validation": len(validation),
+        "train": learned.source,
+        "validation": validation.source,
+        "n_texts_shared_with_validation": shared.n_shared_texts,
+    }
+    # What is learned does not depend on the order of the rows.
+    return learned.take(in_order(learned)), validation.take(in_order(validation)), decisions, data
+
+
+def _named(given: Any, name: str) -> set[tuple[str, Any]]:
+    if given is None:
+        return set()
+    return set(given.items()) if isinstance(given, Mapping) else {(name, given)}
+
+
+def checkpoints_of(folder: Path) -> Path:
+    """Return where the checkpoints of a run lie while it goes on."""
+    return folder.with_name(f"{folder.name}.training")
+
+
+def _train(
+    trainee: Trainee, objective: Objective, validation: Examples, settings: TrainingSettings,
+    folder: Path, resume: bool,
+) -> Run:  # fmt: skip
+    from embedtopics.training.engine.checkpoints import delete_checkpoints
+    from embedtopics.training.engine.lesson import prepare, tokenized
+    from embedtopics.training.engine.running import train
+    from embedtopics.training.objectives.trainee import save_trainee
+
+    lesson = prepare(trainee, objective, settings.seed)
+    about = {
+        "encoder": trainee.fingerprint,
+        "objective": objective.name,
+        "training examples": objective.examples.fingerprint,
+        "validation examples": validation.fingerprint,
+        "settings": settings.to_dict(),
+    }
+    place = checkpoints_of(folder)
+    run = train(lesson, tokenized(trainee, validation), settings, place, about, resume)
+    save_trainee(trainee, folder)
+    delete_checkpoints(place)
+    return run
+
+
+def _compare(trainee: Trainee, folder: Path, held: Held) -> tuple[Change, ...]:
+    if held.test is None and held.general is None and held.corpus is None:
+        return ()
+    from embedtopics.encoders import resolve_encoder
+    from embedtopics.training.effects.comparing import compare_before_after
+
+    return compare_before_after(
+        trainee.encoder, resolve_encoder(folder), test=held.test, general=held.general,
+        corpus=held.corpus, classes=held.classes,
+    )  # fmt: skip
+
+
+def _written(
+    trainee: Trainee,
+    name: str,
+    settings: TrainingSettings,
+    data: Mapping[str, Any],
+    run: Run,
+    changes: tuple[Change, ...],
+    decisions: list[Decision],
+    folder: Path,
+) -> TrainingReport:
+    """Put the report together, and write it beside the weights."""
+    from embedtopics.training.curves.reading import read_curves
+    from embedtopics.training.report_files import write_report
+
+    report = TrainingReport(
+        objective=name,
+        base=trainee.name,
+        folder=str(folder),
+        settings=settings.to_dict(),
+        data=dict(data),
+        curves=run.curves,
+        diagnosis=read_curves(run.curves),
+        before_after=changes,
+        best_step=run.best_step,
+        n_steps=run.n_steps,
+        stopped=run.stopped,
+        seconds=run.seconds,
+        examples_per_second=run.examples_per_second,
+        decisions=(*decisions, *run.decisions),
+        versions=package_versions(),
+    )
+    write_report(report, folder)
+    return report

@@ -1,0 +1,63 @@
+"""The batches of an epoch: all examples, the same for a seed, no text twice, little padding."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedtopics.training.engine.batching import BatchPlan
+
+SIZES = st.lists(st.integers(1, 60), min_size=1, max_size=200)
+
+
+@given(SIZES, st.integers(1, 17), st.integers(0, 5), st.integers(0, 4))
+def test_an_epoch_holds_each_example_once(lengths, size, seed, epoch):
+    batches = BatchPlan(lengths, size, seed).of_epoch(epoch)
+    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    assert all(len(batch) <= size for batch in batches)
+    assert len(batches) == len(BatchPlan(lengths, size, seed))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=120),
+    st.integers(2, 12),
+)
+def test_no_batch_holds_a_text_twice_in_two_examples(keys, size):
+    plan = BatchPlan(np.ones(len(keys)), size, 0, keys)
+    batches = plan.of_epoch(3)
+    assert len(batches) == len(plan)
+    for batch in batches:
+        texts = [text for place in batch for text in set(keys[place])]
+        assert len(texts) == len(set(texts))
+    learned = {place for batch in batches for place in batch}
+    assert plan.n_left_out == len(keys) - len(learned)
+
+
+def test_distinct_texts_are_all_learned_from():
+    plan = BatchPlan(np.ones(100), 8, 0, [(2 * i, 2 * i + 1) for i in range(100)])
+    assert sorted(place for batch in plan for place in batch) == list(range(100))
+    assert plan.n_left_out == 0
+
+
+def test_epochs_differ_and_a_seed_repeats():
+    plan, again = BatchPlan(range(1, 101), 8, 5), BatchPlan(range(1, 101), 8, 5)
+    assert plan.of_epoch(0) == again.of_epoch(0)
+    assert plan.of_epoch(0) != plan.of_epoch(1)
+    assert plan.of_epoch(0) != BatchPlan(range(1, 101), 8, 6).of_epoch(0)
+
+
+def test_the_sampler_gives_the_batches_of_its_epoch():
+    plan = BatchPlan(range(1, 101), 8, 5)
+    plan.epoch = 2
+    assert list(plan) == plan.of_epoch(2)
+
+
+def test_batches_need_little_padding():
+    rng = np.random.default_rng(0)
+    lengths = rng.geometric(0.08, 4000) + 4
+    batches = BatchPlan(lengths, 32, 0).of_epoch(0)
+    padded = sum(len(batch) * lengths[batch].max() for batch in batches)
+    shuffled = rng.permutation(4000).reshape(-1, 32)
+    assert padded < 1.25 * lengths.sum()
+    assert (lengths[shuffled].max(axis=1) * 32).sum() > 2.5 * lengths.sum()

@@ -1,0 +1,117 @@
+"""Groups of like length, and gradients that do not depend on them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedtopics.training.engine import encoding
+from embedtopics.training.engine.encoding import BatchEncoder, groups_of_like_length
+from embedtopics.training.settings import TrainingSettings
+
+
+@given(st.lists(st.integers(1, 80), min_size=1, max_size=60), st.integers(1, 4000))
+def test_groups_hold_each_text_once_within_the_budget(lengths, budget):
+    groups = groups_of_like_length(lengths, budget)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(len(lengths)))
+    for group in groups:
+        longest = max(lengths[place] for place in group)
+        assert len(group) == 1 or len(group) * longest <= budget
+
+
+@given(st.lists(st.integers(1, 200), min_size=1, max_size=8))
+def test_groups_cost_the_least_of_all_cuts(lengths):
+    def cost(cuts):
+        bounds = [0, *cuts, len(lengths)]
+        ordered = sorted(lengths)
+        return sum(
+            (end - begin) * ordered[end - 1] + encoding.TOKENS_WORTH_A_PASS
+            for begin, end in itertools.pairwise(bounds)
+        )
+
+    places = range(1, len(lengths))
+    best = min(
+        cost(cuts) for n in range(len(lengths)) for cuts in itertools.combinations(places, n)
+    )
+    groups = groups_of_like_length(lengths, 10**9)
+    found = sum(
+        len(group) * max(lengths[place] for place in group) + encoding.TOKENS_WORTH_A_PASS
+        for group in groups
+    )
+    assert found == best
+
+
+def gradients(lesson, tokens_at_once, seed=11):
+    lesson.model.zero_grad()
+    batch = lesson.batch(range(16), np.random.default_rng(0))
+    loss = BatchEncoder(lesson.forward, tokens_at_once).learn(
+        batch.encoded, lambda vectors: lesson.loss_of(batch, vectors), lambda x: x.backward(), seed
+    )
+    found = {n: p.grad.clone() for n, p in lesson.model.named_parameters() if p.grad is not None}
+    return float(loss), found
+
+
+@pytest.fixture()
+def of_one_padded_batch(lesson_of):
+    """Loss and gradients as one would compute them: both columns padded, one pass each."""
+    lesson, _ = lesson_of(TrainingSettings(), dropout=0.0)
+    lesson.model.train()
+    lesson.model.zero_grad()
+    batch = lesson.batch(range(16), np.random.default_rng(0))
+    vectors = [
+        lesson.model(lesson.trainee.features(column))["sentence_embedding"]
+        for column in batch.encoded
+    ]
+    loss = ((torch.cosine_similarity(*vectors) - batch.labels) ** 2).mean()
+    loss.backward()
+    return (
+        lesson,
+        float(loss),
+        {name: p.grad.clone() for name, p in lesson.model.named_parameters() if p.grad is not None},
+    )
+
+
+@pytest.mark.parametrize("tokens_at_once", [10**9, 60, 16])
+def test_groups_and_recomputation_leave_loss_and_gradients_as_they_are(
+    of_one_padded_batch, tokens_at_once, monkeypatch
+):
+    monkeypatch.setattr(encoding, "TOKENS_WORTH_A_PASS", 1)
+    lesson, loss, expected = of_one_padded_batch
+    found_loss, found = gradients(lesson, tokens_at_once)
+    assert found_loss == pytest.approx(loss, rel=1e-5)
+    assert found.keys() == expected.keys()
+    for name, gradient in expected.items():
+        torch.testing.assert_close(found[name], gradient, rtol=1e-4, atol=1e-7)
+
+
+def test_recomputed_groups_have_the_same_dropout(lesson_of, monkeypatch):
+    monkeypatch.setattr(encoding, "TOKENS_WORTH_A_PASS", 0)
+    lesson, _ = lesson_of(TrainingSettings(), dropout=0.3)
+    lesson.model.train()
+    lengths = [len(ids) for column in lesson.batch(range(16), np.random.default_rng(0)).encoded
+               for ids in column]  # fmt: skip
+    groups = groups_of_like_length(lengths, 10**9)
+    budget = max(len(g) * max(lengths[i] for i in g) for g in groups)
+    assert len(groups) > 2
+    kept, kept_gradients = gradients(lesson, 10**9)
+    again, again_gradients = gradients(lesson, budget)
+    assert again == kept
+    for name, gradient in kept_gradients.items():
+        torch.testing.assert_close(again_gradients[name], gradient, rtol=1e-5, atol=1e-8)
+    assert gradients(lesson, 10**9, seed=12)[0] != kept
+
+
+def test_vectors_come_back_in_order(lesson_of):
+    lesson, _ = lesson_of(TrainingSettings())
+    lesson.model.eval()
+    texts = lesson.examples.columns[0]
+    found = BatchEncoder(lesson.forward, 50).encode(texts)
+    for place in (0, 7, 31):
+        with torch.no_grad():
+            alone = lesson.forward([texts[place]])[0]
+        torch.testing.assert_close(found[place], alone, rtol=1e-5, atol=1e-6)

@@ -10,7 +10,7 @@ import numpy as np
 
 from embedtopics._checks import is_number
 from embedtopics.encoders.head import Dense
-from embedtopics.encoders.loading import silent_transformers
+from embedtopics.encoders.loading import load_vocabulary, silent_transformers
 from embedtopics.encoders.static import StaticEncoder
 from embedtopics.encoders.tokenizing import n_leading
 from embedtopics.errors import InputError
@@ -145,6 +145,7 @@ def _reconstruction(model: Any, given: Any) -> Any:
     from sentence_transformers.sentence_transformer.losses import DenoisingAutoEncoderLoss
     from torch import nn
 
+    device = model.device  # the decoder, whose weights the encoder gets, is read to the CPU
     weights = {name: weight.clone() for name, weight in model.state_dict().items()}
     with silent_transformers():
         loss = DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True)
@@ -152,6 +153,7 @@ def _reconstruction(model: Any, given: Any) -> Any:
     # may have been trained since.
     model.load_state_dict(weights)
     loss.encoder = given
+    loss.to(device)
 
     class _Reconstruction(nn.Module):
         def __init__(self) -> None:
@@ -172,12 +174,10 @@ def _deletion(
     trainee: Trainee, deleted: float
 ) -> Callable[[list[int], np.random.Generator], list[int]]:
     """Return a function that deletes words from the token ids of a text."""
-    from tokenizers import Tokenizer
-
-    tokenizer = Tokenizer.from_str(trainee.encoder.tokenizer_json)
+    recipe = trainee.encoder.recipe  # type: ignore[union-attr]
+    tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
     begins = _word_beginnings(tokenizer)
     special = set(tokenizer.encode("").ids)
-    recipe = trainee.encoder.recipe  # type: ignore[union-attr]
     leading = n_leading(tokenizer, recipe.prompt)
 
     def delete(ids: list[int], rng: np.random.Generator) -> list[int]:

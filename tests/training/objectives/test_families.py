@@ -1,6 +1,7 @@
 """Each family of transformers: made trainable, made smaller, given low-rank additions, saved."""
 
 import numpy as np
+import pytest
 import torch
 
 from embedtopics.encoders import SentenceEncoder
@@ -13,7 +14,7 @@ from tests.encoders.test_families import TEXTS, checkpoint  # noqa: F401
 from tests.training.objectives.losses import examples_of, ours_with
 
 
-def test_a_family(checkpoint, tmp_path):  # noqa: F811
+def test_vectors_of_a_family(checkpoint, tmp_path):  # noqa: F811
     encoder = SentenceEncoder(checkpoint, runtime="torch")
     trainee = trainee_of(encoder)
     expected = encoder.encode(TEXTS)
@@ -24,6 +25,13 @@ def test_a_family(checkpoint, tmp_path):  # noqa: F811
     save_trainee(trainee, tmp_path / "saved")
     again = SentenceEncoder(tmp_path / "saved", runtime="torch")
     np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_what_a_family_can_learn_by(checkpoint, tmp_path):  # noqa: F811
+    encoder = SentenceEncoder(checkpoint, runtime="torch")
+    trainee, expected = trainee_of(encoder), encoder.encode(TEXTS)
     family = encoder.recipe.checkpoint.family
     small = refused(lambda: fewer_layers(encoder, [0, 2]))
     assert (small is None) == (family not in THINNED)

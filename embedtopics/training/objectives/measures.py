@@ -12,11 +12,12 @@ from embedtopics.protocols import FloatArray
 
 __all__ = [
     "average_precision",
+    "cosine_with_teacher",
     "head_accuracy",
     "mean_reciprocal_rank",
     "rank_correlation",
     "share_nearer",
-    "view_agreement",
+    "translation_accuracy",
 ]
 
 Float64Array = npt.NDArray[np.float64]
@@ -99,9 +100,34 @@ def average_precision(embeddings: Sequence[FloatArray], labels: Any, loss: Any =
     return float(average_precision_score(np.asarray(labels), _cosines(*embeddings)))
 
 
-def view_agreement(embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None) -> float:
-    """Return the share of texts whose second view is nearest among the second views of all."""
-    return mean_reciprocal_rank(embeddings, depth=1)
+def cosine_with_teacher(embeddings: Sequence[FloatArray], labels: Any, loss: Any) -> float:
+    """Return the mean cosine of vectors and those that a loss wants, over all columns."""
+    import torch
+
+    with torch.no_grad():
+        made, wanted = [], []
+        for column in embeddings:
+            student, teacher = loss.compared(torch.from_numpy(column), torch.as_tensor(labels))
+            made.append(student.cpu().numpy())
+            wanted.append(teacher.cpu().numpy())
+    return float(np.mean([_cosines(*both).mean() for both in zip(made, wanted, strict=True)]))
+
+
+def translation_accuracy(
+    embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None
+) -> float:
+    """Return the share of texts that are nearest to their own translation, and the other way.
+
+    The mean of both directions and of all columns of translations (Reimers and Gurevych, 2020,
+    "Making monolingual sentence embeddings multilingual", section 4.2).
+    """
+    source, *translations = embeddings
+    shares = [
+        mean_reciprocal_rank(pair, depth=1)
+        for column in translations
+        for pair in ([source, column], [column, source])
+    ]
+    return float(np.mean(shares))
 
 
 def _scaled(vectors: FloatArray) -> Float64Array:

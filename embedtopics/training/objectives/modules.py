@@ -122,7 +122,9 @@ def _pooling(recipe: Recipe) -> nn.Module:
             "expected a checkpoint whose configuration tells the length of its hidden states, got "
             f"{recipe.checkpoint.folder}, which does not; choose another checkpoint"
         )
-    return Pooling(width, recipe.pooling, include_prompt=recipe.checkpoint.head.pools_prompt)
+    pools_prompt = recipe.checkpoint.head.pools_prompt
+    module: nn.Module = Pooling(width, recipe.pooling, include_prompt=pools_prompt)
+    return module
 
 
 def _step(step: Dense | Scale) -> nn.Module:
@@ -131,8 +133,7 @@ def _step(step: Dense | Scale) -> nn.Module:
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     if isinstance(step, Scale):
-        scaling: nn.Module = Normalize()
-        return scaling
+        return Normalize()
     n_out, n_in = step.weight.shape
     module: nn.Module = DenseModule(
         n_in,

@@ -27,6 +27,7 @@ __all__ = [
     "nli_ranking",
     "nli_softmax",
     "pairs_ranking",
+    "ranking_loss",
     "triplet",
 ]
 
@@ -115,7 +116,7 @@ def nli_ranking(examples: Examples, *, scale: float = SCALE, both_ways: bool = T
     return Objective(
         name="nli: ranking",
         examples=triplets_of_inferences(examples),
-        make_loss=_ranking(scale, both_ways),
+        make_loss=ranking_loss(scale, both_ways),
         metric_name="share nearer",
         metric=share_nearer,
         in_batch_negatives=True,
@@ -216,7 +217,7 @@ def pairs_ranking(
     return Objective(
         name="pairs: ranking",
         examples=examples,
-        make_loss=_ranking(scale, both_ways),
+        make_loss=ranking_loss(scale, both_ways),
         metric_name="MRR@10",
         metric=mean_reciprocal_rank,
         in_batch_negatives=True,
@@ -261,7 +262,7 @@ def triplet(
     """
     checked_kind(examples, "triplet", ("triplets",))
     if ranking:
-        make_loss = _ranking(scale, False)
+        make_loss = ranking_loss(scale, False)
         return Objective(
             "triplets: ranking", examples, make_loss, "share nearer", share_nearer, True
         )
@@ -366,7 +367,8 @@ def _check_positive(name: str, value: float) -> None:
         raise InputError(f"expected {name} to be a finite number above 0; got {value!r}")
 
 
-def _ranking(scale: float, both_ways: bool) -> Callable[[Any, Any], Any]:
+def ranking_loss(scale: float, both_ways: bool) -> Callable[[Any, Any], Any]:
+    """Return what makes the loss that ranks the texts of a batch by their cosine."""
     _check_positive("scale", scale)
 
     def make_loss(model: Any, given: Any) -> Any:

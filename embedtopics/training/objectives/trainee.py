@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,7 +32,11 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
+<<<<<<< HEAD
 __all__ = ["KIND", "Trainee", "output_kind", "save_trainee", "trainee_of"]
+=======
+__all__ = ["KIND", "Trainee", "merge_adapters", "save_trainee", "trainee_of"]
+>>>>>>> objectives
 
 KIND = "trained encoder"
 """Kind of the folder that a trained transformer is saved to, as in its manifest."""
@@ -81,6 +87,11 @@ class Trainee:
         """Length of a vector."""
         return int(self.model.get_embedding_dimension() or 0)
 
+    @property
+    def has_adapters(self) -> bool:
+        """Whether low-rank additions to the weights are learned."""
+        return any(hasattr(part, "lora_A") for part in self.model.modules())
+
     def features(self, ids: Sequence[Sequence[int]]) -> dict[str, Any]:
         """Return what the model takes, on the device of the model.
 
@@ -121,8 +132,9 @@ def trainee_of(encoder: Any, settings: TrainingSettings | None = None) -> Traine
 
     Parameters
     ----------
-    encoder : str, path, SentenceEncoder, StaticEncoder or CachedEncoder
-        A checkpoint of whatever kind `SentenceEncoder` reads, or a static encoder.
+    encoder : str, path, SentenceEncoder, StaticEncoder, CachedEncoder or Trainee
+        A checkpoint of whatever kind `SentenceEncoder` reads, or a static encoder. A Trainee, as
+        of `fewer_layers`, is returned as it is.
     settings : TrainingSettings, optional
         Its `max_length` alone counts here.
 
@@ -139,6 +151,8 @@ def trainee_of(encoder: Any, settings: TrainingSettings | None = None) -> Traine
         If its checkpoint cannot be loaded.
     """
     settings = settings or TrainingSettings()
+    if isinstance(encoder, Trainee):
+        return encoder
     found: Any = resolve_encoder(encoder)
     while isinstance(found, CachedEncoder):
         found = found.uncached
@@ -153,17 +167,22 @@ def trainee_of(encoder: Any, settings: TrainingSettings | None = None) -> Traine
     )
 
 
-def save_trainee(trainee: Trainee, folder: str | os.PathLike[str]) -> None:
+def save_trainee(
+    trainee: Trainee, folder: str | os.PathLike[str], *, matryoshka: Sequence[int] = ()
+) -> None:
     """Write a model as a folder that `SentenceEncoder` or `StaticEncoder` reads.
 
     sentence-transformers reads it, too. All of it is safetensors and JSON; the folder takes its
-    place as a whole or not at all.
+    place as a whole or not at all. Low-rank additions are added to the weights in what is written.
 
     Parameters
     ----------
     trainee : Trainee
     folder : path
         May be missing, empty, or hold what was saved there before.
+    matryoshka : sequence of int
+        Lengths at which the vectors learned as well; kept with the model, under "embedtopics" in
+        its configuration, as "matryoshka_dims".
 
     Raises
     ------
@@ -172,19 +191,56 @@ def save_trainee(trainee: Trainee, folder: str | os.PathLike[str]) -> None:
     """
     path = Path(folder).expanduser()
     if isinstance(trainee.encoder, StaticEncoder):
-        module: Any = trainee.model[0]
-        table = module.embedding.weight.detach().cpu().numpy()
-        trainee.encoder.with_table(table).save(path)
+        _trained_static(trainee.model, trainee.encoder, matryoshka).save(path)
         return
+    model = trainee.model
+    if trainee.has_adapters:
+        model = copy.deepcopy(model)  # training may go on
+        merge_adapters(model)
     with replacing_folder(path, KIND) as fresh:
         with silent_transformers():
-            trainee.model.save(str(fresh), create_model_card=False)
+            model.save(str(fresh), create_model_card=False)
+        if matryoshka:
+            file = fresh / "config_sentence_transformers.json"
+            config = json.loads(file.read_text("utf-8"))
+            config["embedtopics"] = {"matryoshka_dims": list(matryoshka)}
+            file.write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
         write_manifest(fresh, KIND, _FORMAT)
 
 
+<<<<<<< HEAD
 def output_kind(trainee: Trainee) -> str:
     """Return the kind of folder that a trainee is saved to."""
     return STATIC_KIND if trainee.is_static else KIND
+=======
+def merge_adapters(model: SentenceTransformer) -> None:
+    """Add low-rank additions to the weights of a model, and take them out of it."""
+    for name, part in list(model.named_modules()):
+        if not hasattr(part, "lora_A"):
+            continue
+        adapter: Any = part
+        adapter.merge(safe_merge=True)
+        parent, _, key = name.rpartition(".")
+        setattr(model.get_submodule(parent), key, adapter.get_base_layer())
+
+
+def _trained_static(
+    model: SentenceTransformer, encoder: StaticEncoder, matryoshka: Sequence[int]
+) -> StaticEncoder:
+    module: Any = model[0]
+    table = module.embedding.weight.detach().cpu().numpy()
+    if not matryoshka:
+        return encoder.with_table(table)
+    return StaticEncoder.from_arrays(
+        table,
+        encoder.tokenizer_json,
+        normalize=encoder.normalize,
+        max_length=encoder.max_length,
+        name=encoder.name,
+        languages=encoder.languages,
+        made_from={**encoder.made_from, "matryoshka_dims": list(matryoshka)},
+    )
+>>>>>>> objectives
 
 
 def _sentence_trainee(encoder: SentenceEncoder, settings: TrainingSettings) -> Trainee:

@@ -1,0 +1,163 @@
+"""SimCSE and TSDAE: views of the texts, and losses that are those of sentence-transformers."""
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers.sentence_transformer import losses as st
+
+from embedtopics.encoders import SentenceEncoder, StaticEncoder
+from embedtopics.errors import InputError
+from embedtopics.training.objectives.objective import given
+from embedtopics.training.objectives.trainee import trainee_of
+from embedtopics.training.objectives.unsupervised import simcse, tsdae
+from tests.training.objectives.losses import FIRST, SECOND, check_equal, examples_of, ours_with
+
+TEXTS = [*FIRST, *SECOND, "the riverzebra stood still"]
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_bert):
+    return SentenceEncoder(tiny_bert)
+
+
+def test_simcse(encoder):
+    objective = simcse(examples_of("texts", (FIRST,)))
+    check_equal(objective, encoder, st.MultipleNegativesRankingLoss)
+    assert objective.in_batch_negatives and objective.metric is None
+    first, second = objective.views(([[1, 2]],), np.random.default_rng(0))
+    assert first == second == [[1, 2]]
+
+
+def test_the_two_views_differ_by_dropout(encoder):
+    objective = simcse(examples_of("texts", (FIRST,)))
+    trainee = trainee_of(encoder)
+    ids = trainee.tokenise(FIRST)
+    loss = objective.make_loss(trainee.model, given(16))
+
+    def value():
+        views = objective.views((ids,), np.random.default_rng(0))
+        columns = [trainee.model(trainee.features(view)) for view in views]
+        return float(loss(columns, None).detach())
+
+    trainee.model.eval()
+    same = value()
+    trainee.model.train()
+    assert value() > same + 1e-4
+
+
+def test_simcse_without_dropout_is_refused(encoder):
+    trainee = trainee_of(encoder)
+    for part in trainee.model.modules():
+        if isinstance(part, torch.nn.Dropout):
+            part.p = 0.0
+    with pytest.raises(InputError, match=r"a model with dropout.*got one without.*tsdae"):
+        simcse(examples_of("texts", (FIRST,))).make_loss(trainee.model, given(16))
+
+
+@pytest.mark.parametrize("family", ["tiny_bert", "tiny_roberta"])
+def test_tsdae(family, request):
+    encoder = SentenceEncoder(request.getfixturevalue(family))
+    objective = tsdae(examples_of("texts", (TEXTS,)), trainee_of(encoder))
+    assert objective.n_encoded == 1 and not objective.in_batch_negatives
+    trainee = trainee_of(encoder)
+    value, _, _, ids = ours_with(objective, trainee)
+    other = trainee_of(encoder)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        loss = st.DenoisingAutoEncoderLoss(other.model.eval()).eval()
+    expected = loss([other.features(column) for column in ids], None)
+    expected.backward()
+    torch.testing.assert_close(value, expected.detach(), atol=1e-6, rtol=1e-6)
+    wanted = {n: w.grad for n, w in other.model.named_parameters() if w.grad is not None}
+    found = {n: w.grad for n, w in trainee.model.named_parameters() if w.grad is not None}
+    assert set(found) == set(wanted) and len(found) > 20
+    for name, gradient in wanted.items():
+        torch.testing.assert_close(found[name], gradient, atol=1e-6, rtol=1e-5)
+
+
+def test_tsdae_starts_from_the_weights_that_the_encoder_has_now(encoder):
+    trainee = trainee_of(encoder)
+    with torch.no_grad():
+        for weight in trainee.model.parameters():
+            weight.add_(0.25)
+    before = {name: weight.clone() for name, weight in trainee.model.state_dict().items()}
+    objective = tsdae(examples_of("texts", (TEXTS,)), trainee)
+    loss = objective.make_loss(trainee.model, given(16))
+    for name, weight in trainee.model.state_dict().items():
+        assert torch.equal(weight, before[name]), name
+    shared = {id(weight) for weight in loss.parameters()}
+    assert sum(id(weight) in shared for weight in trainee.model.parameters()) > 20
+
+
+def words_of(tokens):
+    """Pieces put together to words."""
+    words = []
+    for token in tokens:
+        if token.startswith("##"):
+            words[-1] += token[2:]
+        else:
+            words.append(token)
+    return words
+
+
+def test_words_are_deleted_whole(encoder):
+    trainee = trainee_of(encoder)
+    objective = tsdae(examples_of("texts", (TEXTS,)), trainee)
+    ids = trainee.tokenise(TEXTS)
+    tokenizer = trainee.model.tokenizer
+    rng = np.random.default_rng(0)
+    n_before = n_after = 0
+    for _ in range(150):
+        damaged, whole = objective.views((ids,), rng)
+        assert whole == ids
+        for short, long in zip(damaged, whole, strict=True):
+            assert (short[0], short[-1]) == (long[0], long[-1])
+            kept = words_of(tokenizer.convert_ids_to_tokens(short[1:-1]))
+            full = words_of(tokenizer.convert_ids_to_tokens(long[1:-1]))
+            rest = iter(full)
+            assert kept and all(word in rest for word in kept)  # in their order
+            if len(full) > 4:
+                n_before, n_after = n_before + len(full), n_after + len(kept)
+    assert n_after / n_before == pytest.approx(0.42, abs=0.03)  # .4, and one word at the least
+    again = objective.views((ids,), np.random.default_rng(1))[0]
+    assert again == objective.views((ids,), np.random.default_rng(1))[0] != ids
+
+
+def test_words_of_byte_pairs_and_prompts(tiny_roberta):
+    trainee = trainee_of(SentenceEncoder(tiny_roberta, prompt="the red: "))
+    objective = tsdae(examples_of("texts", (FIRST,)), trainee, deleted=0.9)
+    ids = trainee.tokenise(["the cat sat on"])
+    decode = trainee.model.tokenizer.decode
+    found = {
+        decode(objective.views((ids,), np.random.default_rng(seed))[0][0], skip_special_tokens=True)
+        for seed in range(60)
+    }
+    words = {" ".join(text.removeprefix("the red:").split()) for text in found}
+    assert all(text.startswith("the red:") for text in found)
+    assert {"the", "cat", "sat", "on"} <= words and words <= {
+        " ".join(
+            word for place, word in enumerate(["the", "cat", "sat", "on"]) if keep >> place & 1
+        )
+        for keep in range(1, 16)
+    }
+
+
+def test_a_text_of_no_words_stays(encoder):
+    trainee = trainee_of(encoder)
+    objective = tsdae(examples_of("texts", (["stone"],)), trainee)
+    ids = trainee.tokenise(["", "stone"])
+    for seed in range(20):
+        assert objective.views((ids,), np.random.default_rng(seed))[0] == ids
+
+
+def test_what_has_no_decoder_is_refused(encoder, tiny_bert):
+    examples = examples_of("texts", (FIRST,))
+    static = StaticEncoder.from_arrays(np.eye(72), encoder.tokenizer_json)
+    with pytest.raises(InputError, match=r"a transformer for tsdae.*static"):
+        tsdae(examples, trainee_of(static))
+    with pytest.raises(InputError, match="one pooling for tsdae"):
+        tsdae(examples, trainee_of(SentenceEncoder(tiny_bert, pooling=["mean", "max"])))
+    with pytest.raises(InputError, match="deleted to be a share"):
+        tsdae(examples, trainee_of(encoder), deleted=1)
+    with pytest.raises(InputError, match="kind texts for tsdae, got pairs"):
+        tsdae(examples_of("pairs", (FIRST, SECOND)), trainee_of(encoder))

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         without_examples_of,
         without_sentences_of,
     )
+    from embedtopics.training.pairing.hard_negatives import mine_hard_negatives
     from embedtopics.training.reading import read_examples
     from embedtopics.training.settings import TrainingSettings
     from embedtopics.training.splitting import require_size, split
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Examples",
     "TrainingSettings",
+    "mine_hard_negatives",
     "overlap",
     "read_examples",
     "refuse_overlap",
@@ -33,6 +35,7 @@ __all__ = [
 _HOME = {
     "Examples": "examples",
     "TrainingSettings": "settings",
+    "mine_hard_negatives": "pairing.hard_negatives",
     "overlap": "overlaps",
     "read_examples": "reading",
     "refuse_overlap": "overlaps",

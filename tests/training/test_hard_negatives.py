@@ -1,6 +1,7 @@
 """Mined negatives, against brute force and against sentence-transformers."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -273,3 +274,28 @@ def test_other_kinds_encoders_and_vectors_are_refused():
     with pytest.raises(InputError, match='use "lsa"'):
         rows = [("a dog runs", "the dog ran"), ("a cat sat", "the cat sits")]
         mine_hard_negatives(pairs(rows), "tfidf")
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark_data
+def test_guards_keep_out_most_positives_that_nobody_has_marked(data_folder):
+    """Five captions of each image: two are paired, the others hide among the candidates."""
+    path = data_folder / "multi30k" / "captions_val.jsonl.gz"
+    captions = pd.read_json(path, lines=True)["en"].tolist()[:400]
+    images = {}
+    for image, texts in enumerate(captions):
+        for text in texts:
+            images.setdefault(text.strip().casefold(), set()).add(image)
+    examples = pairs([(texts[0], texts[1]) for texts in captions])
+    hidden = [text for texts in captions for text in texts[2:]]
+
+    def share_of_unmarked(**options):
+        mined = mine_hard_negatives(examples, "lsa", candidates=hidden, **options)
+        both = zip(mined.columns[0], mined.columns[2], strict=True)
+        return np.mean([not images[a.strip().casefold()].isdisjoint(images[n.strip().casefold()])
+                        for a, n in both])  # fmt: skip
+
+    unguarded = share_of_unmarked(share=None, alike=None)
+    assert unguarded > 0.3
+    assert share_of_unmarked() < 0.6 * unguarded
+    assert share_of_unmarked(skip_top=5) < 0.3 * unguarded

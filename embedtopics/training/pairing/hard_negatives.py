@@ -94,6 +94,14 @@ def mine_hard_negatives(
     ------
     InputError
         If the examples are not pairs, a parameter is out of range, or no pair is left.
+
+    Notes
+    -----
+    No guard finds all unmarked positives. Of 700 images with five captions each (Multi30k), two
+    captions were paired and the other three left among the candidates; all-MiniLM-L6-v2 took one
+    of the three for the hardest negative of 67 % of the pairs without a guard, of 29 % with
+    ``share=0.95``, of 11 % with ``share=0.8``, and of 9 % and 4 % with ``skip_top=5`` and 10
+    alone. Skip some where many positives may be unmarked.
     """
     _check(examples, n_negatives, share, margin, alike, skip_top, depth, groups)
     links = _Links.of(examples, groups, candidates)

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embedtopics.training.effects.comparing import compare_before_after
     from embedtopics.training.examples import Examples
-    from embedtopics.training.overlaps import (
-        overlap,
-        refuse_overlap,
-        without_examples_of,
-        without_sentences_of,
-    )
+    from embedtopics.training.overlaps import overlap, refuse_overlap, without_examples_of, without_sentences_of
+    from embedtopics.training.pairing.between import citation_pairs, duplicate_pairs, group_pairs
+    from embedtopics.training.pairing.hard_negatives import mine_hard_negatives
+    from embedtopics.training.pairing.within import sentence_pairs, title_pairs
     from embedtopics.training.reading import read_examples
     from embedtopics.training.settings import TrainingSettings
     from embedtopics.training.splitting import require_size, split
@@ -21,12 +19,18 @@ if TYPE_CHECKING:
 __all__ = [
     "Examples",
     "TrainingSettings",
+    "citation_pairs",
     "compare_before_after",
+    "duplicate_pairs",
+    "group_pairs",
+    "mine_hard_negatives",
     "overlap",
     "read_examples",
     "refuse_overlap",
     "require_size",
+    "sentence_pairs",
     "split",
+    "title_pairs",
     "without_examples_of",
     "without_sentences_of",
 ]
@@ -35,12 +39,18 @@ __all__ = [
 _HOME = {
     "Examples": "examples",
     "TrainingSettings": "settings",
+    "citation_pairs": "pairing.between",
     "compare_before_after": "effects.comparing",
+    "duplicate_pairs": "pairing.between",
+    "group_pairs": "pairing.between",
+    "mine_hard_negatives": "pairing.hard_negatives",
     "overlap": "overlaps",
     "read_examples": "reading",
     "refuse_overlap": "overlaps",
     "require_size": "splitting",
+    "sentence_pairs": "pairing.within",
     "split": "splitting",
+    "title_pairs": "pairing.within",
     "without_examples_of": "overlaps",
     "without_sentences_of": "overlaps",
 }

@@ -16,7 +16,19 @@ from embedtopics.results import Decision
 
 __all__ = ["KINDS", "Examples", "with_decisions"]
 
-KINDS = ("nli", "graded", "binary", "pairs", "triplets", "texts", "taught")
+_N_COLUMNS = {
+    "nli": (2, 2),
+    "graded": (2, 2),
+    "binary": (2, 2),
+    "pairs": (2, 2),
+    "triplets": (3, None),
+    "texts": (1, 1),
+    "taught": (1, None),
+}
+"""Fewest and most columns of texts of each kind."""
+
+KINDS = tuple(_N_COLUMNS)
+_LABELLED = ("nli", "graded", "binary", "taught")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +76,8 @@ class Examples:
                 "expected columns, labels and rows of one length, got lengths "
                 f"{', '.join(map(str, sorted(lengths)))}"
             )
+        _check_columns(self.kind, self.columns)
+        _check_labels(self.kind, self.labels, self.names)
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -90,6 +104,48 @@ class Examples:
             for row in zip(*self.columns, labels, strict=True)
         )
         return hashlib.sha256(repr((self.kind, self.names)).encode() + b"".join(rows)).hexdigest()
+
+
+def _check_columns(kind: str, columns: tuple[tuple[str, ...], ...]) -> None:
+    fewest, most = _N_COLUMNS[kind]
+    if len(columns) < fewest or (most is not None and len(columns) > most):
+        wanted = f"{fewest}" if most == fewest else f"at least {fewest}"
+        raise InputError(
+            f"expected {wanted} columns of texts in examples of the kind {kind!r}, got "
+            f"{len(columns)}"
+        )
+    for number, column in enumerate(columns, start=1):
+        for place, text in enumerate(column):
+            if not isinstance(text, str):
+                raise InputError(
+                    f"expected texts in column {number}, got a {type(text).__name__} in example "
+                    f"{place + 1}; read examples with read_examples, which says what is wrong"
+                )
+
+
+def _check_labels(kind: str, labels: npt.NDArray[Any] | None, names: tuple[str, ...]) -> None:
+    """Refuse labels that would be learned from without an error, and mean something else."""
+    if (labels is not None) != (kind in _LABELLED):
+        wanted = "labels" if kind in _LABELLED else "no labels"
+        raise InputError(f"expected {wanted} in examples of the kind {kind!r}")
+    if labels is None:
+        return
+    if kind == "taught":
+        is_right = labels.ndim == 2 and labels.dtype.kind == "f" and np.isfinite(labels).all()
+        wanted = "finite vectors, an array of shape (n, n_dimensions)"
+    else:
+        classes = {"binary": 2, "nli": len(names)}.get(kind)
+        kinds, highest = ("fiu", 1) if classes is None else ("iu", classes - 1)
+        is_right = labels.ndim == 1 and labels.dtype.kind in kinds
+        is_right = is_right and bool(((labels >= 0) & (labels <= highest)).all())
+        wanted = f"{'numbers' if classes is None else 'integers'} from 0 to {highest}"
+        if classes == 0:
+            wanted = "places in the names of the classes, which are missing"
+    if not is_right:
+        raise InputError(
+            f"expected labels of the kind {kind!r} to be {wanted}; read examples with "
+            "read_examples, which brings them into that form"
+        )
 
 
 def with_decisions(examples: Examples, *decisions: Decision) -> Examples:

@@ -54,7 +54,14 @@ _ROLES: Mapping[str, tuple[str, ...]] = {
 }
 _LABELS: Mapping[str, tuple[str, ...]] = {
     "nli": ("label", "gold_label", "labels", "entailment_judgment"),
-    "graded": ("score", "similarity", "similarity_score", "relatedness", "relatedness_score"),
+    "graded": (
+        "score",
+        "similarity",
+        "similarity_score",
+        "relatedness",
+        "relatedness_score",
+        "label",
+    ),
     "binary": ("label", "is_duplicate", "paraphrase", "quality", "same"),
 }
 

@@ -29,6 +29,7 @@ def test_an_unknown_kind_is_refused():
     ("columns", "labels", "rows"),
     [
         ((("a", "b"), ("c",)), None, np.arange(2)),
+        ((("a", "b"),), None, np.arange(1)),
         ((("a", "b"),), np.zeros(1), np.arange(2)),
         ((("a", "b"),), None, np.arange(3)),
         ((), None, np.arange(0)),
@@ -37,6 +38,54 @@ def test_an_unknown_kind_is_refused():
 def test_columns_of_several_lengths_are_refused(columns, labels, rows):
     with pytest.raises(InputError, match="of one length"):
         Examples("texts", columns, labels, rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n_columns", "wanted"),
+    [
+        ("nli", 1, "expected 2 columns of texts in examples of the kind 'nli', got 1"),
+        ("pairs", 3, "expected 2 columns"),
+        ("triplets", 2, "expected at least 3 columns"),
+        ("texts", 2, "expected 1 columns"),
+    ],
+)
+def test_a_wrong_number_of_columns_is_refused(kind, n_columns, wanted):
+    with pytest.raises(InputError) as error:
+        Examples(kind, (("a",),) * n_columns, None, np.arange(1))
+    assert wanted in str(error.value)
+
+
+def test_what_is_no_text_is_refused():
+    with pytest.raises(InputError, match="texts in column 2, got a NoneType in example 2"):
+        Examples("pairs", (("a", "b"), ("c", None)), None, np.arange(2))
+
+
+NAMES = ("entailment", "neutral", "contradiction")
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "names", "wanted"),
+    [
+        ("nli", None, NAMES, "expected labels in examples of the kind 'nli'"),
+        ("nli", [0, 3], NAMES, "integers from 0 to 2"),
+        ("nli", [0, -1], NAMES, "integers from 0 to 2"),
+        ("nli", [0.0, 1.0], NAMES, "integers from 0 to 2"),
+        ("nli", [0, 1], (), "places in the names of the classes, which are missing"),
+        ("binary", [0, 2], (), "integers from 0 to 1"),
+        ("graded", [0.5, 5.0], (), "numbers from 0 to 1"),
+        ("graded", [0.5, float("nan")], (), "numbers from 0 to 1"),
+        ("graded", ["a", "b"], (), "numbers from 0 to 1"),
+        ("graded", [[0.5], [0.5]], (), "numbers from 0 to 1"),
+        ("pairs", [1, 1], (), "expected no labels in examples of the kind 'pairs'"),
+        ("taught", [1.0, 2.0], (), "finite vectors"),
+        ("taught", [[1.0], [float("inf")]], (), "finite vectors"),
+    ],
+)
+def test_labels_that_would_mean_something_else_are_refused(kind, labels, names, wanted):
+    values = None if labels is None else np.array(labels)
+    with pytest.raises(InputError) as error:
+        Examples(kind, (("a", "b"), ("c", "d")), values, np.arange(2), names)
+    assert wanted in str(error.value)
 
 
 def test_what_is_taken_keeps_its_rows_labels_and_account():
@@ -74,7 +123,7 @@ def test_the_fingerprint_tells_examples_apart(rows, others):
 def test_the_fingerprint_tells_kinds_and_sides_apart():
     pair = Examples("pairs", (("a",), ("b",)), None, np.arange(1))
     swapped = Examples("pairs", (("b",), ("a",)), None, np.arange(1))
-    other = Examples("texts", (("a",), ("b",)), None, np.arange(1))
+    other = Examples("binary", (("a",), ("b",)), np.array([1]), np.arange(1))
     assert len({pair.fingerprint, swapped.fingerprint, other.fingerprint}) == 3
 
 

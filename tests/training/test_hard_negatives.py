@@ -1,0 +1,301 @@
+"""Mined negatives, against brute force and against sentence-transformers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.training import Examples, mine_hard_negatives, overlap
+
+
+class Table:
+    """An encoder that looks its vectors up."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+        self.asked = []
+
+    def encode(self, texts):
+        self.asked.append(list(texts))
+        return np.array([self.vectors[text] for text in texts])
+
+
+class Scattered(Table):
+    """A vector for each text, from its characters alone; around a theme given by its first."""
+
+    def __init__(self, spread=0.7):
+        self.spread = spread
+
+    def encode(self, texts):
+        return np.array([self._of(text) for text in texts], dtype=np.float32)
+
+    def _of(self, text):
+        theme = np.random.default_rng(ord(text[0])).normal(size=8)
+        return theme + self.spread * np.random.default_rng([ord(c) for c in text]).normal(size=8)
+
+
+def pairs(rows):
+    return Examples("pairs", tuple(zip(*rows, strict=True)), None, np.arange(len(rows)))
+
+
+def told(examples):
+    return {decision.name: decision.value for decision in examples.decisions}
+
+
+def circle(**degrees):
+    """Vectors in a plane; the cosine of two is that of the angle between them."""
+    return Table(
+        {name: [np.cos(np.radians(d)), np.sin(np.radians(d))] for name, d in degrees.items()}
+    )
+
+
+def brute_force(rows, encoder, n, share, margin, alike, skip, labels, extra):
+    """Nearest texts of each anchor that pass, straight from the words of the docstring."""
+    texts = {text for row in rows for text in row} | set(extra)
+    made = {text: encoder.encode([text])[0].astype(float) for text in texts}
+    made = {text: v / np.linalg.norm(v) for text, v in made.items()}
+    pool = {row[1] for row in rows} | set(extra)
+    result = []
+    for anchor, positive in rows:
+        positives = {b for a, b in rows if a == anchor}
+        paired = positives | {a for a, b in rows if b == anchor} | {anchor}
+        own = {g for row, g in zip(rows, labels, strict=True) if anchor in row and g is not None}
+        worst = min(made[anchor] @ made[p] for p in positives)
+        passed = []
+        for text in sorted(pool - paired):
+            near = made[anchor] @ made[text]
+            theirs = {g for row, g in zip(rows, labels, strict=True) if text in row}
+            if share is not None and near > worst - (1 - share) * abs(worst):
+                continue
+            if margin is not None and near > worst - margin:
+                continue
+            if own & theirs:
+                continue
+            if alike is not None and max(made[text] @ made[p] for p in positives) >= alike:
+                continue
+            passed.append((near, text))
+        passed.sort(reverse=True)
+        negatives = [text for _, text in passed[skip : skip + n]]
+        if len(negatives) == n:
+            result.append((anchor, positive, *negatives))
+    return result
+
+
+TEXTS = [f"{letter}{number}" for letter in "abc" for number in range(6)]
+ROWS = st.lists(
+    st.tuples(st.sampled_from(TEXTS), st.sampled_from(TEXTS)).filter(lambda row: row[0] != row[1]),
+    min_size=2, max_size=15, unique=True,
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    rows=ROWS,
+    n=st.integers(1, 3),
+    share=st.sampled_from([None, 0.5, 0.95, 1.0]),
+    margin=st.sampled_from([None, 0.1]),
+    alike=st.sampled_from([None, 0.8]),
+    skip=st.integers(0, 2),
+    data=st.data(),
+    extra=st.lists(st.sampled_from(["d1", "d2", "a9", "b9"]), unique=True),
+)
+def test_mining_is_brute_force(rows, n, share, margin, alike, skip, data, extra):
+    labels = data.draw(
+        st.lists(st.sampled_from(["x", "y", None]), min_size=len(rows), max_size=len(rows))
+    )
+    encoder = Scattered()
+    expected = brute_force(rows, encoder, n, share, margin, alike, skip, labels, extra)
+    options = {"n_negatives": n, "share": share, "margin": margin, "alike": alike,
+               "skip_top": skip, "groups": labels, "candidates": extra or None}  # fmt: skip
+    if not expected:
+        with pytest.raises(InputError, match="for at least one of"):
+            mine_hard_negatives(pairs(rows), encoder, **options)
+        return
+    mined = mine_hard_negatives(pairs(rows), encoder, **options)
+    assert list(zip(*mined.columns, strict=True)) == expected
+    assert mined.kind == "triplets"
+    assert [rows[row] for row in mined.rows] == [row[:2] for row in expected]
+    assert told(mined).get("pairs_without_negatives", 0) == len(rows) - len(expected)
+
+
+@settings(deadline=None, max_examples=15)
+@given(rows=ROWS, random=st.randoms())
+def test_mining_does_not_depend_on_the_order_of_the_pairs(rows, random):
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    found = []
+    for given_rows in (rows, shuffled):
+        try:
+            mined = mine_hard_negatives(pairs(given_rows), Scattered())
+            found.append((mined.fingerprint, told(mined)["negative_similarity"]))
+        except InputError:
+            found.append((None, 0))
+    assert found[0][0] == found[1][0] and found[0][1] == pytest.approx(found[1][1])
+
+
+@pytest.mark.parametrize("margins", [{}, {"relative": 0.05}, {"absolute": 0.2},
+                                     {"relative": 0.3, "absolute": 0.1}])  # fmt: skip
+@pytest.mark.parametrize(("n", "skip"), [(1, 0), (3, 0), (2, 2)])
+def test_mining_agrees_with_sentence_transformers(margins, n, skip):
+    torch, datasets = pytest.importorskip("torch"), pytest.importorskip("datasets")
+    library = pytest.importorskip("sentence_transformers.util.hard_negatives")
+
+    class Model(Scattered):
+        device = "cpu"
+
+        def encode_document(self, texts, **options):
+            made = self.encode(texts).astype(np.float64)
+            return made / np.linalg.norm(made, axis=1, keepdims=True)
+
+        encode_query = encode_document
+
+        def similarity(self, one, other):
+            return torch.as_tensor(one) @ torch.as_tensor(other).T
+
+        def similarity_pairwise(self, one, other):
+            return (torch.as_tensor(one) * torch.as_tensor(other)).sum(dim=1)
+
+    # Anchors are no positives here: the library would take an anchor for its own negative.
+    rows = [(f"{theme}q{i % 7}", f"{theme}{i}") for theme in "abcd" for i in range(10)]
+    columns = {"anchor": [row[0] for row in rows], "positive": [row[1] for row in rows]}
+    theirs = library.mine_hard_negatives(
+        datasets.Dataset.from_dict(columns), Model(), num_negatives=n, range_min=skip, range_max=39,
+        relative_margin=margins.get("relative"), absolute_margin=margins.get("absolute"),
+        output_format="n-tuple", verbose=False,
+    )  # fmt: skip
+    share = 1 - margins["relative"] if "relative" in margins else None
+    ours = mine_hard_negatives(
+        pairs(rows), Scattered(), n_negatives=n, skip_top=skip, share=share,
+        margin=margins.get("absolute"), alike=None,
+    )  # fmt: skip
+    assert 5 < len(ours) and len(ours) == len(theirs)
+    expected = sorted(tuple(row.values()) for row in theirs)
+    assert sorted(zip(*ours.columns, strict=True)) == expected
+
+
+def test_guards_work_at_their_limits():
+    # cos 20 = 0.940; 95 % of it is 0.893, the cosine of 26.8 degrees.
+    encoder = circle(a=0, p=20, near=25, far=28, b=180, q=190)
+    rows = [("a", "p"), ("b", "q")]
+    extra = ["near", "far"]
+
+    def negative(**options):
+        mined = mine_hard_negatives(pairs(rows), encoder, candidates=extra, **options)
+        return mined.columns[2][0], told(mined)
+
+    assert negative(alike=None)[0] == "far"
+    assert negative(alike=None)[1]["negatives_left_out_too_near"] == 1
+    assert negative(alike=None, share=0.97)[0] == "near"
+    assert negative(alike=None, share=None, margin=0.05)[0] == "far"
+    assert negative(alike=None, share=None, margin=0.06)[0] == "q"
+    # near is a copy of p (5 degrees off, 0.996), far is not (8 degrees, 0.990).
+    found, account = negative(share=None, alike=0.993)
+    assert found == "far" and account["negatives_left_out_alike"] == 1
+    assert negative(alike=None, share=None, skip_top=1)[0] == "far"
+
+
+def test_a_farther_second_positive_sets_the_limit():
+    encoder = circle(a=0, p=10, p2=60, n=50, m=80, b=180, q=181)
+    rows = [("a", "p"), ("a", "p2"), ("b", "q")]
+    mined = mine_hard_negatives(pairs(rows), encoder, candidates=["n", "m"])
+    assert mined.columns[2][:2] == ("m", "m")
+
+
+def test_texts_of_one_group_are_no_negatives():
+    rows = [("a", "p"), ("b", "q"), ("c", "r")]
+    encoder = circle(a=0, p=5, b=20, q=30, c=50, r=60)
+    assert mine_hard_negatives(pairs(rows), encoder).columns[2][0] == "q"
+    grouped = mine_hard_negatives(pairs(rows), encoder, groups=["x", "x", "y"])
+    assert grouped.columns[2][0] == "r" and told(grouped)["negatives_left_out_group"] >= 1
+    nothing = mine_hard_negatives(pairs(rows), encoder, groups=[None, float("nan"), "y"])
+    assert nothing.columns[2][0] == "q"
+
+
+def test_a_copy_of_the_positive_in_other_letters_is_no_negative():
+    rows = [("a", "P"), ("b", " p"), ("c", "q")]
+    encoder = circle(a=0, b=2, c=90, q=120, **{"P": 10, " p": 10})
+    mined = mine_hard_negatives(pairs(rows), encoder, share=None, alike=None)
+    assert mined.columns[2][0] == "q"
+    # One text, one vector: it is encoded once.
+    assert encoder.asked[-1] == ["a", "b", "c", " p", "q"]
+
+
+def test_only_so_many_candidates_are_looked_at_for_every_anchor():
+    encoder = circle(a=0, p=20, x1=1, x2=2, x3=3, far=90, b=200, q=201, c=300, r=301)
+    options = {"candidates": ["x1", "x2", "x3", "far"], "alike": None}
+    deep = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, depth=4, **options)
+    assert deep.columns[2][0] == "far"
+    shallow = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, depth=3, **options)
+    assert shallow.columns[0] == ("b",)
+    # Another pair of many partners changes nothing for the anchor.
+    more = [("a", "p"), ("c", "r"), *(("b", f"x{i}") for i in (1, 2, 3))]
+    looked = mine_hard_negatives(pairs(more), encoder, depth=3, **options)
+    assert looked.columns[0] == ("c",)
+
+
+def test_what_is_mined_is_told():
+    rows = [("a", "p"), ("b", "q")]
+    mined = mine_hard_negatives(pairs(rows), circle(a=0, p=60, b=180, q=240))
+    assert told(mined)["hard_negatives"] == "Table"
+    # a and q are 120 degrees apart, b and p as well.
+    assert told(mined)["negative_similarity"] == pytest.approx(-0.5, abs=1e-6)
+    assert "positives of 0.500" in mined.decisions[-1].message
+    assert overlap(mined, pairs(rows)).repeated.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"n_negatives": 0}, "n_negatives must be an integer from 1 up"),
+        ({"skip_top": -1}, "skip_top"),
+        ({"depth": 1, "skip_top": 1}, "depth must be an integer from 2 up"),
+        ({"share": 1.5}, "share must be a number from 0 to 1 or None; got 1.5"),
+        ({"share": float("nan")}, "got nan"),
+        ({"margin": -0.1}, "margin"),
+        ({"alike": "yes"}, "alike"),
+        ({"groups": ["x"]}, "expected a group for each of 2 examples, got 1"),
+        ({"candidates": ["x", ""]}, "got none in row 2"),
+        ({"n_negatives": 3}, "expected 3 negatives for at least one of 2 pairs, found fewer"),
+    ],
+)
+def test_bad_parameters_are_refused(options, said):
+    with pytest.raises(InputError) as error:
+        mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), Scattered(), **options)
+    assert said in str(error.value)
+
+
+def test_other_kinds_encoders_and_vectors_are_refused():
+    with pytest.raises(InputError, match="expected examples of the kind 'pairs', got 'texts'"):
+        mine_hard_negatives(Examples("texts", (("a",),), None, np.arange(1)), Scattered())
+    with pytest.raises(InputError, match="expected an encoder"):
+        mine_hard_negatives(pairs([("a", "p")]), 5)
+    with pytest.raises(InputError, match='use "lsa"'):
+        rows = [("a dog runs", "the dog ran"), ("a cat sat", "the cat sits")]
+        mine_hard_negatives(pairs(rows), "tfidf")
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark_data
+def test_guards_keep_out_most_positives_that_nobody_has_marked(data_folder):
+    """Five captions of each image: two are paired, the others hide among the candidates."""
+    path = data_folder / "multi30k" / "captions_val.jsonl.gz"
+    captions = pd.read_json(path, lines=True)["en"].tolist()[:400]
+    images = {}
+    for image, texts in enumerate(captions):
+        for text in texts:
+            images.setdefault(text.strip().casefold(), set()).add(image)
+    examples = pairs([(texts[0], texts[1]) for texts in captions])
+    hidden = [text for texts in captions for text in texts[2:]]
+
+    def share_of_unmarked(**options):
+        mined = mine_hard_negatives(examples, "lsa", candidates=hidden, **options)
+        both = zip(mined.columns[0], mined.columns[2], strict=True)
+        return np.mean([not images[a.strip().casefold()].isdisjoint(images[n.strip().casefold()])
+                        for a, n in both])  # fmt: skip
+
+    unguarded = share_of_unmarked(share=None, alike=None)
+    assert unguarded > 0.3
+    assert share_of_unmarked() < 0.6 * unguarded
+    assert share_of_unmarked(skip_top=5) < 0.3 * unguarded

@@ -140,7 +140,8 @@ def _axes(
     for change in changes:
         metric = escape(cut(change.metric, 44))
         task = f"<b>{escape(cut(change.task, 24))}</b>  " if change.task != last else ""
-        names.append(f"{task}{metric}  ")
+        unknown = "" if math.isfinite(change.difference) else " (unknown)"
+        names.append(f"{task}{metric}{unknown}  ")
         last = change.task
     return {
         f"xaxis{number}": {
@@ -164,9 +165,8 @@ def _differences(changes: Sequence[Change]) -> list[dict[str, Any]]:
         if rows:
             chosen = [changes[i] for i in rows]
             points = [(c.difference, c.low, c.high) for c in chosen]
-            traces.append(
-                {**_points(rows, chosen, points, verdict), "name": verdict, "showlegend": True}
-            )
+            drawn = {**_points(rows, chosen, points, verdict), "xaxis": "x", "yaxis": "y"}
+            traces.append({**drawn, "name": verdict, "showlegend": True})
     return traces
 
 

@@ -21,6 +21,8 @@ MOST_VALIDATIONS = 20
 MOST_LISTED = 40
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 _WORD = re.compile(r"[A-Za-z]\w*")
+_PATH = re.compile(r"(?<![\w:/\\.])(?:[A-Za-z]:|~|\.\.?)?(?:[/\\][^\s/\\:;,\"'()]+){2,}")
+"""Of two names and more, so that "and/or" and a lone slash are none."""
 
 LIMITS = (
     "An interval in the table says how a difference varies with other examples of the same kind. "
@@ -39,7 +41,7 @@ def model_card(
     """Write the model card of a tuned encoder, a page of Markdown that model hubs read.
 
     All figures are those of the report. Text that comes from data is shown as it is, never as
-    markup; of folders, only the last name is shown.
+    markup; of the paths of folders and files, only the last name is shown.
 
     Parameters
     ----------
@@ -90,6 +92,11 @@ def _last_name(path: str) -> str:
     return parts[-1] if parts else "encoder"
 
 
+def _said(sentence: str, longest: int = 500) -> str:
+    """Return a sentence in which paths have become names."""
+    return escaped(_PATH.sub(lambda found: _last_name(found[0]), sentence), longest)
+
+
 def _base_name(base: str) -> str:
     return _repository(base) or _last_name(base)
 
@@ -97,7 +104,7 @@ def _base_name(base: str) -> str:
 def _title(report: TrainingReport) -> list[str]:
     about = (
         f"A sentence encoder: {escaped(_base_name(report.base))}, tuned with embedtopics "
-        f"({escaped(report.objective)}). It turns texts into vectors whose cosine says how alike "
+        f"({_said(report.objective)}). It turns texts into vectors whose cosine says how alike "
         "they are."
     )
     return [f"# {escaped(_last_name(report.folder))}", "", about]
@@ -130,7 +137,7 @@ def _data(report: TrainingReport, examples: Examples | None, n_examples: int) ->
     lines += list(_nested(report.data)) or ["Nothing was noted of the data."]
     if report.decisions:
         lines += ["", "Decided or noticed on the way:", ""]
-        lines += [f"- {escaped(decision.message, 1000)}" for decision in report.decisions]
+        lines += [f"- {_said(decision.message, 1000)}" for decision in report.decisions]
     if examples is not None and len(examples) and n_examples > 0:
         lines += ["", *_shown(examples, min(n_examples, len(examples)))]
     return lines
@@ -159,7 +166,7 @@ def _value(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, str) and re.match(r"[A-Za-z]:[\\/]|[/~\\]", value):
         value = _last_name(value)
-    return number(value)
+    return _said(value) if isinstance(value, str) else number(value)
 
 
 def _shown(examples: Examples, n: int) -> list[str]:
@@ -187,7 +194,7 @@ def _training(report: TrainingReport) -> list[str]:
     about = (
         f"Training took {report.n_steps:,} steps and {number(report.seconds, 3)} seconds "
         f"({number(report.examples_per_second, 3)} examples a second) and ended: "
-        f"{escaped(report.stopped)}; {kept}."
+        f"{_said(report.stopped)}; {kept}."
     )
     rows = [[_code(name), _value(value)] for name, value in report.settings.items()]
     return ["## Training", "", about, "", *table(["setting", "value"], rows)]
@@ -203,9 +210,9 @@ def _curve(report: TrainingReport) -> list[str]:
     lines = ["## Learning curve", ""]
     lines.append(f"**{escaped(found.verdict)}** (confidence {_percent(found.confidence)}).")
     if found.evidence:
-        lines += ["", *(f"- {escaped(each.says, 500)}" for each in found.evidence)]
+        lines += ["", *(f"- {_said(each.says)}" for each in found.evidence)]
     if found.advice:
-        lines += ["", "What may help:", "", *(f"- {escaped(each, 500)}" for each in found.advice)]
+        lines += ["", "What may help:", "", *(f"- {_said(each)}" for each in found.advice)]
     n = len(curves.validation_steps)
     if not n:
         return [*lines, "", "There was no validation."]
@@ -258,7 +265,7 @@ def _changes(changes: Sequence[Change]) -> list[str]:
         )  # fmt: skip
     lines += table(head, rows)
     if notes:
-        lines += ["", *(f"{i}. {escaped(note, 1000)}" for i, note in enumerate(notes, 1))]
+        lines += ["", *(f"{i}. {_said(note, 1000)}" for i, note in enumerate(notes, 1))]
     return lines
 
 

@@ -127,6 +127,20 @@ def test_yaml_text_comes_back(text):
     assert yaml.safe_load(f"key: {yaml_text(text)}") == {"key": one_line(text)}
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("/home/ann/data/train.csv: 3 rows", "train.csv: 3 rows"),
+        ("read ~/data/a.csv, then C:\\Users\\ann\\b.csv.", "read a.csv, then b.csv."),
+        ("kept in (/tmp/x/looks-1).", "kept in (looks-1)."),
+        ("precision and/or recall of 1/2", "precision and/or recall of 1/2"),
+    ],
+)
+def test_paths_of_the_author_become_names(said, shown):
+    card = model_card(make_report(stopped=said))
+    assert f"ended: {shown}; the weights" in card
+
+
 def test_examples_are_shown_only_where_they_were_given():
     labels = np.array([2, 0])
     names = ("entailment", "neutral", "contradiction")

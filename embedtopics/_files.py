@@ -18,6 +18,7 @@ from embedtopics.errors import CorruptFileError, InputError
 
 __all__ = [
     "MANIFEST",
+    "add_unchecked",
     "changed_files",
     "check_output_folder",
     "is_kind",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 MANIFEST = "manifest.json"
+UNCHECKED = "unchecked"
+"""Key of the files that belong to a folder, and that people may edit."""
 
 
 def check_output_folder(folder: str | Path, kind: str) -> Path:
@@ -81,7 +84,7 @@ def _is_ours(folder: Path, kind: str) -> bool:
     """Tell whether everything in a folder was written here, so that nothing else is lost."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-        known = set(manifest["files"])
+        known = set(manifest["files"]) | set(manifest.get(UNCHECKED, ()))
         found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
         ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
         return bool(manifest["kind"] == kind and ours)
@@ -226,6 +229,27 @@ def write_manifest(folder: Path, kind: str, version: int) -> None:
         json.dump(content, stream, indent=1)
         stream.flush()
         os.fsync(stream.fileno())
+
+
+def add_unchecked(folder: Path, names: Iterable[str]) -> None:
+    """Record that files written later belong to a folder, without keeping people from editing them.
+
+    Such a folder can be replaced by another of its kind as before. One without a manifest stays
+    as it is.
+
+    Parameters
+    ----------
+    folder : Path
+    names : iterable of str
+        Relative to the folder, with slashes.
+    """
+    try:
+        content = json.loads((folder / MANIFEST).read_text("utf-8"))
+        content[UNCHECKED] = sorted({*content.get(UNCHECKED, ()), *names})
+    except (OSError, ValueError, TypeError, AttributeError):
+        return
+    with replacing_file(folder / MANIFEST) as fresh:
+        fresh.write_text(json.dumps(content, indent=1), "utf-8")
 
 
 def is_kind(folder: str | Path, kind: str) -> bool:

@@ -4,7 +4,13 @@ import json
 
 import pytest
 
-from embedtopics._files import read_manifest, replacing_file, replacing_folder, write_manifest
+from embedtopics._files import (
+    add_unchecked,
+    read_manifest,
+    replacing_file,
+    replacing_folder,
+    write_manifest,
+)
 from embedtopics.errors import CorruptFileError, InputError
 
 KIND = "a test"
@@ -40,6 +46,21 @@ def test_other_files_are_never_replaced(tmp_path):
     with pytest.raises(InputError, match="holds other files"):
         save(folder, "two")
     assert (folder / "my notes.txt").read_text() == "mine"
+
+
+def test_files_that_were_added_may_be_edited_and_are_replaced_with_the_folder(tmp_path):
+    folder = tmp_path / "saved"
+    save(folder, "one")
+    (folder / "README.md").write_text("about")
+    add_unchecked(folder, ["README.md"])
+    (folder / "README.md").write_text("about, edited")
+    assert read_manifest(folder, KIND, 1)["unchecked"] == ["README.md"]
+    save(folder, "two")
+    assert sorted(p.name for p in folder.iterdir()) == ["manifest.json", "value.txt"]
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    add_unchecked(bare, ["README.md"])
+    assert not list(bare.iterdir())
 
 
 def test_a_file_in_the_way(tmp_path):

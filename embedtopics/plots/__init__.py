@@ -5,6 +5,7 @@ Plotly is loaded when the first figure is drawn, not when this room is imported.
 
 from __future__ import annotations
 
+from embedtopics.plots.before_after import before_after
 from embedtopics.plots.by_group import by_group
 from embedtopics.plots.comparison import comparison
 from embedtopics.plots.dendrogram import hierarchy
@@ -24,6 +25,7 @@ from embedtopics.plots.topic_map import topic_map
 
 __all__ = [
     "NOISE_COLOR",
+    "before_after",
     "by_group",
     "comparison",
     "effects",

@@ -6,26 +6,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embedtopics.training.card import model_card
     from embedtopics.training.effects.comparing import compare_before_after
+    from embedtopics.training.effects.tables import change_table
     from embedtopics.training.examples import Examples
     from embedtopics.training.overlaps import overlap, refuse_overlap, without_examples_of, without_sentences_of
     from embedtopics.training.pairing.between import citation_pairs, duplicate_pairs, group_pairs
     from embedtopics.training.pairing.hard_negatives import mine_hard_negatives
     from embedtopics.training.pairing.within import sentence_pairs, title_pairs
     from embedtopics.training.reading import read_examples
+    from embedtopics.training.report_files import read_report, write_report
     from embedtopics.training.settings import TrainingSettings
     from embedtopics.training.splitting import require_size, split
 
 __all__ = [
     "Examples",
     "TrainingSettings",
+    "change_table",
     "citation_pairs",
     "compare_before_after",
     "duplicate_pairs",
     "group_pairs",
     "mine_hard_negatives",
+    "model_card",
     "overlap",
     "read_examples",
+    "read_report",
     "refuse_overlap",
     "require_size",
     "sentence_pairs",
@@ -33,19 +39,23 @@ __all__ = [
     "title_pairs",
     "without_examples_of",
     "without_sentences_of",
+    "write_report",
 ]
 
 # torch and the trainer are loaded when something is trained.
 _HOME = {
     "Examples": "examples",
     "TrainingSettings": "settings",
+    "change_table": "effects.tables",
     "citation_pairs": "pairing.between",
     "compare_before_after": "effects.comparing",
     "duplicate_pairs": "pairing.between",
     "group_pairs": "pairing.between",
     "mine_hard_negatives": "pairing.hard_negatives",
+    "model_card": "card",
     "overlap": "overlaps",
     "read_examples": "reading",
+    "read_report": "report_files",
     "refuse_overlap": "overlaps",
     "require_size": "splitting",
     "sentence_pairs": "pairing.within",
@@ -53,6 +63,7 @@ _HOME = {
     "title_pairs": "pairing.within",
     "without_examples_of": "overlaps",
     "without_sentences_of": "overlaps",
+    "write_report": "report_files",
 }
 
 

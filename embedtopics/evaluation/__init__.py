@@ -24,6 +24,11 @@ from embedtopics.evaluation.distinctness import (
     topic_significance,
     topic_uniqueness,
 )
+from embedtopics.evaluation.encoder_tasks import (
+    evaluate_encoder,
+    read_tasks,
+    score_differences,
+)
 from embedtopics.evaluation.estimates import (
     difference_of,
     estimate,
@@ -36,6 +41,7 @@ from embedtopics.evaluation.human_scores import (
     score_coding,
     score_intrusion,
 )
+from embedtopics.evaluation.inference import inference_accuracy, inference_features
 from embedtopics.evaluation.intrusion import document_intrusion, topic_intrusion, word_intrusion
 from embedtopics.evaluation.label_agreement import Agreement, agreement
 from embedtopics.evaluation.label_probes import (
@@ -57,7 +63,9 @@ from embedtopics.evaluation.pair_classes import (
     score_pair_classes,
 )
 from embedtopics.evaluation.pairs import npmi_of_pairs
+from embedtopics.evaluation.ranking import rank_documents
 from embedtopics.evaluation.reliability import Reliability, krippendorff_alpha
+from embedtopics.evaluation.search_scores import score_rankings, scores_by_query
 from embedtopics.evaluation.shares import (
     sample_size,
     sample_size_for_alpha,
@@ -89,6 +97,9 @@ __all__ = [
     "diversity",
     "document_intrusion",
     "estimate",
+    "evaluate_encoder",
+    "inference_accuracy",
+    "inference_features",
     "interval",
     "inverted_rbo",
     "jaccard_overlap",
@@ -103,7 +114,9 @@ __all__ = [
     "pearson_correlation",
     "probe_classes",
     "rank_biased_overlap",
+    "rank_documents",
     "read_sheet",
+    "read_tasks",
     "resampled_counts",
     "resampled_means",
     "resampled_sums",
@@ -111,8 +124,11 @@ __all__ = [
     "sample_size_for_alpha",
     "sample_size_for_difference",
     "score_coding",
+    "score_differences",
     "score_intrusion",
     "score_pair_classes",
+    "score_rankings",
+    "scores_by_query",
     "share_interval",
     "silhouettes",
     "similarity_correlations",

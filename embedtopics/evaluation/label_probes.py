@@ -127,7 +127,7 @@ def probe_classes(
         warnings.simplefilter("ignore", ConvergenceWarning)  # told by what is returned
         for fold in np.unique(folds).tolist():  # fewer than n_folds where documents are fewer
             learnt, asked = rows[folds != fold], rows[folds == fold]
-            train, test = _scaled(vectors[learnt], vectors[asked])
+            train, test = scaled_together(vectors[learnt], vectors[asked])
             # By Newton's method: L-BFGS ends a little before the optimum, and a twentieth of its
             # answers depend on where, and with sparse vectors it takes three times as long.
             model = LogisticRegression(C=INVERSE_PENALTY, solver="newton-cg", max_iter=MOST_STEPS)
@@ -241,7 +241,7 @@ def _squared_lengths(members: Any) -> Float64Array:
     return np.asarray(members.multiply(members).sum(axis=1), dtype=np.float64).ravel()
 
 
-def _scaled(train: Any, test: Any) -> tuple[Any, Any]:
+def scaled_together(train: Any, test: Any) -> tuple[Any, Any]:
     """Return both parts divided by what makes the variance of the first 1 in total."""
     mean = np.asarray(train.mean(axis=0, dtype=np.float64)).ravel()
     variance = float(_squared_lengths(train).mean() - mean @ mean)

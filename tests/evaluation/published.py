@@ -24,6 +24,11 @@ class Given:
 
     encode_query = encode_document = encode
 
+    def similarity(self, queries, documents):
+        from sentence_transformers.util import cos_sim
+
+        return cos_sim(queries, documents)
+
     @property
     def model_card_data(self):
         return self

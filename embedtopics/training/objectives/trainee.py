@@ -32,11 +32,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-<<<<<<< HEAD
-__all__ = ["KIND", "Trainee", "output_kind", "save_trainee", "trainee_of"]
-=======
-__all__ = ["KIND", "Trainee", "merge_adapters", "save_trainee", "trainee_of"]
->>>>>>> objectives
+__all__ = ["KIND", "Trainee", "merge_adapters", "output_kind", "save_trainee", "trainee_of"]
 
 KIND = "trained encoder"
 """Kind of the folder that a trained transformer is saved to, as in its manifest."""
@@ -208,11 +204,11 @@ def save_trainee(
         write_manifest(fresh, KIND, _FORMAT)
 
 
-<<<<<<< HEAD
 def output_kind(trainee: Trainee) -> str:
     """Return the kind of folder that a trainee is saved to."""
     return STATIC_KIND if trainee.is_static else KIND
-=======
+
+
 def merge_adapters(model: SentenceTransformer) -> None:
     """Add low-rank additions to the weights of a model, and take them out of it."""
     for name, part in list(model.named_modules()):
@@ -240,7 +236,6 @@ def _trained_static(
         languages=encoder.languages,
         made_from={**encoder.made_from, "matryoshka_dims": list(matryoshka)},
     )
->>>>>>> objectives
 
 
 def _sentence_trainee(encoder: SentenceEncoder, settings: TrainingSettings) -> Trainee:

@@ -83,7 +83,8 @@ def refuse_overlap(
             f"{held_out.source or what}: expected {what} examples that are not learned from, got "
             f"{n_repeated:,} of {len(held_out):,} that are in the training set "
             f"({name_rows(held_out.rows[found.repeated].tolist())}); take them out of the training "
-            "set with without_examples_of(train, held_out), or say that it is meant with allow=True"
+            "set with without_examples_of(train, held_out), or, where it is meant, allow it "
+            "(allow=True; allow_overlap=True of a fit)"
         )
     if not len(found.touched):
         return ()

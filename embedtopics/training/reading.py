@@ -17,7 +17,7 @@ from embedtopics.corpus.tables import MISSING_MARKERS, Table, as_table, is_frame
 from embedtopics.errors import InputError
 from embedtopics.results import Decision
 from embedtopics.training.checking import describe_repeats, usable_rows
-from embedtopics.training.examples import Examples
+from embedtopics.training.examples import KINDS, Examples
 from embedtopics.training.labels import (
     ReadLabels,
     read_binary,
@@ -127,10 +127,11 @@ def read_examples(
     >>> read_examples(rows, "nli").labels.tolist()
     [0, 2]
     """
-    if kind not in _TEXTS:
-        raise InputError(f"expected a kind among {', '.join(_TEXTS)}; got {kind!r}")
     if isinstance(source, Examples):
         return _checked_kind(source, kind)
+    if kind not in _TEXTS:
+        made = ", which is not read but made" if kind in KINDS else ""
+        raise InputError(f"expected a kind among {', '.join(_TEXTS)}; got {kind!r}{made}")
     table = _as_table(source, kind, encoding)
     if not len(table.frame):
         raise InputError(f"{table.source}: expected examples, got no rows")

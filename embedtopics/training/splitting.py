@@ -82,7 +82,8 @@ def split(
         raise InputError(
             f"{examples.source or 'examples'}: expected to hold out at least {least} examples, got "
             f"{n_held} of {len(examples):,} with share={share:g}{together}; "
-            f"{_why_more(n_held, least)}"
+            f"{_why_more(n_held, least)}; give more examples, a larger share, or examples that are "
+            "held out already"
         )
     message = (
         f"{n_held:,} of {len(examples):,} examples ({n_held / len(examples):.1%}) were held out; "
@@ -116,7 +117,8 @@ def require_size(
     if len(examples) < least:
         raise InputError(
             f"{examples.source or 'examples'}: expected at least {least} {what} examples, got "
-            f"{len(examples)}; {_why_more(len(examples), least)}"
+            f"{len(examples)}; {_why_more(len(examples), least)}; give more, or allow fewer with "
+            "least="
         )
 
 
@@ -130,7 +132,7 @@ def _why_more(n: int, least: int) -> str:
 
     measured = f"an accuracy of 50 % on {n} examples means {interval(n)} (95 %), " if n else ""
     enough = max(400, 2 * least)
-    return f"{measured}on {enough} {interval(enough)}; give more, or allow fewer with least="
+    return f"{measured}on {enough} {interval(enough)}"
 
 
 def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:

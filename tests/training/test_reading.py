@@ -116,6 +116,9 @@ def test_examples_of_the_kind_are_returned_and_of_another_refused():
     assert read_examples(read, "nli") is read
     assert "expected examples of the kind 'pairs', got 'nli'" in refused(read, "pairs")
     assert "got none" in refused(read.take([]), "nli")
+    taught = Examples("taught", (("a",),), np.ones((1, 2)), np.arange(1))
+    assert read_examples(taught, "taught") is taught
+    assert "got 'taught', which is not read but made" in refused(["a"], "taught")
 
 
 @pytest.mark.parametrize(

@@ -112,6 +112,9 @@ def test_too_few_held_out_are_refused_with_how_uncertain_they_would_be():
     # Wilson's interval of 1 of 2, worked out by hand: 0.5 -+ 1.96 sqrt(z2/16 + 1/8) / (1 + z2/2).
     assert "at least 20 examples, got 2 of 30" in said
     assert "an accuracy of 50 % on 2 examples means from 9% to 91% (95 %)" in said
+    assert said.endswith(
+        "give more examples, a larger share, or examples that are held out already"
+    )
     assert len(split(chains(15), 0.1, least=2)[1]) == 2
 
 

@@ -88,7 +88,7 @@ def fit_nli(
     """
     from embedtopics.training.objectives.supervised import nli_ranking, nli_softmax
 
-    make = _chosen(objective, {"ranking": nli_ranking, "softmax": nli_softmax})
+    make = _chosen(objective, {"ranking": lambda some, _: nli_ranking(some), "softmax": lambda some, _: nli_softmax(some)})
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     return run_training(encoder, train, "nli", make, held, out, resume, options)
 
@@ -131,7 +131,7 @@ def fit_sts(
     """
     from embedtopics.training.objectives.supervised import graded_cosent, graded_cosine
 
-    make = _chosen(objective, {"cosent": graded_cosent, "cosine": graded_cosine})
+    make = _chosen(objective, {"cosent": lambda some, _: graded_cosent(some), "cosine": lambda some, _: graded_cosine(some)})
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     return run_training(encoder, train, "graded", make, held, out, resume, options)
 
@@ -179,7 +179,7 @@ def fit_pairs(
     kind = "triplets" if isinstance(train, Examples) and train.kind == "triplets" else "pairs"
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     return run_training(
-        encoder, train, kind, lambda some: pairs_ranking(some, both_ways=both_ways), held, out,
+        encoder, train, kind, lambda some, _: pairs_ranking(some, both_ways=both_ways), held, out,
         resume, options,
     )  # fmt: skip
 
@@ -223,8 +223,8 @@ def fit_triplets(
     from embedtopics.training.objectives.supervised import triplet
 
     ways: dict[str, MakeObjective] = {
-        "ranking": lambda some: triplet(some, ranking=True),
-        "margin": lambda some: triplet(some, ranking=False),
+        "ranking": lambda some, _: triplet(some, ranking=True),
+        "margin": lambda some, _: triplet(some, ranking=False),
     }
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     make = _chosen(objective, ways)
@@ -269,8 +269,8 @@ def fit_labelled_pairs(
     from embedtopics.training.objectives.supervised import contrastive
 
     ways: dict[str, MakeObjective] = {
-        "online": lambda some: contrastive(some, online=True),
-        "contrastive": lambda some: contrastive(some, online=False),
+        "online": lambda some, _: contrastive(some, online=True),
+        "contrastive": lambda some, _: contrastive(some, online=False),
     }
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     make = _chosen(objective, ways)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Held", "MakeObjective", "run_training"]
 
-MakeObjective = Callable[[Examples], "Objective"]
+MakeObjective = Callable[[Examples, "Trainee"], "Objective"]
 
 HELD_OUT = 0.1
 """Share of the examples that is held out for validation where none are given."""
@@ -74,7 +74,8 @@ def run_training(
     kind : str
         Of the examples.
     make_objective : callable
-        From examples to an objective; also called on the validation examples.
+        From examples, and the model that learns from them, to an objective; also called on the
+        validation examples.
     held : Held
     out : path
     resume : bool
@@ -88,13 +89,25 @@ def run_training(
     settings = settings_from(options)
     _require_extra()
     learned, validation, decisions, data = _sets(train, kind, held, settings)
-    from embedtopics.training.objectives.trainee import output_kind, trainee_of
+    from embedtopics.training.engine.checkpoints import delete_checkpoints
+    from embedtopics.training.objectives.adapters import with_lora
+    from embedtopics.training.objectives.matryoshka import lengths_of, with_matryoshka
+    from embedtopics.training.objectives.trainee import output_kind, save_trainee, trainee_of
 
     trainee = trainee_of(encoder, settings)
+    if settings.lora_rank is not None:
+        trainee = with_lora(trainee, settings.lora_rank, seed=settings.seed)
     folder = check_output_folder(Path(out).expanduser(), output_kind(trainee))
-    objective = make_objective(learned)
+    lengths: tuple[int, ...] = ()
+    objective = make_objective(learned, trainee)
+    if settings.matryoshka:
+        lengths = lengths_of(settings.matryoshka, trainee.n_dimensions)
+        objective = with_matryoshka(objective, lengths)
     decisions += [*trainee.decisions, *objective.examples.decisions]
-    run = _train(trainee, objective, make_objective(validation).examples, settings, folder, resume)
+    measured = make_objective(validation, trainee).examples
+    run = _train(trainee, objective, measured, settings, folder, resume)
+    save_trainee(trainee, folder, matryoshka=lengths)
+    delete_checkpoints(checkpoints_of(folder))
     data |= {"n_learned_from": len(objective.examples)}
     changes = _compare(trainee, folder, held)
     return _written(trainee, objective.name, settings, data, run, changes, decisions, folder)
@@ -155,10 +168,8 @@ def _train(
     trainee: Trainee, objective: Objective, validation: Examples, settings: TrainingSettings,
     folder: Path, resume: bool,
 ) -> Run:  # fmt: skip
-    from embedtopics.training.engine.checkpoints import delete_checkpoints
     from embedtopics.training.engine.lesson import prepare, tokenized
     from embedtopics.training.engine.running import train
-    from embedtopics.training.objectives.trainee import save_trainee
 
     lesson = prepare(trainee, objective, settings.seed)
     about = {
@@ -168,11 +179,8 @@ def _train(
         "validation examples": validation.fingerprint,
         "settings": settings.to_dict(),
     }
-    place = checkpoints_of(folder)
-    run = train(lesson, tokenized(trainee, validation), settings, place, about, resume)
-    save_trainee(trainee, folder)
-    delete_checkpoints(place)
-    return run
+    held_out = tokenized(trainee, validation)
+    return train(lesson, held_out, settings, checkpoints_of(folder), about, resume)
 
 
 def _compare(trainee: Trainee, folder: Path, held: Held) -> tuple[Change, ...]:

@@ -337,8 +337,9 @@ class _Trained:
 
 
 def _trainer_state(teacher: Teacher) -> str:
-    """Return what the trainer needs to know of itself, without logs, which lie in the notes."""
-    return json.dumps({"global_step": teacher.state.global_step, "epoch": teacher.state.epoch})
+    """Return what the trainer needs to know of itself; its logs lie in the notes."""
+    state = asdict(teacher.state) | {"stateful_callbacks": {}, "log_history": []}
+    return json.dumps(state, default=str)
 
 
 def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:

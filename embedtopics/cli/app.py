@@ -13,6 +13,7 @@ from embedtopics.cli.compare import compare
 from embedtopics.cli.demo import demo
 from embedtopics.cli.edit import edit
 from embedtopics.cli.evaluate import evaluate
+from embedtopics.cli.evaluate_encoder import evaluate_encoder
 from embedtopics.cli.export import export
 from embedtopics.cli.find import find
 from embedtopics.cli.hierarchy import hierarchy
@@ -39,6 +40,7 @@ app.command()(demo)
 app.command()(export)
 app.command()(find)
 app.command()(evaluate)
+app.command(name="evaluate-encoder")(evaluate_encoder)
 app.command()(hierarchy)
 app.command()(inspect)
 app.command()(name)

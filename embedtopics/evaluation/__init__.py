@@ -26,6 +26,7 @@ from embedtopics.evaluation.distinctness import (
 )
 from embedtopics.evaluation.encoder_tasks import (
     evaluate_encoder,
+    read_pairs,
     read_tasks,
     score_differences,
 )
@@ -115,6 +116,7 @@ __all__ = [
     "probe_classes",
     "rank_biased_overlap",
     "rank_documents",
+    "read_pairs",
     "read_sheet",
     "read_tasks",
     "resampled_counts",

@@ -7,6 +7,7 @@ from embedtopics.evaluation.encoder_tasks.evaluating import (
     read_tasks,
     score_differences,
 )
+from embedtopics.evaluation.encoder_tasks.pair_files import read_pairs
 from embedtopics.evaluation.encoder_tasks.reading import TASKS
 from embedtopics.evaluation.encoder_tasks.sets import (
     ClassedPairs,
@@ -28,6 +29,7 @@ __all__ = [
     "TaskSet",
     "Translations",
     "evaluate_encoder",
+    "read_pairs",
     "read_tasks",
     "score_differences",
 ]

@@ -252,19 +252,23 @@ def _seed_of(seed: int, name: str) -> int:
 
 
 def _with_means(scores: list[TaskScore], sets: list[TaskSet]) -> list[TaskScore]:
-    """Add to each task of several sets the mean of its sets, and that of its pooled sets."""
-    pooled = {(one.task, one.file) for one in sets if one.pooled}
+    """Add to each task of several sets the mean of its sets, and of its years where it has them."""
+    of = {(one.task, one.file): one for one in sets}
     made: list[TaskScore] = []
     for task in dict.fromkeys(score.task for score in scores):
         own = [score for score in scores if score.task == task]
         made += own
-        for name, wanted in (("mean of sets", False), ("mean of pooled sets", True)):
+        means: dict[str, list[TaskScore]] = {
+            "mean of sets": [s for s in own if not of[task, s.file].pooled]
+        }
+        pooled = [s for s in own if of[task, s.file].pooled]
+        if pooled:
+            covered = {of[task, s.file].pool for s in pooled}
+            alone = [s for s in means["mean of sets"] if of[task, s.file].pool not in covered]
+            means["mean of years"] = [*alone, *pooled]
+        for name, parts in means.items():
             for metric in dict.fromkeys(score.metric for score in own):
-                parts = [
-                    score.estimate
-                    for score in own
-                    if score.metric == metric and ((task, score.file) in pooled) == wanted
-                ]
-                if len(parts) > 1:
-                    made.append(TaskScore(task, name, metric, mean_of_estimates(parts)))
+                of_metric = [score.estimate for score in parts if score.metric == metric]
+                if len(of_metric) > 1:
+                    made.append(TaskScore(task, name, metric, mean_of_estimates(of_metric)))
     return made

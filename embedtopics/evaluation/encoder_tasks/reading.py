@@ -65,9 +65,11 @@ def _sts12_14(folder: Path, split: str, seen: bool) -> list[TaskSet]:
         names = sorted(set(of_year.cells("set")))
         for name in names:
             of_set = of_year.where("set", name)
-            made.append(_graded("sts12_14", f"{year} {name}", of_set, decisions=decisions))
+            made.append(
+                _graded("sts12_14", f"{year} {name}", of_set, pool=str(year), decisions=decisions)
+            )
         if len(names) > 1:
-            made.append(_graded("sts12_14", f"{year} pooled", of_year, pooled=True))
+            made.append(_graded("sts12_14", f"{year} pooled", of_year, pool=str(year), pooled=True))
     return made
 
 

@@ -43,6 +43,8 @@ class TaskSet:
         the same rows are drawn for their intervals. By default the set is its own.
     pooled : bool
         Whether its examples are those of other sets, put together.
+    pool : str
+        Year, where sets are put together by year.
     decisions : tuple of Decision
     """
 
@@ -51,6 +53,7 @@ class TaskSet:
     columns: tuple[tuple[str, ...], ...]
     twin: str = ""
     pooled: bool = False
+    pool: str = ""
     decisions: tuple[Decision, ...] = ()
 
     def examples(self) -> Iterator[Any]:

@@ -1,0 +1,169 @@
+"""``embedtopics evaluate-encoder``: what encoders score on tasks with known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embedtopics.cli.guard import guarded
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from embedtopics.results import EncoderScores
+
+__all__ = ["evaluate_encoder"]
+
+
+@guarded
+def evaluate_encoder(
+    encoder: Annotated[
+        list[str],
+        typer.Argument(
+            help="tfidf, lsa, fasttext, or the name or folder of a checkpoint; of several, "
+            "differences are from the first."
+        ),
+    ],
+    on: Annotated[
+        str | None, typer.Option(help="Tasks, with commas: stsb,sts12_14,sick,scifact,...")
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Folder of the tasks' data sets.", envvar="EMBEDTOPICS_DATA")
+    ] = None,
+    split: Annotated[str, typer.Option(help="test, or dev while you still choose.")] = "test",
+    seen: Annotated[
+        bool, typer.Option("--seen", help="Keep the pairs of sts12_14 that are in STS-B too.")
+    ] = False,
+    pairs: Annotated[
+        Path | None, typer.Option(help="File of your own pairs; scores of 0 and 1 are classes.")
+    ] = None,
+    columns: Annotated[
+        str, typer.Option(help="Columns of --pairs: both texts and the score, with commas.")
+    ] = "sentence1,sentence2,score",
+    out: Annotated[Path | None, typer.Option(help="Write the table as a CSV file, too.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the intervals.")] = 0,
+) -> None:
+    """Measure encoders on texts with known answers: similarity, inference, search, translation."""
+    from embedtopics import evaluation
+    from embedtopics.cli.display import make_console, printable
+    from embedtopics.cli.files import TABLE, check_target, write_table
+    from embedtopics.encoders import resolve_encoder
+
+    check_target(out, TABLE)
+    sets = _read_sets(on, data, split, seen, pairs, columns)
+    _check_names(encoder)
+    made = [
+        evaluation.evaluate_encoder(resolve_encoder(name), sets, name=name, seed=seed)
+        for name in encoder
+    ]
+    differences = evaluation.score_differences(made)
+    # Written before anything is printed: a closed pipe must not cost the results.
+    if out is not None:
+        write_table(_table(made, differences), out)
+    console = make_console()
+    _print_scores(console, made, differences)
+    console.print()
+    for scores in made:
+        console.print(
+            f"{printable(scores.name)}: {scores.n_texts:,} distinct texts in "
+            f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second",
+            soft_wrap=True,
+        )
+    notes = dict.fromkeys(decision.message for scores in made for decision in scores.decisions)
+    for message in notes:
+        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+
+
+def _read_sets(
+    on: str | None, data: Path | None, split: str, seen: bool, pairs: Path | None, columns: str
+) -> list[Any]:
+    from embedtopics.errors import InputError
+    from embedtopics.evaluation import read_pairs, read_tasks
+
+    if on is None and pairs is None:
+        raise InputError("name the tasks with --on, or a file of your own pairs with --pairs")
+    sets: list[Any] = []
+    if on is not None:
+        if data is None:
+            raise InputError("name the folder of the tasks' data sets with --data")
+        sets += read_tasks(_names(on), data, split=split, seen=seen)
+    if pairs is not None:
+        sets.append(read_pairs(pairs, _names(columns)))
+    return sets
+
+
+def _names(given: str) -> list[str]:
+    return [name.strip() for name in given.split(",") if name.strip()]
+
+
+def _check_names(names: Sequence[str]) -> None:
+    from embedtopics.errors import InputError
+
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise InputError(f"the encoder {twice[0]} is named twice; name each once")
+
+
+def _table(made: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
+    """Return all scores, and how far those of other encoders are from the first."""
+    import pandas as pd
+
+    frames = []
+    for scores in made:
+        frame = scores.to_frame()
+        frame.insert(0, "encoder", scores.name)
+        frames.append(frame)
+    table = pd.concat(frames, ignore_index=True)
+    if differences.empty:
+        return table
+    apart = differences.rename(columns={"low": "difference_low", "high": "difference_high"}).drop(
+        columns="n"
+    )
+    return table.merge(apart, on=["task", "file", "metric", "encoder"], how="left")
+
+
+def _print_scores(
+    console: Console, made: Sequence[EncoderScores], differences: pd.DataFrame
+) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from embedtopics.cli.display import printable
+
+    apart = {
+        (row["task"], row["file"], row["metric"], row["encoder"]):
+            f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
+        for row in differences.to_dict("records")
+    }  # fmt: skip
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    shown.add_column("", overflow="fold")
+    shown.add_column("value", justify="right", no_wrap=True)
+    shown.add_column("95 %", no_wrap=True)
+    shown.add_column("n", justify="right", no_wrap=True)
+    if len(made) > 1:
+        shown.add_column("from the first", no_wrap=True)
+    previous = ""
+    for same in zip(*(scores.scores for scores in made), strict=True):
+        where = f"{same[0].task}, {same[0].file}"
+        if where != previous:
+            shown.add_row(Text(printable(where), style="bold"))
+            previous = where
+        if len(made) > 1:
+            shown.add_row(Text(f"  {same[0].metric}"))
+        for scores, score in zip(made, same, strict=True):
+            one = score.estimate
+            first = printable(scores.name) if len(made) > 1 else score.metric
+            cells = [
+                f"    {first}" if len(made) > 1 else f"  {first}",
+                f"{one.value:.4f}",
+                f"{one.low:.4f} to {one.high:.4f}",
+                f"{one.n:,}",
+            ]
+            if len(made) > 1:
+                cells.append(apart.get((score.task, score.file, score.metric, scores.name), ""))
+            shown.add_row(*(Text(cell) for cell in cells))
+    console.print(shown)

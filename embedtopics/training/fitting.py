@@ -88,7 +88,13 @@ def fit_nli(
     """
     from embedtopics.training.objectives.supervised import nli_ranking, nli_softmax
 
-    make = _chosen(objective, {"ranking": lambda some, _: nli_ranking(some), "softmax": lambda some, _: nli_softmax(some)})
+    make = _chosen(
+        objective,
+        {
+            "ranking": lambda some, _: nli_ranking(some),
+            "softmax": lambda some, _: nli_softmax(some),
+        },
+    )
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     return run_training(encoder, train, "nli", make, held, out, resume, options)
 
@@ -131,7 +137,13 @@ def fit_sts(
     """
     from embedtopics.training.objectives.supervised import graded_cosent, graded_cosine
 
-    make = _chosen(objective, {"cosent": lambda some, _: graded_cosent(some), "cosine": lambda some, _: graded_cosine(some)})
+    make = _chosen(
+        objective,
+        {
+            "cosent": lambda some, _: graded_cosent(some),
+            "cosine": lambda some, _: graded_cosine(some),
+        },
+    )
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     return run_training(encoder, train, "graded", make, held, out, resume, options)
 

@@ -50,7 +50,12 @@ class BatchPlan:
         self._seed = seed
         self._keys = keys
         self.epoch = 0
-        self.n_left_out = 0
+        self._left_out: dict[int, int] = {}
+
+    @property
+    def n_left_out(self) -> int:
+        """How many examples were left out of the epochs that were drawn, epoch by epoch."""
+        return sum(self._left_out.values())
 
     def __len__(self) -> int:
         return -(-len(self._lengths) // self._size)
@@ -70,15 +75,15 @@ class BatchPlan:
             cuts = range(self._size, len(order), self._size)
             batches = [batch.tolist() for batch in np.split(order, list(cuts))] if parts else []
         else:
-            batches = self._without_doubles(order.tolist())
+            batches, self._left_out[epoch] = self._without_doubles(order.tolist())
         return [batches[place] for place in rng.permutation(len(batches))]
 
-    def _without_doubles(self, order: list[int]) -> list[list[int]]:
+    def _without_doubles(self, order: list[int]) -> tuple[list[list[int]], int]:
         """Put each example into the first batch with room and none of its texts."""
         assert self._keys is not None
         batches: list[list[int]] = [[] for _ in range(len(self))]
         held: list[set[int]] = [set() for _ in range(len(self))]
-        first_open, left_out = 0, []
+        first_open, n_left_out = 0, 0
         for example in order:
             texts = self._keys[example]
             for place in range(first_open, len(batches)):
@@ -87,12 +92,11 @@ class BatchPlan:
                     held[place].update(texts)
                     break
             else:
-                left_out.append(example)
+                n_left_out += 1
             while first_open < len(batches) and len(batches[first_open]) == self._size:
                 first_open += 1
-        self.n_left_out += len(left_out)
         # A trainer counts on as many batches as it was told; an empty one would be no step.
         filled = [batch for batch in batches if batch]
         while len(filled) < len(batches):
             filled.append(list(filled[len(filled) % max(1, len(filled))]))
-        return filled
+        return filled, n_left_out

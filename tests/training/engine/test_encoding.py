@@ -71,7 +71,7 @@ def of_one_padded_batch(lesson_of):
     loss.backward()
     return (
         lesson,
-        float(loss),
+        float(loss.detach()),
         {name: p.grad.clone() for name, p in lesson.model.named_parameters() if p.grad is not None},
     )
 

@@ -127,7 +127,8 @@ class Diagnosis:
     verdict : str
         One of `VERDICTS`.
     confidence : float
-        Share of the curves drawn anew with their noise that have the verdict.
+        Share of the curves drawn anew with their noise that have the verdict; where none has
+        half of them and the verdict is "uncertain", the largest share of any.
     shares : mapping of str to float
         That share for every verdict.
     evidence : tuple of Evidence
@@ -198,6 +199,7 @@ class LabelCurve:
         The curve at those sizes, with its 95 % interval.
     gains : tuple of str
         Such as "500 more pairs: +1.2 ± 0.6".
+    decisions : tuple of Decision
     """
 
     sizes: Int64Array
@@ -212,6 +214,7 @@ class LabelCurve:
     low: Float64Array
     high: Float64Array
     gains: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

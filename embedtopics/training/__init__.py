@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.training.card import model_card
+    from embedtopics.training.curves.labels import fit_label_curve, label_curve
+    from embedtopics.training.curves.reading import read_curves
     from embedtopics.training.effects.comparing import compare_before_after
     from embedtopics.training.effects.tables import change_table
     from embedtopics.training.examples import Examples
-    from embedtopics.training.overlaps import (
-        overlap,
-        refuse_overlap,
-        without_examples_of,
-        without_sentences_of,
-    )
+    from embedtopics.training.overlaps import overlap, refuse_overlap, without_examples_of, without_sentences_of
     from embedtopics.training.pairing.between import citation_pairs, duplicate_pairs, group_pairs
     from embedtopics.training.pairing.hard_negatives import mine_hard_negatives
     from embedtopics.training.pairing.within import sentence_pairs, title_pairs
@@ -31,10 +28,13 @@ __all__ = [
     "citation_pairs",
     "compare_before_after",
     "duplicate_pairs",
+    "fit_label_curve",
     "group_pairs",
+    "label_curve",
     "mine_hard_negatives",
     "model_card",
     "overlap",
+    "read_curves",
     "read_examples",
     "read_report",
     "refuse_overlap",
@@ -55,10 +55,13 @@ _HOME = {
     "citation_pairs": "pairing.between",
     "compare_before_after": "effects.comparing",
     "duplicate_pairs": "pairing.between",
+    "fit_label_curve": "curves.labels",
     "group_pairs": "pairing.between",
+    "label_curve": "curves.labels",
     "mine_hard_negatives": "pairing.hard_negatives",
     "model_card": "card",
     "overlap": "overlaps",
+    "read_curves": "curves.reading",
     "read_examples": "reading",
     "read_report": "report_files",
     "refuse_overlap": "overlaps",

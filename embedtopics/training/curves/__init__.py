@@ -1,0 +1,1 @@
+"""Learning curves and curves over the number of labels, read for the user."""

@@ -1,0 +1,137 @@
+"""The verdict on learning curves."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embedtopics._checks import checked_count
+from embedtopics.errors import InputError
+from embedtopics.results import Curves, Diagnosis, Evidence
+from embedtopics.results.training import VERDICTS
+from embedtopics.training.curves.advice import advise
+from embedtopics.training.curves.evidence import describe
+from embedtopics.training.curves.measures import measure, prepare, redraw
+from embedtopics.training.curves.rules import decide
+
+__all__ = ["read_curves"]
+
+FEWEST_VALIDATIONS = 5
+LEAST_CONFIDENCE = 0.5
+"""Share of the redrawn curves that a verdict needs: more of them say it than say anything else."""
+
+_DRAWS = 100
+
+
+def read_curves(curves: Curves) -> Diagnosis:
+    """Say what learning curves show: learned enough, too little, nothing, chaos or by heart.
+
+    A few shapes (level, falling, turning) are fitted to the validation loss, to the loss on the
+    sample of training examples and to the metric. What the shapes leave is the noise, and curves
+    drawn anew from shape and noise tell how far the verdict hangs on it. All is measured over the
+    sum of the learning rate instead of the steps: the rate falls to zero in a straight line, so
+    that every run flattens towards its end, and only over that clock does a level curve mean that
+    there was nothing more to learn. A run that ended before its plan is read up to where it came.
+
+    Verdicts hang on no unit: a loss multiplied by a constant, or with a constant added, has the
+    same one.
+
+    Parameters
+    ----------
+    curves : Curves
+        Where the sample loss was not measured at each validation, the training loss stands in; a
+        metric that was not measured at each is left out.
+
+    Returns
+    -------
+    Diagnosis
+        "uncertain" with fewer than 5 validations, where less than half of the redrawn curves agree
+        with the verdict, and where the losses part while the validation loss does not turn. Its
+        confidence is then the largest share that any verdict has. The same curves always give the
+        same diagnosis.
+
+    Raises
+    ------
+    InputError
+        If lengths differ, steps are not ascending, or steps lie beyond the plan.
+    """
+    _check(curves)
+    if not (np.isfinite(curves.training_loss).all() and np.isfinite(curves.validation_loss).all()):
+        return _diverged(curves)
+    n = len(curves.validation_steps)
+    if n < FEWEST_VALIDATIONS:
+        return _too_few(n)
+    series = prepare(curves)
+    found = measure(series)
+    redrawn = measure(redraw(series, _DRAWS, np.random.default_rng(0)))
+    counts = np.bincount(decide(redrawn), minlength=len(VERDICTS))
+    shares = dict(zip(VERDICTS, (counts / _DRAWS).tolist(), strict=True))
+    likely = VERDICTS[int(decide(found)[0])]
+    confidence, verdict = shares[likely], likely
+    if confidence < LEAST_CONFIDENCE:
+        verdict, confidence = "uncertain", max(shares.values())
+    evidence = describe(curves, series, found, redrawn)
+    advice = advise(verdict, curves, shares, {item.name: item for item in evidence})
+    return Diagnosis(verdict, confidence, shares, evidence, advice)
+
+
+def _check(curves: Curves) -> None:
+    n_training, n = len(curves.training_steps), len(curves.validation_steps)
+    if len(curves.training_loss) != n_training:
+        raise InputError(
+            f"expected a training loss for each of {n_training} steps, got "
+            f"{len(curves.training_loss)} of them"
+        )
+    for name in ("validation_loss", "sample_loss", "metric"):
+        if len(getattr(curves, name)) != n:
+            raise InputError(
+                f"expected a {name} for each of {n} validations, got "
+                f"{len(getattr(curves, name))} of them; NaN stands for what was not measured"
+            )
+    checked_count(curves.steps_per_epoch, "steps_per_epoch")
+    checked_count(curves.n_steps_planned, "n_steps_planned")
+    for name, least in (("training_steps", 1), ("validation_steps", 0)):
+        steps = np.asarray(getattr(curves, name))
+        wrong = np.flatnonzero(np.diff(steps) <= 0)
+        if len(wrong):
+            here = int(wrong[0])
+            raise InputError(
+                f"expected {name} in ascending order without duplicates; at row {here + 1} "
+                f"{steps[here + 1]} follows {steps[here]}: sort the rows and keep one a step"
+            )
+        if len(steps) and not least <= steps[0] <= steps[-1] <= curves.n_steps_planned:
+            raise InputError(
+                f"expected {name} from {least} to n_steps_planned, {curves.n_steps_planned}; got "
+                f"{steps[0]} to {steps[-1]}"
+            )
+
+
+def _too_few(n: int) -> Diagnosis:
+    shares = {verdict: float(verdict == "uncertain") for verdict in VERDICTS}
+    says = f"There are {n} validations; curves are read from {FEWEST_VALIDATIONS} on."
+    count = Evidence("validations", float(n), n, n, float(FEWEST_VALIDATIONS), says)
+    return Diagnosis(
+        "uncertain", 1.0, shares, (count,),
+        ("Validate more often (validations_per_epoch) or train for more epochs.",),
+    )  # fmt: skip
+
+
+def _diverged(curves: Curves) -> Diagnosis:
+    """Return the verdict on a loss that became infinite or no number."""
+    steps = [
+        int(at[~np.isfinite(loss)].min())
+        for at, loss in (
+            (curves.training_steps, curves.training_loss),
+            (curves.validation_steps, curves.validation_loss),
+        )
+        if not np.isfinite(loss).all()
+    ]
+    shares = {verdict: float(verdict == "chaotic") for verdict in VERDICTS}
+    step = float(min(steps))
+    says = f"The loss was no finite number from step {step:.0f} on."
+    return Diagnosis(
+        "chaotic", 1.0, shares, (Evidence("not_finite", step, step, step, np.nan, says),),
+        (
+            "Lower the learning rate to a tenth.",
+            "Keep to float32 where half precision was used, and lower max_gradient.",
+        ),
+    )  # fmt: skip

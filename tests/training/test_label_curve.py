@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from embedtopics import training
+from embedtopics.errors import InputError
+from embedtopics.training import Examples
+
+SIZES = np.repeat([50, 100, 200, 400, 800], 3)
+SEEDS = np.tile([0, 1, 2], 5)
+
+
+def law(ceiling, scale, exponent):
+    return lambda n: ceiling - scale * np.asarray(n, dtype=float) ** -exponent
+
+
+def draw(rng):
+    """Nested subsets of several seeds, with shared and own errors, under a power law."""
+    ceiling, exponent = rng.uniform(0.6, 0.95), rng.uniform(0.15, 1.0)
+    smallest = int(rng.choice([20, 50, 100, 200]))
+    truth = law(ceiling, rng.uniform(0.05, 0.3) * smallest**exponent, exponent)
+    n_seeds = int(rng.integers(3, 6))
+    sizes = np.tile(smallest * 2 ** np.arange(rng.integers(4, 7)), n_seeds)
+    seeds = np.repeat(np.arange(n_seeds), len(sizes) // n_seeds)
+    own = rng.uniform(0.003, 0.02) * (sizes / smallest) ** -rng.choice([0, 0.25, 0.5])
+    shared = rng.uniform(0, 0.01) * rng.normal(size=n_seeds)
+    metric = truth(sizes) + shared[seeds] + own * rng.normal(size=len(sizes))
+    return truth, sizes, seeds, np.minimum(metric, 1.0)
+
+
+def covered(draws):
+    inside = []
+    for number in draws:
+        truth, sizes, seeds, metric = draw(np.random.default_rng(number))
+        largest = int(sizes.max())
+        more = [largest // 2, largest, 3 * largest]
+        found = training.fit_label_curve(sizes, seeds, metric, more=more)
+        ahead = found.forecast_sizes > sizes.max()
+        true = truth(found.forecast_sizes[ahead])
+        inside.append((found.low[ahead] <= true) & (true <= found.high[ahead]))
+    return np.mean(inside, axis=0)
+
+
+def test_intervals_of_the_forecast_hold_the_truth():
+    assert (covered(range(40)) >= 0.85).all()
+
+
+@pytest.mark.slow
+def test_intervals_of_the_forecast_hold_the_truth_in_9_of_10_draws():
+    assert (covered(range(1000, 1200)) >= 0.9).all()
+
+
+def test_a_law_without_noise_is_found():
+    truth = law(0.9, 1.2, 0.4)
+    found = training.fit_label_curve(SIZES, SEEDS, truth(SIZES))
+    assert found.exponent == pytest.approx(0.4, rel=0.02)
+    assert found.ceiling == pytest.approx(0.9, abs=0.005)
+    np.testing.assert_allclose(found.forecast, truth(found.forecast_sizes), atol=1e-3)
+    fitted = law(found.ceiling, found.scale, found.exponent)
+    np.testing.assert_allclose(found.forecast, fitted(found.forecast_sizes))
+    assert (found.low <= found.forecast).all() and (found.forecast <= found.high).all()
+    gain = 100 * float(truth(1300) - truth(800))
+    assert found.gains[0].startswith("500 more pairs: +")
+    said = found.gains[0].split("+")[1].split(" ± ")
+    assert float(said[0]) == pytest.approx(gain, abs=0.15) and float(said[1]) <= 0.2
+
+
+def test_rows_may_come_in_any_order():
+    rng = np.random.default_rng(3)
+    metric = law(0.9, 1.2, 0.4)(SIZES) + 0.01 * rng.normal(size=len(SIZES))
+    order = rng.permutation(len(SIZES))
+    one = training.fit_label_curve(SIZES, SEEDS, metric, more=[100, 5000], unit="examples")
+    other = training.fit_label_curve(
+        SIZES[order], SEEDS[order], metric[order], more=[100, 5000], unit="examples"
+    )
+    assert one.gains == other.gains and len(one.gains) == 2
+    assert one.gains[1].startswith("5,000 more examples: +")
+    for name in ("metric", "forecast", "low", "high", "forecast_sizes"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+def test_no_growth_is_said_where_there_is_none():
+    false = 0
+    for seed in range(40):
+        noise = np.random.default_rng(seed).normal(size=len(SIZES))
+        found = training.fit_label_curve(SIZES, SEEDS, 0.7 + 0.02 * noise)
+        false += "no growth can be told from noise" not in found.gains[0]
+    assert false <= 6  # 2 are expected
+    grown = training.fit_label_curve(SIZES, SEEDS, law(0.9, 2, 0.4)(SIZES) + 0.01 * noise)
+    assert "no growth" not in grown.gains[0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "match"),
+    [
+        (SIZES <= 200, "4 different sizes or more, in 6 fits or more; got 3 sizes in 9"),
+        ((SIZES <= 400) & (SEEDS == 0), "got 4 sizes in 4 fits"),
+    ],
+)
+def test_too_few_fits_are_refused(rows, match):
+    with pytest.raises(InputError, match=match):
+        training.fit_label_curve(SIZES[rows], SEEDS[rows], np.linspace(0.5, 0.6, rows.sum()))
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (
+            {"metric": np.where(SIZES == 200, np.nan, 0.5)},
+            "finite metrics up to 1; got nan in row 6",
+        ),
+        ({"metric": np.full(15, 71.0)}, "set highest"),
+        ({"sizes": SIZES - 50}, "sizes to be integers from 1 up"),
+        ({"sizes": SIZES / 2}, "sizes to be integers"),
+        ({"seeds": SEEDS[:-1]}, "columns of one length"),
+        ({"more": [0]}, "more must be an integer from 1 up"),
+    ],
+)
+def test_bad_figures_are_refused(change, match):
+    given = {"sizes": SIZES, "seeds": SEEDS, "metric": np.full(15, 0.5)} | change
+    with pytest.raises(InputError, match=match):
+        training.fit_label_curve(**given)
+
+
+def examples(n, start=0):
+    texts = tuple(f"text {i}" for i in range(start, start + n))
+    return Examples("texts", (texts,), None, np.arange(n))
+
+
+def recorded(given, **options):
+    calls = []
+
+    def fit(subset, seed):
+        calls.append((seed, subset.columns[0]))
+        return 0.9 - 1.0 / math.sqrt(len(subset)) + 0.001 * seed
+
+    return training.label_curve(fit, given, examples(10, 10_000), **options), calls
+
+
+def test_subsets_of_a_seed_are_nested_and_do_not_depend_on_the_order():
+    found, calls = recorded(examples(200), seeds=[0, 5])
+    sizes = [12, 25, 50, 100, 200]
+    assert found.sizes.tolist() == sorted(sizes * 2)
+    assert [seed for seed, _ in calls] == [0] * 5 + [5] * 5
+    for seed in (0, 5):
+        texts = [set(column) for which, column in calls if which == seed]
+        assert [len(column) for column in texts] == sizes
+        assert all(small < large for small, large in itertools.pairwise(texts))
+    assert calls[0][1] != calls[5][1]
+    shuffled = examples(200).take(np.random.default_rng(1).permutation(200))
+    assert recorded(shuffled, seeds=[0, 5])[1] == calls
+    assert found.decisions[0].name == "sizes"
+    assert found.ceiling == pytest.approx(0.9, abs=0.02)
+
+
+def test_validation_examples_are_not_learned_from():
+    given = examples(100, 9_950)
+    found, calls = recorded(given, sizes=[10, 20, 40, 80])
+    assert not {text for _, column in calls for text in column} & set(
+        examples(10, 10_000).columns[0]
+    )
+    (decision,) = found.decisions
+    assert (decision.name, decision.value) == ("validation_overlap", 10)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"sizes": [10, 20, 40]}, "4 ascending sizes"),
+        ({"sizes": [10, 20, 20, 40]}, "4 ascending sizes"),
+        ({"sizes": [10, 20, 40, 300]}, "up to the 200 examples"),
+        ({"seeds": []}, "one or more different seeds"),
+        ({"seeds": [1, 1]}, "one or more different seeds"),
+    ],
+)
+def test_bad_plans_are_refused_before_anything_is_trained(options, match):
+    def never(subset, seed):
+        raise AssertionError
+
+    with pytest.raises(InputError, match=match):
+        training.label_curve(never, examples(200), examples(5, 500), **options)
+
+
+def test_few_examples_and_bad_metrics_are_refused():
+    with pytest.raises(InputError, match=r"128 examples or more.*got 100"):
+        recorded(examples(100))
+    with pytest.raises(InputError, match="finite metric; got nan for 12 examples and seed 0"):
+        training.label_curve(lambda *_: math.nan, examples(200), examples(5, 500))
+
+
+def test_a_curve_is_frozen():
+    found, _ = recorded(examples(200))
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.gains = ()

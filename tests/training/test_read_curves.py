@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics import training
+from embedtopics.errors import InputError
+from embedtopics.results.training import VERDICTS
+from embedtopics.training.curves.shapes import fit_shapes, learning_done, step_at
+from tests.training import curves_first, curves_second
+
+KINDS = curves_first.KINDS
+
+
+def verdicts(generator, kind, seeds):
+    found = Counter()
+    for seed in seeds:
+        with np.errstate(over="ignore", invalid="ignore"):  # networks that blow up on purpose
+            curves = generator.draw(kind, seed)
+        found[training.read_curves(curves).verdict] += 1
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kinds_are_told_apart(kind):
+    assert verdicts(curves_first, kind, range(20))[kind] >= 18
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kinds_are_told_apart_in_19_of_20_runs(kind):
+    found = verdicts(curves_first, kind, range(200))
+    assert found[kind] >= 190, dict(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_real_training_is_read_right_in_9_of_10_runs(kind):
+    found = verdicts(curves_second, kind, range(60))
+    assert found[kind] >= 54, dict(found)
+
+
+def changed(curves, factor, constant):
+    losses = ("training_loss", "validation_loss", "sample_loss")
+    return dataclasses.replace(
+        curves, **{name: getattr(curves, name) * factor + constant for name in losses}
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    kind=st.sampled_from(KINDS),
+    seed=st.integers(0, 50),
+    factor=st.sampled_from([2.0**-10, 0.25, 8.0, 2.0**12]),
+)
+def test_the_scale_of_the_loss_changes_no_verdict(kind, seed, factor):
+    curves = curves_first.draw(kind, seed)
+    one, other = training.read_curves(curves), training.read_curves(changed(curves, factor, 0.0))
+    assert one.verdict == other.verdict
+    assert one.shares == other.shares
+    assert other.evidence[0].value == pytest.approx(factor * one.evidence[0].value)
+
+
+@settings(max_examples=25, deadline=None)
+@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 50), constant=st.floats(-20, 20))
+def test_a_constant_added_to_the_loss_changes_no_verdict(kind, seed, constant):
+    curves = curves_first.draw(kind, seed)
+    one, other = training.read_curves(curves), training.read_curves(changed(curves, 1.0, constant))
+    assert one.verdict == other.verdict
+    assert one.confidence == pytest.approx(other.confidence, abs=0.03)
+
+
+def test_the_same_curves_have_the_same_diagnosis():
+    curves = curves_first.draw("chaotic", 3)
+    before = curves.validation_loss.copy()
+    assert training.read_curves(curves) == training.read_curves(curves)
+    np.testing.assert_array_equal(curves.validation_loss, before)
+
+
+def test_a_diagnosis_is_whole():
+    found = training.read_curves(curves_first.draw("overlearning", 4))
+    assert set(found.shares) == set(VERDICTS) and sum(found.shares.values()) == pytest.approx(1)
+    assert found.confidence == found.shares[found.verdict]
+    names = [item.name for item in found.evidence]
+    assert len(set(names)) == len(names)
+    assert {"learned", "late_slope", "late_step", "turn", "turn_step", "gap",
+            "back_and_forth"} <= set(names)  # fmt: skip
+    for item in found.evidence:
+        assert item.says and np.isfinite(item.value)
+
+
+def drawn_by_hand(shape, n=21, planned=1000, noise=0.002, **changes):
+    """A run of 4 epochs; `shape` gives validation and sample loss over the learning done."""
+    rng = np.random.default_rng(0)
+    steps = np.linspace(0, planned, n).round().astype(np.int64)
+    validation, sample = shape(learning_done(steps, planned))
+    training_steps = np.arange(10, planned + 1, 10)
+    learned = shape(learning_done(training_steps, planned))[1]
+    made = curves_first.draw("just right", 0)
+    return dataclasses.replace(
+        made,
+        training_steps=training_steps,
+        training_loss=learned + 0.05 * rng.normal(size=len(training_steps)),
+        validation_steps=steps,
+        validation_loss=validation + noise * rng.normal(size=n),
+        sample_loss=sample + noise * rng.normal(size=n),
+        metric=np.full(n, np.nan),
+        metric_name="",
+        steps_per_epoch=planned // 4,
+        n_steps_planned=planned,
+        **changes,
+    )
+
+
+def test_figures_are_those_of_the_curve():
+    def turning(done):
+        valley = 1.0 - 0.8 * done + np.maximum(done - 0.5, 0) * 1.6
+        return valley, 1.0 - 0.8 * done
+
+    found = training.read_curves(drawn_by_hand(turning))
+    evidence = {item.name: item for item in found.evidence}
+    assert found.verdict == "overlearning"
+    assert evidence["learned"].value == pytest.approx(0.4, abs=0.02)
+    assert evidence["turn"].value == pytest.approx(0.4, abs=0.02)
+    assert evidence["turn"].low < 0.4 < evidence["turn"].high + 0.01
+    assert evidence["turn_step"].value == pytest.approx(step_at(0.5, 1000), abs=30)
+    assert evidence["gap"].value == pytest.approx(1.0, abs=0.03)
+    assert evidence["late_step"].value == step_at(2 / 3, 1000)
+
+
+def test_a_straight_fall_over_the_learning_done_has_its_full_speed_to_the_end():
+    """Over the steps this curve is all but level at its end."""
+    curves = drawn_by_hand(lambda done: (1 - 0.5 * done, 1 - 0.5 * done))
+    last_tenth = curves.validation_loss[-3] - curves.validation_loss[-1]
+    assert last_tenth < 0.02
+    found = training.read_curves(curves)
+    evidence = {item.name: item for item in found.evidence}
+    assert found.verdict == "could learn more"
+    assert evidence["late_slope"].value == pytest.approx(1.0, abs=0.05)
+    assert "8 epochs instead of 4" in found.advice[0]
+    stopped = dataclasses.replace(
+        curves,
+        **{name: getattr(curves, name)[:12]
+           for name in ("validation_steps", "validation_loss", "sample_loss", "metric")},
+    )  # fmt: skip
+    assert "Let the run end" in training.read_curves(stopped).advice[0]
+
+
+def test_losses_that_part_without_a_turn_are_no_just_right():
+    curves = drawn_by_hand(lambda done: (1 - 0.3 * (1 - np.exp(-9 * done)), 1 - 0.9 * done))
+    found = training.read_curves(curves)
+    assert found.verdict == "uncertain" and found.shares["uncertain"] > 0.9
+    assert "label more" in found.advice[0]
+
+
+def test_without_noise_and_without_training_notes_and_without_a_change():
+    level = drawn_by_hand(lambda done: (1 + 0 * done, 1 + 0 * done), noise=0.0)
+    none = np.empty(0, dtype=np.int64)
+    level = dataclasses.replace(level, training_steps=none, training_loss=none.astype(float))
+    assert training.read_curves(level).verdict == "learns nothing"
+
+
+def test_too_few_validations_are_uncertain():
+    curves = drawn_by_hand(lambda done: (1 - done, 1 - done), n=4)
+    found = training.read_curves(curves)
+    assert found.verdict == "uncertain" and "4 validations" in found.evidence[0].says
+    assert "Validate more often" in found.advice[0]
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_loss_that_is_no_number_is_chaos(value):
+    curves = drawn_by_hand(lambda done: (1 - done, 1 - done))
+    loss = curves.training_loss.copy()
+    loss[50:] = value
+    found = training.read_curves(dataclasses.replace(curves, training_loss=loss))
+    assert found.verdict == "chaotic" and found.evidence[0].value == 510
+
+
+def test_the_best_checkpoint_is_named_where_the_run_overlearned():
+    runs = (curves_first.draw("overlearning", seed) for seed in range(10))
+    curves = next(run for run in runs if run.metric_name)
+    without = dataclasses.replace(curves, metric=np.full(len(curves.metric), np.nan))
+    best = curves.validation_steps[np.argmax(curves.metric)]
+    lowest = curves.validation_steps[np.argmin(curves.validation_loss)]
+    assert best != lowest
+    assert f"step {best:,} " in training.read_curves(curves).advice[0]
+    assert f"step {lowest:,} " in training.read_curves(without).advice[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda c: {"validation_steps": c.validation_steps[::-1]}, "ascending.*row 1"),
+        (lambda c: {"validation_steps": np.maximum(c.validation_steps, 60)}, "duplicates"),
+        (lambda c: {"training_steps": c.training_steps - 10}, "from 1 to n_steps_planned"),
+        (lambda c: {"n_steps_planned": 900}, "n_steps_planned, 900; got 10 to 1000"),
+        (lambda c: {"metric": c.metric[:-1]}, "metric for each of 21 validations, got 20"),
+        (lambda c: {"training_loss": c.training_loss[:-1]}, "each of 100 steps, got 99"),
+        (lambda c: {"steps_per_epoch": 0}, "steps_per_epoch must be an integer from 1"),
+    ],
+)  # fmt: skip
+def test_bad_curves_are_refused(change, match):
+    curves = drawn_by_hand(lambda done: (1 - done, 1 - done))
+    with pytest.raises(InputError, match=match):
+        training.read_curves(dataclasses.replace(curves, **change(curves)))
+
+
+@given(st.floats(0, 1), st.integers(1000, 10**6))
+def test_the_clock_runs_as_the_learning_rate_does(share, planned):
+    step = share * planned
+    fine = np.linspace(0, step, 4001)
+    rate = np.minimum(fine / (0.1 * planned), (planned - fine) / (0.9 * planned))
+    total = np.trapezoid(rate, fine) / (planned / 2)
+    assert learning_done(step, planned) == pytest.approx(total, abs=1e-5)
+    assert step_at(float(learning_done(step, planned)), planned) == pytest.approx(step, abs=1)
+
+
+def test_shapes_are_found_where_the_curve_is_one():
+    done = np.linspace(0, 1, 15)
+    curves = np.stack([
+        3 + 2 * np.exp(-4 * done), 1 + 0 * done, 5 - 0.3 * (-np.maximum(done - 0.3, 0)),
+        2 + np.exp(-9 * done) + 0.7 * np.maximum(done - 0.4, 0),
+    ])  # fmt: skip
+    fits = fit_shapes(done, curves)
+    np.testing.assert_allclose(fits.values, curves, atol=1e-3)
+    fine = np.linspace(0, 1, 61)
+    valley = 2 + np.exp(-9 * fine) + 0.7 * np.maximum(fine - 0.4, 0)
+    assert fits.rise[3] == pytest.approx(valley[-1] - valley.min(), abs=2e-3)
+    assert fits.fall[0] == pytest.approx(2 * (1 - np.exp(-4)), abs=2e-3)
+    assert fits.fall[1] == fits.rise[1] == fits.noise[1] == 0

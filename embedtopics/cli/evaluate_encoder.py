@@ -146,12 +146,14 @@ def _print_scores(
     shown.add_column("n", justify="right", no_wrap=True)
     if len(made) > 1:
         shown.add_column("from the first", no_wrap=True)
-    previous = ""
+    task = file = ""
     for same in zip(*(scores.scores for scores in made), strict=True):
-        where = f"{same[0].task}, {same[0].file}"
-        if where != previous:
-            shown.add_row(Text(printable(where), style="bold"))
-            previous = where
+        if same[0].task != task:
+            task, file = same[0].task, ""
+            shown.add_row(Text(printable(task), style="bold"))
+        if same[0].file != file:
+            file = same[0].file
+            shown.add_row(Text(f" {printable(file)}"))
         if len(made) > 1:
             shown.add_row(Text(f"  {same[0].metric}"))
         for scores, score in zip(made, same, strict=True):

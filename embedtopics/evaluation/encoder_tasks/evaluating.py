@@ -140,7 +140,10 @@ def evaluate_encoder(
     decisions = [decision for one in sets for decision in one.decisions]
     if hasattr(encoder, "fit") and not getattr(encoder, "is_fitted", True):
         encoder = copy.copy(encoder).fit(texts)
-        message = "The encoder learned from the texts of the tasks, without their answers."
+        message = (
+            "The encoder learned from the texts of all tasks, without their answers; its figures "
+            "depend on which tasks are measured together."
+        )
         decisions.append(Decision("evaluation", "fitted", len(texts), message))
     vectors, seconds = _encoded(encoder, texts, show_progress)
     row_of = {text: row for row, text in enumerate(texts)}

@@ -261,11 +261,7 @@ def test_every_real_data_set_is_read(data_folder):
 @pytest.mark.slow
 @pytest.mark.benchmark_data
 def test_the_default_model_scores_what_is_published(data_folder):
-<<<<<<< HEAD
-    """Figures of all-MiniLM-L6-v2: Muennighoff et al. (2023), "MTEB", the published results."""
-=======
     """As in the Massive Text Embedding Benchmark (Muennighoff et al., 2023)."""
->>>>>>> scores
     sets = read_tasks(["stsb", "sts12_14"], data_folder, seen=True)
     published = {"test": 0.8203, "2013 pooled": 0.8060, "2014 pooled": 0.7559}
     sets = [one for one in sets if one.file in published]

@@ -12,6 +12,8 @@ from embedtopics.plots.dendrogram import hierarchy
 from embedtopics.plots.document_map import map
 from embedtopics.plots.effects import effects
 from embedtopics.plots.keyness_bars import keyness
+from embedtopics.plots.label_growth import label_curve
+from embedtopics.plots.learning_curves import learning_curves
 from embedtopics.plots.level_map import hierarchical_map
 from embedtopics.plots.mixture import mixture
 from embedtopics.plots.over_time import over_time
@@ -33,6 +35,8 @@ __all__ = [
     "hierarchical_map",
     "hierarchy",
     "keyness",
+    "label_curve",
+    "learning_curves",
     "map",
     "mixture",
     "over_time",

@@ -48,8 +48,11 @@ def _learned(found: Measured, redrawn: Measured) -> Evidence:
         THRESHOLDS["fall"] * noise,
         THRESHOLDS["learned"] * float(ratio(found.fall, found.learned)[0]) if fall else 0.0,
     )
-    much = f"{min(times, 1000):,.0f} times" if times >= 1 else "less than"
-    says = f"The validation loss fell by {_number(fall)}, {much} the noise it has."
+    if fall <= noise:
+        says = f"The validation loss did not fall beyond its noise, {_number(noise)}."
+    else:
+        much = f"{times:,.0f} times" if times < 1000 else "over 1,000 times"
+        says = f"The validation loss fell by {_number(fall)}, {much} its noise."
     return _item("learned", found.fall, redrawn.fall, threshold, says)
 
 
@@ -60,14 +63,17 @@ def _late(curves: Curves, series: Series, found: Measured, redrawn: Measured) ->
     epochs = max((end - begin) / curves.steps_per_epoch, 1e-12)
     share = float(found.late_share[0])
     slope = found.fall[0] * share / 3.0 / epochs if np.isfinite(share) else 0.0
+    while_late = "over the last third of the learning"
     if not np.isfinite(share) or found.fall[0] <= found.noise[0]:
-        says = "It did not fall, so that it has no late speed."
-    elif share < 0:
-        says = "Over the last third of the learning it rose."
+        says = "The validation loss did not fall, so that it has no late speed."
+    elif share < 0 and found.rise[0] > _rise_threshold(found):
+        says = f"The validation loss rose {while_late}."
+    elif share < 0.01:
+        says = f"The validation loss was level {while_late}."
     else:
         says = (
-            "Over the last third of the learning, the fading learning rate counted in, it fell at "
-            f"{100 * share:.0f} % of its mean speed ({_number(slope)} an epoch)."
+            f"The validation loss fell at {100 * share:.0f} % of its mean speed {while_late} "
+            f"({_number(slope)} an epoch)."
         )
     where = (
         f"The last third of the learning begins at step {begin:,} of {curves.n_steps_planned:,}, "
@@ -81,19 +87,26 @@ def _late(curves: Curves, series: Series, found: Measured, redrawn: Measured) ->
 
 def _turn(curves: Curves, found: Measured, redrawn: Measured) -> list[Evidence]:
     steps = [step_at(float(done), curves.n_steps_planned) for done in (*found.turn, *redrawn.turn)]
-    rise, threshold = float(found.rise[0]), THRESHOLDS["rise"] * float(found.noise[0])
-    threshold = max(threshold, THRESHOLDS["rise_share"] * float(found.fall[0]))
+    rise, threshold = float(found.rise[0]), _rise_threshold(found)
     if rise <= threshold:
-        says = "It did not turn: what it rose after its lowest point is noise."
+        says = "The validation loss did not turn: what it rose at its end is small or noise."
     else:
         epoch = steps[0] / curves.steps_per_epoch
-        says = f"It turned at about epoch {epoch:.2g} and rose by {_number(rise)} to the end."
+        says = (
+            f"The validation loss turned at about epoch {epoch:.2g} and rose by {_number(rise)} to "
+            "the end."
+        )
     low, high = interval(np.array(steps[1:], dtype=np.float64))
     where = f"Its shape is lowest at step {steps[0]:,}."
     return [
         _item("turn", found.rise, redrawn.rise, threshold, says),
         Evidence("turn_step", float(steps[0]), float(low), float(high), np.nan, where),
     ]
+
+
+def _rise_threshold(found: Measured) -> float:
+    of_noise = THRESHOLDS["rise"] * float(found.noise[0])
+    return max(of_noise, THRESHOLDS["rise_share"] * float(found.fall[0]))
 
 
 def _gap(series: Series, found: Measured, redrawn: Measured) -> list[Evidence]:
@@ -113,7 +126,7 @@ def _gap(series: Series, found: Measured, redrawn: Measured) -> list[Evidence]:
 
 def _swings(found: Measured, redrawn: Measured) -> list[Evidence]:
     share = 100 * float(found.back_and_forth[0])
-    says = f"It goes {share:.1f} % of its range back and forth from one validation to the next."
+    says = f"The validation loss goes {share:.1f} % of its range back and forth at each validation."
     items = [
         _item("back_and_forth", found.back_and_forth, redrawn.back_and_forth,
               THRESHOLDS["back_and_forth"], says)
@@ -121,8 +134,8 @@ def _swings(found: Measured, redrawn: Measured) -> list[Evidence]:
     if np.isfinite(found.together[0]):
         together = float(found.together[0])
         says = (
-            f"Around their shapes the losses on validation and training examples correlate by "
-            f"{together:.2f}; the error of measurement does not, swings of the weights do."
+            "Around their shapes the losses on validation and training examples correlate by "
+            f"{together:.2f}."
         )
         items.append(_item("together", found.together, redrawn.together, np.nan, says))
     return items

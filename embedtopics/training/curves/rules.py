@@ -25,7 +25,7 @@ THRESHOLDS = {
 """What the figures are compared with.
 
 back_and_forth : share of the range of the validation loss that is gone forth and back a validation.
-    White noise without a trend has about 0.2; a calm curve that fell has less than 0.03.
+    White noise without a trend has about 0.2; a calm curve that fell seldom has more than 0.03.
 swing : noise of the validation loss in standard errors of the mean training loss. The error of
     measurement on examples that stay the same is far below 1 of them, swings of the weights move
     the training loss as well.
@@ -33,7 +33,7 @@ fall, rise : of the validation loss in units of its noise.
 learned : fall of the validation loss in standard errors of the mean training loss. Smooth drifts
     that are real and of no use stay below.
 late_share : speed over the last third of the learning, as a share of the mean speed. An exponential
-    fall that has 7 % left has 0.2, one that has 22 % left has 0.4.
+    fall that has 3 % left to fall has 0.2, one that has 6 % left 0.3, one that has 10 % left 0.4.
 rise_share : rise of the validation loss as a share of its fall; half of it will do where the losses
     have parted.
 risen : rise of the validation loss in standard errors of the mean training loss, where it never

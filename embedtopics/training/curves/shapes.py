@@ -12,8 +12,8 @@ __all__ = ["Fits", "fit_shapes", "learning_done", "step_at"]
 Float64Array = npt.NDArray[np.float64]
 
 WARMUP = 0.1
-"""Share of the steps over which the learning rate is taken to rise; the plan is not in the curves,
-and half or twice of it moves no verdict."""
+"""Share of the steps over which the learning rate is taken to rise: the curves do not hold the true
+one. Half of it changed no verdict in 300 drawn runs, twice of it changed one."""
 
 _RATES = (0.3, 0.8, 1.5, 2.5, 4.0, 6.0, 9.0, 14.0, 25.0, 60.0)
 _STRETCHED = ((0.5, (2.0, 4.0, 7.0, 12.0, 20.0)), (1.5, (4.0, 10.0, 25.0, 60.0, 150.0)))

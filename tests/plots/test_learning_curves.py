@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from embedtopics import plots, training
+from embedtopics.errors import InputError
+from embedtopics.results import Diagnosis, TrainingReport
+from tests.training import curves_first
+
+HOSTILE = "<b onclick=x>$x$</b>"
+
+
+def drawn(kind, seed=4):
+    curves = curves_first.draw(kind, seed)
+    return curves, training.read_curves(curves)
+
+
+def trace(figure, name):
+    (found,) = [each for each in figure.data if each.name and each.name.startswith(name)]
+    return found
+
+
+@pytest.mark.parametrize("kind", curves_first.KINDS)
+def test_curves_are_drawn_over_epochs_with_their_verdict(kind):
+    curves, read = drawn(kind)
+    figure = plots.learning_curves(curves, read)
+    line = trace(figure, f"{curves.n_validation:,} validation")
+    np.testing.assert_allclose(line.x, curves.validation_steps / curves.steps_per_epoch)
+    np.testing.assert_allclose(line.y, curves.validation_loss)
+    assert list(line.customdata) == curves.validation_steps.tolist()
+    raw = trace(figure, "training loss, as noted")
+    np.testing.assert_allclose(raw.y, curves.training_loss)
+    texts = [note.text for note in figure.layout.annotations]
+    assert any(text.startswith(f"<b>{read.verdict.capitalize()}</b>") for text in texts)
+    assert ("turns here" in texts) == (read.verdict == "overlearning")
+    assert any(read.advice[0][:30] in text for text in texts) if read.advice else True
+    (band,) = figure.layout.shapes
+    late = next(item for item in read.evidence if item.name == "late_step")
+    assert band.x0 == pytest.approx(late.value / curves.steps_per_epoch)
+    assert band.x1 == pytest.approx(curves.validation_steps[-1] / curves.steps_per_epoch)
+
+
+def test_the_smoothed_loss_is_a_running_mean():
+    curves, _ = drawn("could learn more")
+    smooth = trace(plots.learning_curves(curves), "training loss, smoothed")
+    steps, loss = curves.training_steps, curves.training_loss
+    half = 0.04 * (steps[-1] - steps[0])
+    slow = [loss[(steps >= at - half) & (steps <= at + half)].mean() for at in steps]
+    np.testing.assert_allclose(smooth.y, slow)
+
+
+def test_the_best_step_is_marked_in_both_panels():
+    curves, _ = drawn("overlearning")
+    best = int(np.argmax(curves.metric))
+    rings = [each for each in plots.learning_curves(curves).data if each.name == "best validation"]
+    assert [ring.y[0] for ring in rings] == [curves.validation_loss[best], curves.metric[best]]
+
+
+def report(curves, read, best_step):
+    return TrainingReport(
+        objective="nli", base="b", folder="f", settings={}, data={}, curves=curves, diagnosis=read,
+        before_after=(), best_step=best_step, n_steps=1, stopped="finished", seconds=1.0,
+        examples_per_second=1.0,
+    )  # fmt: skip
+
+
+def test_a_report_brings_its_verdict_and_the_step_that_was_kept():
+    curves, read = drawn("overlearning")
+    kept = int(curves.validation_steps[2])
+    figure = plots.learning_curves(report(curves, read, kept))
+    rings = [each for each in figure.data if each.name == "kept: best validation"]
+    assert [ring.customdata[0] for ring in rings] == [kept, kept]
+    assert "Overlearning" in figure.layout.annotations[0].text
+
+
+def test_without_metric_sample_and_verdict():
+    curves, _ = drawn("just right")
+    nothing = np.full(len(curves.validation_steps), np.nan)
+    curves = dataclasses.replace(curves, metric=nothing, sample_loss=nothing, metric_name="")
+    figure = plots.learning_curves(curves)
+    assert len(figure.data) == 4  # noted, smoothed, validation, best
+    assert not figure.layout.shapes and not figure.layout.annotations
+    assert figure.layout.yaxis.domain == (0, 1)
+
+
+def test_losses_that_are_no_numbers_are_gaps():
+    curves, _ = drawn("just right")
+    loss = curves.validation_loss.copy()
+    loss[-2:] = np.nan, np.inf
+    curves = dataclasses.replace(curves, validation_loss=loss)
+    figure = plots.learning_curves(curves, training.read_curves(curves))
+    assert trace(figure, f"{curves.n_validation:,} val").y[-2:] == (None, None)
+    assert np.isfinite(figure.layout.yaxis.range).all()
+
+
+def test_names_and_findings_are_no_markup():
+    curves, _ = drawn("just right")
+    curves = dataclasses.replace(curves, metric_name=HOSTILE)
+    read = Diagnosis("learns nothing", 1.0, {}, (), (HOSTILE,))
+    written = plots.learning_curves(curves, read).to_json()
+    assert "<b onclick" not in written and "$x$" not in written
+
+
+def test_what_cannot_be_drawn_is_refused():
+    curves, _ = drawn("just right")
+    with pytest.raises(InputError, match="expected a TrainingReport or its Curves; got dict"):
+        plots.learning_curves({})
+    names = ("validation_steps", "validation_loss", "sample_loss", "metric")
+    none = {name: getattr(curves, name)[:0] for name in names}
+    with pytest.raises(InputError, match="at least one validation"):
+        plots.learning_curves(dataclasses.replace(curves, **none))
+    with pytest.raises(InputError, match="expected a LabelCurve"):
+        plots.label_curve(curves)
+
+
+def test_the_label_curve_shows_fits_law_and_band():
+    sizes, seeds = np.repeat([50, 100, 200, 400], 2), np.tile([0, 1], 4)
+    noise = 0.004 * np.random.default_rng(0).normal(size=8)
+    found = training.fit_label_curve(
+        sizes, seeds, 0.9 - 2.0 * sizes**-0.5 + noise, metric_name=HOSTILE, unit=HOSTILE
+    )
+    figure = plots.label_curve(found)
+    fits = trace(figure, "fits")
+    assert list(fits.x) == found.sizes.tolist() and list(fits.y) == found.metric.tolist()
+    law, ahead = trace(figure, "power law"), trace(figure, "forecast")
+    assert law.x[-1] == ahead.x[0] == 400
+    x = np.array(ahead.x, dtype=float)
+    np.testing.assert_allclose(ahead.y, found.ceiling - found.scale * x**-found.exponent)
+    band = trace(figure, "95 %")
+    np.testing.assert_allclose(band.y, [*found.high, *found.low[::-1]])
+    assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()
+    assert len(figure.layout.annotations) == len(found.gains)

@@ -28,7 +28,8 @@ _N_COLUMNS = {
 """Fewest and most columns of texts of each kind."""
 
 KINDS = tuple(_N_COLUMNS)
-_LABELLED = ("nli", "graded", "binary", "taught")
+_LABELLED = ("nli", "graded", "binary")
+_UNLABELLED = ("pairs", "triplets", "texts")
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +47,8 @@ class Examples:
         Texts, each column of length n.
     labels : ndarray or None
         int64 of shape (n,) for "nli" (place in `names`) and "binary"; float64 of shape (n,), from
-        0 to 1, for "graded"; float32 of shape (n, n_dimensions) for "taught"; else None.
+        0 to 1, for "graded"; float32 of shape (n, n_dimensions) for "taught", None until a teacher
+        has given them; else None.
     names : tuple of str
         Of the classes; empty without.
     rows : int64 ndarray of shape (n,)
@@ -125,8 +127,8 @@ def _check_columns(kind: str, columns: tuple[tuple[str, ...], ...]) -> None:
 
 def _check_labels(kind: str, labels: npt.NDArray[Any] | None, names: tuple[str, ...]) -> None:
     """Refuse labels that would be learned from without an error, and mean something else."""
-    if (labels is not None) != (kind in _LABELLED):
-        wanted = "labels" if kind in _LABELLED else "no labels"
+    if kind in (_LABELLED if labels is None else _UNLABELLED):
+        wanted = "labels" if labels is None else "no labels"
         raise InputError(f"expected {wanted} in examples of the kind {kind!r}")
     if labels is None:
         return
@@ -134,13 +136,12 @@ def _check_labels(kind: str, labels: npt.NDArray[Any] | None, names: tuple[str, 
         is_right = labels.ndim == 2 and labels.dtype.kind == "f" and np.isfinite(labels).all()
         wanted = "finite vectors, an array of shape (n, n_dimensions)"
     else:
-        classes = {"binary": 2, "nli": len(names)}.get(kind)
-        kinds, highest = ("fiu", 1) if classes is None else ("iu", classes - 1)
+        # Without names, classes of inference are taken for the usual three.
+        highest = {"graded": 1, "binary": 1}.get(kind, (len(names) or 3) - 1)
+        kinds = "fiu" if kind == "graded" else "iu"
         is_right = labels.ndim == 1 and labels.dtype.kind in kinds
         is_right = is_right and bool(((labels >= 0) & (labels <= highest)).all())
-        wanted = f"{'numbers' if classes is None else 'integers'} from 0 to {highest}"
-        if classes == 0:
-            wanted = "places in the names of the classes, which are missing"
+        wanted = f"{'numbers' if kind == 'graded' else 'integers'} from 0 to {highest}"
     if not is_right:
         raise InputError(
             f"expected labels of the kind {kind!r} to be {wanted}; read examples with "

@@ -70,7 +70,7 @@ NAMES = ("entailment", "neutral", "contradiction")
         ("nli", [0, 3], NAMES, "integers from 0 to 2"),
         ("nli", [0, -1], NAMES, "integers from 0 to 2"),
         ("nli", [0.0, 1.0], NAMES, "integers from 0 to 2"),
-        ("nli", [0, 1], (), "places in the names of the classes, which are missing"),
+        ("nli", [0, 3], (), "integers from 0 to 2"),
         ("binary", [0, 2], (), "integers from 0 to 1"),
         ("graded", [0.5, 5.0], (), "numbers from 0 to 1"),
         ("graded", [0.5, float("nan")], (), "numbers from 0 to 1"),
@@ -86,6 +86,10 @@ def test_labels_that_would_mean_something_else_are_refused(kind, labels, names, 
     with pytest.raises(InputError) as error:
         Examples(kind, (("a", "b"), ("c", "d")), values, np.arange(2), names)
     assert wanted in str(error.value)
+
+
+def test_a_teacher_may_give_its_vectors_later():
+    assert Examples("taught", (("a",), ("b",)), None, np.arange(1)).labels is None
 
 
 def test_what_is_taken_keeps_its_rows_labels_and_account():

@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from embedtopics.training.effects.comparing import compare_before_after
     from embedtopics.training.effects.tables import change_table
     from embedtopics.training.examples import Examples
+    from embedtopics.training.fitting import (
+        fit_labelled_pairs,
+        fit_nli,
+        fit_pairs,
+        fit_sts,
+        fit_triplets,
+    )
+    from embedtopics.training.fitting_texts import fit_distilled, fit_unsupervised
+    from embedtopics.training.objectives.distilled import teach
+    from embedtopics.training.objectives.layers import fewer_layers
     from embedtopics.training.overlaps import (
         overlap,
         refuse_overlap,
@@ -33,7 +43,15 @@ __all__ = [
     "citation_pairs",
     "compare_before_after",
     "duplicate_pairs",
+    "fewer_layers",
+    "fit_distilled",
     "fit_label_curve",
+    "fit_labelled_pairs",
+    "fit_nli",
+    "fit_pairs",
+    "fit_sts",
+    "fit_triplets",
+    "fit_unsupervised",
     "group_pairs",
     "label_curve",
     "mine_hard_negatives",
@@ -46,6 +64,7 @@ __all__ = [
     "require_size",
     "sentence_pairs",
     "split",
+    "teach",
     "title_pairs",
     "without_examples_of",
     "without_sentences_of",
@@ -60,7 +79,15 @@ _HOME = {
     "citation_pairs": "pairing.between",
     "compare_before_after": "effects.comparing",
     "duplicate_pairs": "pairing.between",
+    "fewer_layers": "objectives.layers",
+    "fit_distilled": "fitting_texts",
     "fit_label_curve": "curves.labels",
+    "fit_labelled_pairs": "fitting",
+    "fit_nli": "fitting",
+    "fit_pairs": "fitting",
+    "fit_sts": "fitting",
+    "fit_triplets": "fitting",
+    "fit_unsupervised": "fitting_texts",
     "group_pairs": "pairing.between",
     "label_curve": "curves.labels",
     "mine_hard_negatives": "pairing.hard_negatives",
@@ -73,6 +100,7 @@ _HOME = {
     "require_size": "splitting",
     "sentence_pairs": "pairing.within",
     "split": "splitting",
+    "teach": "objectives.distilled",
     "title_pairs": "pairing.within",
     "without_examples_of": "overlaps",
     "without_sentences_of": "overlaps",

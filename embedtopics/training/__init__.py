@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embedtopics.training.examples import Examples
     from embedtopics.training.settings import TrainingSettings
+    from embedtopics.training.students.fitting import StudentResult, fit_static_student
+    from embedtopics.training.students.settings import StudentSettings
 
 __all__ = [
     "Examples",
+    "StudentResult",
+    "StudentSettings",
     "TrainingSettings",
+    "fit_static_student",
 ]
 
 # torch and the trainer are loaded when something is trained.
 _HOME = {
     "Examples": "examples",
+    "StudentResult": "students.fitting",
+    "StudentSettings": "students.settings",
     "TrainingSettings": "settings",
+    "fit_static_student": "students.fitting",
 }
 
 

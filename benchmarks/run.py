@@ -18,6 +18,7 @@ from benchmarks import (
     comparison,
     encoding,
     static_encoder,
+    static_student,
     topic_predict,
     topic_quality,
     topic_resolutions,
@@ -46,6 +47,7 @@ BENCHMARKS = {
     "topic_stability": topic_stability,
     "topic_speed": topic_speed,
     "static_encoder": static_encoder,
+    "static_student": static_student,
     "comparison": comparison,
     "coherence": coherence,
 }

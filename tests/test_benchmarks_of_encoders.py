@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "benchmarks" / "systems"))
 
 import encode_texts  # noqa: E402
 
-from benchmarks import encoding, vector_cache  # noqa: E402
+from benchmarks import encoding, static_student, student_texts, vector_cache  # noqa: E402
 
 
 def test_the_tables_of_encoding_by_hand():
@@ -87,3 +87,41 @@ def test_what_the_processes_measure(tmp_path, monkeypatch):
     assert 1 - 1e-6 < found["lowest_cosine"] < 1
     assert encode_texts.score("", tmp_path)["spearman"] == pytest.approx(1.0)
     assert set(encode_texts.encode("", tmp_path)) == {"a", "b"}
+
+
+def test_the_table_of_students_by_hand():
+    def encoder(kind, spearman, accuracy, speeds, seconds):
+        return {
+            "encoder": kind, "dimensions": 256, "spearman": spearman, "knn_accuracy": accuracy,
+            "titles_a_second": speeds, "seconds_to_make": seconds,
+        }  # fmt: skip
+
+    result = {
+        "n_titles": 100_000,
+        "sources": {"sts": 9_000, "news": 7_000},
+        "student": {
+            "stages": {"words": 12.34, "teacher": 300.0}, "n_words": 13_000, "n_phrases": 11_000,
+            "agreement": [0.7, 0.8984],
+        },
+        "encoders": [
+            encoder("student", 0.7512, 0.36, [3.0, 40_000.0, 41_000.0], 400.4),
+            encoder("teacher", 0.8203, 0.4, [600.0], None),
+        ],
+    }  # fmt: skip
+    lines = static_student.render(result).splitlines()
+    assert lines[2] == "| student | 256 | 75.1 | 0.360 | 90.0 | 40,000 | 400 |"
+    assert lines[3].startswith("| teacher | 256 | 82.0 | 0.400 | 100.0 | 600 | ")
+    assert "100,000 titles" in lines[5] and "sts 9,000, news 7,000" in lines[5]
+    assert "0.700 to 0.898" in lines[5]
+
+
+@pytest.mark.benchmark_data
+def test_nothing_is_learned_that_a_test_holds(data_folder):
+    texts = student_texts.load_student_texts(quick=True)
+    held_out = {student_texts._normal(title) for title in texts.test_titles}
+    for row in student_texts._read_rows("stsb/en_test.jsonl.gz"):
+        held_out |= {student_texts._normal(row[key]) for key in ("sentence1", "sentence2")}
+    learned = {student_texts._normal(text) for text in [*texts.titles, *texts.general]}
+    assert len(learned) > 5_000 and len(held_out) > 2_000
+    assert not learned & held_out
+    assert len(texts.test_titles) == len(texts.test_categories)

@@ -19,13 +19,22 @@ from embedtopics.protocols import Int64Array
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["Vocabulary", "add_words", "count_in_corpus", "frequent_split_words", "plain_vocabulary"]
+__all__ = [
+    "Vocabulary",
+    "add_words",
+    "count_in_corpus",
+    "frequent_split_words",
+    "plain_vocabulary",
+    "word_reader",
+]
 
 _PLACEHOLDER = re.compile(r"[\[<]unused_?\d+[\]>]")
 _WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
 """What is added as a whole word: letters, digits and marks, at least one a letter."""
 
 _EVERY_WORD = 10_000_000
+_OTHER = "\0"
+"""Token of what is no frequent word; no text that is read holds it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +94,50 @@ def plain_vocabulary(tokenizer: str) -> Vocabulary:
     return Vocabulary(str(parsed.to_str()), tuple(surfaces))
 
 
+def word_reader(
+    vocabulary: Vocabulary, texts: Sequence[str], min_count: int
+) -> tuple[Tokenizer, tuple[str, ...]]:
+    """Return a tokenizer of the whole words of a corpus, and what each of its tokens stands for.
+
+    Words are what the vocabulary's own normaliser and pre-tokenizer make of the texts.
+
+    Parameters
+    ----------
+    vocabulary : Vocabulary
+    texts : sequence of str
+    min_count : int
+        Fewest occurrences; other words are token 0.
+
+    Returns
+    -------
+    tokenizer : tokenizers.Tokenizer
+    words : tuple of str
+        In their normalised form, the most frequent first, ties by the word; empty for what is not
+        written in letters, digits and marks, at least one a letter, and for token 0. The same word
+        may have several tokens: one with the space before it, one without.
+    """
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.trainers import WordLevelTrainer
+
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    reader = Tokenizer(WordLevel(unk_token=_OTHER))
+    reader.normalizer, reader.pre_tokenizer = parsed.normalizer, parsed.pre_tokenizer
+    trainer = WordLevelTrainer(
+        vocab_size=_EVERY_WORD, min_frequency=min_count, show_progress=False,
+        special_tokens=[_OTHER],
+    )  # fmt: skip
+    reader.train_from_iterator((readable(text) for text in texts), trainer=trainer)
+    numbered = reader.get_vocab()
+    is_word_piece = json.loads(vocabulary.tokenizer)["model"].get("type") == "WordPiece"
+    decoder = None if is_word_piece else parsed.decoder
+    words = []
+    for raw in sorted(numbered, key=numbered.__getitem__):
+        word = raw if decoder is None else decoder.decode([raw]).strip()
+        words.append(word if _WORD.fullmatch(word) and _normal(parsed, word) == word else "")
+    return reader, tuple(words)
+
+
 def frequent_split_words(
     vocabulary: Vocabulary, texts: Sequence[str], *, max_words: int, min_count: int
 ) -> list[str]:
@@ -107,26 +160,8 @@ def frequent_split_words(
     list of str
         In their normalised form, ordered by frequency, ties by the word.
     """
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.trainers import WordLevelTrainer
-
+    words = dict.fromkeys(word for word in word_reader(vocabulary, texts, min_count)[1] if word)
     parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
-    counter = Tokenizer(WordLevel())
-    counter.normalizer, counter.pre_tokenizer = parsed.normalizer, parsed.pre_tokenizer
-    trainer = WordLevelTrainer(vocab_size=_EVERY_WORD, min_frequency=min_count, show_progress=False)
-    counter.train_from_iterator((readable(text) for text in texts), trainer=trainer)
-    numbered = counter.get_vocab()
-    decoder = (
-        None
-        if json.loads(vocabulary.tokenizer)["model"].get("type") == "WordPiece"
-        else (parsed.decoder)
-    )
-    words: dict[str, None] = {}
-    for raw in sorted(numbered, key=numbered.__getitem__):
-        word = raw if decoder is None else decoder.decode([raw]).strip()
-        if _WORD.fullmatch(word) and _normal(parsed, word) == word:
-            words.setdefault(word)
     unknown = unknown_token(parsed)
     chosen = list(words)
     found = parsed.encode_batch_fast(chosen, add_special_tokens=False)

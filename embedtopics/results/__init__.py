@@ -30,6 +30,7 @@ from embedtopics.results.parts import (
     Topic,
 )
 from embedtopics.results.reading import Exported
+from embedtopics.results.student import StudentReport
 from embedtopics.results.topic_result import TopicResult
 from embedtopics.results.training import (
     VERDICTS,
@@ -77,6 +78,7 @@ __all__ = [
     "Reason",
     "SpanningTree",
     "Stability",
+    "StudentReport",
     "TaskScore",
     "TermCounts",
     "TokenMixture",

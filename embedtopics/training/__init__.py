@@ -12,22 +12,11 @@ if TYPE_CHECKING:
     from embedtopics.training.effects.comparing import compare_before_after
     from embedtopics.training.effects.tables import change_table
     from embedtopics.training.examples import Examples
-    from embedtopics.training.fitting import (
-        fit_labelled_pairs,
-        fit_nli,
-        fit_pairs,
-        fit_sts,
-        fit_triplets,
-    )
+    from embedtopics.training.fitting import fit_labelled_pairs, fit_nli, fit_pairs, fit_sts, fit_triplets
     from embedtopics.training.fitting_texts import fit_distilled, fit_unsupervised
     from embedtopics.training.objectives.distilled import teach
     from embedtopics.training.objectives.layers import fewer_layers
-    from embedtopics.training.overlaps import (
-        overlap,
-        refuse_overlap,
-        without_examples_of,
-        without_sentences_of,
-    )
+    from embedtopics.training.overlaps import overlap, refuse_overlap, without_examples_of, without_sentences_of
     from embedtopics.training.pairing.between import citation_pairs, duplicate_pairs, group_pairs
     from embedtopics.training.pairing.hard_negatives import mine_hard_negatives
     from embedtopics.training.pairing.within import sentence_pairs, title_pairs
@@ -35,9 +24,13 @@ if TYPE_CHECKING:
     from embedtopics.training.report_files import read_report, write_report
     from embedtopics.training.settings import TrainingSettings
     from embedtopics.training.splitting import require_size, split
+    from embedtopics.training.students.fitting import StudentResult, fit_static_student
+    from embedtopics.training.students.settings import StudentSettings
 
 __all__ = [
     "Examples",
+    "StudentResult",
+    "StudentSettings",
     "TrainingSettings",
     "change_table",
     "citation_pairs",
@@ -49,6 +42,7 @@ __all__ = [
     "fit_labelled_pairs",
     "fit_nli",
     "fit_pairs",
+    "fit_static_student",
     "fit_sts",
     "fit_triplets",
     "fit_unsupervised",
@@ -74,6 +68,8 @@ __all__ = [
 # torch and the trainer are loaded when something is trained.
 _HOME = {
     "Examples": "examples",
+    "StudentResult": "students.fitting",
+    "StudentSettings": "students.settings",
     "TrainingSettings": "settings",
     "change_table": "effects.tables",
     "citation_pairs": "pairing.between",
@@ -85,6 +81,7 @@ _HOME = {
     "fit_labelled_pairs": "fitting",
     "fit_nli": "fitting",
     "fit_pairs": "fitting",
+    "fit_static_student": "students.fitting",
     "fit_sts": "fitting",
     "fit_triplets": "fitting",
     "fit_unsupervised": "fitting_texts",

@@ -1,0 +1,175 @@
+"""Static students: nearer to their teacher than a distilled table, the same bits, bad input."""
+
+import numpy as np
+import pytest
+
+from embedtopics.encoders import StaticEncoder, distill
+from embedtopics.errors import InputError
+from embedtopics.training import fit_static_student
+
+OPTIONS = {"dimensions": 12, "min_phrase_count": 20, "show_progress": False}
+
+
+@pytest.fixture(scope="module")
+def student(teacher, corpus_texts):
+    return fit_static_student(teacher, corpus_texts, **OPTIONS)
+
+
+def agreement(teacher, encoder, texts):
+    """Correlate the cosines of all pairs: the student's axes are turned, cosines are not."""
+    pairs = np.triu_indices(len(texts), 1)
+    both = [each.encode(texts).astype(np.float64) for each in (teacher, encoder)]
+    return np.corrcoef(*((vectors @ vectors.T)[pairs] for vectors in both))[0, 1]
+
+
+def test_the_student_is_nearer_to_the_teacher_than_a_distilled_table(
+    teacher, student, corpus_texts, new_texts
+):
+    plain = distill(teacher, vocabulary_from=corpus_texts, dimensions=12, show_progress=False)
+    assert agreement(teacher, plain, new_texts) < 0.9
+    assert agreement(teacher, student, new_texts) > 0.97
+    report = student.report
+    assert report.agreement.verdict == report.finding.verdict == "better"
+    assert report.agreement.before < 0.9 < 0.97 < report.agreement.after
+    # A text of one phrase alone: its own meaning, not that of its words.
+    whole, first, second = student.encode(["w0 w1", "w0", "w1"])
+    taught = teacher.encode(["w0 w1", "w0", "w1"])
+    assert report.phrases == ("w0 w1",) and report.n_words == 0
+    assert abs(whole @ first - taught[0] @ taught[1]) < 0.25
+    assert abs(whole @ second - taught[0] @ taught[2]) < 0.25
+
+
+def test_the_report_tells_of_the_curves_and_the_counts(student, corpus_texts):
+    report, curves = student.report, student.report.curves
+    assert curves.metric[0] == pytest.approx(report.agreement.before, abs=1e-6)
+    assert curves.metric.max() == pytest.approx(report.agreement.after, abs=1e-6)
+    assert curves.validation_steps[curves.metric.argmax()] == report.best_step
+    assert curves.validation_steps[0] == 0 and curves.training_steps[-1] == report.n_steps
+    assert report.n_texts + report.n_validation == len(set(corpus_texts))
+    assert report.n_general == 0 and report.explained_variance == 1
+    made_from = student.encoder.made_from
+    assert made_from["method"] == "static student"
+    assert made_from["encoder_fingerprint"] == "formula-1"
+    assert made_from["settings"]["seed"] == 42
+    assert student.encoder.table.shape == (report.n_tokens, 12)
+
+
+def test_the_same_bits_whatever_the_order_the_threads_and_the_repeats(
+    teacher, student, corpus_texts
+):
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        again = fit_static_student(teacher, [*corpus_texts[::-1], corpus_texts[0], ""], **OPTIONS)
+    assert again.encoder.fingerprint == student.encoder.fingerprint
+    np.testing.assert_array_equal(again.report.curves.metric, student.report.curves.metric)
+    other = fit_static_student(teacher, corpus_texts, **OPTIONS, seed=7, epochs=0.5, min_steps=0)
+    assert other.encoder.fingerprint != student.encoder.fingerprint
+
+
+def test_general_texts_teach_words_that_the_corpus_lacks(teacher, corpus_texts, new_texts):
+    corpus = [text for text in corpus_texts if not {"w40", "w41", "w42"} & set(text.split())]
+    unseen = [text for text in new_texts if {"w40", "w41", "w42"} & set(text.split())]
+    alone = fit_static_student(teacher, corpus, **OPTIONS)
+    both = fit_static_student(teacher, corpus, general=corpus_texts, **OPTIONS)
+    report = both.report
+    assert report.n_texts + report.n_general + report.n_validation == len(set(corpus_texts))
+    assert alone.report.n_texts > report.n_general > 0
+    assert agreement(teacher, both, unseen) > agreement(teacher, alone, unseen)
+
+
+def test_fewer_dimensions_are_the_principal_axes(teacher, corpus_texts):
+    made = fit_static_student(
+        teacher, corpus_texts, **(OPTIONS | {"dimensions": 5}), epochs=0.1, min_steps=0
+    )
+    report = made.report
+    assert made.encode(["w3 w4"]).shape == (1, 5)
+    values = np.linalg.svd(teacher.encode(sorted(set(corpus_texts))), compute_uv=False) ** 2
+    # The axes are those of the texts that are learned from, 95 in 100 of these.
+    assert report.explained_variance == pytest.approx(values[:5].sum() / values.sum(), abs=0.01)
+    assert fit_static_student(
+        teacher, corpus_texts, **(OPTIONS | {"dimensions": 400}), epochs=0.1, min_steps=0
+    ).report.decisions[0].name == "dimensions"  # fmt: skip
+
+
+def test_the_folder_is_read_by_model2vec_as_by_us(teacher, student, corpus_texts, tmp_path):
+    from model2vec import StaticModel
+
+    texts = [*corpus_texts[:200], "W0  w1, w2!", "nothing known", "w0 w1w2 w0 w1"]
+    made = fit_static_student(teacher, corpus_texts, out=tmp_path / "student", **OPTIONS)
+    np.testing.assert_array_equal(
+        StaticEncoder(tmp_path / "student").encode(texts), student.encode(texts)
+    )
+    theirs = StaticModel.from_pretrained(tmp_path / "student").encode(texts)
+    np.testing.assert_allclose(theirs, made.encode(texts), atol=1e-6)
+
+
+@pytest.mark.slow
+def test_the_folder_is_read_by_sentence_transformers_as_by_us(student, corpus_texts, tmp_path):
+    from sentence_transformers import SentenceTransformer
+
+    student.save(tmp_path / "student")
+    theirs = SentenceTransformer(str(tmp_path / "student"), device="cpu")
+    found = theirs.encode(corpus_texts[:50], show_progress_bar=False)
+    np.testing.assert_allclose(found, student.encode(corpus_texts[:50]), atol=1e-6)
+
+
+def test_texts_without_a_known_token_are_left_out_and_counted(teacher, corpus_texts):
+    made = fit_static_student(
+        teacher,
+        [*corpus_texts, *(f"?!{number}" for number in range(40))],
+        **OPTIONS,
+        epochs=0.1,
+        min_steps=0,
+    )
+    (decision,) = made.report.decisions
+    assert (decision.name, decision.value) == ("unread", 40)
+
+
+def test_learning_stops_where_nothing_is_gained(teacher, corpus_texts):
+    made = fit_static_student(
+        teacher, corpus_texts, **OPTIONS, learning_rate=1e-9, epochs=40, patience=3
+    )
+    assert made.report.stopped == "no improvement"
+    assert made.report.n_steps < made.report.curves.n_steps_planned
+
+
+class Teacher:
+    def __init__(self, base, encode):
+        self.tokenizer_json, self.encode = base.tokenizer_json, encode
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epoch": 3}, "expected settings among dimensions.*got epoch"),
+        ({"dimensions": 0}, "dimensions must be an integer from 1 up; got 0"),
+        ({"learning_rate": 0}, "learning_rate to be a finite number above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate to be a finite number above 0"),
+        ({"contrast": -1}, "contrast to be a finite number above 0"),
+        ({"min_npmi": 1}, "min_npmi to be a finite number above -1 and below 1"),
+        ({"validation_share": 1}, "validation_share must be between 0 and 1"),
+        ({"seed": -1}, "seed must be an integer from 0 up"),
+    ],
+)
+def test_bad_options_are_refused(teacher, corpus_texts, options, message):
+    with pytest.raises(InputError, match=message):
+        fit_static_student(teacher, corpus_texts, **options)
+
+
+def test_bad_input_is_refused(teacher, corpus_texts, tmp_path):
+    with pytest.raises(InputError, match=r"at least 50 distinct texts .* got 2; .* distill"):
+        fit_static_student(teacher, ["w1 w2", "w3 w4"] * 50)
+    with pytest.raises(InputError, match=r"expected a SentenceEncoder as the teacher"):
+        fit_static_student("tfidf", corpus_texts)
+    with pytest.raises(InputError, match=r"expected texts in words that the teacher knows, got 0"):
+        fit_static_student(teacher, [f"?{number}!" for number in range(60)], **OPTIONS)
+    nan = Teacher(teacher, lambda texts, show_progress=None: np.full((len(texts), 3), np.nan))
+    with pytest.raises(InputError, match=r"expected finite vectors from the teacher"):
+        fit_static_student(nan, corpus_texts, **OPTIONS)
+    flat = Teacher(teacher, lambda texts, show_progress=None: np.ones(len(texts)))
+    with pytest.raises(InputError, match=r"expected a vector for each of the"):
+        fit_static_student(flat, corpus_texts, **OPTIONS)
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"holds other files"):
+        fit_static_student(teacher, corpus_texts, out=tmp_path, **OPTIONS)

@@ -12,11 +12,22 @@ if TYPE_CHECKING:
     from embedtopics.training.effects.comparing import compare_before_after
     from embedtopics.training.effects.tables import change_table
     from embedtopics.training.examples import Examples
-    from embedtopics.training.fitting import fit_labelled_pairs, fit_nli, fit_pairs, fit_sts, fit_triplets
+    from embedtopics.training.fitting import (
+        fit_labelled_pairs,
+        fit_nli,
+        fit_pairs,
+        fit_sts,
+        fit_triplets,
+    )
     from embedtopics.training.fitting_texts import fit_distilled, fit_unsupervised
     from embedtopics.training.objectives.distilled import teach
     from embedtopics.training.objectives.layers import fewer_layers
-    from embedtopics.training.overlaps import overlap, refuse_overlap, without_examples_of, without_sentences_of
+    from embedtopics.training.overlaps import (
+        overlap,
+        refuse_overlap,
+        without_examples_of,
+        without_sentences_of,
+    )
     from embedtopics.training.pairing.between import citation_pairs, duplicate_pairs, group_pairs
     from embedtopics.training.pairing.hard_negatives import mine_hard_negatives
     from embedtopics.training.pairing.within import sentence_pairs, title_pairs

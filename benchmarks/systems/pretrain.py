@@ -1,0 +1,130 @@
+"""A raw encoder: a small BERT that has only guessed masked words; and fastText on the same text.
+
+Started as ``python pretrain.py pretrain FOLDER STEPS`` (0 for all) or
+``python pretrain.py word-vectors TESTS.json``, which prints the scores of averaged vectors.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from benchmarks.corpora import DATA
+
+__all__ = ["main", "paragraphs", "rows_of"]
+
+WIDTH, LAYERS, HEADS = 256, 4, 4
+LENGTH, BATCH, STEPS, RATE = 64, 64, 4_000, 1e-3
+MASKED = 0.15
+"""Share of the tokens to guess; of these 80 % are hidden, 10 % replaced (Devlin et al. 2019)."""
+
+
+def main() -> None:
+    """Do what was asked for, and print what came of it."""
+    path = Path(sys.argv[2])
+    if sys.argv[1] == "pretrain":
+        pretrain(path, int(sys.argv[3]) or STEPS)
+        print(path)
+    else:
+        print(json.dumps(word_vectors(json.loads(path.read_text("utf-8"))["tests"])))
+
+
+def paragraphs() -> Iterator[str]:
+    """Yield encyclopedia paragraphs, then titles and abstracts."""
+    with gzip.open(DATA / "enwiki_2015_sample/articles.jsonl.gz", "rt", encoding="utf-8") as stream:
+        for line in stream:
+            yield from (part for part in json.loads(line)["text"].split("\n") if len(part) > 60)
+    with gzip.open(DATA / "arxiv_abstracts/arxiv_abstracts.jsonl.gz", "rt", encoding="utf-8") as f:
+        for line in f:
+            row = json.loads(line)
+            yield f"{row['title']}. {row['abstract']}"
+
+
+def rows_of(tokenizer: Any, texts: list[str], length: int, rng: Any) -> Any:
+    """Return the shuffled paragraphs as one stream of tokens, cut into rows."""
+    ids = []
+    for begin in range(0, len(texts), 5_000):
+        batch = tokenizer.encode_batch_fast(texts[begin : begin + 5_000], add_special_tokens=False)
+        ids += [np.array(one.ids, dtype=np.int32) for one in batch]
+    stream = np.concatenate([ids[place] for place in rng.permutation(len(ids))])
+    n = len(stream) // length
+    return stream[: n * length].reshape(n, length)
+
+
+def pretrain(folder: Path, n_steps: int) -> None:
+    """Train a small BERT to guess masked words, from random weights."""
+    import torch
+    from tokenizers import Tokenizer
+    from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
+
+    from embedtopics import SentenceEncoder
+
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    # The word pieces of BERT; none of its weights.
+    tokenizer = Tokenizer.from_str(SentenceEncoder().tokenizer_json)
+    texts = list(paragraphs())
+    rows = rows_of(tokenizer, texts if n_steps >= 1_000 else texts[:2_000], LENGTH - 2, rng)
+    vocabulary = tokenizer.get_vocab_size()
+    model = BertForMaskedLM(BertConfig(
+        vocab_size=vocabulary, hidden_size=WIDTH, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, intermediate_size=4 * WIDTH, max_position_embeddings=256,
+    )).train()  # fmt: skip
+    first, last, mask = (tokenizer.token_to_id(t) for t in ("[CLS]", "[SEP]", "[MASK]"))
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True
+    )
+    began, losses = time.time(), []
+    for step in range(n_steps):
+        rate = RATE * min((step + 1) / 200, 1) * (1 - step / n_steps)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        ids = np.full((BATCH, LENGTH), last, dtype=np.int64)
+        ids[:, 0] = first
+        ids[:, 1:-1] = rows[rng.integers(0, len(rows), BATCH)]
+        truth = torch.from_numpy(ids)
+        chosen = torch.from_numpy(rng.random(ids.shape) < MASKED)
+        chosen[:, 0] = chosen[:, -1] = False
+        fate = torch.from_numpy(rng.random(ids.shape))
+        shown = torch.where(chosen & (fate < 0.8), torch.tensor(mask), truth)
+        other = torch.from_numpy(rng.integers(0, vocabulary, ids.shape))
+        shown = torch.where(chosen & (fate >= 0.9), other, shown)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            hidden = model.bert(input_ids=shown).last_hidden_state[chosen]
+            guessed = model.cls(hidden)
+        loss = torch.nn.functional.cross_entropy(guessed.float(), truth[chosen])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        losses.append(float(loss.detach()))
+        if (step + 1) % 100 == 0:
+            pace = (step + 1) * BATCH * LENGTH / (time.time() - began)
+            print(f"{step + 1} {np.mean(losses[-100:]):.3f} {pace:.0f} tokens/s", file=sys.stderr)
+    model.bert.save_pretrained(folder)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",
+        sep_token="[SEP]", mask_token="[MASK]", model_max_length=256,
+    ).save_pretrained(folder)  # fmt: skip
+
+
+def word_vectors(tests: dict[str, Any]) -> list[dict[str, Any]]:
+    """Learn fastText vectors of the same text, and score their averages."""
+    from score_encoders import scores_of
+
+    from embedtopics import FastTextEncoder
+
+    return scores_of([FastTextEncoder(WIDTH).fit(list(paragraphs()))], tests)
+
+
+if __name__ == "__main__":
+    main()

@@ -109,11 +109,11 @@ def triplets(
     """Learn from triplets: an anchor, a text nearer to it, and texts farther from it."""
     with spoken("--anchor, --positive and --negative"):
         settings = prepared(options)
-        one, *more = negative or [None]
+        one = negative[0] if negative else None
         columns = columns_of({"--anchor": anchor, "--positive": positive, "--negative": one})
         read = reader(
             options, "triplets",
-            None if columns is None else [*columns, *(name for name in more if name is not None)],
+            None if columns is None else [*columns, *(negative or [])[1:]],
         )  # fmt: skip
         from embedtopics.training import fit_triplets
 

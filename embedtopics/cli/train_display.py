@@ -37,7 +37,8 @@ def print_training(
     folder: Path | None = None,
     notes: Sequence[Decision] = (),
     figure: Path | None = None,
-    corpus: Path | None = None,
+    documents: Path | None = None,
+    text: str | None = None,
 ) -> None:
     """Print the report of a run on stdout, and what was decided on the way on stderr.
 
@@ -50,8 +51,10 @@ def print_training(
         More of them, to be told before the report's own.
     figure : Path, optional
         That was drawn.
-    corpus : Path, optional
+    documents : Path, optional
         File that the next command could be given.
+    text : str, optional
+        Its column of texts.
     """
     _print_notes([*notes, *report.decisions])
     console = make_console()
@@ -66,7 +69,9 @@ def print_training(
     console.print(f"\nthe encoder lies in {printable(place)}", soft_wrap=True)
     console.print("  training-report   this report, for embedtopics train read")
     console.print("  README.md         the model card")
-    _print_next(console, place, figure, corpus)
+    _print_figure(console, figure)
+    if report.stopped != "loss not finite":
+        _print_next(console, place, documents, text)
 
 
 def print_student(
@@ -75,7 +80,8 @@ def print_student(
     out: Path,
     *,
     figure: Path | None = None,
-    corpus: Path | None = None,
+    documents: Path | None = None,
+    text: str | None = None,
 ) -> None:
     """Print how a static student was made, and how near it came to its teacher.
 
@@ -86,7 +92,7 @@ def print_student(
         Of its learning curves.
     out : Path
         Where it was saved.
-    figure, corpus : Path, optional
+    figure, documents, text
         As for `print_training`.
     """
     report = result.report
@@ -115,7 +121,8 @@ def print_student(
     console.print("\nbeside the table that training started from:", style="bold")
     _print_changes(console, changes)
     console.print(f"\nthe encoder lies in {printable(str(out))}", soft_wrap=True)
-    _print_next(console, str(out), figure, corpus)
+    _print_figure(console, figure)
+    _print_next(console, str(out), documents, text)
 
 
 def _warnings(report: TrainingReport) -> list[str]:
@@ -157,7 +164,7 @@ def _what_was_done(report: TrainingReport) -> dict[str, str]:
     n_train, n_made = data.get("n_train"), data.get("n_learned_from")
     learned = f"{_count(n_train)} examples of {_source(data, 'train')}"
     if n_made != n_train and n_made is not None:
-        learned += f", as {_count(n_made)} of those that the objective takes"
+        learned += f", of which {_count(n_made)} were made for the objective"
     validated = f"{_count(data.get('n_validation'))} examples of {_source(data, 'validation')}"
     shared = data.get("n_texts_shared_with_validation")
     if shared:
@@ -234,13 +241,13 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
     shown.add_column("difference, 95 %", no_wrap=True)
     shown.add_column("", overflow="fold")
     notes: list[str] = []
-    task = None
+    task = ""
     table = change_table(changes)
-    sizes = table.groupby("task")["n"].nunique()
+    sizes = {str(name): of_task["n"].nunique() for name, of_task in table.groupby("task")}
     for row in table.to_dict("records"):
         size = f"n = {row['n']:,}"
         if row["task"] != task:
-            task = row["task"]
+            task = str(row["task"])
             said = [size] if sizes[task] == 1 else []
             if row["n_looks"] > 1:
                 said.append(f"scored {row['n_looks']} times so far")
@@ -278,9 +285,14 @@ def _difference(row: Mapping[Any, Any]) -> str:
     return f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
 
 
-def _print_next(console: Console, folder: str, figure: Path | None, corpus: Path | None) -> None:
+def _print_figure(console: Console, figure: Path | None) -> None:
     if figure is not None:
         console.print(f"the learning curves are drawn in {printable(str(figure))}", soft_wrap=True)
-    name = shlex.quote(printable(str(corpus))) if corpus is not None else "articles.csv"
-    command = f"embedtopics topics {name} --out topics --encoder {shlex.quote(printable(folder))}"
-    console.print(f"\nnext: {command}", soft_wrap=True)
+
+
+def _print_next(console: Console, folder: str, documents: Path | None, text: str | None) -> None:
+    command = ["embedtopics", "topics", str(documents or "articles.csv")]
+    if documents is not None and text is not None:
+        command += ["--text", text]
+    command += ["--out", "topics", "--encoder", folder]
+    console.print(f"\nnext: {printable(shlex.join(command))}", soft_wrap=True)

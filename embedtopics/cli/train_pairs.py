@@ -97,7 +97,10 @@ def pairs(
             learned, validation = _mined(
                 learned, options, read, negatives_by or encoder, hard_negatives
             )
-        run_and_tell(options, settings, fit_pairs, (encoder, learned), read, validation=validation)
+        run_and_tell(
+            options, settings, fit_pairs, (encoder, learned), read, validation=validation,
+            documents=file if chosen else None,
+        )  # fmt: skip
 
 
 def _maker(options: HeldOutOptions, way: str, column: str, id: str | None) -> Read:

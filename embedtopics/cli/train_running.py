@@ -38,6 +38,8 @@ _SPOKEN = {
     "meant, allow it (allow=True; allow_overlap=True of a fit)":
         "take them out of the training set, or, where it is meant, add --allow-overlap",
     "give more, or allow fewer with least=": "give more",
+    "give more examples, a larger share, or examples that are held out already":
+        "give more examples{held}",
     "expected objective to be": "expected --objective to be",
     "expected method to be": "expected --method to be",
 }  # fmt: skip
@@ -107,6 +109,7 @@ def run_and_tell(
     read: Read | None,
     *,
     validation: Examples | None = None,
+    documents: Path | None = None,
     notes: Sequence[Decision] = (),
     **more: Any,
 ) -> None:
@@ -126,6 +129,8 @@ def run_and_tell(
         and test examples are pairs with scores.
     validation : Examples, optional
         In place of the file that the options name.
+    documents : Path, optional
+        File of texts that was learned from, for the next command; by default ``--corpus``.
     notes : sequence of Decision
         About the examples, where these are given to `fit` as plain texts.
     **more
@@ -143,7 +148,10 @@ def run_and_tell(
     # Drawn before anything is printed: a closed pipe must not cost the figure.
     if options.figure is not None:
         draw_curves(report, options.figure)
-    print_training(report, notes=notes, figure=options.figure, corpus=options.corpus)
+    print_training(
+        report, notes=notes, figure=options.figure, documents=options.corpus or documents,
+        text=options.text,
+    )  # fmt: skip
     if report.stopped == "loss not finite":
         raise typer.Exit(LOSS_NOT_FINITE)
 
@@ -193,14 +201,25 @@ def _graded_reader(options: RunOptions) -> Read:
 
 
 @contextmanager
-def spoken(columns: str = "", label: str = "--label", scale: str = "--scale") -> Iterator[None]:
+def spoken(
+    columns: str = "",
+    label: str = "--label",
+    scale: str = "--scale",
+    held: str = ", or a file of held-out ones with --validation",
+) -> Iterator[None]:
     """Let errors name the options of the command line, not the parameters of Python.
 
     Parameters
     ----------
     columns, label, scale : str
-        Options for these. An error passes through several of these contexts; the inner one, which
-        knows what was read, speaks first.
+        Options for these.
+    held : str
+        What can be done, besides, where there are too few examples to hold some out.
+
+    Notes
+    -----
+    An error passes through several of these contexts; the inner one, which knows what was read,
+    speaks first.
     """
     try:
         yield
@@ -208,7 +227,7 @@ def spoken(columns: str = "", label: str = "--label", scale: str = "--scale") ->
         message = str(error)
         for said, option in _SPOKEN.items():
             message = message.replace(
-                said, option.format(columns=columns, label=label, scale=scale)
+                said, option.format(columns=columns, label=label, scale=scale, held=held)
             )
         if message == str(error):
             raise

@@ -55,7 +55,7 @@ def unsupervised(
         learned = starting_encoder(options), texts
         run_and_tell(
             options, settings, fit_unsupervised, learned, None, validation=validation,
-            method=method,
+            documents=file, method=method,
         )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def distill(
 
     The student starts from --encoder, or from the teacher with fewer layers.
     """
-    with spoken("--text"):
+    with spoken("--text", held=""):
         settings = prepared(options)
         kept: int | tuple[int, ...] | None = None
         if keep_layers is not None:
@@ -92,7 +92,7 @@ def distill(
         learned = options.encoder or teacher, teacher, examples.columns[0]
         run_and_tell(
             options, settings, fit_distilled, learned, None, notes=examples.decisions,
-            keep_layers=kept,
+            documents=file, keep_layers=kept,
         )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def student(
     diagnosis = read_curves(result.report.curves)
     if figure is not None:
         draw_curves(result.report.curves, figure, diagnosis)
-    print_student(result, diagnosis, out, figure=figure, corpus=file)
+    print_student(result, diagnosis, out, figure=figure, documents=file, text=text)
 
 
 def _texts(options: RunOptions, path: Path) -> Examples:

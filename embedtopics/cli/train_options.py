@@ -12,7 +12,6 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from embedtopics.errors import InputError
-from embedtopics.training.settings import TrainingSettings
 
 __all__ = [
     "TABLES", "ExamplesFile", "HeldOutOptions", "RunOptions", "columns_of", "names_in",
@@ -20,7 +19,6 @@ __all__ = [
 ]  # fmt: skip
 
 TABLES = "csv, tsv, jsonl, json or parquet (each also .gz)."
-STANDARD = TrainingSettings()
 MEASURED, TRAINED = "What is measured", "How it is trained"
 
 ExamplesFile = Annotated[
@@ -34,7 +32,10 @@ ExamplesFile = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What every training run can be told."""
+    """What every training run can be told.
+
+    Defaults are those of `TrainingSettings`, which help is not to be kept waiting for.
+    """
 
     out: Annotated[Path, typer.Option(help="Folder for the tuned encoder and its report.")]
     encoder: Annotated[
@@ -86,13 +87,13 @@ class RunOptions:
     ] = None
     epochs: Annotated[
         float, typer.Option(help="How often each example is learned from.", rich_help_panel=TRAINED)
-    ] = STANDARD.epochs
+    ] = 3.0
     batch_size: Annotated[
         int, typer.Option(help="Examples of a step.", rich_help_panel=TRAINED)
-    ] = STANDARD.batch_size
+    ] = 32
     learning_rate: Annotated[
         float, typer.Option(help="At its highest.", rich_help_panel=TRAINED)
-    ] = STANDARD.learning_rate
+    ] = 2e-5
     max_length: Annotated[
         int | None,
         typer.Option(
@@ -123,15 +124,15 @@ class RunOptions:
         typer.Option(
             help="Looks at the validation examples; a checkpoint each.", rich_help_panel=TRAINED
         ),
-    ] = STANDARD.validations_per_epoch
+    ] = 4.0
     patience: Annotated[
         int,
         typer.Option(
             help="Validations without a gain that end training; 0 for never.",
             rich_help_panel=TRAINED,
         ),
-    ] = STANDARD.patience or 0
-    seed: Annotated[int, typer.Option(help="Random seed.", rich_help_panel=TRAINED)] = STANDARD.seed
+    ] = 6
+    seed: Annotated[int, typer.Option(help="Random seed.", rich_help_panel=TRAINED)] = 42
     drop_invalid: Annotated[
         bool, typer.Option("--drop-invalid", help="Leave out rows with a missing text or label.")
     ] = False
@@ -150,6 +151,8 @@ class RunOptions:
 
     def settings(self) -> dict[str, Any]:
         """Return the fields of `TrainingSettings`, checked before any file is read."""
+        from embedtopics.training.settings import TrainingSettings
+
         same = (
             "epochs", "batch_size", "learning_rate", "max_length", "lora_rank", "precision",
             "device", "validations_per_epoch", "seed",

@@ -25,14 +25,11 @@ from embedtopics.cli.train_running import (
     starting_encoder,
 )
 from embedtopics.errors import InputError
-from embedtopics.training.students.settings import StudentSettings
 
 if TYPE_CHECKING:
     from embedtopics.training import Examples
 
 __all__ = ["distill", "student", "unsupervised"]
-
-STANDARD = StudentSettings()
 
 Teacher = Annotated[str, typer.Option(help="Name or folder of the encoder to learn from.")]
 
@@ -106,24 +103,22 @@ def student(
         Path | None, typer.Option(help=f"Other texts to learn from beside these: {TABLES}")
     ] = None,
     general_text: Annotated[str | None, typer.Option(help="Column of texts in that file.")] = None,
-    dimensions: Annotated[int, typer.Option(help="Length of its vectors.")] = STANDARD.dimensions,
-    epochs: Annotated[float, typer.Option(help="How often each text is learned from.")] = (
-        STANDARD.epochs
-    ),
-    batch_size: Annotated[int, typer.Option(help="Texts of a step.")] = STANDARD.batch_size,
+    dimensions: Annotated[int, typer.Option(help="Length of its vectors.")] = 256,
+    epochs: Annotated[float, typer.Option(help="How often each text is learned from.")] = (5.0),
+    batch_size: Annotated[int, typer.Option(help="Texts of a step.")] = 1024,
     learning_rate: Annotated[
         float, typer.Option(help="At its highest, as a share of the table's numbers.")
-    ] = STANDARD.learning_rate,
+    ] = 0.05,
     max_length: Annotated[
         int | None, typer.Option(help="Most tokens read of a text; all if left out.")
     ] = None,
     validations_per_epoch: Annotated[
         float, typer.Option(help="Looks at the held-out texts.")
-    ] = STANDARD.validations_per_epoch,
+    ] = 4.0,
     patience: Annotated[
         int, typer.Option(help="Validations without a gain that end training; 0 for never.")
-    ] = STANDARD.patience or 0,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = STANDARD.seed,
+    ] = 6,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 42,
     encoding: Annotated[str, typer.Option(help="Encoding of the files.")] = "utf-8",
     figure: Annotated[
         Path | None, typer.Option(help="Draw the learning curves on a page, NAME.html.")
@@ -132,6 +127,7 @@ def student(
     """Make a table of token vectors that reads tens of thousands of texts a second."""
     from embedtopics.cli.files import PAGE, check_target
     from embedtopics.corpus import Corpus
+    from embedtopics.training import StudentSettings
 
     check_target(figure, PAGE, "--figure")
     options: dict[str, Any] = {

@@ -205,6 +205,28 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     }  # fmt: skip
 
 
+def test_defaults_are_those_of_the_library(monkeypatch, pairs_file, tmp_path):
+    seen = {}
+
+    def fit(*given, **options):
+        seen.update(options)
+        raise SystemExit(143)
+
+    for name in ("fit_sts", "fit_static_student"):
+        monkeypatch.setattr(training, name, fit)
+    run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    standard = training.TrainingSettings()
+    named = [name for name in seen if hasattr(standard, name)]
+    assert {"epochs", "batch_size", "learning_rate", "patience", "seed"} <= set(named)
+    assert all(seen[name] == getattr(standard, name) for name in named)
+    seen.clear()
+    run("train", "student", pairs_file, "--text", "one", "--teacher", "x", "--out", tmp_path / "o")
+    standard = training.StudentSettings()
+    named = [name for name in seen if hasattr(standard, name)]
+    assert {"dimensions", "epochs", "batch_size", "learning_rate", "patience"} <= set(named)
+    assert all(seen[name] == getattr(standard, name) for name in named)
+
+
 def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811
     out = tmp_path / "out"
     sts = ("train", "sts", pairs_file, "--out", out, "--encoder", tiny_bert)

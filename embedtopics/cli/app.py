@@ -22,6 +22,7 @@ from embedtopics.cli.label import label
 from embedtopics.cli.name import name
 from embedtopics.cli.over_time import over_time
 from embedtopics.cli.topics import topics
+from embedtopics.cli.train import app as train_app
 
 __all__ = ["app", "main"]
 
@@ -49,6 +50,7 @@ app.command()(label)
 app.command(name="over-time")(over_time)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
+app.add_typer(train_app, name="train")
 
 
 def _show_version(value: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -138,7 +138,7 @@ def _sets(
         decisions += refuse_overlap(
             learned, validation, allow=held.allow_overlap, what="validation"
         )
-    for name, examples in _named(held.test, "test") | _named(held.general, "general"):
+    for name, examples in [*_named(held.test, "test"), *_named(held.general, "general")]:
         if isinstance(examples, Examples):
             decisions += refuse_overlap(learned, examples, allow=held.allow_overlap, what=name)
     shared = overlap(learned, validation)
@@ -153,10 +153,10 @@ def _sets(
     return learned.take(in_order(learned)), validation.take(in_order(validation)), decisions, data
 
 
-def _named(given: Any, name: str) -> set[tuple[str, Any]]:
+def _named(given: Any, name: str) -> list[tuple[str, Any]]:
     if given is None:
-        return set()
-    return set(given.items()) if isinstance(given, Mapping) else {(name, given)}
+        return []
+    return list(given.items()) if isinstance(given, Mapping) else [(name, given)]
 
 
 def checkpoints_of(folder: Path) -> Path:
@@ -223,8 +223,17 @@ def _written(
         stopped=run.stopped,
         seconds=run.seconds,
         examples_per_second=run.examples_per_second,
-        decisions=(*decisions, *run.decisions),
+        decisions=_each_once([*decisions, *run.decisions]),
         versions=package_versions(),
     )
     write_report(report, folder)
     return report
+
+
+def _each_once(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
+    """Return decisions without those that are there already: examples carry theirs along."""
+    kept: list[Decision] = []
+    for decision in decisions:
+        if decision not in kept:
+            kept.append(decision)
+    return tuple(kept)

@@ -1,0 +1,300 @@
+"""``embedtopics train``: what it prints first, what it writes, and what it refuses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics import training
+from embedtopics.encoders import resolve_encoder
+from embedtopics.results import Change, Decision, Diagnosis
+from tests.cli.running import refused, run
+from tests.encoders.conftest import WORDS, tiny_bert  # noqa: F401
+from tests.training.reports import make_report
+
+CONTENT = [word for word in WORDS if word not in ("the", "a", "and", "or", "on", "in")]
+QUICK = ("--epochs", 1, "--batch-size", 16, "--learning-rate", 1e-3, "--validations-per-epoch", 6)
+
+
+def some_words(rng, n=None):
+    return " ".join(rng.choice(CONTENT, n or int(rng.integers(3, 8))))
+
+
+def graded_rows(n, seed=1, highest=5):
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        one, other = some_words(rng), some_words(rng)
+        both = set(one.split()), set(other.split())
+        score = highest * len(both[0] & both[1]) / len(both[0] | both[1])
+        rows.append({"one": one, "other": other, "how": round(score, 3)})
+    return rows
+
+
+def write(path, rows):
+    if path.suffix == ".jsonl":
+        path.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture()
+def pairs_file(tmp_path):
+    return write(tmp_path / "pairs.csv", graded_rows(240))
+
+
+STS = ("--first", "one", "--second", "other", "--score", "how", "--scale", "0,5")
+
+
+def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file, tmp_path):  # noqa: F811
+    test = write(tmp_path / "test.csv", graded_rows(40, seed=2))
+    general = write(tmp_path / "elsewhere.csv", graded_rows(30, seed=3, highest=1))
+    out, figure = tmp_path / "tuned", tmp_path / "curves.html"
+    done = run(
+        "train", "sts", pairs_file, *STS, "--encoder", tiny_bert, "--out", out, *QUICK,
+        "--test", test, "--general", general, "--graded-columns", "one,other,how",
+        "--figure", figure,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    report = training.read_report(out)
+    assert report.settings["epochs"] == 1 and report.settings["batch_size"] == 16
+    assert {change.task for change in report.before_after} == {"test", "elsewhere"}
+    printed = " ".join(done.stdout.split())
+    for change in report.before_after:
+        figures = f"{change.before:.3f} {change.after:.3f} {change.difference:+.3f}"
+        assert f"{figures} [{change.low:+.3f}, {change.high:+.3f}] " in printed
+    assert "216 examples of" in done.stdout and "24 examples of" in done.stdout
+    assert f"verdict: {report.diagnosis.verdict} (confidence" in done.stdout
+    for said in (*report.diagnosis.evidence, *report.advice):
+        assert getattr(said, "says", said) in done.stdout
+    assert f"--encoder {out}" in done.stdout and figure.stat().st_size > 10_000
+    # What was decided is told once, and not twice.
+    messages = [decision.message for decision in report.decisions]
+    assert len(messages) == len(set(messages))
+    for message in messages:
+        assert done.stderr.count(f"note: {message}") == 1
+        assert message not in done.stdout
+    assert resolve_encoder(out).encode(["red light"]).shape == (1, 16)
+
+    moved = out.rename(tmp_path / "moved")
+    again = run("train", "read", moved, "--figure", tmp_path / "again.html")
+    assert again.exit_code == 0, again.output
+    same = done.stdout.split("\nthe encoder lies in")[0]
+    assert again.stdout.split("\nthe encoder lies in")[0] == same
+    assert f"the encoder lies in {moved}" in again.stdout and again.stderr == done.stderr
+    assert (tmp_path / "again.html").stat().st_size > 10_000
+
+
+@pytest.fixture()
+def fit_gives(monkeypatch):
+    """Let training return a report, or do what a function does."""
+
+    def give(report=None, does=None):
+        def fit(*given, **options):
+            if does is not None:
+                does()
+            return report
+
+        monkeypatch.setattr(training, "fit_sts", fit)
+
+    return give
+
+
+def good_report(**changes):
+    made = make_report(stopped="finished", before_after=(), **changes)
+    if "diagnosis" in changes:
+        return made
+    return dataclasses.replace(made, diagnosis=Diagnosis("just right", 0.9, {}, (), ()))
+
+
+def first_line(done):
+    return done.stdout.splitlines()[0]
+
+
+def test_a_bad_run_says_so_first(fit_gives, pairs_file, tmp_path):
+    command = ("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    fit_gives(good_report())
+    assert "WARNING" not in run(*command).output
+    for verdict in ("learns nothing", "chaotic", "overlearning"):
+        fit_gives(good_report(diagnosis=Diagnosis(verdict, 0.8, {}, (), ())))
+        done = run(*command)
+        assert done.exit_code == 0
+        assert first_line(done).startswith("WARNING: this run is not a good one: " + verdict)
+    fit_gives(good_report(diagnosis=Diagnosis("uncertain", 0.4, {}, (), ())))
+    assert first_line(run(*command)).startswith("WARNING: the learning curves do not tell")
+    fit_gives(good_report(diagnosis=Diagnosis("could learn more", 0.8, {}, (), ())))
+    assert "WARNING" not in run(*command).output
+    fit_gives(good_report(best_step=0))
+    assert "the encoder is the one that training started from" in first_line(run(*command))
+    worse = Change("stsb", "Spearman", 0.82, 0.75, -0.07, -0.09, -0.05, 1379, "worse", 1)
+    fit_gives(dataclasses.replace(good_report(), before_after=(worse,)))
+    assert (
+        first_line(run(*command)) == "WARNING: worse than before on stsb: Spearman 0.820 to 0.750"
+    )
+
+
+def test_a_loss_that_is_not_finite_fails(fit_gives, pairs_file, tmp_path):
+    fit_gives(dataclasses.replace(good_report(), stopped="loss not finite"))
+    figure = tmp_path / "curves.html"
+    done = run(
+        "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--figure", figure
+    )  # fmt: skip
+    assert done.exit_code == 1
+    assert first_line(done).startswith("WARNING: this run failed: its loss was no longer a finite")
+    assert figure.exists() and "next:" not in done.stdout
+
+
+def test_the_end_that_was_asked_for_passes_through(fit_gives, pairs_file, tmp_path):
+    def end():
+        raise SystemExit(143)
+
+    fit_gives(does=end)
+    done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    assert done.exit_code == 143 and done.stdout == ""
+    assert f"{tmp_path / 'out'}.training" in done.stderr
+
+
+def test_warnings_of_the_engine_are_not_told_twice(fit_gives, pairs_file, tmp_path, caplog):
+    logger = logging.getLogger("embedtopics.training.engine.running")
+    told = Decision("training", "out_of_memory", 512, "Memory ran out.")
+    fit_gives(good_report(decisions=(told, told)), lambda: logger.warning(told.message))
+    done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    assert done.stderr.count("Memory ran out.") == 1 and not caplog.records
+    logger.warning("afterwards")
+    assert [record.message for record in caplog.records] == ["afterwards"]
+
+
+def test_hostile_words_stay_words(fit_gives, pairs_file, tmp_path):
+    hostile = Decision("training", "x", 1, "\x1b[31m[bold]x[/bold]\nsecond line")
+    fit_gives(good_report(decisions=(hostile,), objective="[red]\x1b[2J"))
+    done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    assert "\x1b" not in done.output and "[bold]x[/bold] second line" in done.stderr
+    assert "[red] [2J" in done.stdout
+
+
+def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
+    seen = {}
+
+    def fit(encoder, train, **options):
+        seen.update(options, encoder=encoder, train=train)
+        return good_report()
+
+    monkeypatch.setattr(training, "fit_sts", fit)
+    done = run(
+        "train", "sts", pairs_file, *STS, "--out", tmp_path / "out", "--matryoshka", "8, 4",
+        "--lora-rank", 2, "--precision", "bfloat16", "--patience", 0, "--seed", 7, "--fresh",
+        "--max-length", 32, "--objective", "cosine", "--allow-overlap", "--validation", pairs_file,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert seen["encoder"] == "all-MiniLM-L6-v2"
+    train, validation = seen.pop("train"), seen.pop("validation")
+    assert train.kind == "graded" and train.labels.max() <= 1 < 5 * train.labels.max()
+    assert train.fingerprint == validation.fingerprint
+    assert seen == {
+        "encoder": "all-MiniLM-L6-v2", "out": tmp_path / "out", "resume": False,
+        "allow_overlap": True, "objective": "cosine", "epochs": 3.0, "batch_size": 32,
+        "learning_rate": 2e-5, "max_length": 32, "lora_rank": 2, "precision": "bfloat16",
+        "device": None, "validations_per_epoch": 4.0, "seed": 7, "patience": None,
+        "matryoshka": (8, 4),
+    }  # fmt: skip
+
+
+def test_defaults_are_those_of_the_library(monkeypatch, pairs_file, tmp_path):
+    seen = {}
+
+    def fit(*given, **options):
+        seen.update(options)
+        raise SystemExit(143)
+
+    for name in ("fit_sts", "fit_static_student"):
+        monkeypatch.setattr(training, name, fit)
+    run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
+    standard = training.TrainingSettings()
+    named = [name for name in seen if hasattr(standard, name)]
+    assert {"epochs", "batch_size", "learning_rate", "patience", "seed"} <= set(named)
+    assert all(seen[name] == getattr(standard, name) for name in named)
+    seen.clear()
+    run("train", "student", pairs_file, "--text", "one", "--teacher", "x", "--out", tmp_path / "o")
+    standard = training.StudentSettings()
+    named = [name for name in seen if hasattr(standard, name)]
+    assert {"dimensions", "epochs", "batch_size", "learning_rate", "patience"} <= set(named)
+    assert all(seen[name] == getattr(standard, name) for name in named)
+
+
+def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811
+    out = tmp_path / "out"
+    sts = ("train", "sts", pairs_file, "--out", out, "--encoder", tiny_bert)
+    named = refused(*sts, "--first", "nothing", "--second", "other")
+    assert "'one', 'other', 'how'" in named
+    guessed = refused(*sts)
+    assert "name the columns with --first and --second" in guessed and "'one'" in guessed
+    assert "--second is left out" in refused(*sts, "--first", "one")
+    outside = refused(*sts, *STS[:6])
+    assert "expected a score from 0 to 1" in outside and "--scale 0,5" in outside
+    for bad in ("5", "5,0", "a,b", "0,1,2", "nan,5"):
+        assert "--scale" in refused(*sts, *STS[:6], "--scale", bad)
+    assert "--objective" in refused(*sts, *STS, "--objective", "guess")
+    assert "learning_rate" in refused(*sts, *STS, "--learning-rate", 0)
+    assert "--matryoshka" in refused(*sts, *STS, "--matryoshka", "a few")
+    assert "--corpus" in refused(*sts, *STS, "--classes", "kind")
+    assert "--graded-columns" in refused(
+        *sts, *STS, "--general", pairs_file, "--graded-columns", "a,b"
+    )
+    assert "name the columns with --graded-columns" in refused(*sts, *STS, "--general", pairs_file)
+    assert "ends in .html" in refused(*sts, *STS, "--figure", tmp_path / "curves.pdf")
+    three = write(tmp_path / "three.csv", graded_rows(3, seed=9))
+    few = refused(*sts, *STS, "--validation", three)
+    assert "at least 20 validation examples, got 3" in few and "least=" not in few
+    same = refused(*sts, *STS, "--validation", pairs_file)
+    assert "240 of 240" in same and "add --allow-overlap" in same
+    assert "three.csv" in refused("train", "sts", three, *STS, "--out", out)
+    assert not out.exists()
+    out.mkdir()
+    (out / "thesis.txt").write_text("years of work")
+    assert "holds other files" in refused(*sts, *STS)
+    assert (out / "thesis.txt").read_text() == "years of work"
+    assert "no" in refused("train", "read", tmp_path / "nowhere")
+
+
+def test_labels_that_are_not_known(tmp_path):
+    rows = [{"a": f"one {i}", "b": f"two {i}", "y": str(i % 3)} for i in range(30)]
+    path = write(tmp_path / "pairs.jsonl", rows)
+    nli = ("train", "nli", path, "--premise", "a", "--hypothesis", "b", "--out", tmp_path / "o")
+    assert "--label-order entailment,neutral,contradiction" in refused(*nli, "--label", "y")
+    assert "expected --label-order to hold" in refused(*nli, "--label", "y", "--label-order", "a,b")
+    assert "name it with --label" in refused(*nli)
+    rows[4]["y"] = "maybe"
+    write(path, rows)
+    assert "'maybe' (1, first in row 5)" in refused(*nli, "--label", "y")
+    binary = ("train", "labelled", path, "--first", "a", "--second", "b", "--label", "y")
+    assert "labels 0 and 1" in refused(*binary, "--out", tmp_path / "o")
+    rows[4]["y"] = None
+    write(path, rows)
+    missing = refused(*nli, "--label", "y", "--label-order", "entailment,neutral,contradiction")
+    assert "row 5" in missing and "with --drop-invalid" in missing
+
+
+def test_ways_to_pairs_that_exclude_one_another(pairs_file, tmp_path):
+    pairs = ("train", "pairs", pairs_file, "--out", tmp_path / "o")
+    assert "choose one" in refused(*pairs, "--from-titles", "a,b", "--cites", "x")
+    assert "choose one" in refused(
+        *pairs, "--same-group", "a", "--anchor", "one", "--positive", "other"
+    )
+    assert "TITLE,BODY" in refused(*pairs, "--from-titles", "a,b,c")
+    assert "leave one of them out" in refused(*pairs, "--same-group", "how", "--hard-negatives", 1)
+    assert "'one', 'other', 'how'" in refused(*pairs, "--anchor", "x", "--positive", "y")
+
+
+def test_students_that_would_be_their_teachers(tiny_bert, pairs_file, tmp_path):  # noqa: F811
+    distill = ("train", "distill", pairs_file, "--out", tmp_path / "o", "--teacher", tiny_bert)
+    assert "--keep-layers" in refused(*distill)
+    assert "--keep-layers" in refused(*distill, "--keep-layers", "half")
+    assert "name the columns with --text" in refused(*distill, "--keep-layers", 1)
+    unsupervised = ("train", "unsupervised", pairs_file, "--text", "one", "--out", tmp_path / "o")
+    assert "--method" in refused(*unsupervised, "--method", "guess", "--encoder", tiny_bert)

@@ -1,0 +1,151 @@
+"""``embedtopics train``: each kind of examples from a file to an encoder that can be used."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embedtopics import training
+from embedtopics.encoders import StaticEncoder, resolve_encoder
+from tests.cli.running import run
+from tests.cli.test_train import QUICK, graded_rows, some_words, write
+from tests.encoders.conftest import tiny_bert  # noqa: F401
+
+pytestmark = [pytest.mark.slow, pytest.mark.smoke]
+
+
+def documents(n=260, seed=5):
+    rng = np.random.default_rng(seed)
+    return [
+        {
+            "name": f"d{i}",
+            "title": some_words(rng, 4),
+            "body": ". ".join(some_words(rng, 6).capitalize() for _ in range(3)) + ".",
+            "section": "red" if i % 2 else "blue",
+            "before": f"d{i - 1}" if i else "",
+        }
+        for i in range(n)
+    ]
+
+
+@pytest.fixture()
+def train(tiny_bert, tmp_path):  # noqa: F811
+    """Train on rows; return what was printed, and the report."""
+
+    def learn(family, rows, *options, encoder=True):
+        path = write(tmp_path / "examples.jsonl", rows)
+        start = ("--encoder", tiny_bert) if encoder else ()
+        out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
+        done = run("train", family, path, *start, "--out", out, *QUICK, *options)
+        assert done.exit_code == 0, done.output
+        assert resolve_encoder(out).encode(["red light", "river"]).shape[0] == 2
+        assert not out.with_name(f"{out.name}.training").exists()
+        report = training.read_report(out)
+        assert f"verdict: {report.diagnosis.verdict}" in done.stdout
+        return done, report
+
+    return learn
+
+
+@pytest.mark.parametrize("objective", ["ranking", "softmax"])
+def test_nli_with_numbered_labels(train, objective):
+    rng = np.random.default_rng(1)
+    rows = []
+    for _ in range(110):
+        premise = some_words(rng, 6)
+        for label in (2, 1, 0):
+            hypothesis = " ".join(premise.split()[:3]) if label == 2 else some_words(rng)
+            rows.append({"a": premise, "b": hypothesis, "y": label})
+    done, report = train(
+        "nli", rows, "--premise", "a", "--hypothesis", "b", "--label", "y", "--label-order",
+        "contradiction,neutral,entailment", "--objective", objective,
+    )  # fmt: skip
+    assert report.objective == f"nli: {objective}" and f"nli: {objective}" in done.stdout
+    assert report.data["n_train"] == 297
+    made = report.data["n_learned_from"]
+    assert made == (99 if objective == "ranking" else 297)
+    assert ("of which 99 were made" in " ".join(done.stdout.split())) == (objective == "ranking")
+
+
+def test_triplets_and_labelled_pairs(train):
+    rng = np.random.default_rng(2)
+    rows = [{name: some_words(rng) for name in "apno"} for _ in range(240)]
+    named = ("--anchor", "a", "--positive", "p", "--negative", "n")
+    _, report = train("triplets", rows, *named, "--negative", "o")
+    assert report.objective.startswith("triplets")
+    rows = [{**row, "same": i % 2} for i, row in enumerate(rows)]
+    _, report = train("labelled", rows, "--first", "a", "--second", "p", "--label", "same")
+    assert report.data["n_train"] == 216
+
+
+WAYS = {
+    "titles": ("--from-titles", "title,body"),
+    "sentences": ("--neighbouring-sentences", "body"),
+    "groups": ("--same-group", "section", "--text", "body"),
+    "citations": ("--cites", "before", "--id", "name", "--text", "body"),
+}
+
+
+def test_pairs_from_a_corpus_with_hard_negatives(train):
+    done, report = train("pairs", documents(), *WAYS["titles"], "--hard-negatives", 1)
+    assert "titles with texts" in done.stdout and "hard negatives a pair were mined" in done.stderr
+    assert report.data["n_texts_shared_with_validation"] == 0
+    assert "next: embedtopics topics" in done.stdout and "examples.jsonl" in done.stdout
+
+
+@pytest.mark.parametrize("way", ["sentences", "groups", "citations"])
+def test_ways_to_pairs(monkeypatch, tmp_path, way):
+    seen = []
+
+    def fit(encoder, train, **options):
+        seen.append(train)
+        raise SystemExit(143)
+
+    monkeypatch.setattr(training, "fit_pairs", fit)
+    path = write(tmp_path / "documents.csv", documents())
+    assert run("train", "pairs", path, *WAYS[way], "--out", tmp_path / "o").exit_code == 143
+    (made,) = seen
+    assert made.kind == "pairs"
+    bodies = [row["body"] for row in documents()]
+    first, second = (column[0] for column in made.columns)
+    if way == "sentences":
+        assert any(f"{first} {second}" in body for body in bodies)
+    elif way == "groups":
+        assert bodies.index(first) % 2 == bodies.index(second) % 2
+    else:
+        assert bodies.index(first) == bodies.index(second) + 1 and len(made) == 259
+
+
+def test_texts_alone_with_a_corpus_and_a_test(train, tmp_path):
+    test = write(tmp_path / "test.csv", graded_rows(40, seed=8))
+    corpus = write(tmp_path / "corpus.csv", documents(60))
+    done, report = train(
+        "unsupervised", documents(), "--text", "body", "--test", test, "--graded-columns",
+        "one,other,how", "--graded-scale", "0,5", "--corpus", corpus, "--classes", "section",
+    )  # fmt: skip
+    assert {change.task for change in report.before_after} == {"test", "corpus"}
+    assert "10-NN accuracy" in done.stdout
+    assert f"embedtopics topics {corpus} --text body --out topics" in done.stdout
+
+
+def test_fewer_layers(train, tiny_bert):  # noqa: F811
+    _, report = train(
+        "distill", documents(), "--text", "body", "--teacher", tiny_bert, "--keep-layers", 1,
+        encoder=False,
+    )  # fmt: skip
+    assert report.objective.startswith("taught") and report.data["n_train"] == 234
+
+
+def test_a_static_student(tiny_bert, tmp_path):  # noqa: F811
+    path = write(tmp_path / "documents.csv", documents())
+    out, figure = tmp_path / "student", tmp_path / "curves.html"
+    done = run(
+        "train", "student", path, "--text", "body", "--teacher", tiny_bert, "--out", out,
+        "--dimensions", 8, "--figure", figure,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    made = resolve_encoder(out)
+    assert isinstance(made, StaticEncoder) and made.encode(["red light"]).shape == (1, 8)
+    assert "mean cosine with" in done.stdout and "verdict:" in done.stdout
+    assert f"--text body --out topics --encoder {out}" in done.stdout
+    assert figure.stat().st_size > 10_000

@@ -101,7 +101,7 @@ def tuned(tmp_path_factory):
     train, validation = et.training.split(examples, 0.5)
     et.training.fit_pairs(
         "all-MiniLM-L6-v2", train.take(range(32)), validation=validation, out=folder, epochs=1,
-        validations_per_epoch=1, sample_size=0, max_length=8, show_progress=False,
+        validations_per_epoch=1, sample_size=8, max_length=8, show_progress=False,
     )  # fmt: skip
     return folder
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import embedtopics as et
 from embedtopics._demo import demo_path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -25,14 +26,31 @@ def desk(tmp_path, monkeypatch):
     """A folder with the README's articles.csv in it."""
     demo = pd.read_csv(demo_path(), keep_default_na=False).rename(columns={"text": "body"})
     demo.to_csv(tmp_path / "articles.csv", index=False)
+    inferences().to_json(tmp_path / "pairs.jsonl", orient="records", lines=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def inferences():
+    """Enough short premises, each with both kinds of hypotheses, to hold some out."""
+    things = "dog cat cow goat hen duck fox owl bee ant bat eel".split()
+    colours = "red green blue black white grey brown pink tan gold teal plum beige".split()
+    rows = [
+        (f"A {colour} {thing}.", hypothesis, name)
+        for colour in colours
+        for thing in things
+        for hypothesis, name in [
+            (f"A big {colour} {thing}.", "entailment"),
+            (f"No {thing} is {colour}.", "contradiction"),
+        ]
+    ]
+    return pd.DataFrame(rows, columns=["a", "b", "y"])
 
 
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_python_blocks_run(desk):
-    assert len(PYTHON) == 8
+    assert len(PYTHON) == 9
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)
@@ -40,6 +58,8 @@ def test_python_blocks_run(desk):
     assert (desk / "my-model" / "manifest.json").is_file()
     assert (desk / "my-static-encoder" / "model.safetensors").is_file()
     assert (desk / "comparison.html").stat().st_size > 100_000
+    assert (desk / "my-encoder" / "model.safetensors").is_file()
+    assert (desk / "my-student" / "model.safetensors").is_file()
 
 
 def commands():
@@ -71,19 +91,39 @@ def results(tmp_path_factory):
     return folder / "results"
 
 
+@pytest.fixture(scope="session")
+def tuned(tmp_path_factory):
+    """The encoder that the README's commands read and evaluate, after a step of training."""
+    folder = tmp_path_factory.mktemp("tuned") / "my-encoder"
+    rows = inferences()
+    pairs = rows[rows["y"] == "entailment"][["a", "b"]].itertuples(index=False, name=None)
+    examples = et.training.read_examples(list(pairs), "pairs")
+    train, validation = et.training.split(examples, 0.5)
+    et.training.fit_pairs(
+        "all-MiniLM-L6-v2", train.take(range(32)), validation=validation, out=folder, epochs=1,
+        validations_per_epoch=1, sample_size=8, max_length=8, show_progress=False,
+    )  # fmt: skip
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.smoke
 @pytest.mark.parametrize("command", list(commands()))
-def test_commands_run(desk, results, command):
+def test_commands_run(desk, request, command):
     if " results" in command:
-        shutil.copytree(results, desk / "results")
+        shutil.copytree(request.getfixturevalue("results"), desk / "results")
+    if " my-encoder" in command and "--out" not in command:
+        shutil.copytree(request.getfixturevalue("tuned"), desk / "my-encoder")
+        scored = inferences().rename(columns={"a": "sentence1", "b": "sentence2"})
+        scored["score"] = (scored.pop("y") == "entailment").astype(int)
+        scored.to_csv(desk / "scored.csv", index=False)
     done = run(command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 16
+    assert len(list(commands())) == 19
 
 
 def test_make_targets_exist():

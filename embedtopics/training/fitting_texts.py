@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Unpack
 
+from embedtopics._files import check_output_folder
 from embedtopics.errors import InputError
 from embedtopics.results import TrainingReport
 from embedtopics.training.runs import Held, run_training
@@ -107,13 +109,15 @@ def fit_distilled(
     """
     from embedtopics.training.objectives.distilled import taught, teach
     from embedtopics.training.objectives.layers import fewer_layers
-    from embedtopics.training.objectives.trainee import trainee_of
+    from embedtopics.training.objectives.trainee import output_kind, trainee_of
     from embedtopics.training.settings import settings_from
 
-    examples = teach(teacher, texts, translations)
+    # What can be wrong is found before the teacher encodes for minutes.
     settings = settings_from(options)
     learner = student if keep_layers is None else fewer_layers(student, keep_layers)
     trainee = trainee_of(learner, settings)
+    check_output_folder(Path(out).expanduser(), output_kind(trainee))
+    examples = teach(teacher, texts, translations)
     held = Held(None, test, general, corpus, classes)
     return run_training(
         trainee, examples, "taught",

@@ -206,9 +206,11 @@ def _written(
     folder: Path,
 ) -> TrainingReport:
     """Put the report together, and write it beside the weights."""
-    from embedtopics.training.curves.reading import read_curves
+    from embedtopics.training.curves.reading import diverged_at, read_curves
     from embedtopics.training.report_files import write_report
 
+    ended = [one.value for one in run.decisions if one.name == "loss_not_finite"]
+    diagnosis = diverged_at(ended[0]) if ended else read_curves(run.curves)
     report = TrainingReport(
         objective=name,
         base=trainee.name,
@@ -216,7 +218,7 @@ def _written(
         settings=settings.to_dict(),
         data=dict(data),
         curves=run.curves,
-        diagnosis=read_curves(run.curves),
+        diagnosis=diagnosis,
         before_after=changes,
         best_step=run.best_step,
         n_steps=run.n_steps,

@@ -60,7 +60,8 @@ class TrainingSettings:
     max_gradient : float
         Norm that gradients are cut to.
     validations_per_epoch : float
-        How often the validation examples are looked at, and a checkpoint is written.
+        How often the validation examples are looked at, and a checkpoint is written; at least
+        eight times a run, where it has as many steps, so that its curves can be read.
     patience : int or None
         Validations without a better figure after which training ends; None never ends early.
     tokens_at_once : int, optional

@@ -149,7 +149,7 @@ def test_a_straight_fall_over_the_learning_done_has_its_full_speed_to_the_end():
         **{name: getattr(curves, name)[:12]
            for name in ("validation_steps", "validation_loss", "sample_loss", "metric")},
     )  # fmt: skip
-    assert "Let the run end" in training.read_curves(stopped).advice[0]
+    assert "Let the run go on" in training.read_curves(stopped).advice[0]
 
 
 def test_losses_that_part_without_a_turn_are_no_just_right():
@@ -234,3 +234,40 @@ def test_shapes_are_found_where_the_curve_is_one():
     assert fits.rise[3] == pytest.approx(valley[-1] - valley.min(), abs=2e-3)
     assert fits.fall[0] == pytest.approx(2 * (1 - np.exp(-4)), abs=2e-3)
     assert fits.fall[1] == fits.rise[1] == fits.noise[1] == 0
+
+
+def test_a_run_that_gets_worse_on_what_it_learns_from_is_chaotic():
+    def undone(done):
+        rise = 1.0 - np.exp(-5.0 * done)
+        return 1.8 + 0.9 * rise, 2.2 + 0.5 * rise
+
+    found = training.read_curves(drawn_by_hand(undone))
+    assert found.verdict == "chaotic"
+    assert "Lower the learning rate" in found.advice[0]
+
+
+def test_a_loss_that_falls_without_the_metric_is_no_success():
+    def falling(done):
+        fall = 1.0 - np.exp(-6.0 * done)
+        return 1.0 - 0.5 * fall, 1.0 - 0.52 * fall
+
+    curves = drawn_by_hand(falling)
+    assert training.read_curves(curves).verdict == "just right"
+    worse = dataclasses.replace(
+        curves, metric=np.linspace(0.90, 0.85, len(curves.metric)), metric_name="Spearman"
+    )
+    found = training.read_curves(worse)
+    assert found.verdict == "uncertain"
+    assert "Spearman was best before training (0.900, at the end 0.850)" in found.advice[0]
+
+
+def test_advice_does_not_send_users_back_to_the_start():
+    def turning(done):
+        return 1.0 - 0.3 * done + 2.0 * done**2, 1.0 - 0.9 * done
+
+    curves = dataclasses.replace(
+        drawn_by_hand(turning), metric=np.linspace(0.90, 0.85, 21), metric_name="Spearman"
+    )
+    found = training.read_curves(curves)
+    assert found.verdict == "overlearning"
+    assert found.advice[0].startswith("The best validation was before training")

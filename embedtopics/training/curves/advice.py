@@ -49,7 +49,10 @@ def _more(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
     epochs = curves.n_steps_planned / curves.steps_per_epoch
     done = float(curves.validation_steps[-1])
     if done < 0.95 * curves.n_steps_planned:
-        first = f"Let the run end: it stopped at step {done:,.0f} of {curves.n_steps_planned:,}."
+        first = (
+            f"Let the run go on: it ended at step {done:,.0f} of {curves.n_steps_planned:,}; where "
+            "that was early stopping, with a larger patience."
+        )
     else:
         first = f"Train for about {2 * epochs:.2g} epochs instead of {epochs:.2g}."
     fall = evidence["learned"].value * min(1.0, evidence["late_slope"].value)
@@ -86,8 +89,10 @@ def _by_heart(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ..
     kept = (
         f"The best validation was at step {step:,} (epoch "
         f"{step / curves.steps_per_epoch:.2g}): keep the checkpoint of that step."
+        if step
+        else "The best validation was before training: the encoder as it was is the better one."
     )
-    if has_metric and step > evidence["turn_step"].high:
+    if step and has_metric and step > evidence["turn_step"].high:
         kept += (
             " That is after the validation loss turned: it rises since errors are made with more "
             "confidence, not since there are more of them."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from embedtopics._checks import checked_count
@@ -13,13 +15,18 @@ from embedtopics.training.curves.evidence import describe
 from embedtopics.training.curves.measures import measure, prepare, redraw
 from embedtopics.training.curves.rules import decide
 
-__all__ = ["read_curves"]
+__all__ = ["diverged_at", "read_curves"]
 
 FEWEST_VALIDATIONS = 5
 LEAST_CONFIDENCE = 0.5
 """Share of the redrawn curves that a verdict needs: more of them say it than say anything else."""
 
 _DRAWS = 100
+
+_CALMER = (
+    "Lower the learning rate to a tenth.",
+    "Keep to float32 where half precision was used, and lower max_gradient.",
+)
 
 
 def read_curves(curves: Curves) -> Diagnosis:
@@ -45,7 +52,8 @@ def read_curves(curves: Curves) -> Diagnosis:
     -------
     Diagnosis
         "uncertain" with fewer than 5 validations, where less than half of the redrawn curves agree
-        with the verdict, and where the losses part while the validation loss does not turn. Its
+        with the verdict, where the losses part while the validation loss does not turn, and where
+        the loss fell but the metric was best before training. Its
         confidence is then the largest share that any verdict has. The same curves always give the
         same diagnosis.
 
@@ -67,6 +75,8 @@ def read_curves(curves: Curves) -> Diagnosis:
     shares = dict(zip(VERDICTS, (counts / _DRAWS).tolist(), strict=True))
     likely = VERDICTS[int(decide(found)[0])]
     confidence, verdict = shares[likely], likely
+    if verdict in ("just right", "could learn more") and _serves_not(curves):
+        return _in_vain(curves, shares, describe(curves, series, found, redrawn))
     if confidence < LEAST_CONFIDENCE:
         verdict, confidence = "uncertain", max(shares.values())
     evidence = describe(curves, series, found, redrawn)
@@ -105,6 +115,36 @@ def _check(curves: Curves) -> None:
             )
 
 
+def _serves_not(curves: Curves) -> bool:
+    """Tell whether the metric was best before training, while the loss fell."""
+    metric = curves.metric
+    return bool(np.isfinite(metric).all() and metric[0] >= metric.max() and metric[-1] < metric[0])
+
+
+def _in_vain(
+    curves: Curves, shares: Mapping[str, float], evidence: tuple[Evidence, ...]
+) -> Diagnosis:
+    first, last = curves.metric[0], curves.metric[-1]
+    return Diagnosis(
+        "uncertain", max(shares.values()), shares, evidence,
+        (
+            f"{curves.metric_name} was best before training ({first:.3f}, at the end {last:.3f}) "
+            "although the loss fell: the weights of step 0 were kept, and nothing was gained.",
+            "Take another objective, whose loss is nearer to the metric, or a smaller learning "
+            "rate.",
+        ),
+    )  # fmt: skip
+
+
+def diverged_at(step: int) -> Diagnosis:
+    """Return the verdict on a run that ended because the loss of a step was no finite number."""
+    shares = {verdict: float(verdict == "chaotic") for verdict in VERDICTS}
+    says = f"The loss was no finite number at step {step}, where the run ended."
+    return Diagnosis(
+        "chaotic", 1.0, shares, (Evidence("not_finite", step, step, step, np.nan, says),), _CALMER
+    )
+
+
 def _too_few(n: int) -> Diagnosis:
     shares = {verdict: float(verdict == "uncertain") for verdict in VERDICTS}
     says = f"There are {n} validations; curves are read from {FEWEST_VALIDATIONS} on."
@@ -125,13 +165,4 @@ def _diverged(curves: Curves) -> Diagnosis:
         )
         if not np.isfinite(loss).all()
     ]
-    shares = {verdict: float(verdict == "chaotic") for verdict in VERDICTS}
-    step = float(min(steps))
-    says = f"The loss was no finite number from step {step:.0f} on."
-    return Diagnosis(
-        "chaotic", 1.0, shares, (Evidence("not_finite", step, step, step, np.nan, says),),
-        (
-            "Lower the learning rate to a tenth.",
-            "Keep to float32 where half precision was used, and lower max_gradient.",
-        ),
-    )  # fmt: skip
+    return diverged_at(min(steps))

@@ -61,10 +61,12 @@ def decide(found: Measured) -> npt.NDArray[np.int64]:
         & (found.known > limit["known"])
         & ((found.learned > limit["learned"]) | (found.risen > limit["risen"]))
     )
+    # Worse on what it learns from as well: the steps throw the weights about, by heart is nothing.
+    undone = (found.known < -limit["known"]) & (found.risen > limit["risen"])
     learned = (ratio(found.fall, found.noise) > limit["fall"]) & (found.learned > limit["learned"])
     unfinished = found.late_share > limit["late_share"]
     names = np.select(
-        [chaotic, turned, ~learned, parted, unfinished],
+        [chaotic | undone, turned, ~learned, parted, unfinished],
         ["chaotic", "overlearning", "learns nothing", "uncertain", "could learn more"],
         "just right",
     )

@@ -46,6 +46,9 @@ _log = logging.getLogger(__name__)
 NOTES_OF_THE_LOSS = 200
 """Notes of the training loss over a run; each is the mean over the steps since the last."""
 
+LEAST_VALIDATIONS = 8
+"""Validations of a run, where it has as many steps: from fewer, curves cannot be read."""
+
 BYTES_AT_ONCE = {"cpu": 3 * 2**30, "cuda": 16 * 2**30}
 """Memory for what is encoded at once, by device."""
 
@@ -149,7 +152,7 @@ class _Trained:
         self.notes = _Notes(tokens_at_once=_tokens_at_once(lesson, settings, self.device))
         self.encoder = BatchEncoder(lesson.forward, self.notes.tokens_at_once)
         every = self.steps_per_epoch / settings.validations_per_epoch
-        n = max(1, round(self.n_steps / every))
+        n = min(self.n_steps, max(LEAST_VALIDATIONS, round(self.n_steps / every)))
         self.validated_at = {round(self.n_steps * (i + 1) / n) for i in range(n)}
         self.noted_every = max(1, self.n_steps // NOTES_OF_THE_LOSS)
         rng = np.random.default_rng((settings.seed, 7))
@@ -220,10 +223,12 @@ class _Trained:
         """Measure the model on held-out examples, and keep its weights if they are best."""
         notes, size = self.notes, self.settings.batch_size
         found = measure(self.lesson, self.encoder, self.validation, size)
-        sample = measure(self.lesson, self.encoder, self.sample, size, with_metric=False)
+        sample = math.nan
+        if len(self.sample):
+            sample = measure(self.lesson, self.encoder, self.sample, size, with_metric=False).loss
         notes.validation_steps.append(step)
         notes.validation_loss.append(found.loss)
-        notes.sample_loss.append(sample.loss)
+        notes.sample_loss.append(sample)
         notes.metric.append(found.metric)
         figure = _figure(found)
         if figure > notes.best_figure:

@@ -38,6 +38,12 @@ def partner_pairs(n: int = 40) -> Examples:
     return Examples("pairs", (first, second), None, np.arange(n))
 
 
+@pytest.fixture(autouse=True)
+def as_few_validations_as_asked_for(monkeypatch):
+    """Runs of a dozen steps are validated where the tests say."""
+    monkeypatch.setattr("embedtopics.training.engine.running.LEAST_VALIDATIONS", 1)
+
+
 @pytest.fixture()
 def lesson_of(tiny_bert):  # noqa: F811
     """Make a lesson for settings; without dropout where that is asked for."""

@@ -140,6 +140,7 @@ def after_step(self, teacher, loss):
         os.kill(os.getpid(), {signal})
     return on
 running._Trained.after_step = after_step
+running.LEAST_VALIDATIONS = 1
 make = lesson_of.__wrapped__(Path({tiny!r}))
 lesson, validation = make(here.settings(), kind={kind!r})
 here.train(lesson, validation, here.settings(), Path({folder!r}), here.ABOUT)
@@ -304,6 +305,24 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
     assert "No space left" in run.decisions[0].message
     assert latest_checkpoint(tmp_path / "run") is None
     assert same(weights_of(lesson), weights_of(again))
+
+
+def test_a_run_is_validated_often_enough_to_be_read(lesson_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "LEAST_VALIDATIONS", 8)
+    lesson, validation = lesson_of(settings())
+    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    assert run.curves.validation_steps.tolist() == [0, 2, 3, 4, 6, 8, 9, 10, 12]
+    short, validation = lesson_of(settings(epochs=0.5))
+    run = train(short, validation, settings(epochs=0.5), tmp_path / "short", ABOUT)
+    assert run.curves.validation_steps.tolist() == [0, 1, 2, 3]
+
+
+def test_without_a_sample_its_loss_is_not_known(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    options = settings(sample_size=0)
+    run = train(lesson, validation, options, tmp_path / "run", ABOUT)
+    assert np.isnan(run.curves.sample_loss).all() and run.curves.n_sample == 0
+    assert np.isfinite(run.curves.validation_loss).all()
 
 
 def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):

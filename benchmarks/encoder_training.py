@@ -21,23 +21,17 @@ SCORE = ROOT / "benchmarks" / "systems" / "score_encoders.py"
 BASE = "all-MiniLM-L6-v2"
 
 RECIPES: dict[str, dict[str, Any]] = {
-    "plain": {
-        "objective": "cosine",
-        "settings": {"epochs": 2, "batch_size": 32, "learning_rate": 2e-5},
-    },
     "chosen": {
-        "objective": "cosent",
+        "objective": "cosine",
         "settings": {"epochs": 4, "batch_size": 32, "learning_rate": 4e-5},
     },
 }
-"""The plain recipe of the field, and the one that did best on the development part."""
+"""What did best on the development part, of a handful."""
 
 RUNS = (
-    ("sentence-transformers", "plain", "float32"),
-    ("embedtopics", "plain", "float32"),
-    ("embedtopics", "plain", "bfloat16"),
     ("sentence-transformers", "chosen", "float32"),
     ("embedtopics", "chosen", "float32"),
+    ("embedtopics", "chosen", "bfloat16"),
 )
 
 

@@ -77,7 +77,7 @@ def sts(
     scale: Annotated[
         str | None, typer.Option(help="Lowest and highest score that could be given, such as 0,5.")
     ] = None,
-    objective: Annotated[str, typer.Option(help="cosent or cosine.")] = "cosent",
+    objective: Annotated[str, typer.Option(help="cosine or cosent.")] = "cosine",
     *,
     options: HeldOutOptions,
 ) -> None:

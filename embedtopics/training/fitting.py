@@ -105,7 +105,7 @@ def fit_sts(
     *,
     out: str | os.PathLike[str],
     validation: Any = None,
-    objective: str = "cosent",
+    objective: str = "cosine",
     test: Any = None,
     general: Any = None,
     corpus: Any = None,
@@ -122,9 +122,9 @@ def fit_sts(
         As for `fit_nli`.
     train : Examples, or what `read_examples` takes
         Of kind "graded".
-    objective : {"cosent", "cosine"}
-        "cosent": pairs with a higher score have a higher cosine. "cosine": the cosine is the
-        score.
+    objective : {"cosine", "cosent"}
+        "cosine": the cosine is the score. "cosent": pairs with a higher score have a higher cosine,
+        for scores of which only the order can be trusted.
 
     Returns
     -------

@@ -51,8 +51,9 @@ def fit_nli(
         "ranking": a premise is nearest to what it entails, among the other sentences of the batch
         and what contradicts it. "softmax": the relation can be told from u, v and |u - v|, as
         in the paper.
-    test, general : Examples, or mapping of name to Examples, optional
-        Held-out examples of the task, and of another field; see `compare_before_after`.
+    test, general : Examples, what `read_examples` takes, or mapping of name to such, optional
+        Held-out examples of the task, and of another field; see `compare_before_after`. What is
+        not read yet is read as `train` is, and as pairs with scores.
     corpus, classes : optional
         Texts of one's own, and perhaps classes for them; see `compare_before_after`.
     allow_overlap : bool
@@ -140,8 +141,8 @@ def fit_sts(
     make = _chosen(
         objective,
         {
-            "cosent": lambda some, _: graded_cosent(some),
             "cosine": lambda some, _: graded_cosine(some),
+            "cosent": lambda some, _: graded_cosent(some),
         },
     )
     held = Held(validation, test, general, corpus, classes, allow_overlap)

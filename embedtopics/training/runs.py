@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,7 @@ def run_training(
     """
     settings = settings_from(options)
     _require_extra()
+    held = _readable(held, kind)
     learned, validation, decisions, data = _sets(train, kind, held, settings)
     from embedtopics.training.engine.checkpoints import delete_checkpoints
     from embedtopics.training.objectives.adapters import with_lora
@@ -107,10 +108,12 @@ def run_training(
     measured = make_objective(validation, trainee).examples
     run = _train(trainee, objective, measured, settings, folder, resume)
     save_trainee(trainee, folder, matryoshka=lengths)
-    delete_checkpoints(checkpoints_of(folder))
     data |= {"n_learned_from": len(objective.examples)}
     changes = _compare(trainee, folder, held)
-    return _written(trainee, objective.name, settings, data, run, changes, decisions, folder)
+    report = _written(trainee, objective.name, settings, data, run, changes, decisions, folder)
+    # Until everything is written, a run that is started again has nothing to learn twice.
+    delete_checkpoints(checkpoints_of(folder))
+    return report
 
 
 def _require_extra() -> None:
@@ -120,6 +123,25 @@ def _require_extra() -> None:
             f"training needs {' and '.join(missing)}, which {'is' if len(missing) == 1 else 'are'} "
             'not installed: pip install "embedtopics[train]"'
         )
+
+
+def _readable(held: Held, kind: str) -> Held:
+    """Read what a run is measured on before it begins: errors must not wait until it has ended."""
+    from embedtopics.corpus import Corpus
+    from embedtopics.training.effects.on_corpus import corpus_texts
+
+    corpus = None
+    if held.corpus is not None:
+        corpus = Corpus.of(held.corpus)
+        corpus_texts(corpus, held.classes, len(corpus))
+    test, general = (
+        {name: read_examples(given, given.kind if isinstance(given, Examples) else read_as)
+         for name, given in _named(sets, what)}
+        for sets, what, read_as in (
+            (held.test, "test", kind), (held.general, "general", "graded"),
+        )
+    )  # fmt: skip
+    return replace(held, test=test or None, general=general or None, corpus=corpus)
 
 
 def _sets(
@@ -139,8 +161,7 @@ def _sets(
             learned, validation, allow=held.allow_overlap, what="validation"
         )
     for name, examples in [*_named(held.test, "test"), *_named(held.general, "general")]:
-        if isinstance(examples, Examples):
-            decisions += refuse_overlap(learned, examples, allow=held.allow_overlap, what=name)
+        decisions += refuse_overlap(learned, examples, allow=held.allow_overlap, what=name)
     shared = overlap(learned, validation)
     data = {
         "n_train": len(learned),

@@ -1,0 +1,174 @@
+"""Whole fits of a tiny encoder: what comes out, what is refused before anything is learned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.training import runs
+from tests.training.engine.conftest import CONTENT, graded_pairs
+
+FAST = {"epochs": 2, "batch_size": 16, "learning_rate": 1e-3, "device": "cpu",
+        "show_progress": False, "seed": 3}  # fmt: skip
+
+
+LEARNS = {"objective": "cosent", "allow_overlap": True, **FAST, "epochs": 4, "learning_rate": 5e-3}
+"""A run whose weights get better, measured on what it learns from: those of step 0 are not kept."""
+
+
+@pytest.fixture(autouse=True)
+def own_register(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture()
+def sets():
+    return graded_pairs(60, seed=1), graded_pairs(30, seed=2), graded_pairs(40, seed=5)
+
+
+def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets):
+    train, _, test = sets
+    corpus = [f"{a} {b} {c}" for a in CONTENT for b in CONTENT[:3] for c in CONTENT[3:5]]
+    report = et.training.fit_sts(
+        tiny_bert, train, validation=train, test=test, general={"other": test},
+        corpus=corpus, out=tmp_path / "tuned", **LEARNS,
+    )  # fmt: skip
+    folder = tmp_path / "tuned"
+    tuned = et.SentenceEncoder(folder)
+    assert not np.allclose(tuned.encode(corpus), et.SentenceEncoder(tiny_bert).encode(corpus))
+    assert report.n_steps == 16 and report.best_step > 0 and report.stopped == "finished"
+    assert len(report.curves.validation_steps) == 17
+    again = et.training.read_report(folder)
+    assert again.before_after == report.before_after
+    assert repr(again.diagnosis) == repr(report.diagnosis)  # a threshold may be NaN
+    np.testing.assert_array_equal(again.curves.training_loss, report.curves.training_loss)
+    card = (folder / "README.md").read_text("utf-8")
+    assert "Training took 16 steps" in card and str(tmp_path) not in card
+    assert not (tmp_path / "tuned.training").exists()
+    tasks = [change.task for change in report.before_after]
+    assert "test" in tasks and "other" in tasks and any("corpus" in task for task in tasks)
+    (spearman,) = (
+        change for change in report.before_after
+        if change.task == "test" and "spearman" in change.metric.lower()
+    )  # fmt: skip
+    first, second = (tuned.encode(list(column)).astype(float) for column in test.columns)
+    cosines = (first * second).sum(axis=1)
+    assert spearman.n == 40 and spearman.n_looks == 1
+    assert spearman.after == pytest.approx(spearmanr(cosines, test.labels).statistic, abs=1e-6)
+
+
+def test_the_order_of_the_rows_does_not_matter(tiny_bert, tmp_path, sets):
+    train, _, _ = sets
+    shuffled = np.random.default_rng(0).permutation(len(train))
+    found = []
+    for name, examples in (("one", train), ("two", train.take(shuffled))):
+        et.training.fit_sts(tiny_bert, examples, validation=train, out=tmp_path / name, **LEARNS)
+        found.append(et.SentenceEncoder(tmp_path / name).encode(CONTENT))
+    np.testing.assert_array_equal(*found)
+    assert not np.allclose(found[0], et.SentenceEncoder(tiny_bert).encode(CONTENT))
+
+
+def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
+    train = graded_pairs(400, seed=1)
+    words = tuple(f"{word} {number}" for number, word in enumerate(train.columns[0]))
+    others = tuple(f"{word} {number} x" for number, word in enumerate(train.columns[1]))
+    train = et.training.Examples("graded", (words, others), train.labels, train.rows)
+    report = et.training.fit_sts(
+        tiny_bert, train, out=tmp_path / "tuned", **{**FAST, "epochs": 0.5}
+    )
+    assert report.data["n_train"] == 360 and report.data["n_validation"] == 40
+    assert "held_out" in [decision.name for decision in report.decisions]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"test": "nowhere.jsonl"}, "no such file"),
+        ({"general": "nowhere.jsonl"}, "no such file"),
+        ({"corpus": ["one text"]}, "at least 17"),
+        ({"validation": graded_pairs(3)}, "at least 20 validation"),
+        ({"objective": "hinge"}, "objective to be one of cosine, cosent"),
+        ({"learning_rate": 0}, "learning_rate to be a finite number above 0"),
+        ({"warm_up": 0.1}, "settings among .*; got warm_up"),
+        ({"max_length": 64}, "max_length to be at most 32"),
+    ],
+)
+def test_bad_input_is_refused_before_training(
+    tiny_bert, tmp_path, sets, monkeypatch, changes, message
+):
+    def never(*_arguments):
+        raise AssertionError("training began")
+
+    monkeypatch.setattr(runs, "_train", never)
+    train, validation, _ = sets
+    named = {"validation": validation, "out": tmp_path / "tuned", **FAST, **changes}
+    with pytest.raises(InputError, match=message):
+        et.training.fit_sts(tiny_bert, train, **named)
+    assert not (tmp_path / "tuned").exists()
+
+
+def test_examples_in_both_sets_are_refused_unless_that_is_meant(tiny_bert, tmp_path, sets):
+    train, validation, _ = sets
+    with pytest.raises(InputError, match="60 of 60 that are in the training set"):
+        et.training.fit_sts(
+            tiny_bert, train, validation=validation, test=train, out=tmp_path / "tuned", **FAST
+        )
+    report = et.training.fit_sts(
+        tiny_bert, train, validation=train, allow_overlap=True, out=tmp_path / "tuned", **FAST
+    )
+    assert any("occur in the training set" in d.message for d in report.decisions)
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(tiny_bert, tmp_path, sets):
+    train, validation, _ = sets
+    other = tmp_path / "thesis"
+    other.mkdir()
+    (other / "chapter.txt").write_text("all of it")
+    with pytest.raises(InputError, match="thesis"):
+        et.training.fit_sts(tiny_bert, train, validation=validation, out=other, **FAST)
+    assert [path.name for path in other.iterdir()] == ["chapter.txt"]
+
+
+@pytest.mark.parametrize("encoder", ["tfidf", "lsa", "fasttext", "random"])
+def test_encoders_without_gradients_are_refused(encoder, tmp_path, sets):
+    train, validation, _ = sets
+    with pytest.raises(InputError, match="weights that can be learned"):
+        et.training.fit_sts(encoder, train, validation=validation, out=tmp_path / "t", **FAST)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_low_rank_and_several_lengths_end_in_a_plain_folder(tiny_bert, tmp_path, sets):
+    train, _, _ = sets
+    et.training.fit_sts(
+        tiny_bert, train, validation=train, out=tmp_path / "tuned", lora_rank=2,
+        matryoshka=(8,), **LEARNS,
+    )  # fmt: skip
+    config = json.loads((tmp_path / "tuned" / "config_sentence_transformers.json").read_text())
+    assert config["embedtopics"]["matryoshka_dims"] == [16, 8]
+    before = et.SentenceEncoder(tiny_bert).encode(CONTENT)
+    after = et.SentenceEncoder(tmp_path / "tuned").encode(CONTENT)
+    assert after.shape == before.shape and not np.allclose(after, before)
+    assert not list(Path(tmp_path / "tuned").rglob("*adapter*"))
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_texts_alone_and_a_teacher_train_too(tiny_bert, tmp_path):
+    texts = [f"{a} {b} {c}" for a in CONTENT for b in CONTENT for c in CONTENT[:2] if a != b]
+    settings = {**FAST, "epochs": 1}
+    bare = et.training.fit_unsupervised(
+        tiny_bert, [text + " stone" for text in texts], out=tmp_path / "bare", **settings
+    )
+    assert bare.objective.startswith("texts") or "simcse" in bare.objective.lower()
+    report = et.training.fit_distilled(
+        tiny_bert, tiny_bert, texts, keep_layers=1, out=tmp_path / "small", **settings
+    )
+    assert report.curves.metric[-1] > report.curves.metric[0]
+    assert et.SentenceEncoder(tmp_path / "small").encode(["stone"]).shape == (1, 16)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 from collections import Counter
@@ -73,7 +72,11 @@ def _provoked(quick: bool) -> dict[str, dict[str, Any]]:
             train(Path(name), job)
             report = read_report(Path(name) / "tuned")
         print(f"  {kind}: {report.diagnosis.verdict}", file=sys.stderr)
-        table = json.loads(report.curves.to_frame().to_json(orient="list"))
+        columns = report.curves.to_frame().round(6).to_dict("list")
+        table = {
+            name: [None if np.isnan(value) else value for value in values]
+            for name, values in columns.items()
+        }
         found[kind] = {
             "settings": how, "verdict": report.diagnosis.verdict,
             "confidence": report.diagnosis.confidence,

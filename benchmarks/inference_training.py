@@ -58,7 +58,11 @@ def measure(options: Options) -> dict[str, Any]:
             scores[start] = score(folder, [encoder, *tuned], tests)
             if start == "raw encoder":
                 printed = run_python(
-                    EMBEDTOPICS, str(RAW), "word-vectors", str(folder / "scores.json")
+                    EMBEDTOPICS,
+                    str(RAW),
+                    "word-vectors",
+                    str(folder / "scores.json"),
+                    "2000" if options.quick else "0",
                 )
                 scores["fastText, averaged"] = json.loads(printed.splitlines()[-1])
     return {"n_pairs": len(pairs["labels"]), "counts": counts, "runs": runs, "scores": scores}

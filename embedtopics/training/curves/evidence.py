@@ -44,9 +44,11 @@ def _item(
 def _learned(found: Measured, redrawn: Measured) -> Evidence:
     fall, noise = float(found.fall[0]), float(found.noise[0])
     times = float(ratio(found.fall, found.noise)[0])
+    of_training = THRESHOLDS["learned"] * float(ratio(found.fall, found.learned)[0]) if fall else 0
+    start = float(found.start[0])
+    clear = max(THRESHOLDS["clear"] * noise, THRESHOLDS["share"] * start)
     threshold = max(
-        THRESHOLDS["fall"] * noise,
-        THRESHOLDS["learned"] * float(ratio(found.fall, found.learned)[0]) if fall else 0.0,
+        THRESHOLDS["fall"] * noise, THRESHOLDS["least"] * start, min(of_training, clear)
     )
     if fall <= noise:
         says = f"The validation loss did not fall beyond its noise, {_number(noise)}."
@@ -106,7 +108,8 @@ def _turn(curves: Curves, found: Measured, redrawn: Measured) -> list[Evidence]:
 
 def _rise_threshold(found: Measured) -> float:
     of_noise = THRESHOLDS["rise"] * float(found.noise[0])
-    return max(of_noise, THRESHOLDS["rise_share"] * float(found.fall[0]))
+    of_account = THRESHOLDS["least"] * float(found.start[0])
+    return max(of_noise, of_account, THRESHOLDS["rise_share"] * float(found.fall[0]))
 
 
 def _gap(series: Series, found: Measured, redrawn: Measured) -> list[Evidence]:

@@ -79,6 +79,8 @@ class Measured:
         Noise of the metric in standard errors of it; NaN without a metric.
     learned, risen : ndarray
         `fall` and `rise` in units of `Series.unit`.
+    start : ndarray
+        Of the shape: the validation loss before training.
     gap : ndarray
         Share of the fall of the sample loss (else the training loss) that the validation loss did
         not follow, from the first validation to the last.
@@ -99,6 +101,7 @@ class Measured:
     metric_swing: Float64Array
     learned: Float64Array
     risen: Float64Array
+    start: Float64Array
     gap: Float64Array
     metric_gain: Float64Array
     known: Float64Array
@@ -213,6 +216,7 @@ def measure(series: Series) -> Measured:
         metric_swing=metric_swing,
         learned=ratio(shape.fall, series.unit),
         risen=ratio(shape.rise, series.unit),
+        start=np.maximum(shape.fine[:, 0], shape.fall),
         gap=np.where(fell > 5 * error, 1.0 - ratio(followed, fell), np.nan),
         metric_gain=metric_gain,
         known=ratio(fell, error),

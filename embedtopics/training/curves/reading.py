@@ -39,8 +39,9 @@ def read_curves(curves: Curves) -> Diagnosis:
     that every run flattens towards its end, and only over that clock does a level curve mean that
     there was nothing more to learn. A run that ended before its plan is read up to where it came.
 
-    Verdicts hang on no unit: a loss multiplied by a constant, or with a constant added, has the
-    same one.
+    Verdicts hang on no unit: a loss multiplied by a constant has the same one. A constant added
+    makes what was learned a smaller share of the loss, and can only turn a small gain into
+    "learns nothing".
 
     Parameters
     ----------

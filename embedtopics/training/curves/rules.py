@@ -15,6 +15,9 @@ THRESHOLDS = {
     "swing": 2.4,
     "fall": 4.0,
     "learned": 4.5,
+    "clear": 25.0,
+    "share": 0.03,
+    "least": 0.005,
     "late_share": 0.3,
     "rise": 3.0,
     "rise_share": 0.1,
@@ -32,6 +35,9 @@ swing : noise of the validation loss in standard errors of the mean training los
 fall, rise : of the validation loss in units of its noise.
 learned : fall of the validation loss in standard errors of the mean training loss. Smooth drifts
     that are real and of no use stay below.
+clear, share : what is enough instead, for few steps leave that mean unknown: a fall in units of its
+    noise, and as a share of the loss before training.
+least : falls and rises that are a smaller share of the loss before training are of no account.
 late_share : speed over the last third of the learning, as a share of the mean speed. An exponential
     fall that has 3 % left to fall has 0.2, one that has 6 % left 0.3, one that has 10 % left 0.4.
 rise_share : rise of the validation loss as a share of its fall; half of it will do where the losses
@@ -55,15 +61,20 @@ def decide(found: Measured) -> npt.NDArray[np.int64]:
     enough = limit["back_and_forth"] - 0.02 * np.clip(swing, 0.0, 1.5)
     chaotic = (swing > 0) & (found.back_and_forth > enough)
     parted = found.gap > limit["gap"]
+    of_account = limit["least"] * found.start
     turned = (
-        (ratio(found.rise, found.noise) > limit["rise"])
+        (found.rise > of_account)
+        & (ratio(found.rise, found.noise) > limit["rise"])
         & (found.rise > np.where(parted, 0.5, 1.0) * limit["rise_share"] * found.fall)
         & (found.known > limit["known"])
         & ((found.learned > limit["learned"]) | (found.risen > limit["risen"]))
     )
     # Worse on what it learns from as well: the steps throw the weights about, by heart is nothing.
     undone = (found.known < -limit["known"]) & (found.risen > limit["risen"])
-    learned = (ratio(found.fall, found.noise) > limit["fall"]) & (found.learned > limit["learned"])
+    beyond = ratio(found.fall, found.noise)
+    clear = (beyond > limit["clear"]) & (found.fall > limit["share"] * found.start)
+    learned = (beyond > limit["fall"]) & (found.fall > of_account)
+    learned &= (found.learned > limit["learned"]) | clear
     unfinished = found.late_share > limit["late_share"]
     names = np.select(
         [chaotic | undone, turned, ~learned, parted, unfinished],

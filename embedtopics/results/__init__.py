@@ -14,6 +14,7 @@ from embedtopics.results.encoder_scores import EncoderScores, Estimate, TaskScor
 from embedtopics.results.example_overlap import ExampleOverlap
 from embedtopics.results.growth import Candidate, Extension, Lineage, Link
 from embedtopics.results.guide import Guide
+from embedtopics.results.hidden_states import Attention, HiddenStates
 from embedtopics.results.hierarchy import HierarchyLevel, TopicHierarchy, TopicNode
 from embedtopics.results.inputs import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.results.mixture import PassageTopics, TokenMixture
@@ -29,6 +30,7 @@ from embedtopics.results.parts import (
     TokenStream,
     Topic,
 )
+from embedtopics.results.probing import LayerScores, ProbeScore, ProbeTask, ScalarMix
 from embedtopics.results.reading import Exported
 from embedtopics.results.student import StudentReport
 from embedtopics.results.topic_result import TopicResult
@@ -46,6 +48,7 @@ from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, Top
 __all__ = [
     "NOISE",
     "VERDICTS",
+    "Attention",
     "Candidate",
     "CellTerms",
     "Change",
@@ -65,9 +68,11 @@ __all__ = [
     "Exported",
     "Extension",
     "Guide",
+    "HiddenStates",
     "HierarchyLevel",
     "LabelCurve",
     "LanguageShares",
+    "LayerScores",
     "Level",
     "Lineage",
     "Link",
@@ -75,7 +80,10 @@ __all__ = [
     "NeighborGraph",
     "Overlap",
     "PassageTopics",
+    "ProbeScore",
+    "ProbeTask",
     "Reason",
+    "ScalarMix",
     "SpanningTree",
     "Stability",
     "StudentReport",

@@ -1,0 +1,30 @@
+"""Looks inside an encoder: vectors of words at every layer, and what can be read from them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from embedtopics.probing.combining import combine
+
+__all__ = [
+    "combine",
+]
+
+# torch is loaded when a text is read or a probe is trained.
+_HOME = {
+    "combine": "combining",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

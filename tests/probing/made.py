@@ -1,0 +1,39 @@
+"""Hidden states made by hand, for tests of everything that reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embedtopics.results import HiddenStates
+
+
+def made_states(texts, vectors, *, missing=(), encoder="made", unit="word"):
+    """States of texts that are split at blanks; `vectors` has shape (n_layers, n_words, width)."""
+    words = [text.split() for text in texts]
+    of_text = np.repeat(np.arange(len(texts)), [len(w) for w in words]).astype(np.int32)
+    position = np.concatenate([np.arange(len(w)) for w in words]).astype(np.int32)
+    spans = []
+    for text, own in zip(texts, words, strict=True):
+        begin = 0
+        for word in own:
+            begin = text.index(word, begin)
+            spans.append((begin, begin + len(word)))
+            begin += len(word)
+    n_pieces = np.ones(len(of_text), dtype=np.int32)
+    n_pieces[list(missing)] = 0
+    layers = [np.array(one, dtype=np.float16) for one in vectors]
+    for layer in layers:
+        layer[list(missing)] = 0
+    return HiddenStates(
+        texts=tuple(texts), words=tuple(w for own in words for w in own),
+        layers=tuple(range(len(layers))), vectors=tuple(layers), of_text=of_text,
+        position=position, sentences=of_text.copy(), spans=np.array(spans, dtype=np.int32),
+        n_pieces=n_pieces, unit=unit, pooling="mean", encoder=encoder, fingerprint=encoder,
+    )  # fmt: skip
+
+
+def random_states(texts, *, n_layers=3, width=4, seed=0, **others):
+    """The same with random vectors."""
+    n = sum(len(text.split()) for text in texts)
+    vectors = np.random.default_rng(seed).normal(size=(n_layers, n, width))
+    return made_states(texts, vectors, **others)

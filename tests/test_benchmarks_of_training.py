@@ -55,7 +55,8 @@ def test_the_table_of_inference_by_hand():
         return dict.fromkeys(training_sets.TESTS, one)
 
     result = {
-        "n_pairs": 20_000, "counts": {"lingnli": 20_000},
+        "counts": {"sentence encoder": {"lingnli": 20_000}},
+        "settings": inference_training.SETTINGS,
         "scores": {
             "sentence encoder": [scored(0.82, 0.0), scored(0.80, -0.02), scored(0.83, 0.01)],
             "fastText, averaged": [scored(0.5, 0.0)],

@@ -32,6 +32,7 @@ from embedtopics.results.parts import (
 )
 from embedtopics.results.probing import LayerScores, ProbeScore, ProbeTask, ScalarMix
 from embedtopics.results.reading import Exported
+from embedtopics.results.search import Hit, SearchHits
 from embedtopics.results.student import StudentReport
 from embedtopics.results.topic_result import TopicResult
 from embedtopics.results.training import (
@@ -70,6 +71,7 @@ __all__ = [
     "Guide",
     "HiddenStates",
     "HierarchyLevel",
+    "Hit",
     "LabelCurve",
     "LanguageShares",
     "LayerScores",
@@ -84,6 +86,7 @@ __all__ = [
     "ProbeTask",
     "Reason",
     "ScalarMix",
+    "SearchHits",
     "SpanningTree",
     "Stability",
     "StudentReport",

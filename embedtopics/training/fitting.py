@@ -61,7 +61,8 @@ def fit_nli(
         is refused.
     resume : bool
         Go on from a checkpoint that the same run left in ``<out>.training``, if there is one. The
-        final weights are those of a run that was not interrupted. False begins anew.
+        final weights are those of a run that was not interrupted: on a CPU to the last bit, on a
+        GPU as far as its sums come out alike. False begins anew.
     **options
         Fields of `TrainingSettings`, such as ``epochs=1``.
 

@@ -88,6 +88,9 @@ def run_training(
     """
     settings = settings_from(options)
     _require_extra()
+    from embedtopics.training.engine.machine import device_and_precision
+
+    device_and_precision(settings)
     held = _readable(held, kind)
     learned, validation, decisions, data = _sets(train, kind, held, settings)
     from embedtopics.training.engine.checkpoints import delete_checkpoints

@@ -97,6 +97,8 @@ def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
         ({"learning_rate": 0}, "learning_rate to be a finite number above 0"),
         ({"warm_up": 0.1}, "settings among .*; got warm_up"),
         ({"max_length": 64}, "max_length to be at most 32"),
+        ({"device": "gpu"}, "expected a torch device, got 'gpu'"),
+        ({"precision": "float16"}, "float16.*is for GPUs"),
     ],
 )
 def test_bad_input_is_refused_before_training(

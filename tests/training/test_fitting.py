@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.training import runs
-from tests.training.engine.conftest import CONTENT, graded_pairs
+from tests.training.engine.conftest import CONTENT, graded_pairs, partner_pairs
 
 FAST = {"epochs": 2, "batch_size": 16, "learning_rate": 1e-3, "device": "cpu",
         "show_progress": False, "seed": 3}  # fmt: skip
@@ -157,6 +157,21 @@ def test_a_part_held_out_for_validation_is_not_measured_on_either(tiny_bert, tmp
     _, held = et.training.split(train, 0.1, FAST["seed"])
     with pytest.raises(InputError, match="30 of 30 that are in the training set"):
         et.training.fit_sts(tiny_bert, train, test=held, out=tmp_path / "tuned", **FAST)
+
+
+def test_a_run_of_another_direction_is_not_gone_on_with(tiny_bert, tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(
+        "embedtopics.training.engine.running.train",
+        lambda *arguments: begun.append(arguments[4]) or 1 / 0,
+    )
+    for both_ways in (True, False):
+        with pytest.raises(ZeroDivisionError):
+            et.training.fit_pairs(
+                tiny_bert, partner_pairs(), validation=partner_pairs(), allow_overlap=True,
+                both_ways=both_ways, out=tmp_path / "tuned", **FAST,
+            )  # fmt: skip
+    assert begun[0] != begun[1] and begun[0]["settings"] == begun[1]["settings"]
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tiny_bert, tmp_path, sets):

@@ -53,6 +53,8 @@ class TrainingSettings:
         Batches whose gradients are added up before a step.
     learning_rate : float
         At its highest: it rises over the warm-up and falls to zero in a straight line.
+        AdamW moves no weight by much more than this in a step: the default is one for
+        transformers, small for low-rank additions, and far too small for a static encoder's table.
     weight_decay : float
         Of AdamW; not of biases and layer norms.
     warmup : float

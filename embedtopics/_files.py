@@ -128,10 +128,12 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
         _take_the_place(fresh, folder)
     except (CorruptFileError, InputError):
         raise
-    except OSError as error:
+    except Exception as error:
+        if not _is_of_the_disk(error):
+            raise
         raise InputError(
-            f"could not write {folder}: {error.strerror or error}; what was there before is "
-            "whole; free some space or name another folder"
+            f"could not write {folder}: {_said(error)}; what was there before is whole; free some "
+            "space or name another folder"
         ) from error
     finally:
         if fresh is not None:
@@ -171,14 +173,27 @@ def replacing_file(path: str | Path) -> Iterator[Path]:
         os.replace(fresh, path)
     except (CorruptFileError, InputError):
         raise
-    except OSError as error:
+    except Exception as error:
+        if not _is_of_the_disk(error):
+            raise
         raise InputError(
-            f"could not write {path}: {error.strerror or error}; what was there before is whole; "
-            "free some space or name another file"
+            f"could not write {path}: {_said(error)}; what was there before is whole; free some "
+            "space or name another file"
         ) from error
     finally:
         if fresh is not None:
             shutil.rmtree(fresh.parent, ignore_errors=True)
+
+
+def _is_of_the_disk(error: Exception) -> bool:
+    """Tell whether the disk is at fault; safetensors has an error of its own for that."""
+    is_safetensors = type(error).__module__.startswith("safetensors")
+    of_writing = is_safetensors and any(mark in str(error) for mark in ("I/O error", "IoError"))
+    return isinstance(error, OSError) or of_writing
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
 
 
 def _take_the_place(fresh: Path, folder: Path) -> None:

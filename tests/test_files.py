@@ -154,3 +154,23 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path):
     for bad, message in ((tmp_path, "is a folder"), (tmp_path / "a" / "b.csv", "does not exist")):
         with pytest.raises(InputError, match=message), replacing_file(bad):
             pass
+
+
+def test_a_full_disk_that_safetensors_meets_is_named_like_any_other(tmp_path, monkeypatch):
+    import numpy as np
+    from safetensors.numpy import save_file
+
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    content = {"a": np.zeros(10_000)}
+    try:
+        with pytest.raises(InputError, match=r"could not write .*File too large.*free some space"):
+            with replacing_folder(tmp_path / "new", "thing") as fresh:
+                save_file(content, fresh / "a.safetensors")
+        with pytest.raises(InputError, match=r"could not write .*File too large"):
+            with replacing_file(tmp_path / "b.safetensors") as fresh:
+                save_file(content, fresh)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(tmp_path.iterdir())

@@ -89,7 +89,6 @@ def pretrain(folder: Path, n_steps: int) -> None:
     """Train a small BERT to guess masked words, from random layers."""
     import torch
     from tokenizers import Tokenizer
-    from transformers import BertConfig, BertForMaskedLM, PreTrainedTokenizerFast
 
     from embedtopics import SentenceEncoder
 
@@ -99,15 +98,8 @@ def pretrain(folder: Path, n_steps: int) -> None:
     tokenizer = Tokenizer.from_str(SentenceEncoder().tokenizer_json)
     texts = list(islice(paragraphs(), None if n_steps >= 1_000 else FEW))
     rows = rows_of(tokenizer, texts, LENGTH - 2, rng)
-    vocabulary = tokenizer.get_vocab_size()
-    model = BertForMaskedLM(BertConfig(
-        vocab_size=vocabulary, hidden_size=WIDTH, num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS, intermediate_size=4 * WIDTH, max_position_embeddings=256,
-    )).train()  # fmt: skip
-    table = model.bert.embeddings.word_embeddings.weight
-    table.data.copy_(torch.from_numpy(piece_vectors(rows, vocabulary)))
+    model = small_bert(rows, tokenizer.get_vocab_size())
     print("pieces have vectors", file=sys.stderr)
-    first, last, mask = (tokenizer.token_to_id(t) for t in ("[CLS]", "[SEP]", "[MASK]"))
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-6, weight_decay=0.01, fused=True
     )
@@ -116,28 +108,64 @@ def pretrain(folder: Path, n_steps: int) -> None:
         rate = RATE * min((step + 1) / 200, 1) * (1 - step / n_steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        ids = np.full((BATCH, LENGTH), last, dtype=np.int64)
-        ids[:, 0] = first
-        ids[:, 1:-1] = rows[rng.integers(0, len(rows), BATCH)]
-        truth = torch.from_numpy(ids)
-        chosen = torch.from_numpy(rng.random(ids.shape) < MASKED)
-        chosen[:, 0] = chosen[:, -1] = False
-        fate = torch.from_numpy(rng.random(ids.shape))
-        shown = torch.where(chosen & (fate < 0.8), torch.tensor(mask), truth)
-        other = torch.from_numpy(rng.integers(0, vocabulary, ids.shape))
-        shown = torch.where(chosen & (fate >= 0.9), other, shown)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            hidden = model.bert(input_ids=shown).last_hidden_state[chosen]
-            guessed = model.cls(hidden)
-        loss = torch.nn.functional.cross_entropy(guessed.float(), truth[chosen])
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        losses.append(float(loss.detach()))
+        losses.append(learn(model, optimizer, masked(rows, tokenizer, rng)))
         if (step + 1) % 100 == 0:
             pace = (step + 1) * BATCH * LENGTH / (time.time() - began)
             print(f"{step + 1} {np.mean(losses[-100:]):.3f} {pace:.0f} tokens/s", file=sys.stderr)
+    save(model, tokenizer, folder)
+
+
+def small_bert(rows: Any, vocabulary: int) -> Any:
+    """Return a BERT with random layers, and vectors of word pieces that were learned from rows."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM
+
+    model = BertForMaskedLM(BertConfig(
+        vocab_size=vocabulary, hidden_size=WIDTH, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, intermediate_size=4 * WIDTH, max_position_embeddings=256,
+    )).train()  # fmt: skip
+    table = model.bert.embeddings.word_embeddings.weight
+    table.data.copy_(torch.from_numpy(piece_vectors(rows, vocabulary)))
+    return model
+
+
+def masked(rows: Any, tokenizer: Any, rng: Any) -> tuple[Any, Any, Any]:
+    """Draw a batch: what is shown, what is true, and where to guess."""
+    import torch
+
+    first, last, mask = (tokenizer.token_to_id(t) for t in ("[CLS]", "[SEP]", "[MASK]"))
+    ids = np.full((BATCH, LENGTH), last, dtype=np.int64)
+    ids[:, 0] = first
+    ids[:, 1:-1] = rows[rng.integers(0, len(rows), BATCH)]
+    truth = torch.from_numpy(ids)
+    chosen = torch.from_numpy(rng.random(ids.shape) < MASKED)
+    chosen[:, 0] = chosen[:, -1] = False
+    fate = torch.from_numpy(rng.random(ids.shape))
+    shown = torch.where(chosen & (fate < 0.8), torch.tensor(mask), truth)
+    other = torch.from_numpy(rng.integers(0, tokenizer.get_vocab_size(), ids.shape))
+    return torch.where(chosen & (fate >= 0.9), other, shown), truth, chosen
+
+
+def learn(model: Any, optimizer: Any, batch: tuple[Any, Any, Any]) -> float:
+    """Take one step; return its loss."""
+    import torch
+
+    shown, truth, chosen = batch
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        hidden = model.bert(input_ids=shown).last_hidden_state[chosen]
+        guessed = model.cls(hidden)
+    loss = torch.nn.functional.cross_entropy(guessed.float(), truth[chosen])
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    return float(loss.detach())
+
+
+def save(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write the encoder, without its guesses, beside its tokenizer."""
+    from transformers import PreTrainedTokenizerFast
+
     model.bert.save_pretrained(folder)
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]",

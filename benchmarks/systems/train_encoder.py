@@ -76,15 +76,8 @@ def _embedtopics(job: dict[str, Any]) -> dict[str, Any]:
 def _trainer(job: dict[str, Any]) -> dict[str, Any]:
     """Do the same with sentence-transformers alone, in its own way."""
     from datasets import Dataset
-    from sentence_transformers import (
-        SentenceTransformer,
-        SentenceTransformerTrainer,
-        SentenceTransformerTrainingArguments,
-    )
+    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
     from sentence_transformers.sentence_transformer import losses
-    from sentence_transformers.sentence_transformer.evaluation import (
-        EmbeddingSimilarityEvaluator,
-    )
 
     settings = job["settings"]
     model = SentenceTransformer(_folder_of(job["encoder"]), device="cpu")
@@ -93,8 +86,36 @@ def _trainer(job: dict[str, Any]) -> dict[str, Any]:
     first, second = job["train"]["columns"]
     data = Dataset.from_dict({"a": first, "b": second, "score": job["train"]["labels"]})
     n_steps = round(settings["epochs"] * -(-len(data) // settings["batch_size"]))
+    measured: list[float] = []
+    spent: list[float] = []
+    chosen = {"cosine": losses.CosineSimilarityLoss, "cosent": losses.CoSENTLoss}
+    trainer = SentenceTransformerTrainer(
+        model=model, args=_arguments(job, n_steps), train_dataset=data,
+        evaluator=_timed_evaluator(job["dev"], measured, spent),
+        loss=chosen[job["objective"]](model),
+    )  # fmt: skip
+    saving = _time_saving(trainer)
+    began = time.perf_counter()
+    trainer.train()
+    wall = time.perf_counter() - began
+    seconds = wall - sum(spent) - sum(saving)
+    model.save(job["out"], create_model_card=False)
+    return {
+        "seconds": seconds,
+        "examples_per_second": len(data) * settings["epochs"] / seconds,
+        "wall_seconds": wall,
+        "n_steps": n_steps,
+        "metric": [round(float(value), 5) for value in measured],
+    }
+
+
+def _arguments(job: dict[str, Any], n_steps: int) -> Any:
+    """Return the trainer's arguments for a job."""
+    from sentence_transformers import SentenceTransformerTrainingArguments
+
+    settings = job["settings"]
     every = max(1, round(n_steps / (settings["epochs"] * settings["validations_per_epoch"])))
-    arguments = SentenceTransformerTrainingArguments(
+    return SentenceTransformerTrainingArguments(
         output_dir=f"{job['out']}.checkpoints",
         num_train_epochs=settings["epochs"],
         per_device_train_batch_size=settings["batch_size"],
@@ -115,9 +136,11 @@ def _trainer(job: dict[str, Any]) -> dict[str, Any]:
         disable_tqdm=True,
         logging_strategy="no",
     )
-    dev = job["dev"]
-    evaluator = EmbeddingSimilarityEvaluator(*dev["columns"], dev["labels"], name="dev")
-    measured, spent = [], []
+
+
+def _timed_evaluator(dev: dict[str, Any], measured: list[float], spent: list[float]) -> Any:
+    """Return an evaluator that notes each figure, and the seconds it took."""
+    from sentence_transformers.sentence_transformer.evaluation import EmbeddingSimilarityEvaluator
 
     class Timed(EmbeddingSimilarityEvaluator):
         def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -127,25 +150,7 @@ def _trainer(job: dict[str, Any]) -> dict[str, Any]:
             measured.append(found["dev_spearman_cosine"])
             return found
 
-    evaluator = Timed(*dev["columns"], dev["labels"], name="dev")
-    chosen = {"cosine": losses.CosineSimilarityLoss, "cosent": losses.CoSENTLoss}
-    trainer = SentenceTransformerTrainer(
-        model=model, args=arguments, train_dataset=data, evaluator=evaluator,
-        loss=chosen[job["objective"]](model),
-    )  # fmt: skip
-    saving = _time_saving(trainer)
-    began = time.perf_counter()
-    trainer.train()
-    wall = time.perf_counter() - began
-    seconds = wall - sum(spent) - sum(saving)
-    model.save(job["out"], create_model_card=False)
-    return {
-        "seconds": seconds,
-        "examples_per_second": len(data) * settings["epochs"] / seconds,
-        "wall_seconds": wall,
-        "n_steps": n_steps,
-        "metric": [round(float(value), 5) for value in measured],
-    }
+    return Timed(*dev["columns"], dev["labels"], name="dev")
 
 
 def _time_saving(trainer: Any) -> list[float]:

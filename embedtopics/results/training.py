@@ -164,7 +164,7 @@ class Change:
         as the share of neighbours kept, "descriptive".
     n_looks : int
         How often these examples were scored so far, this time included; 0 where that is not
-        counted.
+        counted. A part of them, or they with others, has a count of its own.
     note : str
     """
 
@@ -242,10 +242,9 @@ class TrainingReport:
     n_steps : int
         Steps taken.
     stopped : str
-        Why training ended: "finished", "no improvement", "loss not finite", "terminated",
-        "disk full".
+        Why training ended: "finished", "no improvement" or "loss not finite".
     seconds : float
-        Of training, without validation.
+        Of training, without validation; where it was interrupted, since it was gone on with.
     examples_per_second : float
     decisions : tuple of Decision
     versions : mapping of str to str

@@ -57,10 +57,12 @@ def fit_nli(
     corpus, classes : optional
         Texts of one's own, and perhaps classes for them; see `compare_before_after`.
     allow_overlap : bool
-        Whether examples may be both learned from and measured on; otherwise that is refused.
+        Whether examples may be both learned from, or validated on, and measured on; otherwise that
+        is refused.
     resume : bool
         Go on from a checkpoint that the same run left in ``<out>.training``, if there is one. The
-        final weights are those of a run that was not interrupted. False begins anew.
+        final weights are those of a run that was not interrupted: on a CPU to the last bit, on a
+        GPU as far as its sums come out alike. False begins anew.
     **options
         Fields of `TrainingSettings`, such as ``epochs=1``.
 
@@ -72,8 +74,8 @@ def fit_nli(
     Raises
     ------
     InputError
-        If examples, settings or folder cannot be used, or examples are both learned from and
-        measured on.
+        If examples, settings or folder cannot be used, or examples are both learned from, or
+        validated on, and measured on.
     ModelLoadError
         If the encoder cannot be loaded.
     MissingExtraError

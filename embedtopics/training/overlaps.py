@@ -13,6 +13,11 @@ from embedtopics.training.splitting import text_key
 __all__ = ["overlap", "refuse_overlap", "without_examples_of", "without_sentences_of"]
 
 _ALONE = ("texts", "taught")
+_USES = {
+    "training": ("are not learned from", "train"),
+    "validation": ("do not decide which weights are kept", "validation"),
+}
+"""What the examples of a set do to the weights, and what the set is called as an argument."""
 
 Unit = tuple[str, ...]
 
@@ -53,9 +58,14 @@ def overlap(train: Examples, test: Examples) -> ExampleOverlap:
 
 
 def refuse_overlap(
-    train: Examples, held_out: Examples, *, allow: bool = False, what: str = "held-out"
+    train: Examples,
+    held_out: Examples,
+    *,
+    allow: bool = False,
+    what: str = "held-out",
+    used_for: str = "training",
 ) -> tuple[Decision, ...]:
-    """Refuse to measure on examples that were learned from.
+    """Refuse to measure on examples that were learned from, or that chose the weights.
 
     Parameters
     ----------
@@ -64,6 +74,9 @@ def refuse_overlap(
         Measure all the same, and say so.
     what : str
         What the held-out examples are called in messages, such as "test".
+    used_for : {"training", "validation"}
+        What the first set is for: validation examples decide which weights are kept, so that a
+        figure on the same examples is too high as well.
 
     Returns
     -------
@@ -79,18 +92,20 @@ def refuse_overlap(
     found = overlap(train, held_out)
     n_repeated = len(found.repeated)
     if n_repeated and not allow:
+        use, first = _USES[used_for]
         raise InputError(
-            f"{held_out.source or what}: expected {what} examples that are not learned from, got "
-            f"{n_repeated:,} of {len(held_out):,} that are in the training set "
-            f"({name_rows(held_out.rows[found.repeated].tolist())}); take them out of the training "
-            "set with without_examples_of(train, held_out), or, where it is meant, allow it "
-            "(allow=True; allow_overlap=True of a fit)"
+            f"{held_out.source or what}: expected {what} examples that {use}, got "
+            f"{n_repeated:,} of {len(held_out):,} that are in the {used_for} set "
+            f"({name_rows(held_out.rows[found.repeated].tolist())}); take them out of the "
+            f"{used_for} set with without_examples_of({first}, held_out), or, where it is meant, "
+            "allow it (allow=True; allow_overlap=True of a fit)"
         )
     if not len(found.touched):
         return ()
     name = "overlap_allowed" if n_repeated else "shared_texts"
     value = n_repeated or len(found.touched)
-    return (Decision("training", name, value, found.summary.replace("test", what, 1)),)
+    said = found.summary.replace("training set", f"{used_for} set").replace("test", what, 1)
+    return (Decision("training", name, value, said),)
 
 
 def without_sentences_of(train: Examples, *held_out: Examples) -> Examples:

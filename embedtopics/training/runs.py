@@ -44,7 +44,7 @@ class Held:
     test, general, corpus, classes
         See `compare_before_after`; looked at once, at the end.
     allow_overlap : bool
-        Whether examples may be both learned from and measured on.
+        Whether examples may be both learned from, or validated on, and measured on.
     """
 
     validation: Any = None
@@ -88,6 +88,9 @@ def run_training(
     """
     settings = settings_from(options)
     _require_extra()
+    from embedtopics.training.engine.machine import device_and_precision
+
+    device_and_precision(settings)
     held = _readable(held, kind)
     learned, validation, decisions, data = _sets(train, kind, held, settings)
     from embedtopics.training.engine.checkpoints import delete_checkpoints
@@ -150,6 +153,10 @@ def _sets(
     """Return what is learned from and what is validated on, and what is to be said of them."""
     learned = read_examples(train, kind)
     decisions = list(learned.decisions)
+    measured = [*_named(held.test, "test"), *_named(held.general, "general")]
+    # All of them, before a part is held out: what is validated on has a say in the weights, too.
+    for name, examples in measured:
+        decisions += refuse_overlap(learned, examples, allow=held.allow_overlap, what=name)
     if held.validation is None:
         learned, validation = split(learned, HELD_OUT, settings.seed)
         text = f"{len(validation):,} of the examples were held out for validation."
@@ -160,8 +167,10 @@ def _sets(
         decisions += refuse_overlap(
             learned, validation, allow=held.allow_overlap, what="validation"
         )
-    for name, examples in [*_named(held.test, "test"), *_named(held.general, "general")]:
-        decisions += refuse_overlap(learned, examples, allow=held.allow_overlap, what=name)
+        for name, examples in measured:
+            decisions += refuse_overlap(
+                validation, examples, allow=held.allow_overlap, what=name, used_for="validation"
+            )
     shared = overlap(learned, validation)
     data = {
         "n_train": len(learned),

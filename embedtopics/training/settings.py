@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
 
-from embedtopics._checks import checked_count
+from embedtopics._checks import checked_count, is_number, optional_count
 from embedtopics.errors import InputError
 
 __all__ = ["Options", "TrainingSettings", "settings_from"]
@@ -53,6 +53,8 @@ class TrainingSettings:
         Batches whose gradients are added up before a step.
     learning_rate : float
         At its highest: it rises over the warm-up and falls to zero in a straight line.
+        AdamW moves no weight by much more than this in a step: the default is one for
+        transformers, small for low-rank additions, and far too small for a static encoder's table.
     weight_decay : float
         Of AdamW; not of biases and layer norms.
     warmup : float
@@ -66,15 +68,16 @@ class TrainingSettings:
         Validations without a better figure after which training ends; None never ends early.
     tokens_at_once : int, optional
         Tokens that go through the encoder together, padding included. It bounds memory and does
-        not change the loss: a batch with more goes in parts. By default 2,048 on a CPU, 32,768 on
-        a GPU.
+        not change the loss: a batch with more goes in parts. By default as many as some 3 GiB hold
+        on a CPU, and 16 GiB on a GPU, by the size of the model; halved where memory runs out.
     max_length : int, optional
         Most tokens read of a text; as the encoder says.
     precision : {"float32", "bfloat16", "float16"}, optional
-        Numbers that products are computed with, as in mixed precision; weights stay in float32.
-        By default "float32" on a CPU, and "bfloat16" on a GPU that has it.
-    device : str, optional
-        As in torch; the first CUDA device where there is one, else the CPU.
+        Numbers that products are computed with, as in mixed precision, in validation too; weights
+        stay in float32. By default "float32" on a CPU, and "bfloat16" on a GPU that has it;
+        "float16" is for GPUs, and steps whose gradients are too large for it are left out.
+    device : {"cpu", "cuda", "mps"}, optional
+        The first CUDA device where there is one, else the CPU.
     matryoshka : tuple of int
         Shorter lengths at which the vectors shall be good as well (Kusupati et al. 2022).
     lora_rank : int, optional
@@ -106,19 +109,21 @@ class TrainingSettings:
     show_progress: bool | None = None
 
     def __post_init__(self) -> None:
+        # NumPy's numbers become Python's, which JSON can hold.
+        checked: dict[str, Any] = {}
         for name in ("batch_size", "accumulation"):
-            checked_count(getattr(self, name), name)
+            checked[name] = checked_count(getattr(self, name), name)
         for name in ("patience", "tokens_at_once", "max_length", "lora_rank"):
-            if getattr(self, name) is not None:
-                checked_count(getattr(self, name), name)
+            checked[name] = optional_count(getattr(self, name), name)
         for name in ("sample_size", "seed"):
-            checked_count(getattr(self, name), name, 0)
+            checked[name] = checked_count(getattr(self, name), name, 0)
         for name in ("epochs", "learning_rate", "max_gradient", "validations_per_epoch"):
-            _check_between(name, getattr(self, name), 0, math.inf)
-        _check_between("weight_decay", self.weight_decay, 0, 1, closed=True)
-        _check_between("warmup", self.warmup, 0, 1, closed=True)
-        for length in self.matryoshka:
-            checked_count(length, "matryoshka")
+            checked[name] = _checked_between(name, getattr(self, name), 0, math.inf)
+        for name in ("weight_decay", "warmup"):
+            checked[name] = _checked_between(name, getattr(self, name), 0, 1, closed=True)
+        checked["matryoshka"] = _checked_lengths(self.matryoshka)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
         if self.precision not in (None, *PRECISIONS):
             raise InputError(
                 f"expected precision to be one of {', '.join(PRECISIONS)}; got {self.precision!r}"
@@ -146,15 +151,21 @@ def settings_from(options: Mapping[str, Any]) -> TrainingSettings:
             f"expected settings among {', '.join(TrainingSettings.__dataclass_fields__)}; got "
             f"{', '.join(unknown)}"
         )
-    given = dict(options)
-    if "matryoshka" in given:
-        given["matryoshka"] = tuple(given["matryoshka"])
-    return TrainingSettings(**given)
+    return TrainingSettings(**options)
 
 
-def _check_between(name: str, value: Any, low: float, high: float, closed: bool = False) -> None:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    inside = is_number and (low <= value <= high if closed else low < value < high)
+def _checked_between(name: str, value: Any, low: float, high: float, closed: bool = False) -> float:
+    inside = is_number(value) and (low <= value <= high if closed else low < value < high)
     if not inside:
         span = f"from {low} to {high}" if closed else f"above {low}"
         raise InputError(f"expected {name} to be a finite number {span}; got {value!r}")
+    return float(value)
+
+
+def _checked_lengths(value: Any) -> tuple[int, ...]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise InputError(
+            f"expected matryoshka to be lengths, such as (128, 64); got {value!r}; put a single "
+            "length in parentheses, with a comma"
+        )
+    return tuple(checked_count(length, "matryoshka") for length in value)

@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.training import runs
-from tests.training.engine.conftest import CONTENT, graded_pairs
+from tests.training.engine.conftest import CONTENT, graded_pairs, partner_pairs
 
 FAST = {"epochs": 2, "batch_size": 16, "learning_rate": 1e-3, "device": "cpu",
         "show_progress": False, "seed": 3}  # fmt: skip
@@ -97,6 +97,8 @@ def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
         ({"learning_rate": 0}, "learning_rate to be a finite number above 0"),
         ({"warm_up": 0.1}, "settings among .*; got warm_up"),
         ({"max_length": 64}, "max_length to be at most 32"),
+        ({"device": "gpu"}, "expected a torch device, got 'gpu'"),
+        ({"precision": "float16"}, "float16.*is for GPUs"),
     ],
 )
 def test_bad_input_is_refused_before_training(
@@ -123,6 +125,53 @@ def test_examples_in_both_sets_are_refused_unless_that_is_meant(tiny_bert, tmp_p
         tiny_bert, train, validation=train, allow_overlap=True, out=tmp_path / "tuned", **FAST
     )
     assert any("occur in the training set" in d.message for d in report.decisions)
+
+
+def test_examples_that_choose_the_weights_are_not_measured_on(tiny_bert, tmp_path, sets):
+    train, validation, test = sets
+    both = et.training.Examples(
+        "graded",
+        tuple((*v[:4], *t) for v, t in zip(validation.columns, test.columns, strict=True)),
+        np.concatenate([validation.labels[:4], test.labels]), np.arange(44), source="both.csv",
+    )  # fmt: skip
+    fit = et.training.fit_sts
+    named = {"validation": validation, "out": tmp_path / "tuned", **FAST, "epochs": 1}
+    with pytest.raises(InputError) as error:
+        fit(tiny_bert, train, test=both, **named)
+    assert str(error.value) == (
+        "both.csv: expected test examples that do not decide which weights are kept, got 4 of 44 "
+        "that are in the validation set (row 1, row 2, row 3 and 1 more); take them out of the "
+        "validation set with without_examples_of(validation, held_out), or, where it is meant, "
+        "allow it (allow=True; allow_overlap=True of a fit)"
+    )
+    with pytest.raises(InputError, match="expected other examples that do not decide"):
+        fit(tiny_bert, train, general={"other": both}, **named)
+    report = fit(tiny_bert, train, test=both, allow_overlap=True, **named)
+    (allowed,) = (d for d in report.decisions if d.name == "overlap_allowed")
+    assert allowed.value == 4 and "4 (9.1%) occur in the validation set" in allowed.message
+
+
+def test_a_part_held_out_for_validation_is_not_measured_on_either(tiny_bert, tmp_path):
+    rows = [(f"stone {i}", f"tree {i}", i / 299) for i in range(300)]
+    train = et.training.read_examples(rows, "graded")
+    _, held = et.training.split(train, 0.1, FAST["seed"])
+    with pytest.raises(InputError, match="30 of 30 that are in the training set"):
+        et.training.fit_sts(tiny_bert, train, test=held, out=tmp_path / "tuned", **FAST)
+
+
+def test_a_run_of_another_direction_is_not_gone_on_with(tiny_bert, tmp_path, monkeypatch):
+    begun = []
+    monkeypatch.setattr(
+        "embedtopics.training.engine.running.train",
+        lambda *arguments: begun.append(arguments[4]) or 1 / 0,
+    )
+    for both_ways in (True, False):
+        with pytest.raises(ZeroDivisionError):
+            et.training.fit_pairs(
+                tiny_bert, partner_pairs(), validation=partner_pairs(), allow_overlap=True,
+                both_ways=both_ways, out=tmp_path / "tuned", **FAST,
+            )  # fmt: skip
+    assert begun[0] != begun[1] and begun[0]["settings"] == begun[1]["settings"]
 
 
 def test_a_folder_that_holds_something_else_is_left_alone(tiny_bert, tmp_path, sets):

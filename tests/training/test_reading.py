@@ -11,29 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.errors import InputError
 from embedtopics.training import Examples, read_examples
-
-NLI = [
-    ("A dog runs.", "An animal moves.", "entailment"),
-    ("A dog runs.", "It is brown.", "neutral"),
-    ('He said "yes", twice', "He said\nno.", "contradiction"),
-]
-ORDER = ("entailment", "neutral", "contradiction")
-
-
-def refused(source, kind, **options):
-    with pytest.raises(InputError) as error:
-        read_examples(source, kind, **options)
-    return str(error.value)
-
-
-def told(examples):
-    return {decision.name: decision.value for decision in examples.decisions}
-
-
-def frame(rows, names=("premise", "hypothesis", "label")):
-    return pd.DataFrame(rows, columns=list(names))
+from tests.training.rows import NLI, ORDER, frame, refused, told
 
 
 def delimited(rows, delimiter):
@@ -98,19 +77,6 @@ def test_a_frame_stays_as_it_was():
     pd.testing.assert_frame_equal(table, before)
 
 
-def test_the_names_of_a_data_set_are_the_order_of_its_numbers():
-    datasets = pytest.importorskip("datasets")
-    features = datasets.Features(
-        premise=datasets.Value("string"),
-        hypothesis=datasets.Value("string"),
-        label=datasets.ClassLabel(names=["contradiction", "entailment", "neutral"]),
-    )
-    rows = {"premise": ["a", "b", "c"], "hypothesis": ["d", "e", "f"], "label": [0, 1, -1]}
-    read = read_examples(datasets.Dataset.from_dict(rows, features=features), "nli")
-    assert [read.names[label] for label in read.labels] == ["contradiction", "entailment"]
-    assert told(read)["no_gold_label"] == 1
-
-
 def test_examples_of_the_kind_are_returned_and_of_another_refused():
     read = read_examples(NLI, "nli")
     assert read_examples(read, "nli") is read
@@ -157,86 +123,6 @@ def test_a_column_that_is_not_there_is_asked_for_beside_those_that_are():
     assert "have no labels" in refused(table, "pairs", columns=("a", "b"), label="label")
 
 
-def test_labels_are_read_in_every_usual_spelling():
-    spelled = ["Entailment", "ENTAILED ", "e", "Neutral", "n", "contradictory", "contradicts", "C"]
-    read = read_examples([("a", f"b{i}", label) for i, label in enumerate(spelled)], "nli")
-    assert read.labels.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
-    assert told(read)["label_spellings"] == 8
-
-
-def test_other_labels_are_listed_with_counts_and_rows():
-    rows = [("a", "b", label) for label in ("entailment", "not_entailment", "not_entailment", None)]
-    said = refused(rows, "nli")
-    assert "expected the labels entailment, neutral, contradiction; got " in said
-    assert (
-        "'not_entailment' (2, first in row 2), 'entailment' (1, first in row 1), "
-        "none (1, first in row 4)" in said
-    )
-
-
-def test_many_other_labels_are_cut_short():
-    said = refused([("a", "b", f"label {i}") for i in range(50)], "nli")
-    assert "and 38 other labels" in said and len(said) < 1000
-
-
-@pytest.mark.parametrize(
-    "numbers", [[0, 1, 2], ["0", "1", "2"], [np.int32(0), np.int64(1), 2.0], ["0 ", " 1", "2"]]
-)
-def test_numbers_need_an_order(numbers):
-    rows = [("a", "b", number) for number in numbers]
-    assert "say what the numbers mean with label_order" in refused(rows, "nli")
-    read = read_examples(rows, "nli", label_order=("contradiction", "entailment", "neutral"))
-    assert [read.names[label] for label in read.labels] == [
-        "contradiction",
-        "entailment",
-        "neutral",
-    ]
-
-
-@pytest.mark.parametrize(
-    "order",
-    ["entailment", ("entailment", "neutral"), (*ORDER, "neutral"), ("a", "b", "c"), (0, 1, 2)],
-)
-def test_an_order_that_is_none_is_refused(order):
-    said = refused([("a", "b", 0), ("a", "c", 1)], "nli", label_order=order)
-    assert "expected label_order to hold entailment, neutral, contradiction, each once" in said
-
-
-@pytest.mark.parametrize("number", [3, -2, 0.5, float("inf"), "4"])
-def test_numbers_outside_the_order_are_refused(number):
-    said = refused([("a", "b", 0), ("a", "c", 1), ("d", "e", number)], "nli", label_order=ORDER)
-    assert "first in row 3" in said
-
-
-def test_pairs_without_gold_label_are_left_out_and_counted():
-    read = read_examples([*NLI, ("x", "y", "-"), ("x", "z", "-")], "nli")
-    assert len(read) == 3 and told(read)["no_gold_label"] == 2
-
-
-@pytest.mark.parametrize(
-    ("rows", "kind"),
-    [
-        ([("a", "b", "neutral"), ("c", "d", "Neutral")], "nli"),
-        ([("a", "b", "neutral"), ("c", "d", "-")], "nli"),
-        ([("a", "b", 1), ("c", "d", True)], "binary"),
-        ([("a", "b", 0.5), ("c", "d", 0.5)], "graded"),
-    ],
-)
-def test_labels_that_are_all_the_same_are_refused(rows, kind):
-    assert "expected at least two different labels" in refused(rows, kind)
-
-
-def test_labels_that_are_all_the_same_once_rows_are_dropped_are_refused():
-    rows = [("a", "b", "neutral"), ("", "d", "entailment"), ("e", "f", "neutral")]
-    said = refused(rows, "nli", drop_invalid=True)
-    assert "got neutral in all 2 usable rows" in said
-
-
-def test_an_absent_class_is_told():
-    read = read_examples([NLI[0], NLI[2]], "nli")
-    assert told(read)["absent_label"] == "neutral" and read.labels.tolist() == [0, 2]
-
-
 @pytest.mark.parametrize("nothing", ["", "  ", None, float("nan"), pd.NA, "\u200b"])
 def test_an_empty_side_is_named_or_dropped(nothing):
     rows = [*NLI, ("x", nothing, "neutral"), (nothing, "y", "neutral"), ("z", nothing, "neutral")]
@@ -256,13 +142,6 @@ def test_a_row_of_a_file_is_named_with_its_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("premise,hypothesis,label\na,b,neutral\nc,NA,neutral\n")
     assert "got none in row 2 (line 3)" in refused(path, "nli")
-
-
-@pytest.mark.parametrize("nothing", ["", None, float("nan")])
-def test_a_missing_label_is_named_or_dropped(nothing):
-    rows = [*NLI, ("x", "y", nothing)]
-    assert "label in column 'label' in every row, got none in row 4" in refused(rows, "nli")
-    assert len(read_examples(rows, "nli", drop_invalid=True)) == 3
 
 
 def test_nothing_left_is_refused():
@@ -285,64 +164,6 @@ def test_rows_of_another_shape_are_named():
     assert "got int" in refused(5, "pairs")
     assert "no such file" in refused("nowhere.csv", "pairs")
     assert "expected a kind among" in refused(NLI, "sts")
-
-
-def test_scores_are_brought_to_the_scale_from_0_to_1():
-    rows = [("a", "b", 1), ("c", "d", "3"), ("e", "f", np.float32(5))]
-    assert read_examples(rows, "graded", scale=(1, 5)).labels.tolist() == [0.0, 0.5, 1.0]
-    inside = [("a", "b", 0.25), ("c", "d", 1.0)]
-    assert read_examples(inside, "graded").labels.tolist() == [0.25, 1.0]
-
-
-def test_scores_outside_their_scale_are_named():
-    rows = [("a", "b", 1), ("c", "d", 4.5), ("e", "f", 0.5)]
-    said = refused(rows, "graded")
-    assert "row 2: expected a score from 0 to 1, got 4.5; scores go from 0.5 to 4.5 here" in said
-    assert "row 2: expected a score from 0 to 4, got 4.5" in refused(rows, "graded", scale=(0, 4))
-    assert "row 3: expected a score from 1 to 5" in refused(rows, "graded", scale=(1, 5))
-
-
-@pytest.mark.parametrize("score", [float("inf"), float("-inf")])
-def test_infinite_scores_are_outside(score):
-    assert "row 2" in refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5))
-
-
-def test_missing_scores_are_named_or_dropped():
-    rows = [("a", "b", 1.0), ("c", "d", float("nan")), ("e", "f", None), ("g", "h", 0.0)]
-    assert "got none in row 2 and row 3" in refused(rows, "graded")
-    assert read_examples(rows, "graded", drop_invalid=True).rows.tolist() == [0, 3]
-
-
-@pytest.mark.parametrize("score", ["3,5", "high", True, [1]])
-def test_what_is_no_score_is_named(score):
-    said = refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5))
-    assert "row 2: expected a number as score" in said
-
-
-@pytest.mark.parametrize(
-    "scale", [5, (5, 0), (0,), (0, float("inf")), (0, float("nan")), "05", (1, 1)]
-)
-def test_a_scale_that_is_none_is_refused(scale):
-    assert "expected scale" in refused([("a", "b", 1), ("c", "d", 0)], "graded", scale=scale)
-
-
-def test_options_of_other_kinds_are_refused():
-    assert "leave out scale" in refused(NLI, "nli", scale=(0, 5))
-    assert "leave out label_order" in refused([("a", "b")], "pairs", label_order=ORDER)
-
-
-def test_binary_labels():
-    rows = [
-        ("a", "b", 0),
-        ("c", "d", "1"),
-        ("e", "f", True),
-        ("g", "h", np.int64(0)),
-        ("i", "j", 1.0),
-    ]
-    assert read_examples(rows, "binary").labels.tolist() == [0, 1, 1, 0, 1]
-    assert "got 0 (1, first in row 1), 2 (1, first in row 2)" in refused(
-        [("a", "b", 0), ("c", "d", 2)], "binary"
-    )
 
 
 def test_triplets_may_have_several_negatives():

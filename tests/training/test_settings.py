@@ -35,6 +35,8 @@ def test_keywords_and_settings_name_the_same_things():
         ("weight_decay", 1.5, "weight_decay to be a finite number from 0 to 1; got 1.5"),
         ("warmup", -0.1, "warmup"),
         ("matryoshka", (64, 0), "matryoshka"),
+        ("matryoshka", 64, "expected matryoshka to be lengths, such as (128, 64); got 64"),
+        ("matryoshka", "64", "got '64'"),
         ("precision", "int8", "expected precision to be one of float32, bfloat16, float16"),
     ],
 )
@@ -55,8 +57,14 @@ def test_bounds_that_are_allowed_are_kept():
 
 
 def test_numpy_numbers_are_numbers():
-    made = settings_from({"batch_size": np.int64(8), "seed": np.int32(1)})
-    assert (made.batch_size, made.seed) == (8, 1)
+    made = settings_from(
+        {"batch_size": np.int64(8), "seed": np.int32(1), "learning_rate": np.float32(0.5),
+         "epochs": np.int64(2), "matryoshka": np.array([16, 8]), "patience": np.int16(3)}
+    )  # fmt: skip
+    assert (made.batch_size, made.seed, made.learning_rate, made.epochs) == (8, 1, 0.5, 2)
+    written = json.loads(json.dumps(made.to_dict()))
+    assert written["matryoshka"] == [16, 8] and written["patience"] == 3
+    assert made == settings_from(written)
 
 
 def test_what_changes_no_weight_is_not_written_and_the_rest_is_json():

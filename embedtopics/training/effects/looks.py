@@ -6,6 +6,11 @@
 
 A look is a file of its own, written beside its place and moved there when it is whole: processes
 that look at the same time need no lock, and damage to one file loses what that one says alone.
+
+What is counted are looks at one and the same set. A part of it, or the set with a row more, has a
+count of its own, that begins anew: to see that sets overlap, the register would have to keep a
+mark of each example, from which texts that can be guessed could be told. Who draws smaller test
+sets from a large one has looked more often than is counted.
 """
 
 from __future__ import annotations

@@ -83,10 +83,21 @@ class BatchPlan:
         assert self._keys is not None
         batches: list[list[int]] = [[] for _ in range(len(self))]
         held: list[set[int]] = [set() for _ in range(len(self))]
+        # All batches before a text's place are full or hold it: what is true once stays true.
+        first_without: dict[int, int] = {}
         first_open, n_left_out = 0, 0
         for example in order:
             texts = self._keys[example]
-            for place in range(first_open, len(batches)):
+            begin = first_open
+            for text in texts:
+                place = max(first_open, first_without.get(text, 0))
+                while place < len(batches) and (
+                    text in held[place] or len(batches[place]) == self._size
+                ):
+                    place += 1
+                first_without[text] = place
+                begin = max(begin, place)
+            for place in range(begin, len(batches)):
                 if len(batches[place]) < self._size and held[place].isdisjoint(texts):
                     batches[place].append(example)
                     held[place].update(texts)
@@ -95,8 +106,6 @@ class BatchPlan:
                 n_left_out += 1
             while first_open < len(batches) and len(batches[first_open]) == self._size:
                 first_open += 1
-        # A trainer counts on as many batches as it was told; an empty one would be no step.
-        filled = [batch for batch in batches if batch]
-        while len(filled) < len(batches):
-            filled.append(list(filled[len(filled) % max(1, len(filled))]))
-        return filled, n_left_out
+        # None is empty: it would have had room for an example that was left out, and where none
+        # was, the last batch is needed.
+        return batches, n_left_out

@@ -3,7 +3,9 @@
 A checkpoint is a folder of safetensors and JSON, written whole or not at all::
 
     <out>.training/run.json            which run it is of
-    <out>.training/best.safetensors    weights that validation found best so far
+    <out>.training/best-00000090/      weights that validation found best so far
+        weights.safetensors
+        manifest.json
     <out>.training/step-00000120/
         weights.safetensors            of the model and the loss
         optimizer.safetensors          moments of every weight
@@ -36,7 +38,7 @@ __all__ = [
 
 KIND = "training checkpoint"
 FORMAT = 1
-RUN, STATE, BEST = "run.json", "state.json", "best.safetensors"
+RUN, STATE = "run.json", "state.json"
 KEPT = 2
 """Newest checkpoints that are kept: one could be damaged by a machine that loses power."""
 
@@ -74,10 +76,16 @@ def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
                     "begin anew"
                 )
         else:
-            named.write_text(json.dumps(run, indent=1), "utf-8")
-    except (OSError, ValueError) as error:
+            with replacing_file(named) as fresh:
+                fresh.write_text(json.dumps(run, indent=1), "utf-8")
+    except ValueError as error:
         if isinstance(error, InputError):
             raise
+        raise InputError(
+            f"expected {RUN} in {folder} to name a run, but it is damaged ({error}); choose "
+            "another folder, or pass resume=False to begin anew"
+        ) from None
+    except OSError as error:
         raise InputError(
             f"expected a folder for checkpoints at {folder}, which cannot be used ({error}); "
             "choose another folder"
@@ -116,13 +124,21 @@ def write_checkpoint(
             write_manifest(fresh, KIND, FORMAT)
     except InputError as error:
         raise OSError(str(error)) from error
-    for old in _checkpoints(folder)[:-KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
+    _delete_superseded(folder)
     return place
 
 
-def write_best(folder: Path, weights: Mapping[str, torch.Tensor]) -> None:
-    """Write the best weights in place of those before.
+def _delete_superseded(folder: Path) -> None:
+    """Delete the checkpoints that are too many, and best weights that none of the others needs."""
+    steps = _of_steps(folder, "step")
+    needed = {_best_of(place) for place in steps[-KEPT:]}
+    unneeded = [best for best in _of_steps(folder, "best") if best not in needed]
+    for old in [*steps[:-KEPT], *unneeded]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def write_best(folder: Path, step: int, weights: Mapping[str, torch.Tensor]) -> None:
+    """Write the best weights so far beside those before, which earlier checkpoints need.
 
     Raises
     ------
@@ -132,18 +148,16 @@ def write_best(folder: Path, weights: Mapping[str, torch.Tensor]) -> None:
     from safetensors.torch import save_file
 
     try:
-        with replacing_file(folder / BEST) as fresh:
-            save_file(_plain(weights), fresh)
+        with replacing_folder(folder / f"best-{step:08d}", KIND) as fresh:
+            save_file(_plain(weights), fresh / "weights.safetensors")
+            write_manifest(fresh, KIND, FORMAT)
     except InputError as error:
         raise OSError(str(error)) from error
 
 
-def read_best(folder: Path) -> dict[str, torch.Tensor]:
-    """Return the best weights."""
-    from safetensors.torch import load_file
-
-    weights: dict[str, torch.Tensor] = load_file(folder / BEST)
-    return weights
+def read_best(folder: Path, step: int) -> dict[str, torch.Tensor]:
+    """Return the weights that were best at a step."""
+    return read_tensors(folder / f"best-{step:08d}", "weights")
 
 
 def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -151,19 +165,30 @@ def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: tensor.detach().to("cpu").clone() for name, tensor in tensors.items()}
 
 
-def _checkpoints(folder: Path) -> list[Path]:
-    return sorted(place for place in folder.glob("step-*") if place.is_dir())
+def _of_steps(folder: Path, kind: str) -> list[Path]:
+    return sorted(place for place in folder.glob(f"{kind}-*") if place.is_dir())
 
 
-def latest_checkpoint(folder: Path) -> Path | None:
-    """Return the newest whole checkpoint; damaged ones are passed over."""
-    for place in reversed(_checkpoints(folder)):
+def _best_of(place: Path) -> Path | None:
+    """Return the best weights that a checkpoint goes with."""
+    try:
+        return place.parent / f"best-{int(read_state(place)['best_step']):08d}"
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def latest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
+    """Return the newest whole checkpoint, and the names of newer ones that are damaged."""
+    damaged: list[str] = []
+    for place in reversed(_of_steps(folder, "step")):
         try:
             read_manifest(place, KIND, FORMAT)
-        except CorruptFileError:
+            read_manifest(_best_of(place) or place / "best", KIND, FORMAT)
+        except (CorruptFileError, InputError):
+            damaged.append(place.name)
             continue
-        return place
-    return None
+        return place, damaged
+    return None, damaged
 
 
 def read_state(place: Path) -> dict[str, Any]:
@@ -182,11 +207,13 @@ def read_tensors(place: Path, name: str) -> dict[str, torch.Tensor]:
 
 def delete_checkpoints(folder: Path) -> None:
     """Delete the checkpoints of a run, and their folder where nothing else is in it."""
-    # A process that was killed while it wrote leaves a hidden folder.
-    for place in [*_checkpoints(folder), *folder.glob(".step-*")]:
+    for kind in ("step", "best"):
+        # A process that was killed while it wrote leaves a hidden folder.
+        for place in [*_of_steps(folder, kind), *folder.glob(f".{kind}-*")]:
+            shutil.rmtree(place, ignore_errors=True)
+    for place in folder.glob(".writing-*"):
         shutil.rmtree(place, ignore_errors=True)
-    for name in (RUN, BEST):
-        (folder / name).unlink(missing_ok=True)
+    (folder / RUN).unlink(missing_ok=True)
     try:
         folder.rmdir()
     except OSError:

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 
 from embedtopics._progress import progress_bar
+from embedtopics.corpus.tables import name_rows
+from embedtopics.errors import InputError
 from embedtopics.results import Curves, Decision
 from embedtopics.training.engine.batching import BatchPlan
 from embedtopics.training.engine.checkpoints import (
@@ -24,8 +26,9 @@ from embedtopics.training.engine.checkpoints import (
     write_best,
     write_checkpoint,
 )
-from embedtopics.training.engine.encoding import BatchEncoder, bytes_a_token
+from embedtopics.training.engine.encoding import BatchEncoder
 from embedtopics.training.engine.lesson import Lesson, TokenizedExamples
+from embedtopics.training.engine.machine import device_and_precision, tokens_at_once
 from embedtopics.training.engine.measuring import Measured, measure
 from embedtopics.training.engine.signals import EXIT_CODE, Request, noticed_termination
 from embedtopics.training.engine.trainer import (
@@ -48,9 +51,6 @@ NOTES_OF_THE_LOSS = 200
 
 LEAST_VALIDATIONS = 8
 """Validations of a run, where it has as many steps: from fewer, curves cannot be read."""
-
-BYTES_AT_ONCE = {"cpu": 3 * 2**30, "cuda": 16 * 2**30}
-"""Memory for what is encoded at once, by device."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +149,7 @@ class _Trained:
         self.plan = BatchPlan(lesson.examples.lengths, settings.batch_size, settings.seed, keys)
         self.steps_per_epoch = -(-len(self.plan) // settings.accumulation)
         self.n_steps = max(1, round(settings.epochs * self.steps_per_epoch))
-        self.notes = _Notes(tokens_at_once=_tokens_at_once(lesson, settings, self.device))
+        self.notes = _Notes(tokens_at_once=tokens_at_once(lesson, settings, self.device))
         self.encoder = BatchEncoder(lesson.forward, self.notes.tokens_at_once)
         every = self.steps_per_epoch / settings.validations_per_epoch
         n = min(self.n_steps, max(LEAST_VALIDATIONS, round(self.n_steps / every)))
@@ -170,32 +170,47 @@ class _Trained:
         self.bar: Any = None
 
     def run(self) -> Run:
+        begun, damaged = latest_checkpoint(self.folder)
+        if begun is not None:
+            self.go_on_from(begun)
+        if damaged:
+            self.decide(
+                "damaged_checkpoint", damaged,
+                f"Of the checkpoints in {self.folder}, {', '.join(damaged)} is damaged, and what "
+                "was learned after the one before is learned anew.",
+            )  # fmt: skip
+        # The process may have ended after the last step, before all was written.
+        if self.begun_at < self.n_steps and self.stopped == "finished":
+            self.learn(begun)
+        if self.request.came:
+            raise SystemExit(EXIT_CODE)
+        self.lesson.load_weights(self.best_weights)
+        return self.report()
+
+    def learn(self, begun: Path | None) -> None:
+        """Take the steps that are left."""
         arguments = arguments_for(
             self.settings, self.n_steps, self.precision, self.device, self.folder
         )
         teacher = Teacher(
             self.lesson, self.plan, self.encoder, arguments, self.settings.seed,
-            self.after_step, self.with_less_memory,
+            self.before_steps, self.after_step, self.with_less_memory,
         )  # fmt: skip
-        begun = latest_checkpoint(self.folder)
-        if begun is None:
-            self.validate(0)
-        else:
-            self.go_on_from(begun)
         with progress_bar(
             total=self.n_steps, unit="step", description="Training",
             show=self.settings.show_progress,
         ) as self.bar:  # fmt: skip
             self.bar.update(self.begun_at)
-            self.clock = time.perf_counter()
             try:
                 teacher.train(resume_from_checkpoint=None if begun is None else str(begun))
             except LossNotFiniteError as error:
                 self.note_not_finite(error)
-        if self.request.came:
-            raise SystemExit(EXIT_CODE)
-        self.lesson.load_weights(self.best_weights)
-        return self.report(teacher)
+
+    def before_steps(self) -> None:
+        """Validate what training starts from, with the numbers that it is done with."""
+        if not self.begun_at:
+            self.validate(0)
+        self.clock = time.perf_counter()
 
     def after_step(self, teacher: Teacher, loss: float) -> bool:
         """Note a step; validate and write a checkpoint where it is time; tell whether to go on."""
@@ -230,7 +245,12 @@ class _Trained:
         notes.validation_loss.append(found.loss)
         notes.sample_loss.append(sample)
         notes.metric.append(found.metric)
-        figure = _figure(found)
+        if step == 0 and not math.isfinite(found.loss):
+            raise InputError(
+                "expected an encoder with a finite loss on the validation examples, got "
+                f"{found.loss} before anything was learned; choose another encoder or precision"
+            )
+        figure = self.figure(found)
         if figure > notes.best_figure:
             notes.best_figure, notes.best_step, notes.n_without_gain = figure, step, 0
             self.best_weights = {
@@ -239,17 +259,28 @@ class _Trained:
         else:
             notes.n_without_gain += 1
 
+    def figure(self, found: Measured) -> float:
+        """Return what makes weights the best: the metric, or else the loss, as a gain.
+
+        One of them for the whole run: where the metric is no number later on, vectors collapsed.
+        """
+        has_metric = not math.isnan(self.notes.metric[0])
+        figure = found.metric if has_metric else -found.loss
+        return figure if math.isfinite(figure) else -math.inf
+
     def write_checkpoint(self, teacher: Teacher, step: int) -> None:
         """Write a checkpoint; a disk that is full costs the checkpoint, not the run."""
         state = {
             "notes": asdict(self.notes),
             "step": step,
             "stopped": self.stopped,
+            "best_step": self.notes.best_step,
+            "decisions": [asdict(decision) for decision in self.decisions],
             **teacher.position(),
         }  # fmt: skip
         try:
             if self.best_written != self.notes.best_step:
-                write_best(self.folder, self.best_weights)
+                write_best(self.folder, self.notes.best_step, self.best_weights)
                 self.best_written = self.notes.best_step
             write_checkpoint(
                 self.folder, step, self.lesson.weights(), teacher.moments(), state,
@@ -267,9 +298,14 @@ class _Trained:
         state = read_state(place)
         self.notes = _Notes(**state["notes"])
         self.encoder.tokens_at_once = self.notes.tokens_at_once
-        self.best_weights = read_best(self.folder)
+        self.best_weights = read_best(self.folder, self.notes.best_step)
+        self.best_written = self.notes.best_step
         self.begun_at = int(state["step"])
         self.stopped = state["stopped"]
+        self.decisions = [Decision(**decision) for decision in state["decisions"]]
+        # Drawn again for what they leave out.
+        for epoch in range(-(-self.begun_at // self.steps_per_epoch)):
+            self.plan.of_epoch(epoch)
         self.decide(
             "resumed", self.begun_at,
             f"Training went on from the checkpoint of step {self.begun_at} of {self.n_steps}.",
@@ -287,13 +323,12 @@ class _Trained:
     def note_not_finite(self, error: LossNotFiniteError) -> None:
         """Note where the loss stopped being a number."""
         rows = self.lesson.objective.examples.rows[error.places].tolist()
-        named = ", ".join(map(str, rows[:8])) + (", ..." if len(rows) > 8 else "")
         self.stopped = "loss not finite"
         self.decide(
             "loss_not_finite", error.step,
-            f"The loss of step {error.step} was not a finite number, and training stopped there; "
-            f"the weights of step {self.notes.best_step} were kept. Its batch holds the rows "
-            f"{named}. Try a smaller learning rate.",
+            f"The {error.what} of step {error.step} was not a finite number, and training stopped "
+            f"there; the weights of step {self.notes.best_step} were kept. Its batch holds "
+            f"{name_rows(rows)}. Try a smaller learning rate.",
         )  # fmt: skip
 
     def decide(self, name: str, value: Any, message: str) -> None:
@@ -310,7 +345,7 @@ class _Trained:
         self.bar.set_postfix(found, refresh=False)
         self.bar.update(1)
 
-    def report(self, teacher: Teacher) -> Run:
+    def report(self) -> Run:
         """Return what was measured."""
         notes = self.notes
         if self.plan.n_left_out:
@@ -345,31 +380,6 @@ def _trainer_state(teacher: Teacher) -> str:
     """Return what the trainer needs to know of itself; its logs lie in the notes."""
     state = asdict(teacher.state) | {"stateful_callbacks": {}, "log_history": []}
     return json.dumps(state, default=str)
-
-
-def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:
-    """Return where to train and with which numbers, as asked for or as is best."""
-    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
-    if settings.precision is not None:
-        return device, settings.precision
-    has_bfloat = device.startswith("cuda") and torch.cuda.is_bf16_supported()
-    return device, "bfloat16" if has_bfloat else "float32"
-
-
-def _tokens_at_once(lesson: Lesson, settings: TrainingSettings, device: str) -> int:
-    if settings.tokens_at_once is not None:
-        return settings.tokens_at_once
-    config = getattr(getattr(lesson.model[0], "auto_model", None), "config", None)
-    n_layers = getattr(config, "num_hidden_layers", 1)
-    width = getattr(config, "hidden_size", lesson.model.get_embedding_dimension())
-    memory = BYTES_AT_ONCE["cpu" if device == "cpu" else "cuda"]
-    return max(512, memory // bytes_a_token(n_layers, width))
-
-
-def _figure(found: Measured) -> float:
-    """Return what makes weights the best: the metric, or else the loss, as a gain."""
-    figure = -found.loss if math.isnan(found.metric) else found.metric
-    return figure if math.isfinite(figure) else -math.inf
 
 
 def _taken(examples: TokenizedExamples, places: Any) -> TokenizedExamples:

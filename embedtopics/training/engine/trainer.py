@@ -38,29 +38,32 @@ LEAST_TOKENS = 64
 
 
 _SCHEDULE = ("base_lrs", "last_epoch", "_step_count", "_last_lr")
+_ENVIRONMENT = ("ACCELERATE_MIXED_PRECISION", "ACCELERATE_USE_CPU")
 
 
 class LossNotFiniteError(RuntimeError):
-    """The loss of a batch is no number.
+    """The loss of a batch is no number, or its gradient is none.
 
     Parameters
     ----------
     step : int
     places : list of int
         Examples of the batch.
+    what : {"loss", "gradient"}
     """
 
-    def __init__(self, step: int, places: list[int]) -> None:
-        super().__init__(f"loss not finite at step {step}")
+    def __init__(self, step: int, places: list[int], what: str = "loss") -> None:
+        super().__init__(f"{what} not finite at step {step}")
         self.step = step
         self.places = places
+        self.what = what
 
 
 def arguments_for(
     settings: TrainingSettings, n_steps: int, precision: str, device: str, folder: Path
 ) -> SentenceTransformerTrainingArguments:
     """Return the trainer's arguments for settings of ours."""
-    return SentenceTransformerTrainingArguments(
+    arguments = SentenceTransformerTrainingArguments(
         output_dir=str(folder),
         max_steps=n_steps,
         per_device_train_batch_size=settings.batch_size,
@@ -83,6 +86,9 @@ def arguments_for(
         dataloader_pin_memory=False,
         push_to_hub=False,
     )
+    # More would be wrapped into a model that our batches go around, mixed precision with it.
+    arguments._n_gpu = min(1, arguments.n_gpu)
+    return arguments
 
 
 class Teacher(SentenceTransformerTrainer):
@@ -96,6 +102,8 @@ class Teacher(SentenceTransformerTrainer):
     encoder : BatchEncoder
     args : SentenceTransformerTrainingArguments
     seed : int
+    on_begin : callable
+        Called when the model is as it will be trained, before the first step.
     on_step : callable
         ``on_step(teacher, loss)`` after each step of the optimiser, with the mean loss of its
         batches; returns whether training goes on.
@@ -110,6 +118,7 @@ class Teacher(SentenceTransformerTrainer):
         encoder: BatchEncoder,
         args: SentenceTransformerTrainingArguments,
         seed: int,
+        on_begin: Callable[[], None],
         on_step: Callable[[Teacher, float], bool],
         on_less_memory: Callable[[int], None],
     ) -> None:
@@ -117,6 +126,7 @@ class Teacher(SentenceTransformerTrainer):
         self._plan = plan
         self._encoder = encoder
         self._seed = seed
+        self._on_begin = on_begin
         self._on_step = on_step
         self._on_less_memory = on_less_memory
         self._window: list[list[int]] = []
@@ -143,13 +153,29 @@ class Teacher(SentenceTransformerTrainer):
             collate_fn=self.data_collator,
         )
 
-    def begin_epoch(self, n_batches_done: int) -> None:
-        """Draw the batches of the epoch that comes next."""
-        self._plan.epoch = n_batches_done // max(1, len(self._plan))
+    def begin(self) -> None:
+        """Tell the run that training begins."""
+        self._on_begin()
+
+    def begin_epoch(self, n_steps_done: int, accumulation: int) -> None:
+        """Draw the batches of the epoch that comes next, or that is gone on with."""
+        # The last step of an epoch may have fewer batches than the others.
+        self._plan.epoch = n_steps_done // max(1, -(-len(self._plan) // accumulation))
 
     def begin_step(self) -> None:
-        """Forget the batches of the step before."""
+        """Forget the batches of the step before, and the gradients of the loss's own weights."""
         self._window, self._losses = [], []
+        self._lesson.loss.zero_grad()  # the trainer knows those of the model alone
+
+    def check_gradients(self) -> None:
+        """Refuse gradients that would leave no weight a number, though the loss is one."""
+        if getattr(self.accelerator, "scaler", None) is not None:
+            return  # it leaves such a step out, and scales the next ones less
+        gradients = (part.grad for part in self._lesson.learned().parameters())
+        norms = [torch.linalg.vector_norm(one) for one in gradients if one is not None]
+        if norms and not bool(torch.isfinite(torch.stack(norms)).all()):
+            places = [place for batch in self._window for place in batch]
+            raise LossNotFiniteError(self.state.global_step + 1, places, "gradient")
 
     def training_step(
         self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None
@@ -157,16 +183,18 @@ class Teacher(SentenceTransformerTrainer):
         """Learn from one batch; with less at a time where memory does not hold it."""
         model.train()
         self._window.append(inputs["places"].tolist())
+        to_learn = [len(self._window) - 1]
         while True:
             try:
-                return self._learn(len(self._window) - 1)
+                return [self._learn(part) for part in to_learn][-1]
             except (RuntimeError, MemoryError) as error:
                 if not _is_out_of_memory(error) or self._encoder.tokens_at_once <= LEAST_TOKENS:
                     raise
             self._use_less_memory(model)
+            to_learn = list(range(len(self._window)))
 
     def _use_less_memory(self, model: Any) -> None:
-        """Halve what is encoded at once, and learn anew what this step had learned before."""
+        """Halve what is encoded at once, and forget what this step has learned."""
         self._encoder.tokens_at_once = max(LEAST_TOKENS, self._encoder.tokens_at_once // 2)
         self._on_less_memory(self._encoder.tokens_at_once)
         # Some of the gradients of the batch that failed may have been added up already.
@@ -175,8 +203,6 @@ class Teacher(SentenceTransformerTrainer):
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
         self._losses = []
-        for part in range(len(self._window) - 1):
-            self._learn(part)
 
     def _learn(self, part: int) -> torch.Tensor:
         places = self._window[part]
@@ -215,9 +241,7 @@ class Teacher(SentenceTransformerTrainer):
         schedule = self._schedule.state_dict()
         return {
             "learning_rates": [group["lr"] for group in self._optimizer.param_groups],
-            "schedule": {
-                k: schedule[k] for k in ("base_lrs", "last_epoch", "_step_count", "_last_lr")
-            },
+            "schedule": {k: schedule[k] for k in _SCHEDULE},
         }
 
     def moments(self) -> dict[str, torch.Tensor]:
@@ -278,11 +302,17 @@ class _Steps(TrainerCallback):
     def __init__(self, teacher: Teacher) -> None:
         self._teacher = teacher
 
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._teacher.begin()
+
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._teacher.begin_epoch(state.global_step * args.gradient_accumulation_steps)
+        self._teacher.begin_epoch(state.global_step, args.gradient_accumulation_steps)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._teacher.begin_step()
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._teacher.check_gradients()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if not self._teacher.finish_step():
@@ -298,7 +328,8 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 @contextmanager
 def quiet_and_private() -> Iterator[None]:
-    """Keep the global random states, and the trainer's warnings and notes, to the run."""
+    """Keep the global random states, the trainer's warnings and its environment to the run."""
+    import os
     import random
 
     hub_logging: Any = import_module("transformers.utils.logging")  # it carries no types
@@ -306,6 +337,10 @@ def quiet_and_private() -> Iterator[None]:
     python, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
     devices = list(range(torch.cuda.device_count()))
     verbosity = hub_logging.get_verbosity()
+    # Left by another run or a launcher, it would be obeyed in place of our precision.
+    environment = {name: os.environ.get(name) for name in _ENVIRONMENT}
+    for name in _ENVIRONMENT:
+        os.environ.pop(name, None)
     hub_logging.set_verbosity_error()
     try:
         with torch.random.fork_rng(devices), warnings.catch_warnings():
@@ -315,3 +350,7 @@ def quiet_and_private() -> Iterator[None]:
         random.setstate(python)
         np.random.set_state(numpy_state)  # noqa: NPY002
         hub_logging.set_verbosity(verbosity)
+        for name, value in environment.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

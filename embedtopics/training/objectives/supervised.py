@@ -215,7 +215,7 @@ def pairs_ranking(
     """
     checked_kind(examples, "pairs_ranking", ("pairs", "triplets"))
     return Objective(
-        name="pairs: ranking",
+        name="pairs: ranking, both ways" if both_ways else "pairs: ranking",
         examples=examples,
         make_loss=ranking_loss(scale, both_ways),
         metric_name="MRR@10",

@@ -61,3 +61,36 @@ def test_batches_need_little_padding():
     shuffled = rng.permutation(4000).reshape(-1, 32)
     assert padded < 1.25 * lengths.sum()
     assert (lengths[shuffled].max(axis=1) * 32).sum() > 2.5 * lengths.sum()
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 60)), min_size=1, max_size=120),
+    st.integers(2, 12),
+)
+def test_each_example_is_in_the_first_batch_that_can_take_it(keys, size):
+    plan = BatchPlan(np.ones(len(keys)), size, 0, keys)
+    order = list(range(len(keys)))
+    batches = [[] for _ in range(len(plan))]
+    for example in order:
+        for batch in batches:
+            taken = {text for other in batch for text in keys[other]}
+            if len(batch) < size and taken.isdisjoint(keys[example]):
+                batch.append(example)
+                break
+    assert plan._without_doubles(order) == (batches, len(keys) - sum(map(len, batches)))
+    assert all(batches)
+
+
+def test_a_few_texts_that_all_examples_share_are_not_looked_for_in_each_batch():
+    class Counted(tuple):
+        n_looks = 0
+
+        def __iter__(self):
+            Counted.n_looks += 1
+            return super().__iter__()
+
+    # Texts with one of ten class names: of 320 batches, each can hold ten examples.
+    keys = [Counted((number % 10, 100 + number)) for number in range(10_240)]
+    plan = BatchPlan(np.ones(len(keys)), 32, 0, keys)
+    assert sorted(map(len, plan.of_epoch(0))) == [10] * 320
+    assert Counted.n_looks < 20 * len(keys)

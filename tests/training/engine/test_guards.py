@@ -1,0 +1,170 @@
+"""Runs that go wrong: no number, no memory, no disk; what was learned until then is kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from embedtopics.corpus.tables import name_rows
+from embedtopics.errors import InputError
+from embedtopics.training.engine import running
+from embedtopics.training.engine.batching import BatchPlan
+from embedtopics.training.engine.checkpoints import latest_checkpoint
+from embedtopics.training.engine.running import train
+from embedtopics.training.engine.trainer import Teacher
+from tests.training.engine.test_running import ABOUT, same, settings, weights_of
+
+
+def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    original = type(lesson).loss_of
+    calls = []
+
+    def breaking(self, batch, vectors):
+        loss = original(self, batch, vectors)
+        if torch.is_grad_enabled():
+            calls.append(batch)
+            if len(calls) == 8:
+                return loss * float("nan")
+        return loss
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(lesson), "loss_of", breaking)
+        run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    assert run.stopped == "loss not finite" and run.n_steps == 7
+    (decision,) = run.decisions
+    assert decision.value == 8 and "The loss of step 8" in decision.message
+    batch = BatchPlan(lesson.examples.lengths, 8, 1).of_epoch(1)[1]
+    assert f"Its batch holds {name_rows(batch)}. " in decision.message
+    assert run.best_step in (0, 3, 6)
+    assert all(torch.isfinite(tensor).all() for tensor in weights_of(lesson).values())
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, accumulation):
+    options = settings(accumulation=accumulation, tokens_at_once=4096)
+    lesson, validation = lesson_of(options, dropout=0.0)
+    whole = train(lesson, validation, options, tmp_path / "whole", ABOUT)
+    short, validation = lesson_of(options, dropout=0.0)
+    original = running.BatchEncoder._seeded
+    calls = []
+
+    def failing(self, texts, seed, group):
+        calls.append(len(texts))
+        if self.tokens_at_once > 1024 and len(calls) > 6:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(self, texts, seed, group)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running.BatchEncoder, "_seeded", failing)
+        run = train(short, validation, options, tmp_path / "short", ABOUT)
+    assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
+    np.testing.assert_allclose(run.curves.training_loss, whole.curves.training_loss, rtol=1e-4)
+    for name, expected in lesson.weights().items():
+        if not name.endswith("key.bias"):
+            torch.testing.assert_close(short.weights()[name], expected, rtol=1e-3, atol=1e-4)
+
+
+def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            running.BatchEncoder, "learn", lambda *_: (_ for _ in ()).throw(RuntimeError("shapes"))
+        )
+        with pytest.raises(RuntimeError, match="shapes"):
+            train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+
+
+def test_a_full_disk_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    again, validation = lesson_of(settings())
+    with pytest.MonkeyPatch.context() as patch:
+
+        def full(*_args, **_named):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+        patch.setattr("safetensors.torch.save_file", full)
+        run = train(again, validation, settings(), tmp_path / "run", ABOUT)
+    assert {d.name for d in run.decisions} == {"checkpoint"} and len(run.decisions) == 4
+    assert "No space left" in run.decisions[0].message
+    assert latest_checkpoint(tmp_path / "run") == (None, [])
+    assert same(weights_of(lesson), weights_of(again))
+
+
+def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="choose another folder"):
+        train(lesson, validation, settings(), tmp_path / "file" / "run", ABOUT)
+
+
+def test_memory_that_runs_out_anew_in_batches_learned_before_is_made_do_with(lesson_of, tmp_path):
+    options = settings(accumulation=3, tokens_at_once=4096)
+    lesson, validation = lesson_of(options, dropout=0.0)
+    whole = train(lesson, validation, options, tmp_path / "whole", ABOUT)
+    short, validation = lesson_of(options, dropout=0.0)
+    original = Teacher._learn
+    halved = []
+
+    def failing(self, part):
+        # The third batch does not fit, and then the first does not either.
+        if self._encoder.tokens_at_once > 1024 and (part == 2 or halved):
+            halved.append(part)
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(self, part)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Teacher, "_learn", failing)
+        run = train(short, validation, options, tmp_path / "short", ABOUT)
+    assert halved == [2, 0]
+    assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
+    np.testing.assert_allclose(run.curves.training_loss, whole.curves.training_loss, rtol=1e-4)
+
+
+def test_a_gradient_that_is_no_number_leaves_the_weights_as_they_were(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    original = type(lesson).loss_of
+    calls = []
+
+    def breaking(self, batch, vectors):
+        loss = original(self, batch, vectors)
+        if torch.is_grad_enabled():
+            calls.append(batch)
+            if len(calls) == 4:
+                # Zero, and its gradient is zero times infinity.
+                return loss + torch.sqrt(vectors[0] * 0).sum()
+        return loss
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(lesson), "loss_of", breaking)
+        run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    assert run.stopped == "loss not finite" and run.n_steps == 3
+    (decision,) = run.decisions
+    assert decision.value == 4 and "The gradient of step 4 was not" in decision.message
+    assert np.isfinite(run.curves.validation_loss).all()
+
+
+def test_an_encoder_without_a_finite_loss_is_refused(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    with torch.no_grad():
+        next(lesson.model.parameters()).fill_(float("nan"))
+    with pytest.raises(InputError, match=r"finite loss on the validation examples.*got nan"):
+        train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+
+
+def test_weights_without_a_metric_are_never_better_than_those_with_one(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    # The loss falls all along; the metric is below zero and then none at all.
+    figures = iter([-0.9, float("nan"), -0.8, float("nan"), float("nan")])
+    objective = replace(lesson.objective, metric=lambda *_: next(figures), metric_name="made up")
+    run = train(
+        replace(lesson, objective=objective), validation, settings(), tmp_path / "run", ABOUT
+    )
+    assert run.curves.validation_loss[-1] < run.curves.validation_loss[2] < 0.8
+    assert run.best_step == run.curves.validation_steps[2]

@@ -1,0 +1,279 @@
+"""Runs that were interrupted anywhere, and what lies on the disk: the end is the same."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from embedtopics.errors import InputError
+from embedtopics.training.engine import running
+from embedtopics.training.engine.checkpoints import latest_checkpoint
+from embedtopics.training.engine.running import train
+from tests.training.engine.test_running import ABOUT, same, settings, weights_of
+
+
+class Killed(BaseException):
+    """Stands for a process that ends at once."""
+
+
+def kill(method, when, lesson, validation, options, folder):
+    """Train until a method of the run was called at a step, and no further."""
+    original = getattr(running._Trained, method)
+
+    def dying(self, *arguments):
+        found = original(self, *arguments)
+        if self.begun_at + self.steps_here == when:
+            raise Killed
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running._Trained, method, dying)
+        with pytest.raises(Killed):
+            train(lesson, validation, options, folder, ABOUT)
+
+
+def assert_same_run(run, whole):
+    assert run.n_steps == whole.n_steps and run.best_step == whole.best_step
+    assert run.stopped == whole.stopped
+    for name in ("training_steps", "training_loss", "validation_steps", "validation_loss"):
+        np.testing.assert_array_equal(getattr(run.curves, name), getattr(whole.curves, name))
+
+
+def checked(lesson_of, tmp_path, options, method, when, kind="graded"):
+    """Compare a run that was interrupted with one that was not; return both."""
+    lesson, validation = lesson_of(options, kind=kind)
+    whole = train(lesson, validation, options, tmp_path / "whole", ABOUT)
+    dying, validation = lesson_of(options, kind=kind)
+    kill(method, when, dying, validation, options, tmp_path / "killed")
+    again, validation = lesson_of(options, kind=kind)
+    run = train(again, validation, options, tmp_path / "killed", ABOUT)
+    assert same(weights_of(lesson), weights_of(again))
+    assert_same_run(run, whole)
+    return run, whole
+
+
+@pytest.mark.parametrize("when", [1, 4, 5, 6, 9])
+def test_batches_that_do_not_fill_a_step_are_gone_on_with(lesson_of, tmp_path, when):
+    # Six batches an epoch, in steps of four and two.
+    options = settings(accumulation=4, epochs=5, validations_per_epoch=2)
+    run, _ = checked(lesson_of, tmp_path, options, "after_step", when)
+    assert run.decisions[0].name == "resumed"
+
+
+@pytest.mark.parametrize("epochs", [0.5, 2])
+def test_a_run_that_died_after_its_last_step_learns_nothing_more(lesson_of, tmp_path, epochs):
+    options = settings(epochs=epochs)
+    n_steps = round(6 * epochs)
+    checked(lesson_of, tmp_path, options, "after_step", n_steps)
+
+
+def test_a_run_that_died_after_it_had_stopped_learns_nothing_more(lesson_of, tmp_path):
+    # Steps so small that nothing changes, and so no validation is a gain.
+    options = settings(learning_rate=1e-12, patience=3, epochs=4)
+    run, _ = checked(lesson_of, tmp_path, options, "after_step", 9)
+    assert run.stopped == "no improvement" and run.n_steps == 9
+
+
+def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
+    lesson_of, tmp_path, monkeypatch
+):
+    lesson, validation = lesson_of(settings())
+    written = {}
+    original = running.write_checkpoint
+
+    def dying(folder, step, *rest):
+        if step == 6:
+            raise Killed
+        written[step] = {n: t.clone() for n, t in lesson.weights().items()}
+        return original(folder, step, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(running, "write_checkpoint", dying)
+        with pytest.raises(Killed):
+            train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    taken = []
+    go_on = running._Trained.go_on_from
+
+    def looking(self, place):
+        go_on(self, place)
+        taken.append((self.notes.best_step, self.best_weights))
+        raise Killed
+
+    monkeypatch.setattr(running._Trained, "go_on_from", looking)
+    again, validation = lesson_of(settings())
+    with pytest.raises(Killed):
+        train(again, validation, settings(), tmp_path / "run", ABOUT)
+    assert taken[0][0] == 3 and same(taken[0][1], written[3])
+
+
+def test_damaged_best_weights_are_not_loaded(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    whole = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    for path in (tmp_path / "run").rglob("*.safetensors"):
+        if "best" in str(path.relative_to(tmp_path)):
+            path.write_bytes(path.read_bytes()[:-50])
+    assert latest_checkpoint(tmp_path / "run") == (None, ["step-00000012", "step-00000009"])
+    again, validation = lesson_of(settings())
+    run = train(again, validation, settings(), tmp_path / "run", ABOUT)
+    assert_same_run(run, whole)
+    (damaged,) = (d for d in run.decisions if d.name == "damaged_checkpoint")
+    assert "damaged" in damaged.message
+
+
+def test_what_was_decided_before_the_interruption_is_told_after_it(lesson_of, tmp_path):
+    options = settings(tokens_at_once=4096)
+    lesson, validation = lesson_of(options)
+    original = running.BatchEncoder._seeded
+
+    def failing(self, texts, seed, group):
+        if self.tokens_at_once > 2048:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(self, texts, seed, group)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(running.BatchEncoder, "_seeded", failing)
+        kill("after_step", 7, lesson, validation, options, tmp_path / "run")
+    again, validation = lesson_of(options)
+    run = train(again, validation, options, tmp_path / "run", ABOUT)
+    assert [d.name for d in run.decisions] == ["out_of_memory", "resumed"]
+    assert run.decisions[0].value == 2048
+
+
+def test_examples_left_out_before_the_interruption_are_counted(lesson_of, tmp_path):
+    def shared(lesson):
+        # One text in every second example: a batch holds one of them.
+        for place in range(0, len(lesson.examples.keys), 2):
+            keys = lesson.examples.keys[place]
+            lesson.examples.keys[place] = (10_000, *keys[1:])
+        return lesson
+
+    found = []
+    for name in ("whole", "killed"):
+        lesson, validation = lesson_of(settings(), kind="pairs")
+        if name == "killed":
+            kill("after_step", 7, shared(lesson), validation, settings(), tmp_path / name)
+            lesson, validation = lesson_of(settings(), kind="pairs")
+        run = train(shared(lesson), validation, settings(), tmp_path / name, ABOUT)
+        found.append([d.value for d in run.decisions if d.name == "left_out"])
+    # Twenty of the forty examples, one in each of five batches: fifteen an epoch.
+    assert found == [[30], [30]]
+
+
+def test_a_disk_that_is_really_full_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
+    resource = pytest.importorskip("resource")
+    lesson, validation = lesson_of(settings())
+    train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    again, validation = lesson_of(settings())
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        run = train(again, validation, settings(), tmp_path / "run", ABOUT)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert {d.name for d in run.decisions} == {"checkpoint"} and len(run.decisions) == 4
+    assert "File too large" in run.decisions[0].message
+    assert same(weights_of(lesson), weights_of(again))
+    assert not list((tmp_path / "run").glob("[!r]*"))  # nothing but run.json
+
+
+def test_a_file_that_names_the_run_and_is_damaged_is_said_to_be(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "run.json").write_text('{"exam')
+    with pytest.raises(InputError, match=r"run\.json.*damaged.*resume=False"):
+        train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    train(lesson, validation, settings(), tmp_path / "run", ABOUT, resume=False)
+    assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8")) == ABOUT
+
+
+RUN_AND_DIE = """
+import os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {root!r})
+import tests.training.engine.test_running as here
+from embedtopics.training.engine import running
+from tests.training.engine.conftest import *
+original = running._Trained.after_step
+def after_step(self, teacher, loss):
+    on = original(self, teacher, loss)
+    if teacher.state.global_step == {step}:
+        os.kill(os.getpid(), {signal})
+    return on
+running._Trained.after_step = after_step
+running.LEAST_VALIDATIONS = 1
+make = lesson_of.__wrapped__(Path({tiny!r}))
+lesson, validation = make(here.settings(), kind={kind!r})
+here.train(lesson, validation, here.settings(), Path({folder!r}), here.ABOUT)
+print("finished")
+"""
+
+
+def die(tiny, folder, step, number, kind="graded"):
+    code = RUN_AND_DIE.format(
+        root=str(Path(__file__).parents[3]), tiny=str(tiny), folder=str(folder), step=step,
+        signal=int(number), kind=kind,
+    )  # fmt: skip
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+@pytest.mark.parametrize("kind", ["graded", "pairs"])
+def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
+    lesson_of, tiny_bert, tmp_path, kind
+):
+    lesson, validation = lesson_of(settings(), kind=kind)
+    whole = train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    killed = die(tiny_bert, tmp_path / "killed", 8, signal.SIGKILL, kind)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    again, validation = lesson_of(settings(), kind=kind)
+    run = train(again, validation, settings(), tmp_path / "killed", ABOUT)
+    assert run.decisions[0].name == "resumed"
+    assert same(weights_of(lesson), weights_of(again))
+    np.testing.assert_array_equal(run.curves.training_loss, whole.curves.training_loss)
+    np.testing.assert_array_equal(run.curves.metric, whole.curves.metric)
+    assert run.best_step == whole.best_step and run.n_steps == whole.n_steps
+
+
+@pytest.mark.slow
+def test_a_run_that_is_asked_to_end_writes_a_checkpoint_and_exits_143(
+    lesson_of, tiny_bert, tmp_path
+):
+    lesson, validation = lesson_of(settings())
+    train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    ended = die(tiny_bert, tmp_path / "ended", 4, signal.SIGTERM)
+    assert ended.returncode == 143 and "finished" not in ended.stdout
+    # Asked during step 4, which is none of validation: the step after it writes the checkpoint.
+    assert latest_checkpoint(tmp_path / "ended")[0].name == "step-00000005"
+    again, validation = lesson_of(settings())
+    train(again, validation, settings(), tmp_path / "ended", ABOUT)
+    assert same(weights_of(lesson), weights_of(again))
+
+
+def test_a_damaged_checkpoint_is_passed_over(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    newest, _ = latest_checkpoint(tmp_path / "run")
+    (newest / "weights.safetensors").write_bytes(b"half of it")
+    older, damaged = latest_checkpoint(tmp_path / "run")
+    assert damaged == [newest.name] and older.name < newest.name
+    again, validation = lesson_of(settings())
+    train(again, validation, settings(), tmp_path / "run", ABOUT)
+    assert same(weights_of(lesson), weights_of(again))
+
+
+def test_checkpoints_of_another_run_are_not_gone_on_from(lesson_of, tmp_path):
+    lesson, validation = lesson_of(settings())
+    train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    with pytest.raises(InputError, match=r"another examples.*resume=False"):
+        train(lesson, validation, settings(), tmp_path / "run", {"examples": "others"})
+    fresh, validation = lesson_of(settings())
+    train(fresh, validation, settings(), tmp_path / "run", {"examples": "others"}, resume=False)
+    assert same(weights_of(lesson), weights_of(fresh))

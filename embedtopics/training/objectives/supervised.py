@@ -192,8 +192,8 @@ def pairs_ranking(
     """Learn that a text is nearer to its partner than to the partners of the others.
 
     Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4. The
-    metric is the mean reciprocal rank of the partner, to rank 10, among the partners (and
-    negatives) of all validation examples.
+    metric is the mean reciprocal rank, to rank 10, of a text's nearest partner among the partners
+    (and negatives) of all validation examples; no partner of its own counts as wrong.
 
     Parameters
     ----------

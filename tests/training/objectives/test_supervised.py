@@ -53,7 +53,7 @@ def test_accuracy_of_the_head_by_hand():
         loss.classifier.weight.copy_(weight)
         loss.classifier.bias.zero_()
     # Scores (1, 0, .9), (0, 1.5, 0), (1, 1.5, .9), (2, 0, 1.8): classes 0, 1, 1, 0.
-    assert objective.metric([u, v], np.array([0, 2, 1, 0]), loss) == 0.75
+    assert objective.metric([u, v], np.array([0, 2, 1, 0]), loss, None) == 0.75
 
 
 def test_nli_ranking(encoder):
@@ -174,6 +174,49 @@ def test_mean_reciprocal_rank_is_that_of_brute_force():
         total += 1 / rank if rank <= 10 else 0.0
     found = mean_reciprocal_rank([anchors, positives, negatives])
     assert found == pytest.approx(total / 1100, abs=2e-3) and 0.1 < found < 0.9
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_mean_reciprocal_rank_with_several_partners_is_that_of_search(seed):
+    """Anchors as queries, distinct texts as documents, all partners as relevant."""
+    from scipy.sparse import csr_matrix
+
+    from embedtopics.evaluation import rank_documents, score_rankings
+
+    rng = np.random.default_rng(seed)
+    table = vectors(rng, 40, 3)
+    rows = rng.integers(0, 40, (50, 3))
+    rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2])]
+    pairs = {(a, b) for a, b, _ in rows.tolist()} | {(b, a) for a, b, _ in rows.tolist()}
+    asked, known = np.unique(rows[:, 0]), np.unique(rows[:, 1:])
+    ranked = rank_documents(table[asked], table[known], len(known))[0]
+    # A text does not compete for itself.
+    ranked[known[ranked] == asked[:, None]] = -1
+    places = np.argsort(ranked < 0, axis=1, kind="stable")
+    ranked = np.take_along_axis(ranked, places, axis=1)
+    relevance = csr_matrix([[(a, b) in pairs for b in known.tolist()] for a in asked.tolist()])
+    expected = score_rankings(ranked, relevance, [10], n_resamples=0)["mrr@10"].value
+    embeddings = [table[rows[:, column]] for column in range(3)]
+    assert mean_reciprocal_rank(embeddings, keys=rows) == pytest.approx(expected, abs=1e-12)
+    # Examples that occur again, and another order, change nothing.
+    again = rng.permutation(np.r_[rows, rows[:20]])
+    embeddings = [table[again[:, column]] for column in range(3)]
+    assert mean_reciprocal_rank(embeddings, keys=again) == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_partner_of_an_anchor_counts_as_wrong():
+    a, b, c, d = np.float32([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]])
+    keys = [(0, 1), (0, 2), (4, 5)]
+    # The anchor 0 has two partners, and finds them first; 4 has 5, and 1 and 2 are nearer.
+    embeddings = [np.stack([a, a, a]), np.stack([b, c, d])]
+    assert mean_reciprocal_rank(embeddings, keys=keys) == (1 + 1 / 3) / 2
+    # A text that stands in two pairs is one candidate, and no rival of its own.
+    chain = [np.stack([a, b, a]), np.stack([b, c, d])]
+    assert mean_reciprocal_rank(chain, keys=[(0, 1), (1, 2), (4, 5)]) == (1 + 1 + 1 / 3) / 3
+    # One vector for all: the first of two partners among two others comes at 1 + 2 / 3.
+    same = np.ones((3, 2), np.float32)
+    wanted = (1 / (1 + 1 / 3) + 1 / (1 + 2 / 2)) / 2
+    assert mean_reciprocal_rank([same, same], keys=keys) == pytest.approx(wanted)
 
 
 def test_the_same_vector_for_all_texts_is_worth_nothing():

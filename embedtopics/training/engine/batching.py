@@ -32,10 +32,11 @@ class BatchPlan:
     batch_size : int
     seed : int
     keys : sequence of sequence of int, optional
-        Numbers of the texts of each example, equal for equal texts. Where they are given, no two
-        examples of a batch share one: as in-batch negatives they would contradict one another. An
-        example for which no batch of an epoch has room is left out of that epoch; `n_left_out`
-        counts them.
+        Numbers of the texts of each example, equal for equal texts; the first two are a pair. Where
+        they are given, no two examples of a batch share a text, nor has one a text that is paired
+        with a text of the other in any example: as in-batch negatives they would contradict what
+        is learned. An example for which no batch of an epoch has room is left out of that epoch;
+        `n_left_out` counts them.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class BatchPlan:
         self._size = batch_size
         self._seed = seed
         self._keys = keys
+        self._barred = [] if keys is None else _with_partners(keys)
         self.epoch = 0
         self._left_out: dict[int, int] = {}
 
@@ -79,17 +81,17 @@ class BatchPlan:
         return [batches[place] for place in rng.permutation(len(batches))]
 
     def _without_doubles(self, order: list[int]) -> tuple[list[list[int]], int]:
-        """Put each example into the first batch with room and none of its texts."""
+        """Put each example into the first batch with room and none of its texts or partners."""
         assert self._keys is not None
         batches: list[list[int]] = [[] for _ in range(len(self))]
         held: list[set[int]] = [set() for _ in range(len(self))]
         first_open, n_left_out = 0, 0
         for example in order:
-            texts = self._keys[example]
+            barred = self._barred[example]
             for place in range(first_open, len(batches)):
-                if len(batches[place]) < self._size and held[place].isdisjoint(texts):
+                if len(batches[place]) < self._size and held[place].isdisjoint(barred):
                     batches[place].append(example)
-                    held[place].update(texts)
+                    held[place].update(self._keys[example])
                     break
             else:
                 n_left_out += 1
@@ -100,3 +102,13 @@ class BatchPlan:
         while len(filled) < len(batches):
             filled.append(list(filled[len(filled) % max(1, len(filled))]))
         return filled, n_left_out
+
+
+def _with_partners(keys: Sequence[Sequence[int]]) -> list[set[int]]:
+    """Return the texts of each example, and those that are paired with one of them anywhere."""
+    partners: dict[int, set[int]] = {}
+    for first, *rest in keys:
+        for other in rest[:1]:
+            partners.setdefault(first, set()).add(other)
+            partners.setdefault(other, set()).add(first)
+    return [set(texts).union(*(partners.get(text, ()) for text in texts)) for texts in keys]

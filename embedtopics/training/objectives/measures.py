@@ -117,8 +117,8 @@ def mean_reciprocal_rank(
         is_tied = np.abs(cosines - nearest) <= _TIED
         above = (is_other & (cosines > nearest + _TIED)).sum(axis=1)
         # The first of m among m + t in random order has t / (m + 1) of the others before it.
-        rank = 1 + above + (is_other & is_tied).sum(axis=1) / (
-            1 + (is_partner & is_tied).sum(axis=1)
+        rank = (
+            1 + above + (is_other & is_tied).sum(axis=1) / (1 + (is_partner & is_tied).sum(axis=1))
         )
         total += float(np.where(rank <= depth, 1 / rank, 0.0).sum())
     return total / len(asked)

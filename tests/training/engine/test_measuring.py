@@ -23,9 +23,7 @@ def test_examples_for_which_no_batch_had_room_do_not_lower_the_loss(lesson_of):
     plan = BatchPlan(np.zeros(12), 4, 0, examples.keys)
     losses, sizes = [], []
     for batch in plan.of_epoch(0):
-        sides = [
-            encoder.encode([column[place] for place in batch]) for column in examples.columns
-        ]
+        sides = [encoder.encode([column[place] for place in batch]) for column in examples.columns]
         near = (sides[0] @ sides[1].T).numpy() * 20  # the vectors are of length 1
         losses.append(np.mean(np.log(np.exp(near).sum(axis=1)) - np.diag(near)))
         sizes.append(len(batch))

@@ -168,7 +168,8 @@ def test_the_metric_under_matryoshka_is_that_of_whole_vectors(encoder):
     model = trainee_of(encoder).model
     u = [np.random.default_rng(0).normal(size=(4, 16)).astype(np.float32)]
     both = [
-        o.metric(u, o.examples.labels, o.make_loss(model, given(16)), None) for o in (objective, wrapped)
+        o.metric(u, o.examples.labels, o.make_loss(model, given(16)), None)
+        for o in (objective, wrapped)
     ]
     assert both[0] == both[1] != 0
 

@@ -50,7 +50,7 @@ class BatchPlan:
         self._size = batch_size
         self._seed = seed
         self._keys = keys
-        self._barred = [] if keys is None else _with_partners(keys)
+        self._partners = _partners(keys or ())
         self.epoch = 0
         self._left_out: dict[int, int] = {}
 
@@ -87,11 +87,11 @@ class BatchPlan:
         held: list[set[int]] = [set() for _ in range(len(self))]
         first_open, n_left_out = 0, 0
         for example in order:
-            barred = self._barred[example]
+            texts = self._keys[example]
             for place in range(first_open, len(batches)):
-                if len(batches[place]) < self._size and held[place].isdisjoint(barred):
+                if len(batches[place]) < self._size and self._agree(texts, held[place]):
                     batches[place].append(example)
-                    held[place].update(self._keys[example])
+                    held[place].update(texts)
                     break
             else:
                 n_left_out += 1
@@ -103,12 +103,18 @@ class BatchPlan:
             filled.append(list(filled[len(filled) % max(1, len(filled))]))
         return filled, n_left_out
 
+    def _agree(self, texts: Sequence[int], held: set[int]) -> bool:
+        """Tell whether no text is among those of a batch, nor paired with one of them anywhere."""
+        if not held.isdisjoint(texts):
+            return False
+        return all(held.isdisjoint(self._partners.get(text, ())) for text in texts)
 
-def _with_partners(keys: Sequence[Sequence[int]]) -> list[set[int]]:
-    """Return the texts of each example, and those that are paired with one of them anywhere."""
-    partners: dict[int, set[int]] = {}
+
+def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
+    """Return the texts that each text is paired with."""
+    found: dict[int, set[int]] = {}
     for first, *rest in keys:
         for other in rest[:1]:
-            partners.setdefault(first, set()).add(other)
-            partners.setdefault(other, set()).add(first)
-    return [set(texts).union(*(partners.get(text, ()) for text in texts)) for texts in keys]
+            found.setdefault(first, set()).add(other)
+            found.setdefault(other, set()).add(first)
+    return found

@@ -22,8 +22,7 @@ class Measured:
     Parameters
     ----------
     loss : float
-        Mean over the examples of all batches; with in-batch negatives, those for which no batch
-        had room are not among them.
+        Mean over the examples.
     metric : float
         NaN without.
     """
@@ -60,13 +59,12 @@ def measure(
             torch.manual_seed(0)
             whole = lesson.cut(examples, range(len(examples)), np.random.default_rng(0))
             columns = [_encode_distinct(encoder, column) for column in whole.encoded]
-            total, n_measured = 0.0, 0
+            total = 0.0
             for places in _batches(lesson, examples, batch_size):
                 chosen = torch.as_tensor(places)
                 batch = lesson.cut(examples, places, np.random.default_rng(0))
                 vectors = [column[chosen.to(column.device)] for column in columns]
                 total += float(lesson.loss_of(batch, vectors)) * len(places)
-                n_measured += len(places)
             metric = float("nan")
             if with_metric and objective.metric is not None:
                 arrays: list[FloatArray] = [column.cpu().numpy() for column in columns]
@@ -76,7 +74,7 @@ def measure(
     finally:
         lesson.model.train(was_training)
         lesson.loss.train(was_training)
-    return Measured(total / max(1, n_measured), metric)
+    return Measured(total / max(1, len(examples)), metric)
 
 
 def _encode_distinct(encoder: BatchEncoder, column: list[list[int]]) -> torch.Tensor:

@@ -7,6 +7,7 @@ from sentence_transformers.sentence_transformer import losses as st
 
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
+from embedtopics.training.objectives.matryoshka import with_matryoshka
 from embedtopics.training.objectives.measures import (
     average_precision,
     mean_reciprocal_rank,
@@ -23,7 +24,7 @@ from embedtopics.training.objectives.supervised import (
     pairs_ranking,
     triplet,
 )
-from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, examples_of
+from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, examples_of, ours
 
 NAMES = ("entailment", "neutral", "contradiction")
 
@@ -105,6 +106,49 @@ def test_pairs_ranking(columns, encoder):
     objective = pairs_ranking(examples_of(["pairs", "triplets"][len(columns) - 2], columns))
     check_equal(objective, encoder, st.MultipleNegativesRankingLoss)
     assert objective.in_batch_negatives
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"pooling": "cls", "prompt": "the red: "},
+        {"pooling": "max", "normalize": False},
+        {"pooling": ["mean", "max"], "normalize": False},
+        {"prompt": "the red: ", "normalize": False},
+        {"layers": 2, "dimensions": 8},
+    ],
+)
+def test_losses_of_encoders_with_other_settings(settings, tiny_bert):
+    encoder = SentenceEncoder(tiny_bert, **settings)
+    graded = examples_of("graded", (FIRST, SECOND), [0.1, 0.8, 0.3, 1])
+    check_equal(graded_cosent(graded, scale=5.0), encoder, lambda m: st.CoSENTLoss(m, scale=5.0))
+    triplets = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
+    check_equal(
+        with_matryoshka(pairs_ranking(triplets, both_ways=True, scale=50.0), [4, 2]),
+        encoder,
+        lambda model: st.MatryoshkaLoss(
+            model,
+            st.MultipleNegativesRankingLoss(
+                model, 50.0, directions=("query_to_doc", "doc_to_query"),
+                partition_mode="per_direction",
+            ),
+            [2, 4, model.get_embedding_dimension()],
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [(FIRST, SECOND), (FIRST, SECOND, THIRD)])
+def test_both_ways_is_the_mean_of_two_softmaxes(columns, encoder):
+    """By hand: texts among the partners and negatives, and partners among the texts."""
+    examples = examples_of(["pairs", "triplets"][len(columns) - 2], columns)
+    value, *_ = ours(pairs_ranking(examples, both_ways=True, scale=7.0), encoder)
+    u, *others = (encoder.encode(column).astype(float) for column in columns)
+    there, back = 7 * u @ np.concatenate(others).T, 7 * others[0] @ u.T
+    expected = np.mean([
+        np.log(np.exp(there[row]).sum()) / 2 + np.log(np.exp(back[row]).sum()) / 2 - there[row, row]
+        for row in range(4)
+    ])  # fmt: skip
+    assert float(value) == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("distance", ["cosine", "euclidean"])

@@ -140,6 +140,10 @@ def test_bad_lessons(encoder):
     with pytest.raises(InputError, match="other numbers in row 0"):
         teach(teacher, FIRST)
     assert len(teach(RandomProjectionEncoder(), FIRST)) == 4
+    with pytest.raises(InputError, match='got csr_matrix from tfidf; use "lsa"'):
+        teach("tfidf", [*FIRST, *FIRST])
+    # It has learned from no texts yet, and learns from these.
+    assert len(teach("lsa", [*FIRST, *FIRST]).labels) == 8
 
 
 @pytest.mark.parametrize(

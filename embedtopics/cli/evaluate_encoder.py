@@ -56,9 +56,10 @@ def evaluate_encoder(
     check_target(out, TABLE)
     sets = _read_sets(on, data, split, seen, pairs, columns)
     _check_names(encoder)
+    # All are found before one is measured; each is let go before the next is loaded.
+    waiting = [resolve_encoder(name) for name in encoder]
     made = [
-        evaluation.evaluate_encoder(resolve_encoder(name), sets, name=name, seed=seed)
-        for name in encoder
+        evaluation.evaluate_encoder(waiting.pop(0), sets, name=name, seed=seed) for name in encoder
     ]
     differences = evaluation.score_differences(made)
     # Written before anything is printed: a closed pipe must not cost the results.

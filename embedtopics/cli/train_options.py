@@ -108,7 +108,11 @@ class RunOptions:
     ] = None
     lora_rank: Annotated[
         int | None,
-        typer.Option(help="Learn low-rank additions alone; needs peft.", rich_help_panel=TRAINED),
+        typer.Option(
+            help="Learn low-rank additions alone, at a higher --learning-rate such as 4e-4; needs "
+            "peft.",
+            rich_help_panel=TRAINED,
+        ),
     ] = None
     precision: Annotated[
         str | None,

@@ -40,8 +40,16 @@ _SPOKEN = {
     "give more, or allow fewer with least=": "give more",
     "give more examples, a larger share, or examples that are held out already":
         "give more examples{held}",
+    'learn from these examples with objective="softmax"':
+        "learn from these examples with --objective softmax",
     "expected objective to be": "expected --objective to be",
     "expected method to be": "expected --method to be",
+    "expected keep to be": "expected --keep-layers to be",
+    "when the corpus is made (id=)": "with --id",
+    "give candidates, raise share or depth, or lower skip_top":
+        "give more pairs, or ask for fewer with --hard-negatives",
+    "without lora_rank": "without --lora-rank",
+    "a larger max_length": "a larger --max-length",
 }  # fmt: skip
 """What the remedies of Python are called on the command line."""
 

@@ -82,7 +82,8 @@ class TrainingSettings:
         Shorter lengths at which the vectors shall be good as well (Kusupati et al. 2022).
     lora_rank : int, optional
         Learn low-rank additions to the weights alone (Hu et al. 2021), which are added to them at
-        the end; needs peft.
+        the end; needs peft. They begin at zero and need a higher learning rate than the weights
+        themselves: some 4e-4 in the paper.
     sample_size : int
         Training examples whose loss is measured beside that of the validation examples.
     seed : int

@@ -130,9 +130,13 @@ def _why_more(n: int, least: int) -> str:
         low, high = wilson(size / 2, size)
         return f"from {float(low):.0%} to {float(high):.0%}"
 
-    measured = f"an accuracy of 50 % on {n} examples means {interval(n)} (95 %), " if n else ""
     enough = max(400, 2 * least)
-    return f"{measured}on {enough} {interval(enough)}"
+    if not n:
+        return f"an accuracy of 50 % on {enough} examples means {interval(enough)} (95 %)"
+    return (
+        f"an accuracy of 50 % on {n} examples means {interval(n)} (95 %), on {enough} "
+        f"{interval(enough)}"
+    )
 
 
 def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:

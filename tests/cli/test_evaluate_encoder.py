@@ -65,3 +65,18 @@ def test_bad_input(data, tmp_path):
     assert "ends in .csv" in refused(
         "evaluate-encoder", "first", "--on", "stsb", "--data", data, "--out", tmp_path
     )
+
+
+def test_all_encoders_are_found_before_one_is_measured(data, monkeypatch):
+    from embedtopics.errors import ModelLoadError
+
+    first = Words()
+
+    def find(name):
+        if name == "first":
+            return first
+        raise ModelLoadError(f"no encoder named {name!r}")
+
+    monkeypatch.setattr("embedtopics.encoders.resolve_encoder", find)
+    told = refused("evaluate-encoder", "first", "nowhere", "--on", "stsb", "--data", data)
+    assert "'nowhere'" in told and not first.calls

@@ -291,6 +291,33 @@ def test_ways_to_pairs_that_exclude_one_another(pairs_file, tmp_path):
     assert "'one', 'other', 'how'" in refused(*pairs, "--anchor", "x", "--positive", "y")
 
 
+def test_remedies_are_options(tiny_bert, tmp_path):  # noqa: F811
+    rows = [{"name": f"d{i}", "text": f"red {i}", "cites": f"d{i + 1}"} for i in range(30)]
+    documents = write(tmp_path / "documents.jsonl", rows)
+    told = refused(
+        "train", "pairs", documents, "--cites", "cites", "--text", "text", "--out", tmp_path / "o"
+    )
+    assert told.endswith("name the column of identifiers with --id")
+    distill = ("train", "distill", documents, "--text", "text", "--out", tmp_path / "o")
+    assert "expected --keep-layers to be from 1 to 1" in refused(
+        *distill, "--teacher", tiny_bert, "--keep-layers", 9
+    )
+    assert 'use "lsa"' in refused(*distill, "--teacher", "tfidf", "--encoder", tiny_bert)
+    classes = ("entailment", "neutral", "contradiction")
+    rows = [{"premise": f"a {i}", "hypothesis": f"b {i}", "label": classes[i % 3]}
+            for i in range(240)]  # fmt: skip
+    inferences = write(tmp_path / "nli.jsonl", rows)
+    assert "with --objective softmax" in refused(
+        "train", "nli", inferences, "--encoder", tiny_bert, "--out", tmp_path / "o"
+    )
+    pairs = write(tmp_path / "two.jsonl", [{"anchor": r["premise"], "positive": r["hypothesis"]}
+                                           for r in rows])  # fmt: skip
+    assert "ask for fewer with --hard-negatives" in refused(
+        "train", "pairs", pairs, "--encoder", tiny_bert, "--hard-negatives", 300,
+        "--out", tmp_path / "o",
+    )  # fmt: skip
+
+
 def test_students_that_would_be_their_teachers(tiny_bert, pairs_file, tmp_path):  # noqa: F811
     distill = ("train", "distill", pairs_file, "--out", tmp_path / "o", "--teacher", tiny_bert)
     assert "--keep-layers" in refused(*distill)

@@ -49,7 +49,8 @@ def _graded(rng, n, first="sentence1", second="sentence2", score="score"):
     for _ in range(n):
         one, other = _sentence(rng), _sentence(rng)
         shared = len(set(one.split()) & set(other.split()))
-        rows.append({first: one, second: other, score: shared + float(rng.integers(0, 3)) / 2})
+        # Three words are in all sentences: scores go from 1 to 5.
+        rows.append({first: one, second: other, score: shared - 2 + float(rng.integers(0, 3)) / 2})
     return rows
 
 

@@ -221,7 +221,9 @@ def test_bad_input(data, tmp_path):
                + [{"sentence1": "a", "sentence2": None, "score": 1}])  # fmt: skip
     assert "en_test.jsonl.gz, row 3: expected a text" in refused("stsb", tmp_path)
     write_rows(file, [{"sentence1": "a", "sentence2": "b", "score": "high"}])
-    assert "row 1: expected a number in the column 'score'" in refused("stsb", tmp_path)
+    assert "row 1: expected a number from 0 to 5 in the column 'score'; got 'high'" in refused(
+        "stsb", tmp_path
+    )
     write_rows(file, [{"sentence1": "a", "score": 1}])
     assert "expected a column 'sentence2'" in refused("stsb", tmp_path)
     with pytest.raises(InputError, match="give it as data="):
@@ -236,6 +238,105 @@ def test_classes_that_were_not_learned_are_refused(data, tmp_path):
     write_rows(tmp_path / "rte" / "dev.jsonl.gz", [*rows, {**rows[0], "label": "maybe"}])
     with pytest.raises(InputError, match=r"dev.jsonl.gz, example 3.*no, yes.*'maybe'"):
         read_tasks("rte", tmp_path)
+
+
+GOOD = [
+    {"sentence1": f"a {n}", "sentence2": f"b {n}", "score": n % 5, "year": 2012, "set": "A",
+     "split": "test", "in_stsb": False}
+    for n in range(9)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"score": 99}, "row 3: expected a number from 0 to 5 in the column 'score'; got 99"),
+        ({"score": -1}, "row 3: expected a number from 0 to 5"),
+        ({"score": None}, "row 3: expected a number from 0 to 5"),
+        ({"sentence1": ""}, "row 3: expected a text in the column 'sentence1'; got ''"),
+        ({"sentence2": " \n"}, "row 3: expected a text in the column 'sentence2'"),
+    ],
+)
+def test_rows_that_cannot_be_measured(tmp_path, change, message):
+    file = tmp_path / "stsb" / "en_test.jsonl.gz"
+    write_rows(file, [{**row, **change} if n == 2 else row for n, row in enumerate(GOOD)])
+    with pytest.raises(InputError) as caught:
+        read_tasks("stsb", tmp_path)
+    assert message in str(caught.value)
+
+
+def test_too_little_to_measure_is_told_when_it_is_read(data, tmp_path):
+    file = tmp_path / "stsb" / "en_test.jsonl.gz"
+    write_rows(file, GOOD[:2])
+    with pytest.raises(InputError, match=r"en_test.jsonl.gz: expected at least 3 pairs, got 2"):
+        read_tasks("stsb", tmp_path)
+    write_rows(file, [{**row, "score": 2} for row in GOOD])
+    with pytest.raises(InputError, match=r"en_test.jsonl.gz: expected scores that differ.*2"):
+        read_tasks("stsb", tmp_path)
+    file = tmp_path / "sts12_14" / "sts12_14.jsonl.gz"
+    write_rows(file, [{**row, "in_stsb": True} for row in GOOD])
+    with pytest.raises(InputError, match=r"sts12_14.jsonl.gz: expected rows with False in the col"):
+        read_tasks("sts12_14", tmp_path)
+    assert len(read_tasks("sts12_14", tmp_path, seen=True)) == 1
+    with pytest.raises(InputError, match=r"with 'train' in the column 'split'; there are 'test'"):
+        read_tasks("sts12_14", tmp_path, split="dev")
+    titles = tmp_path / "stackoverflow_titles" / "stackoverflow_titles.jsonl.gz"
+    write_rows(titles, [{"text": f"title {n}", "label": "linq"} for n in range(9)])
+    with pytest.raises(InputError, match="two classes, got linq alone"):
+        read_tasks("stackoverflow_titles", tmp_path)
+
+
+@pytest.mark.parametrize(("file", "name"), [("queries", "query_id"), ("corpus", "doc_id")])
+def test_an_id_that_stands_twice_is_refused(tmp_path, file, name):
+    folder = write_tasks(tmp_path) / "scifact"
+    rows = [
+        {"query_id": "0", "doc_id": "0", "split": "test", "text": text, "title": "t"}
+        for text in ("one", "two")
+    ]
+    write_rows(folder / f"{file}.jsonl.gz", rows)
+    with pytest.raises(InputError, match=rf"{file}.jsonl.gz.*'{name}'.*'0' more than once"):
+        read_tasks("scifact", tmp_path)
+
+
+def test_an_empty_document_can_be_searched(tmp_path):
+    folder = write_tasks(tmp_path) / "cranfield"
+    documents = [{"doc_id": str(n), "text": "" if n == 8 else f"text {n}"} for n in range(9)]
+    write_rows(folder / "corpus.jsonl.gz", documents)
+    assert read_tasks("cranfield", tmp_path)[0].columns[1][8] == ""
+
+
+def test_a_correlation_that_is_not_defined_is_explained(data):
+    class Same(Words):
+        def encode(self, texts):
+            return np.ones((len(texts), 3), np.float32)
+
+    made = evaluate_encoder(Same(), "stsb", data, n_resamples=10)
+    assert np.isnan(figure(made, "stsb", "test", "spearman_cosine").value)
+    (note,) = made.decisions
+    assert note.name == "stsb_test_not_defined" and "equal for all 40 pairs" in note.message
+
+
+def test_one_class_alone_has_no_area_under_a_curve(tmp_path):
+    write_tasks(tmp_path)
+    rows = [{"premise": f"a {n}", "hypothesis": f"b {n}", "label": "entailment"} for n in range(5)]
+    write_rows(tmp_path / "rte" / "dev.jsonl.gz", rows)
+    made = evaluate_encoder(Words(), "rte", tmp_path, n_resamples=10)
+    assert {score.metric for score in made.scores} == {"head_accuracy"}
+    assert any("no entailment_auc" in decision.message for decision in made.decisions)
+
+
+def test_pairs_of_the_user_that_cannot_be_measured(tmp_path):
+    path = tmp_path / "mine.csv"
+
+    def refused(rows, columns=("a", "b", "s")):
+        path.write_text("a,b,s\n" + rows)
+        with pytest.raises(InputError) as caught:
+            read_pairs(path, columns)
+        return str(caught.value)
+
+    assert "mine.csv: expected at least 3 pairs, got 1" in refused("x,y,3\n")
+    assert "row 2: expected a text in the column 'a'; got ''" in refused("x,y,3\n,z,2\nv,w,1\n")
+    assert "different columns; got 'a' twice" in refused("x,y,3\n", ("a", "a", "s"))
 
 
 @pytest.mark.slow

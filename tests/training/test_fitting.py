@@ -221,3 +221,31 @@ def test_texts_alone_and_a_teacher_train_too(tiny_bert, tmp_path):
     )
     assert report.curves.metric[-1] > report.curves.metric[0]
     assert et.SentenceEncoder(tmp_path / "small").encode(["stone"]).shape == (1, 16)
+
+
+def test_low_rank_additions_alone_are_learned_and_are_in_the_folder(tiny_bert, tmp_path, sets):
+    from embedtopics.training.objectives.adapters import with_lora
+    from embedtopics.training.objectives.trainee import trainee_of
+
+    encoder = et.SentenceEncoder(tiny_bert)
+    before = {n: w.detach().numpy() for n, w in trainee_of(encoder).model.named_parameters()}
+    trainee = with_lora(trainee_of(encoder), 2, seed=3)
+    report = et.training.fit_sts(
+        trainee, sets[0], validation=sets[0], out=tmp_path / "tuned", **LEARNS
+    )
+    assert report.best_step > 0
+    tuned = et.SentenceEncoder(tmp_path / "tuned")
+    texts = list(sets[2].columns[0])
+    # The folder has the vectors of the model with its additions, and other ones than before.
+    assert trainee.has_adapters
+    np.testing.assert_allclose(tuned.encode(texts), trainee.model.encode(texts), atol=1e-5)
+    assert np.abs(tuned.encode(texts) - encoder.encode(texts)).max() > 1e-3
+    changed = set()
+    for name, weight in trainee_of(tuned).model.named_parameters():
+        difference = weight.detach().numpy() - before[name]
+        if np.abs(difference).max() > 1e-7:
+            changed.add(name)
+            singular = np.linalg.svd(difference, compute_uv=False)
+            assert (singular[2:] < 1e-5 * singular[0]).all(), name
+    # Six linear layers in each of two.
+    assert len(changed) == 12 and not any("bias" in name or "Norm" in name for name in changed)

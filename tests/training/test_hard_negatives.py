@@ -73,7 +73,10 @@ def brute_force(rows, encoder, n, share, margin, alike, skip, labels, extra):
                 continue
             if own & theirs:
                 continue
-            if alike is not None and max(made[text] @ made[p] for p in positives) >= alike:
+            if (
+                alike is not None
+                and max(made[text] @ made[p] for p in {anchor, *positives}) >= alike
+            ):
                 continue
             passed.append((near, text))
         passed.sort(reverse=True)
@@ -194,6 +197,15 @@ def test_guards_work_at_their_limits():
     found, account = negative(share=None, alike=0.993)
     assert found == "far" and account["negatives_left_out_alike"] == 1
     assert negative(alike=None, share=None, skip_top=1)[0] == "far"
+
+
+def test_a_copy_of_the_anchor_is_no_negative():
+    """Such as the same question with another full stop, where no limit keeps it out."""
+    encoder = circle(a=0, p=60, copy=5, n=80, b=180, q=181)
+    rows = [("a", "p"), ("b", "q")]
+    for options in ({"share": None}, {"share": None, "margin": None}):
+        mined = mine_hard_negatives(pairs(rows), encoder, candidates=["copy", "n"], **options)
+        assert mined.columns[2][0] == "n" and told(mined)["negatives_left_out_alike"] == 1
 
 
 def test_a_farther_second_positive_sets_the_limit():

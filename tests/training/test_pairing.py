@@ -172,7 +172,9 @@ def test_documents_of_one_group_are_paired():
     made = group_pairs(corpus(table), "by")
     expected = {*combinations("abc", 2), ("d", "e")}
     assert {tuple(sorted(pair)) for pair in found(made)} == expected
-    assert told(made) == {"rows_without_group": 2, "groups_without_pair": 1, "pairs_made": 4}
+    # Of 4 * 3 ordered couples of pairs, those of the three pairs of one group.
+    expected = {"rows_without_group": 2, "groups_without_pair": 1, "pairs_made": 4}
+    assert told(made) == {**expected, "other_pairs_of_own_group": 0.5}
     assert made.fingerprint == group_pairs(corpus(table, group="by")).fingerprint
 
 

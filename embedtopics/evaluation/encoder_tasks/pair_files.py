@@ -34,23 +34,21 @@ def read_pairs(path: str | os.PathLike[str], columns: Sequence[str]) -> GradedPa
     Raises
     ------
     InputError
-        Where the file or a column is not there, a cell is no text or no number, or all scores
-        are equal.
+        Where the file or a column is not there, a cell is empty, no text or no number, there are
+        fewer than three pairs, or all scores are equal.
     """
     if len(columns) != 3:
         raise InputError(
             "expected three columns, those of both texts and of the score; got "
             f"{', '.join(map(repr, columns)) or 'none'}"
         )
+    twice = [name for place, name in enumerate(columns) if name in columns[:place]]
+    if twice:
+        raise InputError(f"expected three different columns; got {twice[0]!r} twice")
     file = Path(path).expanduser()
     rows = Rows(file)
     texts = rows.texts(columns[0]), rows.texts(columns[1])
-    scores = rows.numbers(columns[2])
-    if len(set(scores.tolist())) < 2:
-        raise InputError(
-            f"{file.name}: expected scores that differ in the column {columns[2]!r}; all "
-            f"{len(scores)} are {scores[0]}"
-        )
+    scores = rows.scores(columns[2])
     if set(scores.tolist()) <= {0.0, 1.0}:
         return ClassedPairs(
             task="pairs", file=file.name, columns=texts, labels=scores.astype(np.int64)

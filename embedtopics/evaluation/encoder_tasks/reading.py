@@ -30,6 +30,9 @@ MOST_TRAINED = 10_000
 
 MOST_TITLES = 5_000
 
+OF_STS, OF_SICK = (0.0, 5.0), (1.0, 5.0)
+"""Lowest and highest score that people could give."""
+
 Reader = Callable[[Path, str, bool], list[TaskSet]]
 
 
@@ -39,7 +42,7 @@ def _stsb(language: str, folder: Path, split: str, seen: bool) -> list[TaskSet]:
     columns = rows.texts("sentence1"), rows.texts("sentence2")
     return [
         GradedPairs(
-            task=task, file=split, columns=columns, scores=rows.numbers("score"),
+            task=task, file=split, columns=columns, scores=rows.scores("score", OF_STS),
             twin=f"stsb {split}",
         )
     ]  # fmt: skip
@@ -76,7 +79,7 @@ def _sts12_14(folder: Path, split: str, seen: bool) -> list[TaskSet]:
 def _graded(task: str, file: str, rows: Rows, **options: Any) -> GradedPairs:
     columns = rows.texts("sentence1"), rows.texts("sentence2")
     return GradedPairs(
-        task=task, file=file, columns=columns, scores=rows.numbers("score"), **options
+        task=task, file=file, columns=columns, scores=rows.scores("score", OF_STS), **options
     )
 
 
@@ -86,7 +89,7 @@ _SICK_SPLITS = {"test": "test", "dev": "trial"}
 def _sick(folder: Path, split: str, seen: bool) -> list[TaskSet]:
     rows = Rows(folder / "sick" / "sick.jsonl.gz").where("split", _SICK_SPLITS[split])
     columns = rows.texts("sentence_a"), rows.texts("sentence_b")
-    scores = rows.numbers("relatedness")
+    scores = rows.scores("relatedness", OF_SICK)
     return [GradedPairs(task="sick", file=split, columns=columns, scores=scores)]
 
 
@@ -167,7 +170,9 @@ def _scifact(folder: Path, split: str, seen: bool) -> list[TaskSet]:
     corpus = Rows(at / "corpus.jsonl.gz")
     texts = tuple(
         f"{title} {text}".strip()
-        for title, text in zip(corpus.texts("title"), corpus.texts("text"), strict=True)
+        for title, text in zip(
+            *(corpus.texts(c, some_empty=True) for c in ("title", "text")), strict=True
+        )
     )
     judged = Rows(at / "qrels.jsonl.gz").where("split", wanted)
     return [_search("scifact", wanted, queries, corpus, texts, judged, decisions)]
@@ -182,7 +187,8 @@ def _cranfield(folder: Path, split: str, seen: bool) -> list[TaskSet]:
     judged = judged.at(np.flatnonzero(judged.numbers("code") > 0))
     message = "cranfield: it has no splits; all queries were used."
     decisions = (Decision("evaluation", "cranfield_split", "all", message),)
-    return [_search("cranfield", "all", queries, corpus, corpus.texts("text"), judged, decisions)]
+    texts = corpus.texts("text", some_empty=True)
+    return [_search("cranfield", "all", queries, corpus, texts, judged, decisions)]
 
 
 def _search(
@@ -196,8 +202,7 @@ def _search(
 ) -> SearchSet:
     from scipy.sparse import csr_matrix
 
-    of_query = {name: row for row, name in enumerate(queries.cells("query_id"))}
-    of_document = {name: row for row, name in enumerate(corpus.cells("doc_id"))}
+    of_query, of_document = queries.names("query_id"), corpus.names("doc_id")
     pairs = []
     for query, document in zip(judged.cells("query_id"), judged.cells("doc_id"), strict=True):
         if query not in of_query or document not in of_document:
@@ -238,6 +243,10 @@ def _titles(folder: Path, split: str, seen: bool) -> list[TaskSet]:
     )
     rows = rows.at(chosen)
     labels, names = numbered(rows.texts("label"))
+    if len(names) < 2:
+        raise InputError(
+            f"{rows.path.name}: expected titles of at least two classes, got {names[0]} alone"
+        )
     return [
         LabelledTexts(
             task=task, file="all", columns=(rows.texts("text"),), labels=labels, names=names,

@@ -63,7 +63,15 @@ def score_set(
 def _(
     examples: GradedPairs, vectors: Sequence[Any], how: Resampling, notes: list[Decision]
 ) -> dict[str, Estimate]:
-    return similarity_correlations(vectors[0], vectors[1], examples.scores, **how)
+    found = similarity_correlations(vectors[0], vectors[1], examples.scores, **how)
+    if any(np.isnan(one.value) for one in found.values()):
+        message = (
+            f"{examples.task}, {examples.file}: the cosine is equal for all {len(examples.scores)} "
+            "pairs; a correlation with it is not defined."
+        )
+        name = f"{examples.task}_{examples.file}_not_defined"
+        notes.append(Decision("evaluation", name, True, message))
+    return found
 
 
 @score_set.register
@@ -98,6 +106,13 @@ def _(
     if entailed is not None and others:
         other = examples.names.index(min(others))
         rows = np.flatnonzero(np.isin(examples.labels, (entailed, other)))
+        if len(np.unique(examples.labels[rows])) < 2:
+            message = (
+                f"{examples.task}: there is no entailment_auc, for want of pairs of one of the "
+                f"classes entailment and {min(others)}."
+            )
+            notes.append(Decision("evaluation", f"{examples.task}_one_class", True, message))
+            return found
         near = pair_similarities(test[0][rows], test[1][rows])
         is_entailed = (examples.labels[rows] == entailed).astype(np.int64)
         found["entailment_auc"] = area_under_curve(near, is_entailed, **how)

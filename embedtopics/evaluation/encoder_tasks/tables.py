@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.errors import InputError
+from embedtopics.evaluation.correlations import LEAST
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision
 
@@ -45,8 +46,16 @@ class Rows:
         return len(self._frame)
 
     def where(self, column: str, value: Any) -> Rows:
-        """Return the rows that have a value in a column."""
-        return self.at(np.flatnonzero([cell == value for cell in self._column(column)]))
+        """Return the rows that have a value in a column; none is an error."""
+        cells = self.cells(column)
+        places = np.flatnonzero([cell == value for cell in cells])
+        if not len(places):
+            there = ", ".join(sorted({repr(cell) for cell in cells})[:10])
+            raise InputError(
+                f"{self.path.name}: expected rows with {value!r} in the column {column!r}; there "
+                f"are {there}"
+            )
+        return self.at(places)
 
     def at(self, places: npt.NDArray[np.integer[Any]]) -> Rows:
         """Return rows by their place among these."""
@@ -58,9 +67,12 @@ class Rows:
         """Return a column as it is."""
         return list(self._column(column))
 
-    def texts(self, column: str) -> tuple[str, ...]:
-        """Return a column of texts, or refuse it."""
-        return self._checked(column, lambda cell: isinstance(cell, str), "a text")
+    def texts(self, column: str, *, some_empty: bool = False) -> tuple[str, ...]:
+        """Return a column of texts, or refuse it; documents to be searched may be empty."""
+        return self._checked(
+            column, lambda cell: isinstance(cell, str) and (some_empty or bool(cell.strip())),
+            "a text",
+        )  # fmt: skip
 
     def lists(self, column: str) -> tuple[list[str], ...]:
         """Return a column of lists of texts, or refuse it."""
@@ -70,6 +82,40 @@ class Rows:
         """Return a column of finite numbers, or refuse it."""
         cells = self._checked(column, _is_number, "a number")
         return np.array([float(cell) for cell in cells], dtype=np.float64)
+
+    def scores(
+        self, column: str, scale: tuple[float, float] = (-np.inf, np.inf)
+    ) -> npt.NDArray[np.float64]:
+        """Return a column of scores that a correlation can be taken with, or refuse it."""
+        low, high = scale
+        what = "a number" if np.isinf(high) else f"a number from {low:g} to {high:g}"
+        cells = self._checked(
+            column, lambda cell: _is_number(cell) and low <= float(cell) <= high, what
+        )
+        scores = np.array([float(cell) for cell in cells], dtype=np.float64)
+        if len(scores) < LEAST:
+            raise InputError(
+                f"{self.path.name}: expected at least {LEAST} pairs, got {len(scores)}, of which "
+                "a correlation says nothing"
+            )
+        if (scores == scores[0]).all():
+            raise InputError(
+                f"{self.path.name}: expected scores that differ in the column {column!r}; all "
+                f"{len(scores)} are {scores[0]:g}"
+            )
+        return scores
+
+    def names(self, column: str) -> dict[Any, int]:
+        """Return the place of each row by its name in a column, or refuse names that recur."""
+        places: dict[Any, int] = {}
+        for place, name in enumerate(self.cells(column)):
+            if name in places:
+                raise InputError(
+                    f"{self.path.name}: expected names that differ in the column {column!r}; got "
+                    f"{name!r} more than once"
+                )
+            places[name] = place
+        return places
 
     def _checked(self, column: str, is_good: Callable[[Any], bool], what: str) -> tuple[Any, ...]:
         cells = self._column(column)

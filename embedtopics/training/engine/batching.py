@@ -32,10 +32,11 @@ class BatchPlan:
     batch_size : int
     seed : int
     keys : sequence of sequence of int, optional
-        Numbers of the texts of each example, equal for equal texts. Where they are given, no two
-        examples of a batch share one: as in-batch negatives they would contradict one another. An
-        example for which no batch of an epoch has room is left out of that epoch; `n_left_out`
-        counts them.
+        Numbers of the texts of each example, equal for equal texts; the first two are a pair. Where
+        they are given, no two examples of a batch share a text, nor has one a text that is paired
+        with a text of the other in any example: as in-batch negatives they would contradict what
+        is learned. An example for which no batch of an epoch has room is left out of that epoch;
+        `n_left_out` counts them.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class BatchPlan:
         self._size = batch_size
         self._seed = seed
         self._keys = keys
+        self._partners = _partners(keys or ())
         self.epoch = 0
         self._left_out: dict[int, int] = {}
 
@@ -79,7 +81,7 @@ class BatchPlan:
         return [batches[place] for place in rng.permutation(len(batches))]
 
     def _without_doubles(self, order: list[int]) -> tuple[list[list[int]], int]:
-        """Put each example into the first batch with room and none of its texts."""
+        """Put each example into the first batch with room and none of its texts or partners."""
         assert self._keys is not None
         batches: list[list[int]] = [[] for _ in range(len(self))]
         held: list[set[int]] = [set() for _ in range(len(self))]
@@ -98,7 +100,7 @@ class BatchPlan:
                 first_without[text] = place
                 begin = max(begin, place)
             for place in range(begin, len(batches)):
-                if len(batches[place]) < self._size and held[place].isdisjoint(texts):
+                if len(batches[place]) < self._size and self._agree(texts, held[place]):
                     batches[place].append(example)
                     held[place].update(texts)
                     break
@@ -109,3 +111,19 @@ class BatchPlan:
         # None is empty: it would have had room for an example that was left out, and where none
         # was, the last batch is needed.
         return batches, n_left_out
+
+    def _agree(self, texts: Sequence[int], held: set[int]) -> bool:
+        """Tell whether no text is among those of a batch, nor paired with one of them anywhere."""
+        if not held.isdisjoint(texts):
+            return False
+        return all(held.isdisjoint(self._partners.get(text, ())) for text in texts)
+
+
+def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
+    """Return the texts that each text is paired with."""
+    found: dict[int, set[int]] = {}
+    for first, *rest in keys:
+        for other in rest[:1]:
+            found.setdefault(first, set()).add(other)
+            found.setdefault(other, set()).add(first)
+    return found

@@ -69,7 +69,9 @@ def measure(
             metric = float("nan")
             if with_metric and objective.metric is not None:
                 arrays: list[FloatArray] = [column.cpu().numpy() for column in columns]
-                metric = float(objective.metric(arrays, examples.labels, lesson.loss))
+                metric = float(
+                    objective.metric(arrays, examples.labels, lesson.loss, examples.keys)
+                )
     finally:
         lesson.model.train(was_training)
         lesson.loss.train(was_training)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._checks import checked_count
-from embedtopics.encoders.choosing import resolve_encoder
+from embedtopics.encoders.choosing import fitted, resolve_encoder
 from embedtopics.encoders.tokenizing import check_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
@@ -40,7 +40,8 @@ def teach(
     Parameters
     ----------
     teacher : str, path or Encoder
-        Whatever `resolve_encoder` takes; it needs no gradients.
+        Whatever `resolve_encoder` takes; it needs no gradients. A baseline that learns from texts
+        learns from these.
     texts : sequence of str
     translations : sequence of str, or mapping of str to such, optional
         Of each text, into one language, or several by their names.
@@ -53,8 +54,11 @@ def teach(
     Raises
     ------
     InputError
-        If columns differ in length, a row is no string, or the teacher's vectors are not finite.
+        If columns differ in length, a row is no string, or the teacher's vectors are not dense or
+        not finite.
     """
+    from scipy.sparse import issparse
+
     by_language = {} if translations is None else translations
     if not isinstance(by_language, Mapping):
         by_language = {"translations": by_language}
@@ -65,8 +69,15 @@ def teach(
                 f"expected one translation a text, {len(columns[0])}; got {len(column)} of "
                 f"{name!r}; leave out texts without one"
             )
-    encoder = resolve_encoder(teacher)
-    vectors = np.asarray(encoder.encode(list(columns[0])), np.float32)
+    encoder = fitted(resolve_encoder(teacher), columns[0])
+    made = encoder.encode(list(columns[0]))
+    name = str(getattr(encoder, "name", type(encoder).__name__))
+    if issparse(made):
+        raise InputError(
+            f"expected dense vectors from the teacher, got {type(made).__name__} from {name}; "
+            'use "lsa" or another encoder'
+        )
+    vectors = np.asarray(made, dtype=np.float32)
     finite = np.isfinite(vectors).all(axis=1) if vectors.size else np.ones(len(vectors), bool)
     if vectors.ndim != 2 or len(vectors) != len(columns[0]) or not finite.all():
         raise InputError(
@@ -78,7 +89,7 @@ def teach(
         columns=tuple(columns),
         labels=vectors,
         rows=np.arange(len(vectors), dtype=np.int64),
-        source=f"vectors of {getattr(encoder, 'name', type(encoder).__name__)}",
+        source=f"vectors of {name}",
     )
 
 

@@ -93,7 +93,7 @@ def _inner_metric(objective: Objective) -> Any:
     metric = objective.metric
     if metric is None:
         return None
-    return lambda embeddings, labels, loss: metric(embeddings, labels, loss.loss)
+    return lambda embeddings, labels, loss, keys: metric(embeddings, labels, loss.loss, keys)
 
 
 def _width(given: Any) -> int:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 __all__ = [
     "average_precision",
@@ -17,7 +20,6 @@ __all__ = [
     "mean_reciprocal_rank",
     "rank_correlation",
     "share_nearer",
-    "translation_accuracy",
 ]
 
 Float64Array = npt.NDArray[np.float64]
@@ -28,7 +30,9 @@ _TIED = 1e-6
 _ROWS_AT_ONCE = 1024
 
 
-def head_accuracy(embeddings: Sequence[FloatArray], labels: Any, loss: Any) -> float:
+def head_accuracy(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
+) -> float:
     """Return the share of pairs to which the softmax head of a loss gives their class."""
     import torch
 
@@ -39,7 +43,9 @@ def head_accuracy(embeddings: Sequence[FloatArray], labels: Any, loss: Any) -> f
     return float(np.mean(scores.argmax(dim=1).cpu().numpy() == np.asarray(labels)))
 
 
-def rank_correlation(embeddings: Sequence[FloatArray], labels: Any, loss: Any = None) -> float:
+def rank_correlation(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any = None, keys: Any = None
+) -> float:
     """Return Spearman's correlation of the cosines of pairs with their scores.
 
     It is 0 where all cosines are one and the same.
@@ -52,7 +58,9 @@ def rank_correlation(embeddings: Sequence[FloatArray], labels: Any, loss: Any = 
     return float(cosines @ scores / spread) if spread > 0 else 0.0
 
 
-def share_nearer(embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None) -> float:
+def share_nearer(
+    embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None, keys: Any = None
+) -> float:
     """Return the share of anchors nearer to their positive than to each of their negatives.
 
     Of equally near ones half is counted.
@@ -65,42 +73,84 @@ def share_nearer(embeddings: Sequence[FloatArray], labels: Any = None, loss: Any
 
 
 def mean_reciprocal_rank(
-    embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None, depth: int = 10
+    embeddings: Sequence[FloatArray],
+    labels: Any = None,
+    loss: Any = None,
+    keys: npt.ArrayLike | None = None,
+    depth: int = 10,
 ) -> float:
-    """Return the mean of 1 / rank of the positive among the candidates of all anchors.
+    """Return the mean, over distinct anchors, of 1 / rank of the nearest of their partners.
 
-    Candidates are the positives and negatives of all examples, ranked by cosine. A rank behind
-    `depth` counts as 0. Among candidates as near as the positive, it takes the middle rank: an
-    encoder with the same vector for all texts gets no credit.
+    Candidates are the positives and negatives of all examples, each distinct text once, ranked by
+    cosine. Partners of an anchor are all candidates that stand in a pair with it, on either side:
+    none of them counts as wrong, and the nearest sets the rank. The anchor itself is no candidate,
+    unless a pair says so. A rank behind `depth` counts as 0. Where others are as near as the
+    nearest partner, the rank is what it would be on average in random order: an encoder with the
+    same vector for all texts gets no credit.
 
     Parameters
     ----------
     embeddings : sequence of float32 ndarray of shape (n_examples, n_dimensions)
         Anchors, positives, and perhaps negatives.
+    labels, loss
+        Not used.
+    keys : array_like of int, shape (n_examples, n_columns), optional
+        Number of the text in each column, equal for equal texts. By default all texts differ.
     depth : int
     """
-    anchors = _scaled(embeddings[0])
-    candidates = _scaled(np.concatenate(embeddings[1:]))
+    n_columns, n = len(embeddings), len(embeddings[0])
+    numbers = np.arange(n_columns * n).reshape(n_columns, n)
+    if keys is not None:
+        numbers = np.asarray(keys, dtype=np.int64).T
+    asked, first_rows = np.unique(numbers[0], return_index=True)
+    known, first_places = np.unique(numbers[1:], return_index=True)
+    anchors = _scaled(embeddings[0][first_rows])
+    candidates = _scaled(np.concatenate(embeddings[1:])[first_places])
+    partners = _partners(asked, known, numbers)
     total = 0.0
-    for begin in range(0, len(anchors), _ROWS_AT_ONCE):
+    for begin in range(0, len(asked), _ROWS_AT_ONCE):
         rows = slice(begin, begin + _ROWS_AT_ONCE)
         cosines = anchors[rows] @ candidates.T
-        own = cosines[np.arange(len(cosines)), np.arange(begin, begin + len(cosines))][:, None]
-        above = (cosines > own + _TIED).sum(axis=1)
-        tied = (np.abs(cosines - own) <= _TIED).sum(axis=1) - 1
-        rank = 1 + above + tied / 2
+        is_partner = partners[rows].toarray()
+        is_other = ~is_partner & (asked[rows, None] != known)
+        nearest = np.where(is_partner, cosines, -np.inf).max(axis=1, keepdims=True)
+        is_tied = np.abs(cosines - nearest) <= _TIED
+        above = (is_other & (cosines > nearest + _TIED)).sum(axis=1)
+        # The first of m among m + t in random order has t / (m + 1) of the others before it.
+        rank = (
+            1 + above + (is_other & is_tied).sum(axis=1) / (1 + (is_partner & is_tied).sum(axis=1))
+        )
         total += float(np.where(rank <= depth, 1 / rank, 0.0).sum())
-    return total / len(anchors)
+    return total / len(asked)
 
 
-def average_precision(embeddings: Sequence[FloatArray], labels: Any, loss: Any = None) -> float:
+def _partners(
+    asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
+) -> csr_matrix:
+    """Return which candidates stand in a pair with an anchor, of shape (n_asked, n_known)."""
+    from scipy.sparse import csr_matrix
+
+    one = np.concatenate([numbers[0], numbers[1]])
+    other = np.concatenate([numbers[1], numbers[0]])
+    kept = np.isin(one, asked) & np.isin(other, known)
+    rows, columns = np.searchsorted(asked, one[kept]), np.searchsorted(known, other[kept])
+    return csr_matrix(
+        (np.ones(len(rows), dtype=np.bool_), (rows, columns)), shape=(len(asked), len(known))
+    )
+
+
+def average_precision(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any = None, keys: Any = None
+) -> float:
     """Return the average precision with which cosines tell pairs that belong together."""
     from sklearn.metrics import average_precision_score
 
     return float(average_precision_score(np.asarray(labels), _cosines(*embeddings)))
 
 
-def cosine_with_teacher(embeddings: Sequence[FloatArray], labels: Any, loss: Any) -> float:
+def cosine_with_teacher(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
+) -> float:
     """Return the mean cosine of vectors and those that a loss wants, over all columns."""
     import torch
 
@@ -111,23 +161,6 @@ def cosine_with_teacher(embeddings: Sequence[FloatArray], labels: Any, loss: Any
             made.append(student.cpu().numpy())
             wanted.append(teacher.cpu().numpy())
     return float(np.mean([_cosines(*both).mean() for both in zip(made, wanted, strict=True)]))
-
-
-def translation_accuracy(
-    embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None
-) -> float:
-    """Return the share of texts that are nearest to their own translation, and the other way.
-
-    The mean of both directions and of all columns of translations (Reimers and Gurevych, 2020,
-    "Making monolingual sentence embeddings multilingual", section 4.2).
-    """
-    source, *translations = embeddings
-    shares = [
-        mean_reciprocal_rank(pair, depth=1)
-        for column in translations
-        for pair in ([source, column], [column, source])
-    ]
-    return float(np.mean(shares))
 
 
 def _scaled(vectors: FloatArray) -> Float64Array:

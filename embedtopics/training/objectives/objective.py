@@ -44,8 +44,9 @@ class Objective:
     metric_name : str
         Empty for none.
     metric : callable or None
-        ``metric(embeddings, labels, loss)`` of all validation examples; embeddings is one float32
-        array a column; higher is better.
+        ``metric(embeddings, labels, loss, keys)`` of all validation examples; embeddings is one
+        float32 array a column, keys (n_examples, n_columns) has equal numbers for equal texts;
+        higher is better.
     in_batch_negatives : bool
         Whether examples of a batch are negatives of one another: no text may then occur twice.
     views : callable or None
@@ -59,7 +60,7 @@ class Objective:
     examples: Examples
     make_loss: Callable[[Any, nn.Module], nn.Module]
     metric_name: str = ""
-    metric: Callable[[Sequence[FloatArray], npt.NDArray[Any] | None, Any], float] | None = None
+    metric: Callable[[Sequence[FloatArray], npt.NDArray[Any] | None, Any, Any], float] | None = None
     in_batch_negatives: bool = False
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
     n_encoded: int | None = None

@@ -34,8 +34,6 @@ __all__ = [
 SCALE = 20.0
 """Factor of cosines before the softmax, 1 / temperature, as in the published recipes."""
 
-_DISTANCES = ("cosine", "euclidean")
-
 
 def nli_softmax(examples: Examples) -> Objective:
     """Learn to tell the relation of two sentences from their vectors u and v.
@@ -192,8 +190,8 @@ def pairs_ranking(
     """Learn that a text is nearer to its partner than to the partners of the others.
 
     Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4. The
-    metric is the mean reciprocal rank of the partner, to rank 10, among the partners (and
-    negatives) of all validation examples.
+    metric is the mean reciprocal rank, to rank 10, of a text's nearest partner among the partners
+    (and negatives) of all validation examples; no partner of its own counts as wrong.
 
     Parameters
     ----------
@@ -229,13 +227,14 @@ def triplet(
     *,
     ranking: bool = False,
     margin: float = 0.2,
-    distance: str = "cosine",
     scale: float = SCALE,
 ) -> Objective:
     """Learn that an anchor is nearer to its positive than to its negative, by a margin.
 
-    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "triplet objective". The metric is
-    the share of triplets where the positive is nearer.
+    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "triplet objective", with 1 minus the
+    cosine as distance, as vectors are compared everywhere else. Margins for Euclidean distances,
+    1 in the paper and 5 in sentence-transformers, mean nothing on its scale from 0 to 2. The
+    metric is the share of triplets where the positive is nearer.
 
     Parameters
     ----------
@@ -245,9 +244,8 @@ def triplet(
         Use the texts of the other examples of a batch as further negatives, as `pairs_ranking`
         does, in place of a margin.
     margin : float
-        Without `ranking`: how much nearer, in units of `distance`.
-    distance : {"cosine", "euclidean"}
-        Without `ranking`: 1 minus the cosine, or the length of the difference.
+        Without `ranking`: how much higher the cosine with the positive shall be. Triplets that
+        have it already teach nothing.
     scale : float
         With `ranking`: factor of the cosines before the softmax.
 
@@ -267,10 +265,6 @@ def triplet(
             "triplets: ranking", examples, make_loss, "share nearer", share_nearer, True
         )
     _check_positive("margin", margin)
-    if distance not in _DISTANCES:
-        raise InputError(
-            f"expected distance to be one of {', '.join(_DISTANCES)}; got {distance!r}"
-        )
 
     def make_margin_loss(model: Any, given: Any) -> Any:
         from sentence_transformers.sentence_transformer.losses import (
@@ -278,8 +272,9 @@ def triplet(
             TripletLoss,
         )
 
-        metric = getattr(TripletDistanceMetric, distance.upper())
-        return TripletLoss(given, distance_metric=metric, triplet_margin=margin)
+        return TripletLoss(
+            given, distance_metric=TripletDistanceMetric.COSINE, triplet_margin=margin
+        )
 
     return Objective(
         name="triplets: margin",

@@ -142,7 +142,7 @@ def trainee_of(encoder: Any, settings: TrainingSettings | None = None) -> Traine
     ------
     InputError
         If it is an encoder without weights that gradients could change, or `max_length` is more
-        than it can read.
+        than it can read, or leaves no token to the text.
     ModelLoadError
         If its checkpoint cannot be loaded.
     """
@@ -245,10 +245,12 @@ def _sentence_trainee(encoder: SentenceEncoder, settings: TrainingSettings) -> T
     vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
     tokenizer = vocabulary.tokenizer
     tokenizer.enable_truncation(max_length)
-    if recipe.prompt and len(tokenizer.encode(recipe.prompt).ids) >= max_length:
+    if len(tokenizer.encode(recipe.prompt).ids) >= max_length:
+        taken = f"the prompt {recipe.prompt[:60]!r}" if recipe.prompt else "the special tokens"
+        shorter = "a shorter one or " if recipe.prompt else ""
         raise InputError(
-            f"expected a prompt that leaves some of the {max_length} tokens to the text, got "
-            f"{recipe.prompt[:60]!r}, which leaves none; give a shorter one or a larger max_length"
+            f"expected a max_length that leaves some tokens to the text, got {max_length}, which "
+            f"{taken} fill; give {shorter}a larger max_length"
         )
     pools_prompt = recipe.checkpoint.head.pools_prompt
     return Trainee(

@@ -59,7 +59,7 @@ def triplets_of_inferences(examples: Examples) -> Examples:
     if not made:
         raise InputError(
             f"expected premises with both an entailment and a contradiction, got none among "
-            f"{len(found)} premises; learn from these examples with nli_softmax"
+            f'{len(found)} premises; learn from these examples with objective="softmax"'
         )
     anchors, positives, negatives, rows = zip(*made, strict=True)
     note = Decision(
@@ -115,6 +115,6 @@ def _class_of(names: tuple[str, ...], start: str) -> int:
         raise InputError(
             f"expected one class whose name begins with {start!r}, got the classes "
             f"{', '.join(names) or 'none'}; name them entailment, neutral and contradiction, or "
-            "learn from these examples with nli_softmax"
+            'learn from these examples with objective="softmax"'
         )
     return found[0]

@@ -91,7 +91,9 @@ def group_pairs(
 ) -> Examples:
     """Pair documents of one group: of an author, a section, a party.
 
-    What such pairs teach is what the groups have in common, style and formulas included.
+    What such pairs teach is what the groups have in common, style and formulas included. Give many
+    small groups: learning compares a pair with the others of its batch, and takes those of the
+    same group for wrong. How many these are is in `decisions`.
 
     Parameters
     ----------
@@ -130,6 +132,7 @@ def group_pairs(
             members[_spelled(value)].add(document)
     texts, rows = corpus.document_texts(), documents.first_rows.tolist()
     found: list[Pair] = []
+    sizes: list[int] = []
     n_more = 0
     for name, of_group in sorted(members.items()):
         # Documents are numbered by content, so that the draw does not depend on the rows.
@@ -139,6 +142,7 @@ def group_pairs(
         firsts, seconds = _drawn(len(ordered), min(n_all, most_per_group), seed, name)
         for i, j in zip(ordered[firsts].tolist(), ordered[seconds].tolist(), strict=True):
             found.append((texts[i], texts[j], rows[i]))
+        sizes.append(len(firsts))
     n_alone = sum(len(of_group) < 2 for of_group in members.values())
     decisions = [
         *counted("rows_without_group", n_missing, "rows have no group or no text."),
@@ -148,6 +152,7 @@ def group_pairs(
             n_more,
             f"pairs were left out, so that no group gives more than {most_per_group}.",
         ),
+        *_same_group(sizes),
     ]
     return make_pairs(corpus, found, decisions, f"documents of one {column}")
 
@@ -214,6 +219,19 @@ def citation_pairs(corpus: Any, cites: str, *, separators: str = ";,|") -> Examp
         *counted("pairs_without_text", n_empty, "pairs were left out for want of a text."),
     ]
     return make_pairs(corpus, found, decisions, "documents with those that they name")
+
+
+def _same_group(sizes: list[int]) -> list[Decision]:
+    """Say how many of the other pairs, which learning takes for wrong, are of a pair's group."""
+    n_pairs = sum(sizes)
+    if n_pairs < 2:
+        return []
+    share = sum(size * (size - 1) for size in sizes) / (n_pairs * (n_pairs - 1))
+    message = (
+        f"{share:.1%} of the other pairs are of a pair's own group on average; learning takes "
+        "those in its batch for wrong all the same."
+    )
+    return [Decision("training", "other_pairs_of_own_group", share, message)]
 
 
 def _drawn(

@@ -34,7 +34,7 @@ _ENOUGH = 100
 _GUARDS = {
     "too near": "nearer than the limit that the positive sets",
     "group": "of a group of the anchor",
-    "alike": "nearly the same text as a positive",
+    "alike": "nearly the same text as the anchor or a positive",
 }
 
 
@@ -72,7 +72,8 @@ def mine_hard_negatives(
     margin : float or None
         A candidate must be less similar than the positive by at least so much, too.
     alike : float or None
-        Similarity to a positive of the anchor from which on a candidate is taken for a copy of it.
+        Similarity to the anchor, or to a positive of it, from which on a candidate is taken for a
+        copy.
     skip_top : int
         Leave out so many of the nearest texts that are left, and take those behind them.
     depth : int
@@ -229,7 +230,7 @@ def _search(
     for row, anchor in enumerate(anchors.tolist()):
         paired = links.partners[anchor] | {anchor}
         own_groups = links.groups.get(anchor, set())
-        positives = vectors[positives_of[anchor]]
+        copied = vectors[[anchor, *positives_of[anchor]]]
         passed: list[tuple[int, float]] = []
         ranked = zip(links.pool[indices[row]].tolist(), similarities[row].tolist(), strict=True)
         candidates = [(text, near) for text, near in ranked if text not in paired]
@@ -240,7 +241,7 @@ def _search(
                 left_out["too near"] += 1
             elif own_groups and not own_groups.isdisjoint(links.groups.get(text, ())):
                 left_out["group"] += 1
-            elif alike is not None and _nearest_of(positives, vectors[text]) >= alike:
+            elif alike is not None and _nearest_of(copied, vectors[text]) >= alike:
                 left_out["alike"] += 1
             else:
                 passed.append((text, similarity))
@@ -248,8 +249,8 @@ def _search(
     return found, left_out
 
 
-def _nearest_of(positives: FloatArray, vector: FloatArray) -> float:
-    return float(np.einsum("ij,j->i", positives, vector, dtype=np.float64).max())
+def _nearest_of(others: FloatArray, vector: FloatArray) -> float:
+    return float(np.einsum("ij,j->i", others, vector, dtype=np.float64).max())
 
 
 def _limits(

@@ -34,6 +34,22 @@ def test_no_batch_holds_a_text_twice_in_two_examples(keys, size):
     assert plan.n_left_out == len(keys) - len(learned)
 
 
+@given(
+    st.lists(
+        st.tuples(*[st.integers(0, 40)] * 3).filter(lambda row: len(set(row)) == 3),
+        min_size=1, max_size=80,
+    ),
+    st.integers(2, 12),
+)  # fmt: skip
+def test_no_known_partner_is_a_negative(keys, size):
+    pairs = {frozenset(row[:2]) for row in keys}
+    for batch in BatchPlan(np.ones(len(keys)), size, 0, keys).of_epoch(1):
+        for one in batch:
+            others = {text for other in batch if other != one for text in keys[other]}
+            assert not any(frozenset((text, keys[one][0])) in pairs for text in others)
+            assert not any(frozenset((text, keys[one][1])) in pairs for text in others)
+
+
 def test_distinct_texts_are_all_learned_from():
     plan = BatchPlan(np.ones(100), 8, 0, [(2 * i, 2 * i + 1) for i in range(100)])
     assert sorted(place for batch in plan for place in batch) == list(range(100))

@@ -52,7 +52,10 @@ def theirs(make_loss, objective, encoder, ids=None):
         torch.manual_seed(3)
         loss = make_loss(model).eval()
     if ids is None:
-        features = [model.preprocess(list(column)) for column in objective.examples.columns]
+        prompt = trainee.encoder.recipe.prompt or None
+        features = [
+            model.preprocess(list(column), prompt=prompt) for column in objective.examples.columns
+        ]
     else:
         features = [trainee.features(column) for column in ids]
     value = loss(copy.copy(features), labels_of(objective))

@@ -7,6 +7,7 @@ from sentence_transformers.sentence_transformer import losses as st
 
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
+from embedtopics.training.objectives.matryoshka import with_matryoshka
 from embedtopics.training.objectives.measures import (
     average_precision,
     mean_reciprocal_rank,
@@ -23,7 +24,7 @@ from embedtopics.training.objectives.supervised import (
     pairs_ranking,
     triplet,
 )
-from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, examples_of
+from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, examples_of, ours
 
 NAMES = ("entailment", "neutral", "contradiction")
 
@@ -53,7 +54,7 @@ def test_accuracy_of_the_head_by_hand():
         loss.classifier.weight.copy_(weight)
         loss.classifier.bias.zero_()
     # Scores (1, 0, .9), (0, 1.5, 0), (1, 1.5, .9), (2, 0, 1.8): classes 0, 1, 1, 0.
-    assert objective.metric([u, v], np.array([0, 2, 1, 0]), loss) == 0.75
+    assert objective.metric([u, v], np.array([0, 2, 1, 0]), loss, None) == 0.75
 
 
 def test_nli_ranking(encoder):
@@ -107,13 +108,54 @@ def test_pairs_ranking(columns, encoder):
     assert objective.in_batch_negatives
 
 
-@pytest.mark.parametrize("distance", ["cosine", "euclidean"])
-def test_triplet(distance, encoder):
-    objective = triplet(
-        examples_of("triplets", (FIRST, SECOND, THIRD)), distance=distance, margin=0.7
-    )
-    metric = getattr(st.TripletDistanceMetric, distance.upper())
-    check_equal(objective, encoder, lambda model: st.TripletLoss(model, metric, 0.7))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"pooling": "cls", "prompt": "the red: "},
+        {"pooling": "max", "normalize": False},
+        {"pooling": ["mean", "max"], "normalize": False},
+        {"prompt": "the red: ", "normalize": False},
+        {"layers": 2, "dimensions": 8},
+    ],
+)
+def test_losses_of_encoders_with_other_settings(settings, tiny_bert):
+    encoder = SentenceEncoder(tiny_bert, **settings)
+    graded = examples_of("graded", (FIRST, SECOND), [0.1, 0.8, 0.3, 1])
+    check_equal(graded_cosent(graded, scale=5.0), encoder, lambda m: st.CoSENTLoss(m, scale=5.0))
+    triplets = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
+    check_equal(
+        with_matryoshka(pairs_ranking(triplets, both_ways=True, scale=50.0), [4, 2]),
+        encoder,
+        lambda model: st.MatryoshkaLoss(
+            model,
+            st.MultipleNegativesRankingLoss(
+                model, 50.0, directions=("query_to_doc", "doc_to_query"),
+                partition_mode="per_direction",
+            ),
+            [2, 4, model.get_embedding_dimension()],
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("columns", [(FIRST, SECOND), (FIRST, SECOND, THIRD)])
+def test_both_ways_is_the_mean_of_two_softmaxes(columns, encoder):
+    """By hand: texts among the partners and negatives, and partners among the texts."""
+    examples = examples_of(["pairs", "triplets"][len(columns) - 2], columns)
+    value, *_ = ours(pairs_ranking(examples, both_ways=True, scale=7.0), encoder)
+    u, *others = (encoder.encode(column).astype(float) for column in columns)
+    there, back = 7 * u @ np.concatenate(others).T, 7 * others[0] @ u.T
+    expected = np.mean([
+        np.log(np.exp(there[row]).sum()) / 2 + np.log(np.exp(back[row]).sum()) / 2 - there[row, row]
+        for row in range(4)
+    ])  # fmt: skip
+    assert float(value) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"margin": 0.7}])
+def test_triplet(options, encoder):
+    objective = triplet(examples_of("triplets", (FIRST, SECOND, THIRD)), **options)
+    margin, metric = options.get("margin", 0.2), st.TripletDistanceMetric.COSINE
+    check_equal(objective, encoder, lambda model: st.TripletLoss(model, metric, margin))
 
 
 def test_triplet_ranking_and_several_negatives(encoder):
@@ -176,6 +218,49 @@ def test_mean_reciprocal_rank_is_that_of_brute_force():
     assert found == pytest.approx(total / 1100, abs=2e-3) and 0.1 < found < 0.9
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_mean_reciprocal_rank_with_several_partners_is_that_of_search(seed):
+    """Anchors as queries, distinct texts as documents, all partners as relevant."""
+    from scipy.sparse import csr_matrix
+
+    from embedtopics.evaluation import rank_documents, score_rankings
+
+    rng = np.random.default_rng(seed)
+    table = vectors(rng, 40, 3)
+    rows = rng.integers(0, 40, (50, 3))
+    rows = rows[(rows[:, 0] != rows[:, 1]) & (rows[:, 0] != rows[:, 2])]
+    pairs = {(a, b) for a, b, _ in rows.tolist()} | {(b, a) for a, b, _ in rows.tolist()}
+    asked, known = np.unique(rows[:, 0]), np.unique(rows[:, 1:])
+    ranked = rank_documents(table[asked], table[known], len(known))[0]
+    # A text does not compete for itself.
+    ranked[known[ranked] == asked[:, None]] = -1
+    places = np.argsort(ranked < 0, axis=1, kind="stable")
+    ranked = np.take_along_axis(ranked, places, axis=1)
+    relevance = csr_matrix([[(a, b) in pairs for b in known.tolist()] for a in asked.tolist()])
+    expected = score_rankings(ranked, relevance, [10], n_resamples=0)["mrr@10"].value
+    embeddings = [table[rows[:, column]] for column in range(3)]
+    assert mean_reciprocal_rank(embeddings, keys=rows) == pytest.approx(expected, abs=1e-12)
+    # Examples that occur again, and another order, change nothing.
+    again = rng.permutation(np.r_[rows, rows[:20]])
+    embeddings = [table[again[:, column]] for column in range(3)]
+    assert mean_reciprocal_rank(embeddings, keys=again) == pytest.approx(expected, abs=1e-12)
+
+
+def test_no_partner_of_an_anchor_counts_as_wrong():
+    a, b, c, d = np.float32([[1, 0], [0.9, 0.1], [0.8, 0.3], [0, 1]])
+    keys = [(0, 1), (0, 2), (4, 5)]
+    # The anchor 0 has two partners, and finds them first; 4 has 5, and 1 and 2 are nearer.
+    embeddings = [np.stack([a, a, a]), np.stack([b, c, d])]
+    assert mean_reciprocal_rank(embeddings, keys=keys) == (1 + 1 / 3) / 2
+    # A text that stands in two pairs is one candidate, and no rival of its own.
+    chain = [np.stack([a, b, a]), np.stack([b, c, d])]
+    assert mean_reciprocal_rank(chain, keys=[(0, 1), (1, 2), (4, 5)]) == (1 + 1 + 1 / 3) / 3
+    # One vector for all: the first of two partners among two others comes at 1 + 2 / 3.
+    same = np.ones((3, 2), np.float32)
+    wanted = (1 / (1 + 1 / 3) + 1 / (1 + 2 / 2)) / 2
+    assert mean_reciprocal_rank([same, same], keys=keys) == pytest.approx(wanted)
+
+
 def test_the_same_vector_for_all_texts_is_worth_nothing():
     same = np.ones((100, 4), np.float32)
     assert mean_reciprocal_rank([same, same]) == 0.0
@@ -198,7 +283,7 @@ def test_average_precision_by_hand():
             None,
             "expected examples of the kind nli for nli_softmax, got pairs",
         ),
-        (nli_ranking, "nli", [0, 0, 1, 1], r"none among \d+ premises.*nli_softmax"),
+        (nli_ranking, "nli", [0, 0, 1, 1], r"none among \d+ premises.*softmax"),
         (graded_cosine, "graded", [0.5] * 4, "got 0.5 for all 4 pairs"),
         (graded_cosent, "binary", [1, 0, 1, 0], "of the kind graded"),
         (contrastive, "binary", [1, 1, 1, 1], "got only 1.*pairs_ranking"),
@@ -215,8 +300,6 @@ def test_bad_parameters():
     triplets = examples_of("triplets", (FIRST, SECOND, THIRD))
     with pytest.raises(InputError, match=r"margin to be a finite number above 0; got -1"):
         triplet(triplets, margin=-1)
-    with pytest.raises(InputError, match="one of cosine, euclidean; got 'dot'"):
-        triplet(triplets, distance="dot")
     with pytest.raises(InputError, match="scale to be a finite number"):
         pairs_ranking(triplets, scale=0)
     with pytest.raises(InputError, match="at least one example"):

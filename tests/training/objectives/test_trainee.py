@@ -74,6 +74,13 @@ def test_vectors_are_the_encoders(family, how, request, tmp_path):
     check_same(SentenceEncoder(folder, runtime="torch", **how), tmp_path)
 
 
+@pytest.mark.parametrize("max_length", [1, 2])
+def test_a_max_length_that_leaves_nothing_to_the_text_is_refused(max_length, tiny_bert):
+    settings = TrainingSettings(max_length=max_length)
+    with pytest.raises(InputError, match=f"got {max_length}, which the special tokens fill; give"):
+        trainee_of(SentenceEncoder(tiny_bert), settings)
+
+
 def test_a_sentence_folder_with_a_prompt_that_is_not_pooled(make_sentence_folder, tmp_path):
     folder = make_sentence_folder(pooling="mean", legacy=False, max_length=20)
     pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())

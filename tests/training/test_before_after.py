@@ -11,7 +11,7 @@ from embedtopics.errors import InputError
 from embedtopics.training import compare_before_after
 from tests.training.tables import Table, cosine, examples_of, moved, random_vectors
 
-DESCRIBED = ("10 nearest neighbours kept", "topics agree")
+DESCRIBED = ("10 nearest neighbours kept", "topics of two runs agree (ARI)")
 
 
 @pytest.fixture(scope="module")

@@ -75,7 +75,8 @@ def compare_before_after(
         Of another field, such as a benchmark of similarity, to see what was forgotten.
     corpus : Corpus, or what `Corpus.of` reads, optional
         How many of the ten nearest neighbours of a text stay (by chance: see the note), and how
-        far topics agree, beside how far two runs with one encoder do.
+        far topics of two runs agree: before, two runs of the encoder before training, which is
+        what an encoder that does not change reaches; after, one run of each encoder.
     classes : str or array_like, optional
         Column of the corpus, or a class for each row: how well the neighbours of a text vote on
         its class, and how much the topics tell of the classes.

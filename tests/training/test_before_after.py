@@ -182,6 +182,25 @@ def test_an_encoder_that_says_the_same_of_everything_has_no_correlation(sets):
         assert change.verdict == "no difference shown" and "same similarity" in change.note
 
 
+def test_encoders_that_are_read_in_different_ways_are_told_apart_from_training(sets):
+    texts, by_kind = sets
+    one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
+    one.settings = {"precision": "int8", "long_texts": "truncate", "name": "a"}
+    for settings, said in (
+        (
+            {"precision": "float32", "long_texts": "truncate", "name": "b"},
+            "precision int8 before and float32",
+        ),
+        ({**one.settings, "name": "b"}, ""),
+        ({"kind": "static"}, ""),
+    ):
+        other.settings = settings
+        for change in compare_before_after(
+            one, other, test=by_kind["graded"], n_resamples=100, count_looks=False
+        ):
+            assert ("precision" in change.note) == bool(said) and said in change.note
+
+
 @pytest.mark.parametrize("kind", ["texts", "taught"])
 def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
     labels = np.ones((2, 3), dtype=np.float32) if kind == "taught" else None

@@ -49,7 +49,7 @@ def compare_before_after(
     corpus: Any = None,
     classes: str | npt.ArrayLike | None = None,
     units: str | npt.ArrayLike | None = "texts",
-    max_documents: int = 5000,
+    max_documents: int = on_corpus.MOST_DOCUMENTS,
     n_resamples: int = 2000,
     seed: int = 0,
     count_looks: bool = True,
@@ -64,6 +64,7 @@ def compare_before_after(
     Parameters
     ----------
     before, after : Encoder, or its name or folder
+        Read alike, with the same precision and `long_texts`; where they are not, notes say so.
     test : Examples, or mapping of name to Examples, optional
         Held out from training. Graded examples: Spearman's and Pearson's correlation of cosine and
         score. Inference: how often an entailed hypothesis is nearer to its premise than a
@@ -140,6 +141,7 @@ def compare_before_after(
         columns.append(texts.texts)
     encoders = resolve_encoder(before), resolve_encoder(after)
     embedded = embed(encoders[0], columns, "before"), embed(encoders[1], columns, "after")
+    unlike = _unlike(*encoders)
     judged: list[_Judged] = []
     for task, examples in sets.items():
         of_set = _score(task, examples, embedded, units, n_resamples, seed)
@@ -154,7 +156,25 @@ def compare_before_after(
             _judge(on_corpus.TASK, metric, found, found.n_units, texts.note)
             for metric, found in figures
         ]
-    return (*_with_multiplicity(judged), *described)
+    return tuple(_with_note(c, unlike) for c in (*_with_multiplicity(judged), *described))
+
+
+def _unlike(before: Any, after: Any) -> str:
+    """Say where two encoders are read in different ways, which is no effect of training."""
+    ways = [
+        settings if isinstance(settings, Mapping) else {}
+        for settings in (getattr(encoder, "settings", None) for encoder in (before, after))
+    ]
+    return " ".join(
+        f"Part of the difference may come from {name.replace('_', ' ')} {ways[0][name]} before and "
+        f"{ways[1][name]} after."
+        for name in ("precision", "long_texts")
+        if name in ways[0] and name in ways[1] and ways[0][name] != ways[1][name]
+    )
+
+
+def _with_note(change: Change, note: str) -> Change:
+    return replace(change, note=f"{change.note} {note}".strip()) if note else change
 
 
 def _named(given: Any, name: str) -> dict[str, Examples]:
@@ -260,10 +280,9 @@ def _with_looks(
     name = str(getattr(encoder, "name", type(encoder).__name__))
     looks = add_look(examples, name, fingerprint, register)
     return [
-        replace(each, change=replace(each.change, n_looks=looks.n,
-                                     note=f"{each.change.note} {looks.note}".strip()))
+        replace(each, change=_with_note(replace(each.change, n_looks=looks.n), looks.note))
         for each in judged
-    ]  # fmt: skip
+    ]
 
 
 def _with_multiplicity(judged: list[_Judged]) -> list[Change]:
@@ -277,6 +296,6 @@ def _with_multiplicity(judged: list[_Judged]) -> list[Change]:
                 f"Among {len(judged)} figures this may be chance: p = {each.p:.3f}, and {p:.2f} "
                 "after the correction of Holm."
             )
-            change = replace(change, note=f"{change.note} {said}".strip())
+            change = _with_note(change, said)
         changes.append(change)
     return changes

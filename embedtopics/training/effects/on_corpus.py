@@ -31,7 +31,7 @@ from embedtopics.training.effects.intervals import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["CorpusTexts", "corpus_texts", "score_classes", "score_neighborhoods"]
+__all__ = ["MOST_DOCUMENTS", "CorpusTexts", "corpus_texts", "score_classes", "score_neighborhoods"]
 
 TASK = "corpus"
 NEIGHBORS = 10
@@ -39,6 +39,9 @@ NEIGHBORS = 10
 
 GRAPH = 15
 """Neighbours by which texts are grouped, as by the topic model."""
+
+MOST_DOCUMENTS = 5000
+"""Documents that are looked at where nothing else is asked for."""
 
 N_RUNS = 2
 """Groupings by each encoder, from different seeds: what they differ by is no encoder's doing."""

@@ -6,11 +6,21 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from embedtopics.training.effects import statistics
-from embedtopics.training.effects.intervals import Figure, compare_scores, holm
+from embedtopics.training.effects.comparing import _judge
+from embedtopics.training.effects.intervals import (
+    Difference,
+    Figure,
+    compare_scores,
+    holm,
+    p_of,
+    wide_interval,
+)
 from embedtopics.training.effects.scoring import units_of
 from tests.training.tables import examples_of
 
@@ -76,6 +86,32 @@ def test_of_equal_encoders_one_in_twenty_is_called_different(statistic, n, monke
     # A binomial of 300 and 0.05 is between 5 and 26 in 999 of 1,000 cases; an exact test of few
     # discordant answers may stay below.
     assert (1 if statistic is statistics.mean else 5) <= called <= 26
+
+
+@given(
+    values=st.lists(st.integers(-4, 30), min_size=100, max_size=150),
+    half=st.booleans(),
+    n_units=st.sampled_from([12, 60, 2000]),
+)
+def test_the_p_value_is_the_level_at_which_the_interval_reaches_zero(values, half, n_units):
+    drawn = np.array(values) + (0.3 if half else 0.0)
+    low, high = wide_interval(drawn, n_units)
+    found = p_of(drawn, n_units)
+    assert found == p_of(-drawn[::-1], n_units)
+    if abs(found - 0.05) > 1e-9:
+        assert (found < 0.05) == (low > 0 or high < 0)
+
+
+def test_what_hinders_a_verdict_is_named():
+    close = Difference(0.5, 0.6, 0.001, 0.2, 0.049, 200, 150, 0.001)
+    assert _judge("test", "f", close, 200, "").change.verdict == "better"
+    few = Difference(0.5, 0.6, 0.001, 0.2, 0.0625, 200, 5, 0.0625)
+    held = _judge("test", "f", few, 200, "").change
+    assert held.verdict == "no difference shown" and "exact test on the 5 of 200" in held.note
+    rough = Difference(0.5, 0.6, 0.001, 0.2, 0.06, 4, 4, 0.0)
+    held = _judge("test", "f", rough, 4, "").change
+    assert held.verdict == "no difference shown" and "exact test" not in held.note
+    assert "4 independent examples" in held.note
 
 
 def test_interval_is_that_of_students_t_for_the_mean_of_many_examples():

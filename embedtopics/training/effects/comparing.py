@@ -249,12 +249,14 @@ def _judge(task: str, metric: str, found: Difference, n: int, note: str) -> _Jud
     outside = found.low > 0 or found.high < 0
     if outside and found.p <= 1 - CONFIDENCE:
         verdict = "better" if found.low > 0 else "worse"
-    elif outside:
+    elif outside and found.exact > 1 - CONFIDENCE:
         said.append(
             f"The interval leaves 0 out, but the exact test on the {found.n_changed:,} of "
             f"{found.n_units:,} independent examples in which the encoders differ does not "
-            f"(p = {found.p:.3f})."
+            f"(p = {found.exact:.3f})."
         )
+    elif outside:
+        said.append("The interval leaves 0 out by less than so few examples can tell.")
     if math.isnan(found.before) or math.isnan(found.after):
         said.append("An encoder gives all examples the same similarity.")
     if found.n_units < FEW_UNITS:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.plots.palette import PALETTE, dark
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
-from embedtopics.results import Curves, Diagnosis, TrainingReport
+from embedtopics.results import Curves, Diagnosis, StudentReport, TrainingReport
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -38,7 +38,7 @@ _SAYS = {
 
 
 def learning_curves(
-    report: TrainingReport | Curves,
+    report: TrainingReport | StudentReport | Curves,
     diagnosis: Diagnosis | None = None,
     *,
     width: int | None = None,
@@ -53,7 +53,7 @@ def learning_curves(
 
     Parameters
     ----------
-    report : TrainingReport or Curves
+    report : TrainingReport, StudentReport or Curves
         A report brings its own diagnosis and best step.
     diagnosis : Diagnosis, optional
         Of curves, from `training.read_curves`; without it, the curves are drawn alone.
@@ -109,10 +109,10 @@ def learning_curves(
 
 
 def _parts(
-    report: TrainingReport | Curves, diagnosis: Diagnosis | None
+    report: TrainingReport | StudentReport | Curves, diagnosis: Diagnosis | None
 ) -> tuple[Curves, Diagnosis | None, int | None]:
     best = None
-    if isinstance(report, TrainingReport):
+    if isinstance(report, (TrainingReport, StudentReport)):
         best, curves = report.best_step, report.curves
         diagnosis = diagnosis or report.diagnosis
     elif isinstance(report, Curves):

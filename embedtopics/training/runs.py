@@ -226,7 +226,8 @@ def _tuned(trainee: Trainee, folder: Path, decisions: list[Decision]) -> Encoder
     if not isinstance(before, SentenceEncoder):
         return resolve_encoder(folder)
     # What a folder does not keep.
-    asked = {"precision": before.recipe.precision, "long_texts": before.recipe.long_texts}
+    precision, long_texts = before.recipe.precision, before.recipe.long_texts
+    asked = {"precision": precision, "long_texts": long_texts}
     usual = {"precision": "float32", "long_texts": "truncate"}
     if asked != usual:
         named = " and ".join(f'{k}="{asked[k]}"' for k in asked if asked[k] != usual[k])
@@ -235,7 +236,7 @@ def _tuned(trainee: Trainee, folder: Path, decisions: list[Decision]) -> Encoder
             "folder does not keep that, so give it again where the folder is read."
         )
         decisions.append(Decision("training", "read_alike", [*asked.values()], text))
-    return SentenceEncoder(folder, **asked)
+    return SentenceEncoder(folder, precision=precision, long_texts=long_texts)
 
 
 def _written(

@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from embedtopics.training.effects import statistics
-from embedtopics.training.effects.comparing import _judge
+from embedtopics.training.effects.comparing import judge
 from embedtopics.training.effects.intervals import (
     Difference,
     Figure,
@@ -104,12 +104,12 @@ def test_the_p_value_is_the_level_at_which_the_interval_reaches_zero(values, hal
 
 def test_what_hinders_a_verdict_is_named():
     close = Difference(0.5, 0.6, 0.001, 0.2, 0.049, 200, 150, 0.001)
-    assert _judge("test", "f", close, 200, "").change.verdict == "better"
+    assert judge("test", "f", close, 200, "").change.verdict == "better"
     few = Difference(0.5, 0.6, 0.001, 0.2, 0.0625, 200, 5, 0.0625)
-    held = _judge("test", "f", few, 200, "").change
+    held = judge("test", "f", few, 200, "").change
     assert held.verdict == "no difference shown" and "exact test on the 5 of 200" in held.note
     rough = Difference(0.5, 0.6, 0.001, 0.2, 0.06, 4, 4, 0.0)
-    held = _judge("test", "f", rough, 4, "").change
+    held = judge("test", "f", rough, 4, "").change
     assert held.verdict == "no difference shown" and "exact test" not in held.note
     assert "4 independent examples" in held.note
 

@@ -24,7 +24,7 @@ from embedtopics.training.effects.looks import add_look
 from embedtopics.training.effects.scoring import SCORED, figures_of, in_order, units_of
 from embedtopics.training.examples import Examples
 
-__all__ = ["compare_before_after"]
+__all__ = ["Judged", "compare_before_after", "judge"]
 
 FEW_UNITS = 30
 """Examples below which a note says that an interval is rough."""
@@ -33,7 +33,7 @@ Register = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
-class _Judged:
+class Judged:
     """A change that may be better or worse, with its p-value."""
 
     change: Change
@@ -142,7 +142,7 @@ def compare_before_after(
     encoders = resolve_encoder(before), resolve_encoder(after)
     embedded = embed(encoders[0], columns, "before"), embed(encoders[1], columns, "after")
     unlike = _unlike(*encoders)
-    judged: list[_Judged] = []
+    judged: list[Judged] = []
     for task, examples in sets.items():
         of_set = _score(task, examples, embedded, units, n_resamples, seed)
         if count_looks:
@@ -153,7 +153,7 @@ def compare_before_after(
         rows = embedded[0].of(texts.texts), embedded[1].of(texts.texts)
         described, figures = on_corpus.score_neighborhoods(rows, texts, n_resamples, seed)
         judged += [
-            _judge(on_corpus.TASK, metric, found, found.n_units, texts.note)
+            judge(on_corpus.TASK, metric, found, found.n_units, texts.note)
             for metric, found in figures
         ]
     return tuple(_with_note(c, unlike) for c in (*_with_multiplicity(judged), *described))
@@ -224,7 +224,7 @@ def _score(
     units: Any,
     n_resamples: int,
     seed: int,
-) -> list[_Judged]:
+) -> list[Judged]:
     order = in_order(examples)
     ordered = examples.take(order)
     found: Int64Array = np.arange(len(order))
@@ -236,14 +236,28 @@ def _score(
         _, first, of = np.unique(np.asarray(units)[order], return_index=True, return_inverse=True)
         found = first[of]
     return [
-        _judge(task, figure.metric, compare_scores(figure, n_resamples, seed), len(figure.before),
+        judge(task, figure.metric, compare_scores(figure, n_resamples, seed), len(figure.before),
                note)
         for figure in figures_of(ordered, *embedded, found)
     ]  # fmt: skip
 
 
-def _judge(task: str, metric: str, found: Difference, n: int, note: str) -> _Judged:
-    """Say of a difference whether it is one."""
+def judge(task: str, metric: str, found: Difference, n: int, note: str) -> Judged:
+    """Say of a difference whether it is one.
+
+    Parameters
+    ----------
+    task, metric : str
+    found : Difference
+    n : int
+        Examples; fewer are independent where some share a text.
+    note : str
+        What is to be said of the figure whatever comes out.
+
+    Returns
+    -------
+    Judged
+    """
     said = [note] if note else []
     verdict = "no difference shown"
     outside = found.low > 0 or found.high < 0
@@ -268,12 +282,12 @@ def _judge(task: str, metric: str, found: Difference, n: int, note: str) -> _Jud
         task, metric, found.before, found.after, difference, found.low, found.high, n, verdict, 0,
         " ".join(said),
     )  # fmt: skip
-    return _Judged(change, found.p)
+    return Judged(change, found.p)
 
 
 def _with_looks(
-    judged: list[_Judged], examples: Examples, encoder: Any, made: Embedded, register: Register
-) -> list[_Judged]:
+    judged: list[Judged], examples: Examples, encoder: Any, made: Embedded, register: Register
+) -> list[Judged]:
     """Count a look at the examples, and note what the looks so far mean."""
     fingerprint = getattr(encoder, "fingerprint", None)
     if not isinstance(fingerprint, str):
@@ -287,7 +301,7 @@ def _with_looks(
     ]
 
 
-def _with_multiplicity(judged: list[_Judged]) -> list[Change]:
+def _with_multiplicity(judged: list[Judged]) -> list[Change]:
     """Note which verdicts do not outlast the correction for so many figures."""
     adjusted = holm([each.p for each in judged])
     changes = []

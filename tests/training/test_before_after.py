@@ -201,6 +201,28 @@ def test_encoders_that_are_read_in_different_ways_are_told_apart_from_training(s
             assert ("precision" in change.note) == bool(said) and said in change.note
 
 
+def test_units_may_be_named_by_anything(sets):
+    texts, by_kind = sets
+    one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
+    named = [*(["a", 1] * 10), *range(20, 80)]
+    numbered = [*([100, 101] * 10), *range(20, 80)]
+    found = [
+        compare_before_after(one, other, test=by_kind["graded"], units=units, count_looks=False)
+        for units in (named, numbered)
+    ]
+    assert found[0] == found[1] and "62 groups" in found[0][0].note
+
+
+def test_a_single_example_has_no_interval_and_says_so(sets):
+    texts, by_kind = sets
+    one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
+    (change,) = compare_before_after(
+        one, other, test=by_kind["triplets"].take(np.array([0])), count_looks=False
+    )
+    assert np.isnan([change.low, change.high]).all()
+    assert change.note == "There is no interval from 1 independent example."
+
+
 @pytest.mark.parametrize("kind", ["texts", "taught"])
 def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
     labels = np.ones((2, 3), dtype=np.float32) if kind == "taught" else None
@@ -236,8 +258,14 @@ def test_bad_input_is_refused(sets, toy):
         compare(test=by_kind["graded"], units="words")
     with pytest.raises(InputError, match=r"shape \(3,\)"):
         compare(test=by_kind["graded"], units=[1, 2, 3])
+    with pytest.raises(InputError, match="example 2 has none"):
+        compare(test=by_kind["graded"], units=["a", 1, None, *range(77)])
+    with pytest.raises(InputError, match="example 1 has none"):
+        compare(test=by_kind["graded"], units=[1.0, np.nan, *range(78)])
     with pytest.raises(InputError, match="n_resamples"):
         compare(test=by_kind["graded"], n_resamples=5)
+    with pytest.raises(InputError, match="seed must be an integer from 0 up; got -1"):
+        compare(test=by_kind["graded"], seed=-1)
     with pytest.raises(InputError, match="corpus with the classes"):
         compare(test=by_kind["graded"], classes="label")
     with pytest.raises(InputError, match="17 different texts"):

@@ -58,6 +58,14 @@ def test_the_agreement_of_topics_names_what_two_runs_of_each_encoder_reach(monke
     assert same.difference == same.low == same.high == 0
 
 
+def test_where_no_topics_are_found_their_agreement_is_unknown():
+    texts = [f"text {i}" for i in range(30)]
+    encoders = [Table(random_vectors(texts, seed)) for seed in (0, 1)]
+    (_, found) = compare_before_after(*encoders, corpus=texts, n_resamples=100)
+    assert np.isnan([found.before, found.after, found.difference, found.low, found.high]).all()
+    assert found.verdict == "descriptive" and "no topics" in found.note
+
+
 def test_a_large_corpus_is_sampled_and_says_so(toy):
     texts, rows, _ = toy
     encoder = Table(dict(zip(texts, rows, strict=True)))

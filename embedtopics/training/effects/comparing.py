@@ -134,7 +134,7 @@ def compare_before_after(
         sets[name] = examples
     if test is None and general is None and corpus is None:
         raise InputError("expected test, general or a corpus to compare on; got none of them")
-    _check(sets, corpus, classes, units, n_resamples, max_documents)
+    _check(sets, corpus, classes, units, n_resamples, max_documents, seed)
     texts = None if corpus is None else on_corpus.corpus_texts(corpus, classes, max_documents)
     columns = [column for examples in sets.values() for column in examples.columns]
     if texts is not None:
@@ -200,8 +200,10 @@ def _check(
     units: Any,
     n_resamples: int,
     max_documents: int,
+    seed: int,
 ) -> None:
     checked_count(n_resamples, "n_resamples", 100)
+    checked_count(seed, "seed", 0)
     checked_count(max_documents, "max_documents", on_corpus.GRAPH + 2)
     if classes is not None and corpus is None:
         raise InputError("expected a corpus with the classes; got none; give corpus=, too")
@@ -215,6 +217,12 @@ def _check(
                 "expected an array of units with one test set, an entry for each example; got "
                 f"shape {shape} and sets of {', '.join(map(str, n)) or 'no'} examples"
             )
+        for place, unit in enumerate(np.asarray(units, dtype=object)):
+            if unit is None or unit != unit:
+                raise InputError(
+                    f"expected a unit for each example; example {place} has none: give those that "
+                    "stand alone a unit of their own"
+                )
 
 
 def _score(
@@ -233,8 +241,9 @@ def _score(
         found, note = units_of(ordered)
     elif units is not None:
         # Numbered by their first example in order, whatever they are called.
-        _, first, of = np.unique(np.asarray(units)[order], return_index=True, return_inverse=True)
-        found = first[of]
+        first: dict[Any, int] = {}
+        named = np.asarray(units, dtype=object)[order]
+        found = np.array([first.setdefault(unit, place) for place, unit in enumerate(named)])
     return [
         judge(task, figure.metric, compare_scores(figure, n_resamples, seed), len(figure.before),
                note)
@@ -273,7 +282,9 @@ def judge(task: str, metric: str, found: Difference, n: int, note: str) -> Judge
         said.append("The interval leaves 0 out by less than so few examples can tell.")
     if math.isnan(found.before) or math.isnan(found.after):
         said.append("An encoder gives all examples the same similarity.")
-    if found.n_units < FEW_UNITS:
+    if found.n_units == 1:
+        said.append("There is no interval from 1 independent example.")
+    elif found.n_units < FEW_UNITS:
         said.append(f"The interval is rough, from {found.n_units} independent examples.")
     elif found.n_units < n:
         said.append(f"{found.n_units:,} groups of examples with common texts were drawn anew.")

@@ -183,6 +183,24 @@ def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: st
     differ look more alike than one encoder is to itself.
     """
     (own, again), (new, newer) = (view.runs for view in views)
+    name = "topics of two runs agree (ARI)"
+    without = sum(int(run.max() < 0) for run in (own, again, new, newer))
+    if without:
+        said = f"In {without} of {2 * N_RUNS} runs no topics were found: nothing can be compared."
+        nan = float("nan")
+        return Change(
+            TASK,
+            name,
+            nan,
+            nan,
+            nan,
+            nan,
+            nan,
+            len(own),
+            "descriptive",
+            0,
+            f"{said} {note}".strip(),
+        )
     first = _resampled([(own, again)], "ARI", n_resamples, seed)
     itself = _agreement(new, newer)
     second = _resampled([(own, newer), (new, again)], "ARI", n_resamples, seed)
@@ -199,8 +217,8 @@ def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: st
         f"{itself:.2f} after training. {numbers}, before and after."
     )
     return Change(
-        TASK, "topics of two runs agree (ARI)", before, after, after - before, low, high, len(own),
-        "descriptive", 0, f"{said} {note}".strip(),
+        TASK, name, before, after, after - before, low, high, len(own), "descriptive", 0,
+        f"{said} {note}".strip(),
     )  # fmt: skip
 
 

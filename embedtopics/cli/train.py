@@ -162,11 +162,15 @@ def read_folder(
 ) -> None:
     """Print the report of a run again."""
     from embedtopics.cli.files import PAGE, check_target
-    from embedtopics.cli.train_display import draw_curves, print_training
+    from embedtopics.cli.train_display import draw_curves, print_student, print_training
+    from embedtopics.results import StudentReport
     from embedtopics.training import read_report
 
     check_target(figure, PAGE, "--figure")
     report = read_report(folder)
     if figure is not None:
         draw_curves(report, figure)
-    print_training(report, folder=folder, figure=figure)
+    if isinstance(report, StudentReport):
+        print_student(report, folder, figure=figure)
+    else:
+        print_training(report, folder=folder, figure=figure)

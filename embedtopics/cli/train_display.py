@@ -12,8 +12,7 @@ from embedtopics.cli.display import make_console, printable, spell_seconds
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.results import Change, Curves, Decision, Diagnosis, TrainingReport
-    from embedtopics.training import StudentResult
+    from embedtopics.results import Change, Decision, Diagnosis, StudentReport, TrainingReport
 
 __all__ = ["draw_curves", "print_student", "print_training"]
 
@@ -21,14 +20,12 @@ GOOD = ("just right", "could learn more")
 """Verdicts after which there is nothing to warn of."""
 
 
-def draw_curves(
-    curves: TrainingReport | Curves, path: Path, diagnosis: Diagnosis | None = None
-) -> None:
+def draw_curves(report: TrainingReport | StudentReport, path: Path) -> None:
     """Write the learning curves as a page that opens offline."""
     from embedtopics import plots
     from embedtopics.cli.files import write_figure
 
-    write_figure(plots.learning_curves(curves, diagnosis), path)
+    write_figure(plots.learning_curves(report), path)
 
 
 def print_training(
@@ -66,17 +63,14 @@ def print_training(
         console.print("\nbefore and after:", style="bold")
         _print_changes(console, report.before_after)
     place = report.folder if folder is None else str(folder)
-    console.print(f"\nthe encoder lies in {printable(place)}", soft_wrap=True)
-    console.print("  training-report   this report, for embedtopics train read")
-    console.print("  README.md         the model card")
+    _print_place(console, place)
     _print_figure(console, figure)
     if report.stopped != "loss not finite":
         _print_next(console, place, documents, text)
 
 
 def print_student(
-    result: StudentResult,
-    diagnosis: Diagnosis,
+    report: StudentReport,
     out: Path,
     *,
     figure: Path | None = None,
@@ -87,19 +81,15 @@ def print_student(
 
     Parameters
     ----------
-    result : StudentResult
-    diagnosis : Diagnosis
-        Of its learning curves.
+    report : StudentReport
     out : Path
         Where it was saved.
     figure, documents, text
         As for `print_training`.
     """
-    report = result.report
     _print_notes(report.decisions)
     console = make_console()
-    changes = (report.agreement, report.finding)
-    found = _verdict_warnings(diagnosis) + _worse(changes)
+    found = _verdict_warnings(report.diagnosis) + _worse(report.before_after)
     if report.best_step == 0:
         found.append("nothing was learned: the student is the table that training started from")
     _print_warnings(console, found)
@@ -117,10 +107,10 @@ def print_student(
         },
     )
     console.print()
-    _print_diagnosis(console, diagnosis)
+    _print_diagnosis(console, report.diagnosis)
     console.print("\nbeside the table that training started from:", style="bold")
-    _print_changes(console, changes)
-    console.print(f"\nthe encoder lies in {printable(str(out))}", soft_wrap=True)
+    _print_changes(console, report.before_after)
+    _print_place(console, str(out))
     _print_figure(console, figure)
     _print_next(console, str(out), documents, text)
 
@@ -283,6 +273,12 @@ def _difference(row: Mapping[Any, Any]) -> str:
     if row["low"] != row["low"]:
         return f"{row['difference']:+.3f}"
     return f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+
+
+def _print_place(console: Console, folder: str) -> None:
+    console.print(f"\nthe encoder lies in {printable(folder)}", soft_wrap=True)
+    console.print("  training-report   this report, for embedtopics train read")
+    console.print("  README.md         the model card")
 
 
 def _print_figure(console: Console, figure: Path | None) -> None:

@@ -124,7 +124,10 @@ def student(
         Path | None, typer.Option(help="Draw the learning curves on a page, NAME.html.")
     ] = None,
 ) -> None:
-    """Make a table of token vectors that reads tens of thousands of texts a second."""
+    """Make a table of token vectors that reads tens of thousands of texts a second.
+
+    It has then read all of these texts: score it on others.
+    """
     from embedtopics.cli.files import PAGE, check_target
     from embedtopics.corpus import Corpus
     from embedtopics.training import StudentSettings
@@ -141,13 +144,12 @@ def student(
         None if general is None else Corpus.from_file(general, text=general_text, encoding=encoding)
     )
     from embedtopics.cli.train_display import draw_curves, print_student
-    from embedtopics.training import fit_static_student, read_curves
+    from embedtopics.training import fit_static_student
 
-    result = fit_static_student(teacher, texts, general=others, out=out, **options)
-    diagnosis = read_curves(result.report.curves)
+    report = fit_static_student(teacher, texts, general=others, out=out, **options).report
     if figure is not None:
-        draw_curves(result.report.curves, figure, diagnosis)
-    print_student(result, diagnosis, out, figure=figure, documents=file, text=text)
+        draw_curves(report, figure)
+    print_student(report, out, figure=figure, documents=file, text=text)
 
 
 def _texts(options: RunOptions, path: Path) -> Examples:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from embedtopics.errors import InputError
 from embedtopics.plots.palette import PALETTE, dark
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, wrap
-from embedtopics.results import Curves, Diagnosis, TrainingReport
+from embedtopics.results import Curves, Diagnosis, StudentReport, TrainingReport
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -38,7 +38,7 @@ _SAYS = {
 
 
 def learning_curves(
-    report: TrainingReport | Curves,
+    report: TrainingReport | StudentReport | Curves,
     diagnosis: Diagnosis | None = None,
     *,
     width: int | None = None,
@@ -53,7 +53,7 @@ def learning_curves(
 
     Parameters
     ----------
-    report : TrainingReport or Curves
+    report : TrainingReport, StudentReport or Curves
         A report brings its own diagnosis and best step.
     diagnosis : Diagnosis, optional
         Of curves, from `training.read_curves`; without it, the curves are drawn alone.
@@ -63,7 +63,7 @@ def learning_curves(
     Returns
     -------
     plotly.graph_objects.Figure
-        Epochs run to the right; steps stand beside the pointer.
+        Epochs run to the right, up to where the run ended; steps stand beside the pointer.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def learning_curves(
     traces = _losses(curves)
     traces += _metric(curves) if has_metric else []
     traces += _best(curves, best, has_metric)
-    end = max(curves.n_steps_planned, int(curves.validation_steps[-1])) / curves.steps_per_epoch
+    epochs, span = _epochs(curves)
     axis = {"gridcolor": _GRID, "zeroline": False, "automargin": True}
     layout: dict[str, Any] = {
         "template": "none", "height": height, "width": width,
@@ -91,7 +91,7 @@ def learning_curves(
         "hovermode": "closest",
         "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
         "xaxis": {
-            "title": {"text": "epochs", "font": {"color": MUTED}}, "range": [-0.015 * end, end],
+            "title": {"text": epochs, "font": {"color": MUTED}}, "range": span,
             "showgrid": False, "zeroline": False, "anchor": "y2" if has_metric else "y",
         },
         "yaxis": {
@@ -109,10 +109,10 @@ def learning_curves(
 
 
 def _parts(
-    report: TrainingReport | Curves, diagnosis: Diagnosis | None
+    report: TrainingReport | StudentReport | Curves, diagnosis: Diagnosis | None
 ) -> tuple[Curves, Diagnosis | None, int | None]:
     best = None
-    if isinstance(report, TrainingReport):
+    if isinstance(report, (TrainingReport, StudentReport)):
         best, curves = report.best_step, report.curves
         diagnosis = diagnosis or report.diagnosis
     elif isinstance(report, Curves):
@@ -169,6 +169,17 @@ def _line(
         "hovertemplate": "epoch %{x:.2f}, step %{customdata:,}: %{y:.4g}"
         f"<extra>{name}</extra>",
     }  # fmt: skip
+
+
+def _epochs(curves: Curves) -> tuple[str, list[float]]:
+    """Return the title and the span of the axis: what was planned and not done is left out."""
+    done = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
+    end = max(1, done) / curves.steps_per_epoch
+    title = "epochs"
+    if done < curves.n_steps_planned:
+        planned = curves.n_steps_planned / curves.steps_per_epoch
+        title = f"epochs; {done / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
+    return title, [-0.015 * end, 1.015 * end]
 
 
 def _best(curves: Curves, step: int | None, has_metric: bool) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from embedtopics.results.inputs import Decision
-from embedtopics.results.training import Change, Curves
+from embedtopics.results.training import Change, Curves, Diagnosis
 
 __all__ = ["StudentReport"]
 
@@ -33,6 +33,8 @@ class StudentReport:
         Those, the most frequent first.
     curves : Curves
         The metric is the mean cosine of the student's and the teacher's vectors of held-out texts.
+    diagnosis : Diagnosis
+        What these curves say.
     agreement : Change
         That metric before (the table that training starts from) and after, on the held-out texts.
     finding : Change
@@ -43,6 +45,8 @@ class StudentReport:
     seconds : mapping of str to float
         By stage: "words", "teacher", "learning".
     settings : mapping
+    data : mapping
+        Sources of the texts.
     decisions : tuple of Decision
     versions : mapping of str to str
     """
@@ -59,6 +63,7 @@ class StudentReport:
     words: tuple[str, ...]
     phrases: tuple[str, ...]
     curves: Curves
+    diagnosis: Diagnosis
     agreement: Change
     finding: Change
     best_step: int
@@ -66,5 +71,16 @@ class StudentReport:
     stopped: str
     seconds: Mapping[str, float]
     settings: Mapping[str, Any]
+    data: Mapping[str, Any]
     decisions: tuple[Decision, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def before_after(self) -> tuple[Change, ...]:
+        """The table that training starts from beside the student, on the held-out texts."""
+        return (self.agreement, self.finding)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do next, the most promising first."""
+        return self.diagnosis.advice

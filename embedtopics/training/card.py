@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics.encoders.resolve import DEFAULT_MODEL, DEFAULT_REPOSITORY
-from embedtopics.results import Change, TrainingReport
+from embedtopics.results import Change, StudentReport, TrainingReport
 from embedtopics.training.examples import Examples
 from embedtopics.training.markup import escaped, number, one_line, table, yaml_text
 
@@ -35,17 +35,24 @@ LIMITS = (
 )
 
 
-def model_card(
-    report: TrainingReport, examples: Examples | None = None, *, n_examples: int = 3
-) -> str:
-    """Write the model card of a tuned encoder, a page of Markdown that model hubs read.
+OF_STUDENTS = (
+    "It has read all texts that it was made of, those that its agreement was measured on included: "
+    "figures on a test are true only where the texts of the test were left out.",
+    "Words that none of these texts hold have the vectors that its teacher gives them alone.",
+)
+
+Report = TrainingReport | StudentReport
+
+
+def model_card(report: Report, examples: Examples | None = None, *, n_examples: int = 3) -> str:
+    """Write the model card of a tuned encoder or a student, Markdown that model hubs read.
 
     All figures are those of the report. Text that comes from data is shown as it is, never as
     markup; of the paths of folders and files, only the last name is shown.
 
     Parameters
     ----------
-    report : TrainingReport
+    report : TrainingReport or StudentReport
     examples : Examples, optional
         Some to show, where they may be shown to whoever reads the card. By default none are.
     n_examples : int
@@ -55,6 +62,7 @@ def model_card(
     str
         For ``README.md``.
     """
+    limits = (*OF_STUDENTS, *LIMITS) if isinstance(report, StudentReport) else LIMITS
     parts = [
         _front_matter(report),
         _title(report),
@@ -63,16 +71,20 @@ def model_card(
         _training(report),
         _curve(report),
         _changes(report.before_after),
-        ["## Limits", "", *(f"- {limit}" for limit in LIMITS)],
+        ["## Limits", "", *(f"- {limit}" for limit in limits)],
         _versions(report),
     ]
     return "\n".join("\n".join(part) + "\n" for part in parts if part)
 
 
-def _front_matter(report: TrainingReport) -> list[str]:
+def _front_matter(report: Report) -> list[str]:
     tags = ["sentence-transformers", "sentence-similarity", "feature-extraction", "embedtopics"]
-    lines = ["---", "library_name: sentence-transformers", "pipeline_tag: sentence-similarity"]
-    base = _repository(report.base)
+    library = "sentence-transformers"
+    if isinstance(report, StudentReport):
+        library = "model2vec"
+        tags = [library, "static-embeddings", *tags]
+    lines = ["---", f"library_name: {library}", "pipeline_tag: sentence-similarity"]
+    base = _repository(_origin(report))
     if base is not None:
         lines.append(f"base_model: {yaml_text(base)}")
     return [*lines, "tags:", *(f"- {tag}" for tag in tags), "---"]
@@ -97,11 +109,24 @@ def _said(sentence: str, longest: int = 500) -> str:
     return escaped(_PATH.sub(lambda found: _last_name(found[0]), sentence), longest)
 
 
+def _origin(report: Report) -> str:
+    return report.teacher if isinstance(report, StudentReport) else report.base
+
+
 def _base_name(base: str) -> str:
     return _repository(base) or _last_name(base)
 
 
-def _title(report: TrainingReport) -> list[str]:
+def _title(report: Report) -> list[str]:
+    if isinstance(report, StudentReport):
+        base = escaped(_base_name(report.teacher))
+        about = (
+            f"A static encoder: a table of {report.n_tokens:,} token vectors of "
+            f"{report.dimensions:,} numbers, learned with embedtopics from the vectors that {base} "
+            "gives to texts. It turns texts into vectors whose cosine says how alike they are, as "
+            f"means of the vectors of their tokens; {base} is not needed for that."
+        )
+        return [f"# Static student of {base}", "", about]
     about = (
         f"A sentence encoder: {escaped(_base_name(report.base))}, tuned with embedtopics "
         f"({_said(report.objective)}). It turns texts into vectors whose cosine says how alike "
@@ -110,7 +135,10 @@ def _title(report: TrainingReport) -> list[str]:
     return [f"# {escaped(_last_name(report.folder))}", "", about]
 
 
-def _use(report: TrainingReport) -> list[str]:
+def _use(report: Report) -> list[str]:
+    library, module, load = "sentence-transformers", "sentence_transformers", "SentenceTransformer"
+    if isinstance(report, StudentReport):
+        library, module, load = "model2vec", "model2vec", "StaticModel.from_pretrained"
     return [
         "## Use",
         "",
@@ -121,18 +149,18 @@ def _use(report: TrainingReport) -> list[str]:
         'embeddings = encoder.encode(["a sentence", "another one"])',
         "```",
         "",
-        "Or with sentence-transformers:",
+        f"Or with {library}:",
         "",
         "```python",
-        "from sentence_transformers import SentenceTransformer",
+        f"from {module} import {load.partition('.')[0]}",
         "",
-        'model = SentenceTransformer("path/to/this/folder")',
+        f'model = {load}("path/to/this/folder")',
         'embeddings = model.encode(["a sentence", "another one"])',
         "```",
     ]
 
 
-def _data(report: TrainingReport, examples: Examples | None, n_examples: int) -> list[str]:
+def _data(report: Report, examples: Examples | None, n_examples: int) -> list[str]:
     lines = ["## Data", ""]
     lines += list(_nested(report.data)) or ["Nothing was noted of the data."]
     if report.decisions:
@@ -189,12 +217,17 @@ def _shown(examples: Examples, n: int) -> list[str]:
     return [kind, "", *table([*head, "label"] if is_shown else head, rows)]
 
 
-def _training(report: TrainingReport) -> list[str]:
+def _training(report: Report) -> list[str]:
     kept = f"the weights after step {report.best_step:,} were kept"
+    if isinstance(report, StudentReport):
+        seconds = sum(report.seconds.values())
+        aside = ", ".join(f"{escaped(k)} {number(s, 3)}" for k, s in report.seconds.items())
+    else:
+        seconds = report.seconds
+        aside = f"{number(report.examples_per_second, 3)} examples a second"
     about = (
-        f"Training took {report.n_steps:,} steps and {number(report.seconds, 3)} seconds "
-        f"({number(report.examples_per_second, 3)} examples a second) and ended: "
-        f"{_said(report.stopped)}; {kept}."
+        f"Training took {report.n_steps:,} steps and {number(seconds, 3)} seconds ({aside}) and "
+        f"ended: {_said(report.stopped)}; {kept}."
     )
     rows = [[_code(name), _value(value)] for name, value in report.settings.items()]
     return ["## Training", "", about, "", *table(["setting", "value"], rows)]
@@ -205,7 +238,7 @@ def _code(name: object) -> str:
     return f"`{name}`" if _WORD.fullmatch(str(name)) else escaped(name, 80)
 
 
-def _curve(report: TrainingReport) -> list[str]:
+def _curve(report: Report) -> list[str]:
     found, curves = report.diagnosis, report.curves
     lines = ["## Learning curve", ""]
     lines.append(f"**{escaped(found.verdict)}** (confidence {_percent(found.confidence)}).")
@@ -281,7 +314,7 @@ def _interval(change: Change) -> str:
     return f"{change.difference:+.3f} ({change.low:+.3f} to {change.high:+.3f})"
 
 
-def _versions(report: TrainingReport) -> list[str]:
+def _versions(report: Report) -> list[str]:
     if not report.versions:
         return []
     found = ", ".join(f"{one_line(name)} {one_line(v)}" for name, v in report.versions.items())

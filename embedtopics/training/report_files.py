@@ -34,6 +34,7 @@ from embedtopics.results import (
     Diagnosis,
     Evidence,
     LabelCurve,
+    StudentReport,
     TrainingReport,
 )
 from embedtopics.training.card import model_card
@@ -44,22 +45,23 @@ KIND = "embedtopics training report"
 FORMAT = 1
 FOLDER, FILE, CARD = "training-report", "training.json", "README.md"
 
-_RECORDS = {
-    each.__name__: each
-    for each in (Change, Curves, Decision, Diagnosis, Evidence, LabelCurve, TrainingReport)
-}
+_REPORTS = (TrainingReport, StudentReport)
+_PARTS = (Change, Curves, Decision, Diagnosis, Evidence, LabelCurve)
+_RECORDS: dict[str, Any] = {each.__name__: each for each in (*_REPORTS, *_PARTS)}
 _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 _DEEPEST = 60
 
 
-def write_report(report: TrainingReport, folder: str | Path, *, card: bool = True) -> Path:
+def write_report(
+    report: TrainingReport | StudentReport, folder: str | Path, *, card: bool = True
+) -> Path:
     """Write a report into the folder of the tuned encoder.
 
     A report that is there is replaced as a whole; where anything fails, it stays.
 
     Parameters
     ----------
-    report : TrainingReport
+    report : TrainingReport or StudentReport
     folder : str or Path
         Of the encoder.
     card : bool
@@ -95,7 +97,7 @@ def write_report(report: TrainingReport, folder: str | Path, *, card: bool = Tru
     return folder / FOLDER
 
 
-def read_report(folder: str | Path) -> TrainingReport:
+def read_report(folder: str | Path) -> TrainingReport | StudentReport:
     """Read the report of the run that an encoder came from.
 
     Parameters
@@ -105,7 +107,7 @@ def read_report(folder: str | Path) -> TrainingReport:
 
     Returns
     -------
-    TrainingReport
+    TrainingReport or StudentReport
         With all values as they were written.
 
     Raises
@@ -125,7 +127,7 @@ def read_report(folder: str | Path) -> TrainingReport:
         raise CorruptFileError(
             f"{place / FILE} is damaged ({error}); restore it from a copy"
         ) from error
-    if not isinstance(report, TrainingReport):
+    if not isinstance(report, _REPORTS):
         raise CorruptFileError(f"{place / FILE} holds no report; restore it from a copy")
     return report
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from embedtopics._files import check_output_folder
 from embedtopics._versions import package_versions
 from embedtopics.errors import MissingExtraError
+from embedtopics.protocols import Encoder
 from embedtopics.results import Change, Decision, TrainingReport
 from embedtopics.training.effects.scoring import in_order
 from embedtopics.training.examples import Examples
@@ -112,7 +113,7 @@ def run_training(
     run = _train(trainee, objective, measured, settings, folder, resume)
     save_trainee(trainee, folder, matryoshka=lengths)
     data |= {"n_learned_from": len(objective.examples)}
-    changes = _compare(trainee, folder, held)
+    changes = _compare(trainee, folder, held, decisions)
     report = _written(trainee, objective.name, settings, data, run, changes, decisions, folder)
     # Until everything is written, a run that is started again has nothing to learn twice.
     delete_checkpoints(checkpoints_of(folder))
@@ -131,12 +132,12 @@ def _require_extra() -> None:
 def _readable(held: Held, kind: str) -> Held:
     """Read what a run is measured on before it begins: errors must not wait until it has ended."""
     from embedtopics.corpus import Corpus
-    from embedtopics.training.effects.on_corpus import corpus_texts
+    from embedtopics.training.effects.on_corpus import MOST_DOCUMENTS, corpus_texts
 
     corpus = None
     if held.corpus is not None:
         corpus = Corpus.of(held.corpus)
-        corpus_texts(corpus, held.classes, len(corpus))
+        corpus_texts(corpus, held.classes, MOST_DOCUMENTS)
     test, general = (
         {name: read_examples(given, given.kind if isinstance(given, Examples) else read_as)
          for name, given in _named(sets, what)}
@@ -213,16 +214,38 @@ def _train(
     return train(lesson, held_out, settings, checkpoints_of(folder), about, resume)
 
 
-def _compare(trainee: Trainee, folder: Path, held: Held) -> tuple[Change, ...]:
+def _compare(
+    trainee: Trainee, folder: Path, held: Held, decisions: list[Decision]
+) -> tuple[Change, ...]:
     if held.test is None and held.general is None and held.corpus is None:
         return ()
-    from embedtopics.encoders import resolve_encoder
     from embedtopics.training.effects.comparing import compare_before_after
 
     return compare_before_after(
-        trainee.encoder, resolve_encoder(folder), test=held.test, general=held.general,
+        trainee.encoder, _tuned(trainee, folder, decisions), test=held.test, general=held.general,
         corpus=held.corpus, classes=held.classes,
     )  # fmt: skip
+
+
+def _tuned(trainee: Trainee, folder: Path, decisions: list[Decision]) -> Encoder:
+    """Open what was trained as the encoder before is read: only training may make a difference."""
+    from embedtopics.encoders import SentenceEncoder, resolve_encoder
+
+    before = trainee.encoder
+    if not isinstance(before, SentenceEncoder):
+        return resolve_encoder(folder)
+    # What a folder does not keep.
+    precision, long_texts = before.recipe.precision, before.recipe.long_texts
+    asked = {"precision": precision, "long_texts": long_texts}
+    usual = {"precision": "float32", "long_texts": "truncate"}
+    if asked != usual:
+        named = " and ".join(f'{k}="{asked[k]}"' for k in asked if asked[k] != usual[k])
+        text = (
+            f"Before and after were compared with {named}, as the encoder before was read; the "
+            "folder does not keep that, so give it again where the folder is read."
+        )
+        decisions.append(Decision("training", "read_alike", [*asked.values()], text))
+    return SentenceEncoder(folder, precision=precision, long_texts=long_texts)
 
 
 def _written(

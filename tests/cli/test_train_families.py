@@ -149,3 +149,9 @@ def test_a_static_student(tiny_bert, tmp_path):  # noqa: F811
     assert "mean cosine with" in done.stdout and "verdict:" in done.stdout
     assert f"--text body --out topics --encoder {out}" in done.stdout
     assert figure.stat().st_size > 10_000
+    report = training.read_report(out)
+    assert report.agreement.metric in done.stdout and "README.md" in done.stdout
+    again = run("train", "read", out)
+    assert again.exit_code == 0, again.output
+    assert f"verdict: {report.diagnosis.verdict}" in again.stdout
+    assert "static student of" in again.stdout and "learned from" in again.stdout

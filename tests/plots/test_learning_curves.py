@@ -96,6 +96,30 @@ def test_losses_that_are_no_numbers_are_gaps():
     assert np.isfinite(figure.layout.yaxis.range).all()
 
 
+def cut_at(curves, step):
+    """Return the curves of a run that ended at a step."""
+    noted, looked = curves.training_steps <= step, curves.validation_steps <= step
+    names = {"training_steps": noted, "training_loss": noted, "validation_steps": looked,
+             "validation_loss": looked, "sample_loss": looked, "metric": looked}  # fmt: skip
+    kept = {name: getattr(curves, name)[rows] for name, rows in names.items()}
+    return dataclasses.replace(curves, **kept)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.0])
+def test_the_axis_ends_where_the_run_did_and_names_its_plan(share):
+    curves, _ = drawn("could learn more")
+    planned = max(curves.training_steps[-1], curves.validation_steps[-1])
+    curves = dataclasses.replace(curves, n_steps_planned=int(planned))
+    curves = cut_at(curves, share * planned)
+    axis = plots.learning_curves(curves).layout.xaxis
+    last = max([0, *curves.training_steps, *curves.validation_steps]) / curves.steps_per_epoch
+    width = axis.range[1] - axis.range[0]
+    assert axis.range[0] <= 0 <= last <= axis.range[1]
+    if share:
+        assert axis.range[1] - last < 0.05 * width
+    assert ("planned" in axis.title.text) == (share < 1)
+
+
 def test_names_and_findings_are_no_markup():
     curves, _ = drawn("just right")
     curves = dataclasses.replace(curves, metric_name=HOSTILE)

@@ -1,8 +1,6 @@
-"""Before and after: figures against oracles, and verdicts that keep their error rate."""
+"""Before and after: figures of all kinds of examples, and what is said of them."""
 
 from __future__ import annotations
-
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -10,44 +8,10 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from embedtopics.errors import InputError
-from embedtopics.training import Examples, compare_before_after
-from embedtopics.training.effects import statistics
-from embedtopics.training.effects.intervals import Figure, compare_scores, holm
-from embedtopics.training.effects.scoring import units_of
+from embedtopics.training import compare_before_after
+from tests.training.tables import Table, cosine, examples_of, moved, random_vectors
 
-
-class Table:
-    """An encoder of known texts."""
-
-    def __init__(self, vectors):
-        self.vectors = vectors
-        self.asked = []
-
-    def encode(self, texts):
-        self.asked.append(list(texts))
-        return np.array([self.vectors[text] for text in texts])
-
-
-def examples_of(kind, columns, labels=None, names=()):
-    n = len(columns[0])
-    return Examples(
-        kind, tuple(map(tuple, columns)), labels, np.arange(n), names, source=f"{kind} set"
-    )
-
-
-def random_vectors(texts, seed, n_dimensions=8):
-    rng = np.random.default_rng(seed)
-    return {text: rng.normal(size=n_dimensions) for text in sorted(set(texts))}
-
-
-def moved(vectors, size, seed):
-    rng = np.random.default_rng(seed)
-    return {text: row + size * rng.normal(size=row.shape) for text, row in vectors.items()}
-
-
-def cosine(vectors, a, b):
-    one, other = vectors[a], vectors[b]
-    return one @ other / np.linalg.norm(one) / np.linalg.norm(other)
+DESCRIBED = ("10 nearest neighbours kept", "topics of two runs agree (ARI)")
 
 
 @pytest.fixture(scope="module")
@@ -67,40 +31,6 @@ def sets():
         "binary": examples_of("binary", (a, b), rng.integers(0, 2, 80)),
         "pairs": examples_of("pairs", ([*a[:-1], a[0]], b)),
     }
-
-
-def weights_of(n, seed):
-    return np.random.default_rng(seed).multinomial(n, np.ones(n) / n, size=5).astype(float)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_statistics_of_counts_are_those_of_repeated_examples(seed):
-    rng = np.random.default_rng(seed)
-    n = 60
-    scores, truth = rng.normal(size=n).round(1), rng.integers(0, 6, n) / 5
-    yes = rng.integers(0, 2, n)
-    counts = weights_of(n, seed)
-    for row, weights in enumerate(counts.astype(int)):
-        drawn = np.repeat(np.arange(n), weights)
-        expected = {
-            statistics.spearman: stats.spearmanr(scores[drawn], truth[drawn]).statistic,
-            statistics.pearson: stats.pearsonr(scores[drawn], truth[drawn]).statistic,
-            statistics.mean: scores[drawn].mean(),
-        }
-        for statistic, value in expected.items():
-            assert statistic(scores, truth, counts)[row] == pytest.approx(value, abs=1e-12)
-        expected = {
-            statistics.auc: roc_auc_score(yes[drawn], scores[drawn]),
-            statistics.average_precision: average_precision_score(yes[drawn], scores[drawn]),
-        }
-        for statistic, value in expected.items():
-            assert statistic(scores, yes, counts)[row] == pytest.approx(value, abs=1e-12)
-
-
-def test_correlations_of_what_does_not_vary_are_not_numbers():
-    ones, truth = np.full(9, 0.3), np.arange(9.0)
-    assert np.isnan(statistics.pearson(ones, truth, np.ones((1, 9)))).all()
-    assert np.isnan(statistics.spearman(ones, truth, np.ones((1, 9)))).all()
 
 
 def test_figures_of_a_set_are_those_of_the_libraries(sets):
@@ -168,9 +98,6 @@ def test_an_encoder_beside_itself_does_not_differ_at_all(sets, toy):
         assert (change.verdict == "descriptive") == (change.metric in DESCRIBED)
 
 
-DESCRIBED = ("10 nearest neighbours kept", "topics agree")
-
-
 def test_swapping_the_encoders_turns_the_signs_round(sets):
     texts, by_kind = sets
     one = random_vectors(texts, 0)
@@ -224,145 +151,6 @@ def test_what_is_better_is_called_better_and_what_is_worse_worse():
     assert {(change.task, change.verdict) for change in found} == {("general", "worse")}
 
 
-@pytest.mark.parametrize(
-    ("statistic", "n"),
-    [
-        (statistics.spearman, 60),
-        pytest.param(statistics.mean, 60, marks=pytest.mark.slow),
-        pytest.param(statistics.average_precision, 80, marks=pytest.mark.slow),
-    ],
-)
-def test_of_equal_encoders_one_in_twenty_is_called_different(statistic, n, monkeypatch):
-    # Finding the libraries of threads takes most of the time of so many small samples.
-    monkeypatch.setattr("threadpoolctl.threadpool_limits", lambda **_: nullcontext())
-    rng = np.random.default_rng(20260)
-    called = 0
-    for draw in range(300):
-        signal = rng.normal(size=n)
-        truth = signal + rng.normal(size=n)
-        if statistic is not statistics.spearman:
-            truth = (truth > 0).astype(float)
-        scores = [signal + rng.normal(size=n) for _ in range(2)]
-        if statistic is statistics.mean:
-            scores = [(np.sign(score) == np.sign(truth - 0.5)).astype(float) for score in scores]
-        figure = Figure("", statistic, *scores, truth, np.arange(n))
-        found = compare_scores(figure, 300, draw)
-        called += found.p <= 0.05 and (found.low > 0 or found.high < 0)
-    # A binomial of 300 and 0.05 is between 5 and 26 in 999 of 1,000 cases; an exact test of few
-    # discordant answers may stay below.
-    assert (1 if statistic is statistics.mean else 5) <= called <= 26
-
-
-def test_interval_is_that_of_students_t_for_the_mean_of_many_examples():
-    rng = np.random.default_rng(1)
-    before, after = rng.normal(size=(2, 400))
-    figure = Figure("", statistics.mean, before, after + 0.1, before, np.arange(400))
-    found = compare_scores(figure, 20_000, 0)
-    exact = stats.ttest_rel(after + 0.1, before).confidence_interval(0.95)
-    assert (found.low, found.high) == pytest.approx(tuple(exact), abs=0.004)
-    few = Figure("", statistics.mean, before[:8], after[:8], before[:8], np.arange(8))
-    found = compare_scores(few, 20_000, 0)
-    exact = stats.ttest_rel(after[:8], before[:8]).confidence_interval(0.95)
-    assert found.high - found.low == pytest.approx(exact.high - exact.low, rel=0.15)
-
-
-def test_spearman_interval_is_that_of_scipys_paired_bootstrap():
-    rng = np.random.default_rng(4)
-    truth = rng.normal(size=300)
-    before, after = (truth + s * rng.normal(size=300) for s in (1.0, 0.9))
-    figure = Figure("", statistics.spearman, before, after, truth, np.arange(300))
-    found = compare_scores(figure, 2000, 0)
-
-    def difference(b, a, t):
-        return stats.spearmanr(a, t).statistic - stats.spearmanr(b, t).statistic
-
-    oracle = stats.bootstrap(
-        (before, after, truth), difference, paired=True, vectorized=False, n_resamples=600,
-        method="percentile", rng=np.random.default_rng(0),
-    ).confidence_interval  # fmt: skip
-    assert (found.low, found.high) == pytest.approx(tuple(oracle), abs=0.015)
-
-
-def test_a_handful_of_changed_answers_shows_nothing():
-    n = 500
-    before, after = np.zeros(n), np.zeros(n)
-    after[:5] = 1.0
-    found = compare_scores(
-        Figure("", statistics.mean, before, after, before, np.arange(n)), 2000, 0
-    )
-    assert found.low > 0  # resamples alone would call it better
-    assert found.p == pytest.approx(stats.binomtest(5, 5).pvalue)
-    after[:12] = 1.0
-    found = compare_scores(
-        Figure("", statistics.mean, before, after, before, np.arange(n)), 2000, 0
-    )
-    assert found.p < 0.05
-
-
-def test_examples_that_share_a_text_are_drawn_together():
-    columns = (("a", "b", "c", "x", "y"), ("b", "k", "l", "l", "z"))
-    units, _ = units_of(examples_of("binary", columns, np.array([1, 0, 1, 0, 1])))
-    assert units[0] == units[1] and units[2] == units[3]
-    assert len(set(units.tolist())) == 3
-    # Twenty copies of each of 30 answers are 30 witnesses, not 600.
-    rng = np.random.default_rng(0)
-    scores = np.repeat(rng.normal(size=(2, 30)), 20, axis=1)
-    alone, together = (
-        compare_scores(Figure("", statistics.mean, *scores, scores[0], units), 2000, 0)
-        for units in (np.arange(600), np.repeat(np.arange(30), 20))
-    )
-    ratio = (together.high - together.low) / (alone.high - alone.low)
-    assert ratio == pytest.approx(np.sqrt(20), rel=0.15)
-
-
-def test_where_everything_hangs_together_first_texts_are_drawn():
-    first = [f"a{i // 2}" for i in range(100)]
-    examples = examples_of("binary", (first, ["yes"] * 100), np.arange(100) % 2)
-    units, note = units_of(examples)
-    assert len(set(units.tolist())) == 50 and "first" in note
-
-
-@pytest.mark.parametrize("p", [[0.01, 0.04, 0.03], [0.5], [0.04, 0.04], [0.2, 0.001, 0.9, 0.02]])
-def test_holm_is_that_of_the_definition(p):
-    order = sorted(range(len(p)), key=p.__getitem__)
-    expected, highest = {}, 0.0
-    for rank, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(p) - rank) * p[i]))
-        expected[i] = highest
-    assert holm(p) == pytest.approx([expected[i] for i in range(len(p))])
-
-
-def test_figures_on_a_corpus_have_a_level_to_compare_with(toy):
-    texts, rows, themes = toy
-    before = dict(zip(texts, rows, strict=True))
-    noise = random_vectors(texts, 9, 16)
-    found = {
-        change.metric: change
-        for change in compare_before_after(
-            Table(before), Table(noise), corpus=texts, classes=themes, n_resamples=300
-        )
-    }
-    kept, topics = (found[name] for name in DESCRIBED)
-    assert kept.verdict == topics.verdict == "descriptive"
-    chance = 10 / (len(texts) - 1)
-    assert kept.before == 1 and kept.after == pytest.approx(chance, abs=0.04)
-    assert f"{chance:.1%}" in kept.note
-    assert kept.low < kept.difference < kept.high < -0.8
-    assert topics.before > 0.9 and abs(topics.after) < 0.1
-    for name in ("10-NN accuracy", "NMI of topics and classes", "AMI of topics and classes"):
-        assert found[name].verdict == "worse" and found[name].n_looks == 0
-    assert found["10-NN accuracy"].before == 1
-
-
-def test_a_large_corpus_is_sampled_and_says_so(toy):
-    texts, rows, _ = toy
-    encoder = Table(dict(zip(texts, rows, strict=True)))
-    found = compare_before_after(encoder, encoder, corpus=texts, max_documents=60, n_resamples=100)
-    assert {change.n for change in found} == {60}
-    assert all(f"60 of {len(texts)} texts" in change.note for change in found)
-    assert len(encoder.asked[0]) == 60
-
-
 def test_among_many_figures_a_narrow_verdict_carries_a_note():
     rng = np.random.default_rng(12)
     texts = [[f"{side} {i}" for i in range(60)] for side in "ab"]
@@ -392,6 +180,47 @@ def test_an_encoder_that_says_the_same_of_everything_has_no_correlation(sets):
     for change in found:
         assert np.isnan(change.after) and np.isnan(change.low)
         assert change.verdict == "no difference shown" and "same similarity" in change.note
+
+
+def test_encoders_that_are_read_in_different_ways_are_told_apart_from_training(sets):
+    texts, by_kind = sets
+    one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
+    one.settings = {"precision": "int8", "long_texts": "truncate", "name": "a"}
+    for settings, said in (
+        (
+            {"precision": "float32", "long_texts": "truncate", "name": "b"},
+            "precision int8 before and float32",
+        ),
+        ({**one.settings, "name": "b"}, ""),
+        ({"kind": "static"}, ""),
+    ):
+        other.settings = settings
+        for change in compare_before_after(
+            one, other, test=by_kind["graded"], n_resamples=100, count_looks=False
+        ):
+            assert ("precision" in change.note) == bool(said) and said in change.note
+
+
+def test_units_may_be_named_by_anything(sets):
+    texts, by_kind = sets
+    one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
+    named = [*(["a", 1] * 10), *range(20, 80)]
+    numbered = [*([100, 101] * 10), *range(20, 80)]
+    found = [
+        compare_before_after(one, other, test=by_kind["graded"], units=units, count_looks=False)
+        for units in (named, numbered)
+    ]
+    assert found[0] == found[1] and "62 groups" in found[0][0].note
+
+
+def test_a_single_example_has_no_interval_and_says_so(sets):
+    texts, by_kind = sets
+    one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
+    (change,) = compare_before_after(
+        one, other, test=by_kind["triplets"].take(np.array([0])), count_looks=False
+    )
+    assert np.isnan([change.low, change.high]).all()
+    assert change.note == "There is no interval from 1 independent example."
 
 
 @pytest.mark.parametrize("kind", ["texts", "taught"])
@@ -429,8 +258,14 @@ def test_bad_input_is_refused(sets, toy):
         compare(test=by_kind["graded"], units="words")
     with pytest.raises(InputError, match=r"shape \(3,\)"):
         compare(test=by_kind["graded"], units=[1, 2, 3])
+    with pytest.raises(InputError, match="example 2 has none"):
+        compare(test=by_kind["graded"], units=["a", 1, None, *range(77)])
+    with pytest.raises(InputError, match="example 1 has none"):
+        compare(test=by_kind["graded"], units=[1.0, np.nan, *range(78)])
     with pytest.raises(InputError, match="n_resamples"):
         compare(test=by_kind["graded"], n_resamples=5)
+    with pytest.raises(InputError, match="seed must be an integer from 0 up; got -1"):
+        compare(test=by_kind["graded"], seed=-1)
     with pytest.raises(InputError, match="corpus with the classes"):
         compare(test=by_kind["graded"], classes="label")
     with pytest.raises(InputError, match="17 different texts"):

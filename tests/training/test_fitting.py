@@ -115,6 +115,25 @@ def test_bad_input_is_refused_before_training(
     assert not (tmp_path / "tuned").exists()
 
 
+def test_classes_that_the_sample_of_a_corpus_lacks_are_refused_before_training(
+    tiny_bert, tmp_path, sets, monkeypatch
+):
+    def never(*_arguments):
+        raise AssertionError("training began")
+
+    monkeypatch.setattr(runs, "_train", never)
+    texts = [f"text {number}" for number in range(5_100)]
+    unsampled = et.Corpus.of(texts).distinct().first_rows[-2:]
+    classes = np.full(len(texts), "usual", dtype=object)
+    classes[unsampled] = "rare"
+    train, validation, _ = sets
+    with pytest.raises(InputError, match="two labels with two texts each"):
+        et.training.fit_sts(
+            tiny_bert, train, validation=validation, out=tmp_path / "tuned", corpus=texts,
+            classes=classes, **FAST,
+        )  # fmt: skip
+
+
 def test_examples_in_both_sets_are_refused_unless_that_is_meant(tiny_bert, tmp_path, sets):
     train, validation, _ = sets
     with pytest.raises(InputError, match="60 of 60 that are in the training set"):
@@ -189,6 +208,24 @@ def test_encoders_without_gradients_are_refused(encoder, tmp_path, sets):
     train, validation, _ = sets
     with pytest.raises(InputError, match="weights that can be learned"):
         et.training.fit_sts(encoder, train, validation=validation, out=tmp_path / "t", **FAST)
+
+
+def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_difference(
+    tiny_bert, tmp_path
+):
+    short = graded_pairs(60, seed=1)
+    long = tuple(" ".join([text] * 9) for text in short.columns[0])
+    train = et.training.Examples("graded", (long, short.columns[1]), short.labels, short.rows)
+    encoder = et.SentenceEncoder(tiny_bert, precision="int8", long_texts="chunk")
+    report = et.training.fit_sts(
+        encoder, train, validation=train, test=train, allow_overlap=True, out=tmp_path / "same",
+        **{**FAST, "epochs": 0.3, "learning_rate": 1e-12},
+    )  # fmt: skip
+    assert report.best_step == 0 and len(report.before_after) == 2
+    for change in report.before_after:
+        assert change.difference == 0 and change.note.count("int8") == 0
+    said = [one.message for one in report.decisions if one.name == "read_alike"]
+    assert len(said) == 1 and "int8" in said[0] and "chunk" in said[0]
 
 
 @pytest.mark.slow

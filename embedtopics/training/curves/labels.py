@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._checks import checked_count
+from embedtopics._checks import checked_count, is_number
 from embedtopics._progress import progress_bar
 from embedtopics.errors import InputError
 from embedtopics.evaluation.bootstrap import interval
@@ -26,6 +26,14 @@ _STEPS = 5
 _FEWEST = 8
 """Examples of the smallest subset."""
 
+_ONE_SEED = Decision(
+    "training",
+    "one_seed",
+    True,
+    "All fits have one seed: how far another seed would do better or worse throughout is in no "
+    "interval.",
+)
+
 
 def fit_label_curve(
     sizes: npt.ArrayLike,
@@ -42,8 +50,10 @@ def fit_label_curve(
 
     Learning curves of this kind are close to ``ceiling - scale * size ** -exponent`` (Cortes et al.
     1993, "Learning curves: asymptotic values and rate of convergence"; Hestness et al. 2017, "Deep
-    learning scaling is predictable, empirically"). Intervals hold what is not known of the
-    exponent, too, which is most of it.
+    learning scaling is predictable, empirically"). Intervals are of the mean over seeds, and hold
+    what is not known of the exponent, too, which is most of it. With a single seed they cannot hold
+    that another would have done better or worse throughout; and where the figures follow no such
+    law, they say nothing of sizes beyond those tried.
 
     Parameters
     ----------
@@ -56,22 +66,25 @@ def fit_label_curve(
         How many more labels to forecast for; by default about half as many, as many, and three
         times as many as the largest size.
     highest : float
-        What the metric cannot pass.
+        What the metric cannot pass: 100 for percentages, 0 for a loss with its sign turned.
     decisions : tuple of Decision
         To be kept with the curve.
 
     Returns
     -------
     LabelCurve
-        Gains are in points, hundredths of the metric, with the half of their 95 % interval. Where
-        the figures do not grow beyond their noise (one-sided, 5 %), the gains say so.
+        Gains stand with the half of their 95 % interval: in points, hundredths of a metric that
+        ends at 1; of metrics of another scale, in its own units. Where the figures do not grow
+        beyond their noise (one-sided, about 5 %), or surely fall (1 %), the gains say so.
 
     Raises
     ------
     InputError
-        With fewer than four sizes, figures that are not finite or above `highest`, or fewer than
-        six fits.
+        With fewer than four sizes, fewer than six fits, figures that are not finite or above
+        `highest`, or a `highest` that is no finite number.
     """
+    if not is_number(highest) or not np.isfinite(highest):
+        raise InputError(f"expected highest to be a finite number; got {highest!r}")
     n, which, figures = _checked(sizes, seeds, metric, highest)
     largest = int(n.max())
     steps = _default_more(largest) if more is None else [checked_count(m, "more") for m in more]
@@ -91,8 +104,8 @@ def fit_label_curve(
         forecast=forecast,
         low=np.minimum(low, forecast),
         high=np.maximum(high, forecast),
-        gains=_gains(law, largest, steps, unit),
-        decisions=decisions,
+        gains=_gains(law, largest, steps, unit, 100.0 if highest == 1 else 1.0),
+        decisions=decisions if len(np.unique(which)) > 1 else (*decisions, _ONE_SEED),
     )
 
 
@@ -243,17 +256,30 @@ def _default_more(largest: int) -> list[int]:
     return sorted({max(1, int(round_numbers[place])) for place in nearest})
 
 
-def _gains(law: PowerLaw, largest: int, steps: Sequence[int], unit: str) -> tuple[str, ...]:
+def _gains(
+    law: PowerLaw, largest: int, steps: Sequence[int], unit: str, points: float
+) -> tuple[str, ...]:
     from scipy.stats import t
 
-    if law.growth <= law.growth_error * float(t.ppf(0.95, law.freedom)):
+    # Figures that are all the same differ by rounding alone.
+    least = 1e-9 * abs(law.ceiling)
+    noise, surely = (
+        max(law.growth_error * float(t.ppf(level, law.freedom)), least) for level in (0.95, 0.99)
+    )
+    if law.growth < -surely:
+        return (
+            f"Up to {largest:,} {unit}, the metric fell the more of them there were: look at the "
+            "labels and the settings before labelling more.",
+        )
+    if law.growth <= noise:
         return (
             f"Up to {largest:,} {unit}, no growth can be told from noise: try more seeds, or more "
             "validation examples, before labelling more.",
         )
     now = law.drawn_at([largest])
-    low, high = interval(100 * (law.drawn_at([largest + step for step in steps]) - now))
+    low, high = interval(points * (law.drawn_at([largest + step for step in steps]) - now))
+    digits = ".1f" if points == 100 else ".3g"
     return tuple(
-        f"{step:,} more {unit}: {(a + b) / 2:+.1f} ± {(b - a) / 2:.1f}"
+        f"{step:,} more {unit}: {(a + b) / 2:+{digits}} ± {(b - a) / 2:{digits}}"
         for step, a, b in zip(steps, low.tolist(), high.tolist(), strict=True)
     )

@@ -16,6 +16,12 @@ Float64Array = npt.NDArray[np.float64]
 _EXPONENTS = np.geomspace(0.05, 2.0, 120)
 """From a curve that is nearly logarithmic to one that has its ceiling at once."""
 
+_SHARED = (0.0, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""What the figures of a seed may share: its variance as a multiple of that of their own errors."""
+
+_DECLINES = (0.0, 0.25, 0.5)
+"""Powers by which errors may shrink with the size, from none to that of means."""
+
 _DRAWS = 4000
 _FEWEST_DRAWS = 100
 
@@ -61,11 +67,13 @@ def fit_power_law(
     """Fit a power law by generalised least squares, for each exponent of a grid in closed form.
 
     Given the exponent the law is linear (Golub and Pereyra 1973). The figures of one seed share an
-    error, since their subsets are nested, and small subsets have larger errors: both are estimated
-    from what a first fit leaves. Laws are then drawn from their joint posterior: the exponent by
-    its marginal likelihood with a flat prior on its logarithm, then the variance, then ceiling and
-    scale, with laws that fall with the size or pass `highest` thrown away. With few sizes the
-    exponent is hardly known, and an interval that takes the best one as given is far too narrow.
+    error, since their subsets are nested, and small subsets have larger errors: for the likeliest
+    law both are estimated from what a first fit leaves. Laws are then drawn from their joint
+    posterior: the exponent, with a flat prior on its logarithm, together with how much of the
+    error is shared and how fast it shrinks, by their marginal likelihood; then the variance, then
+    ceiling and scale, with laws that fall with the size or pass `highest` thrown away. With few
+    sizes the exponent is hardly known, and with few seeds what they share is not: intervals that
+    take either as given are too narrow. What one seed shares with no other cannot be seen at all.
     """
     base = np.exp(np.log(sizes).mean())
     relative = sizes / base  # keeps the scale of the law near that of the figures
@@ -73,7 +81,7 @@ def fit_power_law(
     first = _best(relative, metric, np.diag(flat), highest)
     whitener = _whitener(sizes, seeds, metric - (first[0] - first[1] * relative ** -first[2]))
     ceiling, scale, exponent = _best(relative, metric, whitener, highest)
-    drawn = _draw(relative, metric, whitener, highest)
+    drawn = _draw(relative, metric, _whiteners(sizes, seeds), highest, scale == 0)
     growth, error = _slope(np.log(relative), metric, whitener)
     drawn[:, 1] *= base ** drawn[:, 2]
     return PowerLaw(
@@ -135,35 +143,80 @@ def _decline(sizes: Int64Array, left: Float64Array) -> float:
     return float(grid[np.argmin(np.square(scaled).sum(axis=1))])
 
 
+def _whiteners(sizes: Int64Array, seeds: Int64Array) -> Float64Array:
+    """Return the matrices for all that the errors may be like, shape (n_kinds, n, n)."""
+    middle = sizes / np.exp(np.log(sizes).mean())
+    same = (seeds[:, None] == seeds[None]).astype(np.float64)
+    shares = _SHARED if len(np.unique(seeds)) > 1 else (0.0,)
+    kinds = [np.diag(middle ** (-2.0 * d)) + share * same for d in _DECLINES for share in shares]
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(np.array(kinds))))
+
+
 def _draw(
-    relative: Float64Array, metric: Float64Array, whitener: Float64Array, highest: float
+    relative: Float64Array,
+    metric: Float64Array,
+    whiteners: Float64Array,
+    highest: float,
+    is_level: bool,
 ) -> Float64Array:
     """Draw laws from their posterior, always the same for the same figures."""
     rng = np.random.default_rng(0)
-    columns = _columns(relative, whitener)
-    y = whitener @ metric
-    normal = np.einsum("eic,eid->ecd", columns, columns)
+    columns = np.concatenate([_columns(relative, whitener) for whitener in whiteners])
+    y = np.repeat(whiteners @ metric, len(_EXPONENTS), axis=0)
+    exponents = np.tile(_EXPONENTS, len(whiteners))
+    of_errors = np.log(np.diagonal(whiteners, axis1=1, axis2=2)).sum(axis=1)
+    # The prior of the scale is for columns of any length: the length of the second is divided out.
+    prior = np.log(np.linalg.norm(relative[:, None] ** -exponents, axis=0))
+    prior += np.repeat(of_errors, len(_EXPONENTS))
+    which, law = _posterior(columns, y, prior, rng)
+    kept = (law[:, 1] >= 0) & (law[:, 0] <= highest)
+    if np.count_nonzero(kept) >= _FEWEST_DRAWS:
+        return np.column_stack([law, exponents[which]])[kept]
+    # The figures lie beyond what laws may be: what is left is a level, or a law up to the highest.
+    if is_level:
+        one = columns[:: len(_EXPONENTS), :, :1]
+        which, level = _posterior(one, y[:: len(_EXPONENTS)], of_errors, rng)
+        flat = np.zeros_like(level)
+        return np.column_stack([np.minimum(level, highest), flat, flat + _EXPONENTS[0]])
+    which, scale = _posterior(columns[..., 1:], y - highest * columns[..., 0], prior, rng)
+    top = np.full_like(scale, highest)
+    return np.column_stack([top, np.maximum(scale, 0.0), exponents[which]])
+
+
+def _posterior(
+    columns: Float64Array, y: Float64Array, prior: Float64Array, rng: np.random.Generator
+) -> tuple[npt.NDArray[np.int64], Float64Array]:
+    """Draw models by their marginal likelihood, then the variance, then the coefficients.
+
+    Coefficients have flat priors, and so has the logarithm of the variance.
+
+    Parameters
+    ----------
+    columns : float64 ndarray of shape (n_models, n, n_columns)
+        Whitened.
+    y : float64 ndarray of shape (n_models, n)
+    prior : float64 ndarray of shape (n_models,)
+        Logarithm of the prior, and of the determinant of the whitening matrix.
+
+    Returns
+    -------
+    which : int64 ndarray of shape (n_draws,)
+    coefficients : float64 ndarray of shape (n_draws, n_columns)
+    """
+    n, width = columns.shape[1:]
+    normal = np.einsum("mic,mid->mcd", columns, columns)
     inverse = np.linalg.inv(normal)
-    center = np.einsum("ecd,eid,i->ec", inverse, columns, y)
-    misfit = np.square(y - np.einsum("eic,ec->ei", columns, center)).sum(axis=1)
-    misfit = np.maximum(misfit, 1e-9 * float(y @ y) + 1e-300)
-    freedom = len(y) - 2
-    # scale prior for columns of any length: the length of the second one is divided out
-    logarithm = -freedom / 2 * np.log(misfit) - np.linalg.slogdet(normal)[1] / 2
-    logarithm += np.log(np.linalg.norm(columns[..., 1], axis=1))
+    center = np.einsum("mcd,mid,mi->mc", inverse, columns, y, optimize=True)
+    misfit = np.square(y - np.einsum("mic,mc->mi", columns, center)).sum(axis=1)
+    misfit = np.maximum(misfit, 1e-9 * np.square(y).sum(axis=1) + 1e-300)
+    freedom = n - width
+    logarithm = prior - freedom / 2 * np.log(misfit) - np.linalg.slogdet(normal)[1] / 2
     weights = np.exp(logarithm - logarithm.max())
-    exponent = rng.choice(len(weights), size=_DRAWS, p=weights / weights.sum())
-    variance = misfit[exponent] / rng.chisquare(freedom, size=_DRAWS)
-    roots = np.linalg.cholesky(inverse)[exponent]
-    noise = np.einsum("ncd,nd->nc", roots, rng.normal(size=(_DRAWS, 2)))
-    law = center[exponent] + np.sqrt(variance)[:, None] * noise
-    drawn = np.column_stack([law, _EXPONENTS[exponent]])
-    kept = drawn[(drawn[:, 1] >= 0) & (drawn[:, 0] <= highest)]
-    if len(kept) < _FEWEST_DRAWS:
-        drawn[:, 0] = np.minimum(drawn[:, 0], highest)
-        drawn[:, 1] = np.maximum(drawn[:, 1], 0.0)
-        return drawn
-    return kept
+    which = rng.choice(len(weights), size=_DRAWS, p=weights / weights.sum())
+    variance = misfit[which] / rng.chisquare(freedom, size=_DRAWS)
+    roots = np.linalg.cholesky(inverse)[which]
+    noise = np.einsum("ncd,nd->nc", roots, rng.normal(size=(_DRAWS, width)))
+    return which, center[which] + np.sqrt(variance)[:, None] * noise
 
 
 def _slope(x: Float64Array, y: Float64Array, whitener: Float64Array) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from embedtopics.training.effects.looks import add_look
 from embedtopics.training.effects.scoring import SCORED, figures_of, in_order, units_of
 from embedtopics.training.examples import Examples
 
-__all__ = ["compare_before_after"]
+__all__ = ["Judged", "compare_before_after", "judge"]
 
 FEW_UNITS = 30
 """Examples below which a note says that an interval is rough."""
@@ -33,7 +33,7 @@ Register = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True)
-class _Judged:
+class Judged:
     """A change that may be better or worse, with its p-value."""
 
     change: Change
@@ -49,7 +49,7 @@ def compare_before_after(
     corpus: Any = None,
     classes: str | npt.ArrayLike | None = None,
     units: str | npt.ArrayLike | None = "texts",
-    max_documents: int = 5000,
+    max_documents: int = on_corpus.MOST_DOCUMENTS,
     n_resamples: int = 2000,
     seed: int = 0,
     count_looks: bool = True,
@@ -64,6 +64,7 @@ def compare_before_after(
     Parameters
     ----------
     before, after : Encoder, or its name or folder
+        Read alike, with the same precision and `long_texts`; where they are not, notes say so.
     test : Examples, or mapping of name to Examples, optional
         Held out from training. Graded examples: Spearman's and Pearson's correlation of cosine and
         score. Inference: how often an entailed hypothesis is nearer to its premise than a
@@ -75,7 +76,8 @@ def compare_before_after(
         Of another field, such as a benchmark of similarity, to see what was forgotten.
     corpus : Corpus, or what `Corpus.of` reads, optional
         How many of the ten nearest neighbours of a text stay (by chance: see the note), and how
-        far topics agree, beside how far two runs with one encoder do.
+        far topics of two runs agree: before, two runs of the encoder before training, which is
+        what an encoder that does not change reaches; after, one run of each encoder.
     classes : str or array_like, optional
         Column of the corpus, or a class for each row: how well the neighbours of a text vote on
         its class, and how much the topics tell of the classes.
@@ -132,14 +134,15 @@ def compare_before_after(
         sets[name] = examples
     if test is None and general is None and corpus is None:
         raise InputError("expected test, general or a corpus to compare on; got none of them")
-    _check(sets, corpus, classes, units, n_resamples, max_documents)
+    _check(sets, corpus, classes, units, n_resamples, max_documents, seed)
     texts = None if corpus is None else on_corpus.corpus_texts(corpus, classes, max_documents)
     columns = [column for examples in sets.values() for column in examples.columns]
     if texts is not None:
         columns.append(texts.texts)
     encoders = resolve_encoder(before), resolve_encoder(after)
     embedded = embed(encoders[0], columns, "before"), embed(encoders[1], columns, "after")
-    judged: list[_Judged] = []
+    unlike = _unlike(*encoders)
+    judged: list[Judged] = []
     for task, examples in sets.items():
         of_set = _score(task, examples, embedded, units, n_resamples, seed)
         if count_looks:
@@ -150,10 +153,28 @@ def compare_before_after(
         rows = embedded[0].of(texts.texts), embedded[1].of(texts.texts)
         described, figures = on_corpus.score_neighborhoods(rows, texts, n_resamples, seed)
         judged += [
-            _judge(on_corpus.TASK, metric, found, found.n_units, texts.note)
+            judge(on_corpus.TASK, metric, found, found.n_units, texts.note)
             for metric, found in figures
         ]
-    return (*_with_multiplicity(judged), *described)
+    return tuple(_with_note(c, unlike) for c in (*_with_multiplicity(judged), *described))
+
+
+def _unlike(before: Any, after: Any) -> str:
+    """Say where two encoders are read in different ways, which is no effect of training."""
+    ways = [
+        settings if isinstance(settings, Mapping) else {}
+        for settings in (getattr(encoder, "settings", None) for encoder in (before, after))
+    ]
+    return " ".join(
+        f"Part of the difference may come from {name.replace('_', ' ')} {ways[0][name]} before and "
+        f"{ways[1][name]} after."
+        for name in ("precision", "long_texts")
+        if name in ways[0] and name in ways[1] and ways[0][name] != ways[1][name]
+    )
+
+
+def _with_note(change: Change, note: str) -> Change:
+    return replace(change, note=f"{change.note} {note}".strip()) if note else change
 
 
 def _named(given: Any, name: str) -> dict[str, Examples]:
@@ -179,8 +200,10 @@ def _check(
     units: Any,
     n_resamples: int,
     max_documents: int,
+    seed: int,
 ) -> None:
     checked_count(n_resamples, "n_resamples", 100)
+    checked_count(seed, "seed", 0)
     checked_count(max_documents, "max_documents", on_corpus.GRAPH + 2)
     if classes is not None and corpus is None:
         raise InputError("expected a corpus with the classes; got none; give corpus=, too")
@@ -194,6 +217,12 @@ def _check(
                 "expected an array of units with one test set, an entry for each example; got "
                 f"shape {shape} and sets of {', '.join(map(str, n)) or 'no'} examples"
             )
+        for place, unit in enumerate(np.asarray(units, dtype=object)):
+            if unit is None or unit != unit:
+                raise InputError(
+                    f"expected a unit for each example; example {place} has none: give those that "
+                    "stand alone a unit of their own"
+                )
 
 
 def _score(
@@ -203,7 +232,7 @@ def _score(
     units: Any,
     n_resamples: int,
     seed: int,
-) -> list[_Judged]:
+) -> list[Judged]:
     order = in_order(examples)
     ordered = examples.take(order)
     found: Int64Array = np.arange(len(order))
@@ -212,31 +241,50 @@ def _score(
         found, note = units_of(ordered)
     elif units is not None:
         # Numbered by their first example in order, whatever they are called.
-        _, first, of = np.unique(np.asarray(units)[order], return_index=True, return_inverse=True)
-        found = first[of]
+        first: dict[Any, int] = {}
+        named = np.asarray(units, dtype=object)[order]
+        found = np.array([first.setdefault(unit, place) for place, unit in enumerate(named)])
     return [
-        _judge(task, figure.metric, compare_scores(figure, n_resamples, seed), len(figure.before),
+        judge(task, figure.metric, compare_scores(figure, n_resamples, seed), len(figure.before),
                note)
         for figure in figures_of(ordered, *embedded, found)
     ]  # fmt: skip
 
 
-def _judge(task: str, metric: str, found: Difference, n: int, note: str) -> _Judged:
-    """Say of a difference whether it is one."""
+def judge(task: str, metric: str, found: Difference, n: int, note: str) -> Judged:
+    """Say of a difference whether it is one.
+
+    Parameters
+    ----------
+    task, metric : str
+    found : Difference
+    n : int
+        Examples; fewer are independent where some share a text.
+    note : str
+        What is to be said of the figure whatever comes out.
+
+    Returns
+    -------
+    Judged
+    """
     said = [note] if note else []
     verdict = "no difference shown"
     outside = found.low > 0 or found.high < 0
     if outside and found.p <= 1 - CONFIDENCE:
         verdict = "better" if found.low > 0 else "worse"
-    elif outside:
+    elif outside and found.exact > 1 - CONFIDENCE:
         said.append(
             f"The interval leaves 0 out, but the exact test on the {found.n_changed:,} of "
             f"{found.n_units:,} independent examples in which the encoders differ does not "
-            f"(p = {found.p:.3f})."
+            f"(p = {found.exact:.3f})."
         )
+    elif outside:
+        said.append("The interval leaves 0 out by less than so few examples can tell.")
     if math.isnan(found.before) or math.isnan(found.after):
         said.append("An encoder gives all examples the same similarity.")
-    if found.n_units < FEW_UNITS:
+    if found.n_units == 1:
+        said.append("There is no interval from 1 independent example.")
+    elif found.n_units < FEW_UNITS:
         said.append(f"The interval is rough, from {found.n_units} independent examples.")
     elif found.n_units < n:
         said.append(f"{found.n_units:,} groups of examples with common texts were drawn anew.")
@@ -245,12 +293,12 @@ def _judge(task: str, metric: str, found: Difference, n: int, note: str) -> _Jud
         task, metric, found.before, found.after, difference, found.low, found.high, n, verdict, 0,
         " ".join(said),
     )  # fmt: skip
-    return _Judged(change, found.p)
+    return Judged(change, found.p)
 
 
 def _with_looks(
-    judged: list[_Judged], examples: Examples, encoder: Any, made: Embedded, register: Register
-) -> list[_Judged]:
+    judged: list[Judged], examples: Examples, encoder: Any, made: Embedded, register: Register
+) -> list[Judged]:
     """Count a look at the examples, and note what the looks so far mean."""
     fingerprint = getattr(encoder, "fingerprint", None)
     if not isinstance(fingerprint, str):
@@ -259,13 +307,12 @@ def _with_looks(
     name = str(getattr(encoder, "name", type(encoder).__name__))
     looks = add_look(examples, name, fingerprint, register)
     return [
-        replace(each, change=replace(each.change, n_looks=looks.n,
-                                     note=f"{each.change.note} {looks.note}".strip()))
+        replace(each, change=_with_note(replace(each.change, n_looks=looks.n), looks.note))
         for each in judged
-    ]  # fmt: skip
+    ]
 
 
-def _with_multiplicity(judged: list[_Judged]) -> list[Change]:
+def _with_multiplicity(judged: list[Judged]) -> list[Change]:
     """Note which verdicts do not outlast the correction for so many figures."""
     adjusted = holm([each.p for each in judged])
     changes = []
@@ -276,6 +323,6 @@ def _with_multiplicity(judged: list[_Judged]) -> list[Change]:
                 f"Among {len(judged)} figures this may be chance: p = {each.p:.3f}, and {p:.2f} "
                 "after the correction of Holm."
             )
-            change = replace(change, note=f"{change.note} {said}".strip())
+            change = _with_note(change, said)
         changes.append(change)
     return changes

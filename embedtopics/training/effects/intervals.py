@@ -61,6 +61,8 @@ class Difference:
         What was drawn with replacement.
     n_changed : int
         Units to which the encoders give different scores.
+    exact : float
+        p-value of the exact test on these units alone, a part of `p`; 0 where there is none.
     """
 
     before: float
@@ -70,6 +72,7 @@ class Difference:
     p: float
     n_units: int
     n_changed: int
+    exact: float = 0.0
 
 
 def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
@@ -106,18 +109,17 @@ def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
     )
     moved = np.bincount(unit_of, (figure.before != figure.after).astype(float)) > 0
     low, high = wide_interval(drawn, n_units)
-    p = p_of(drawn, n_units)
     n_changed = int(moved.sum())
+    exact = min(1.0, 2.0 ** (1 - n_changed))
     if figure.statistic is mean:
         by_unit = np.zeros(n_units)
         np.add.at(by_unit, unit_of, figure.after - figure.before)
-        p = max(p, _sign_test(by_unit[moved], n_resamples, seed))
-    else:
-        p = max(p, min(1.0, 2.0 ** (1 - n_changed)))
+        exact = _sign_test(by_unit[moved], n_resamples, seed)
+    p = max(p_of(drawn, n_units), exact)
     if math.isnan(before) or math.isnan(after):
         low = high = math.nan
         p = 1.0
-    return Difference(before, after, low, high, p, n_units, n_changed)
+    return Difference(before, after, low, high, p, n_units, n_changed, exact)
 
 
 def _both(figure: Figure, counts: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -151,18 +153,29 @@ def wide_interval(drawn: Float64Array, n_units: int) -> tuple[float, float]:
 
 
 def p_of(drawn: Float64Array, n_units: int) -> float:
-    """Return the two-sided p-value of no difference: the level at which the interval reaches 0."""
+    """Return the two-sided p-value of no difference: the level at which the interval reaches 0.
+
+    Not below what the number of resamples can tell.
+    """
     from scipy.stats import norm, t
 
-    known = drawn[~np.isnan(drawn)]
+    known = np.sort(drawn[~np.isnan(drawn)])
     if n_units < 2 or not len(known):
         return 1.0
-    fewest = min(np.count_nonzero(known <= 0), np.count_nonzero(known >= 0))
-    tail = (fewest + 1) / (len(known) + 1)
+    tail = max(min(_reaching(known), _reaching(-known[::-1])), 1 / (len(known) + 1))
     if tail >= 0.5:
         return 1.0
     reach = float(norm.isf(tail)) * math.sqrt((n_units - 1) / n_units)
     return float(2 * t.sf(reach, n_units - 1))
+
+
+def _reaching(ordered: Float64Array) -> float:
+    """Return the largest share whose quantile is not above 0, between two values by a line."""
+    n, below = len(ordered), int(np.count_nonzero(ordered <= 0))
+    if below in (0, n):
+        return float(below > 0)
+    last, following = float(ordered[below - 1]), float(ordered[below])
+    return (below - 1 - last / (following - last)) / (n - 1)
 
 
 def _sign_test(differences: Float64Array, n_draws: int, seed: int) -> float:

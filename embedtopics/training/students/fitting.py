@@ -19,9 +19,13 @@ from embedtopics.encoders import StaticEncoder, resolve_encoder
 from embedtopics.encoders.static_files import KIND
 from embedtopics.encoders.whole_words import Vocabulary
 from embedtopics.errors import InputError
-from embedtopics.evaluation.bootstrap import interval, resampled_means
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Change, Decision, StudentReport
+from embedtopics.training.curves.reading import read_curves
+from embedtopics.training.effects.comparing import judge
+from embedtopics.training.effects.intervals import Figure, compare_scores
+from embedtopics.training.effects.statistics import mean
+from embedtopics.training.report_files import write_report
 from embedtopics.training.students.learning import (
     Bagged,
     Learned,
@@ -48,6 +52,7 @@ from embedtopics.training.students.starting import (
 __all__ = ["StudentResult", "fit_static_student"]
 
 N_RESAMPLES = 1000
+CHOSEN = "These texts decided which step was kept, too: the figure after is a little high."
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +75,13 @@ class StudentResult:
         return self.encoder.encode(texts, show_progress=show_progress)
 
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
-        """Write the encoder in model2vec's format; see `StaticEncoder.save`."""
-        self.encoder.save(folder, dtype=dtype)
+        """Write the encoder in model2vec's format, with its report and a model card.
+
+        `StaticEncoder.save` tells of `dtype`; the figures of the report are those of float32.
+        """
+        path = Path(folder).expanduser()
+        self.encoder.save(path, dtype=dtype)
+        write_report(self.report, path)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +118,10 @@ def fit_static_student(
     the table starts as `distill` would make it and is then learned, token vectors and their
     weights, so that the mean over a text points where the teacher's vector does.
 
+    A student has read its texts, those held out for validation as well, since they decide which
+    step is kept. Where it is to be scored on a test, the texts of the test must be left out of
+    `texts` and `general`, or its figures are too high.
+
     Parameters
     ----------
     teacher : SentenceEncoder, CachedEncoder, or the name or folder of a checkpoint
@@ -119,7 +133,8 @@ def fit_static_student(
         Other texts to learn from beside these, such as sentences of an encyclopedia: without them
         the student knows the words of its corpus only.
     out : path, optional
-        Folder to save the student in, in model2vec's format.
+        Folder to save the student in, in model2vec's format, with its report and a model card;
+        see `read_report`.
     cached : bool
         Whether the vectors of a teacher given by name are kept on disk, see `CachedEncoder`.
     show_progress : bool, optional
@@ -130,7 +145,8 @@ def fit_static_student(
     Returns
     -------
     StudentResult
-        The encoder, and a report with the learning curves. The same texts in any order, settings
+        The encoder, and a report with the learning curves, what they say, and how near it came to
+        its teacher. The same texts in any order, settings
         and versions give the same bits, whatever the number of threads.
 
     Raises
@@ -179,10 +195,10 @@ def fit_static_student(
     clock.append(time.perf_counter())
     seconds = dict(zip(("words", "teacher", "learning"), np.diff(clock).tolist(), strict=True))
     report = _report(encoder, gathered, settings, material, learned, (words, phrases), seconds)
-    student = _student(encoder, vocabulary, learned, report)
+    result = StudentResult(_student(encoder, vocabulary, learned, report), report)
     if out is not None:
-        student.save(Path(out).expanduser())
-    return StudentResult(student, report)
+        result.save(out)
+    return result
 
 
 def _prepare(
@@ -236,7 +252,7 @@ def _report(
     agreement, finding = _changes(material, learned, settings.seed)
     n_corpus = int((gathered.training < gathered.n_corpus).sum())
     return StudentReport(
-        teacher=Path(str(getattr(encoder, "name", type(encoder).__name__))).name,
+        teacher=_name_of(encoder),
         dimensions=int(learned.table.shape[1]),
         explained_variance=round(material.explained, 4),
         n_texts=n_corpus,
@@ -248,6 +264,7 @@ def _report(
         words=tuple(words),
         phrases=tuple(phrases),
         curves=learned.curves,
+        diagnosis=read_curves(learned.curves),
         agreement=agreement,
         finding=finding,
         best_step=learned.best_step,
@@ -255,9 +272,33 @@ def _report(
         stopped=learned.stopped,
         seconds=seconds,
         settings=settings.to_dict(),
+        data=_data(gathered, n_corpus, material, (len(words), len(phrases))),
         decisions=_decisions(material, learned, settings),
         versions=package_versions(),
     )
+
+
+def _name_of(encoder: Any) -> str:
+    """Return the name of an encoder; of a folder the last part, for others need not know the rest.
+
+    The owner of a checkpoint on the hub is part of its name.
+    """
+    name = str(getattr(encoder, "name", type(encoder).__name__))
+    return Path(name).name if getattr(encoder, "source", "path") == "path" else name
+
+
+def _data(
+    gathered: Gathered, n_corpus: int, material: _Material, added: tuple[int, int]
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"texts": gathered.sources[0], "n_texts": n_corpus}
+    if gathered.sources[1:]:
+        n_general = len(gathered.training) - n_corpus
+        found |= {"general": gathered.sources[1], "n_general": n_general}
+    return found | {
+        "n_validation": len(material.validation.targets),
+        "n_words_added": added[0],
+        "n_phrases_added": added[1],
+    }
 
 
 def _decisions(
@@ -321,20 +362,10 @@ def _changes(material: _Material, learned: Learned, seed: int) -> tuple[Change, 
 
 def _change(metric: str, values: list[npt.NDArray[Any]], seed: int) -> Change:
     before, after = (np.asarray(each, dtype=np.float64) for each in values)
-    differences = resampled_means((after - before)[:, None], N_RESAMPLES, seed)[:, 0]
-    low, high = (float(bound) for bound in interval(differences))
-    verdict = "better" if low > 0 else "worse" if high < 0 else "no difference shown"
-    return Change(
-        task="held-out texts",
-        metric=metric,
-        before=float(before.mean()),
-        after=float(after.mean()),
-        difference=float((after - before).mean()),
-        low=low,
-        high=high,
-        n=len(before),
-        verdict=verdict,
-    )
+    n = len(before)
+    figure = Figure(metric, mean, before, after, np.ones(n), np.arange(n))
+    found = compare_scores(figure, N_RESAMPLES, seed)
+    return judge("held-out texts", metric, found, n, CHOSEN).change
 
 
 def _student(

@@ -56,12 +56,15 @@ class Gathered:
         How many they are.
     training, validation : int64 ndarray
         Places in `texts`, ascending.
+    sources : tuple of str
+        Where the corpus came from, and the general mix where there is one.
     """
 
     texts: list[str]
     n_corpus: int
     training: Int64Array
     validation: Int64Array
+    sources: tuple[str, ...]
 
 
 def gather(texts: Any, general: Any, settings: StudentSettings) -> Gathered:
@@ -75,11 +78,12 @@ def gather(texts: Any, general: Any, settings: StudentSettings) -> Gathered:
     corpus = Corpus.of(texts)
     require_text(corpus)
     joined = dict.fromkeys(corpus.document_texts())
-    n_corpus = len(joined)
+    n_corpus, sources = len(joined), [corpus.source]
     if general is not None:
         mix = Corpus.of(general)
         require_text(mix)
         joined |= dict.fromkeys(mix.document_texts())
+        sources.append(mix.source)
     found = list(joined)
     if len(found) < FEWEST_TEXTS:
         raise InputError(
@@ -88,7 +92,8 @@ def gather(texts: Any, general: Any, settings: StudentSettings) -> Gathered:
         )
     n_held = min(MOST_VALIDATION, max(10, round(settings.validation_share * len(found))))
     order = np.random.default_rng(settings.seed).permutation(len(found))
-    return Gathered(found, n_corpus, np.sort(order[n_held:]), np.sort(order[:n_held]))
+    training, validation = np.sort(order[n_held:]), np.sort(order[:n_held])
+    return Gathered(found, n_corpus, training, validation, tuple(sources))
 
 
 def vocabulary_of(

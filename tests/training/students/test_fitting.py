@@ -1,11 +1,16 @@
 """Static students: nearer to their teacher than a distilled table, the same bits, bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import yaml
 
 from embedtopics.encoders import StaticEncoder, distill
 from embedtopics.errors import InputError
-from embedtopics.training import fit_static_student
+from embedtopics.plots import learning_curves
+from embedtopics.training import fit_static_student, model_card, read_curves, read_report
+from tests.training.reports import same
 
 OPTIONS = {"dimensions": 12, "min_phrase_count": 20, "show_progress": False}
 
@@ -90,6 +95,52 @@ def test_fewer_dimensions_are_the_principal_axes(teacher, corpus_texts):
     assert fit_static_student(
         teacher, corpus_texts, **(OPTIONS | {"dimensions": 400}), epochs=0.1, min_steps=0
     ).report.decisions[0].name == "dimensions"  # fmt: skip
+
+
+def test_the_folder_holds_the_report_and_a_card(teacher, corpus_texts, tmp_path):
+    made = fit_static_student(teacher, corpus_texts, out=tmp_path / "student", **OPTIONS)
+    assert same(read_report(tmp_path / "student"), made.report)
+    assert same(made.report.diagnosis, read_curves(made.report.curves))
+    assert made.report.before_after == (made.report.agreement, made.report.finding)
+    card = (tmp_path / "student" / "README.md").read_text("utf-8")
+    assert card == model_card(made.report)
+    front = yaml.safe_load(card.split("---\n")[1])
+    assert front["library_name"] == "model2vec" and "base_model" not in front
+    text = card.split("\n---\n", 1)[1]
+    report = made.report
+    for said in (
+        "# Static student of formula", "StaticModel.from_pretrained",
+        f"- n texts: {report.n_texts:,}", f"- n validation: {report.n_validation}",
+        f"Training took {report.n_steps:,} steps", "| `dimensions` | 12 |",
+        f"{report.agreement.before:.3f}", f"{report.agreement.after:.3f}",
+        "figures on a test are true only where the texts of the test were left out",
+        "decided which step was kept", report.diagnosis.verdict,
+    ):  # fmt: skip
+        assert said in text
+    # The folder may be written again, and by what was returned.
+    made.save(tmp_path / "student")
+    made.save(tmp_path / "other")
+    assert same(read_report(tmp_path / "other"), made.report)
+    figure = learning_curves(made.report)
+    rings = [each for each in figure.data if each.name == "kept: best validation"]
+    assert [ring.customdata[0] for ring in rings] == [report.best_step] * 2
+
+
+def test_a_card_names_the_checkpoint_of_the_hub_and_no_path(student):
+    def front(teacher):
+        card = model_card(replace(student.report, teacher=teacher))
+        return yaml.safe_load(card.split("---\n")[1]).get("base_model"), card
+
+    assert front("BAAI/bge-small-en")[0] == "BAAI/bge-small-en"
+    assert front("all-MiniLM-L6-v2")[0] == "sentence-transformers/all-MiniLM-L6-v2"
+    named, card = front("/home/somebody/e5\n# evil")
+    assert named is None and "/home" not in card and "\n# evil" not in card
+
+
+def test_few_held_out_texts_have_the_interval_of_few(teacher, corpus_texts):
+    made = fit_static_student(teacher, corpus_texts[:60], **OPTIONS, epochs=0.1, min_steps=3)
+    assert made.report.n_validation == 10
+    assert "rough" in made.report.agreement.note
 
 
 def test_the_folder_is_read_by_model2vec_as_by_us(teacher, student, corpus_texts, tmp_path):

@@ -1,0 +1,41 @@
+"""Encoders whose vectors are known, and examples for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from embedtopics.training import Examples
+
+
+class Table:
+    """An encoder of known texts."""
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+        self.asked = []
+
+    def encode(self, texts):
+        self.asked.append(list(texts))
+        return np.array([self.vectors[text] for text in texts])
+
+
+def examples_of(kind, columns, labels=None, names=()):
+    n = len(columns[0])
+    return Examples(
+        kind, tuple(map(tuple, columns)), labels, np.arange(n), names, source=f"{kind} set"
+    )
+
+
+def random_vectors(texts, seed, n_dimensions=8):
+    rng = np.random.default_rng(seed)
+    return {text: rng.normal(size=n_dimensions) for text in sorted(set(texts))}
+
+
+def moved(vectors, size, seed):
+    rng = np.random.default_rng(seed)
+    return {text: row + size * rng.normal(size=row.shape) for text, row in vectors.items()}
+
+
+def cosine(vectors, a, b):
+    one, other = vectors[a], vectors[b]
+    return one @ other / np.linalg.norm(one) / np.linalg.norm(other)

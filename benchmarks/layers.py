@@ -100,9 +100,7 @@ def _run(
     folder: Path, task: str, job: dict[str, Any], system: System = EMBEDTOPICS
 ) -> dict[str, Any]:
     (folder / "job.json").write_text(json.dumps(job), "utf-8")
-    printed = run_python(
-        system, str(SYSTEMS / "extract_states.py"), task, str(folder / "job.json")
-    )
+    printed = run_python(system, str(SYSTEMS / "extract_states.py"), task, str(folder / "job.json"))
     answer: dict[str, Any] = json.loads(printed.splitlines()[-1])
     return answer
 
@@ -166,4 +164,3 @@ def render(result: Mapping[str, Any]) -> str:
         f"controls; {probe['seconds_rest']:.0f} s for everything else in the table.",
         markdown_table(["what", "layer", "figure", "value", "95 %"], rows),
     ])  # fmt: skip
-

@@ -49,7 +49,7 @@ def main() -> None:
         "n_train": found.n_train, "n_dev": found.n_dev, "n_test": found.n_test,
         "seconds_extraction": extracted - began, "seconds_probe": probed - extracted,
         "seconds_rest": time.perf_counter() - probed,
-        "mix": mixed.mix and {"weights": mixed.mix.weights.tolist(), "gain": mixed.mix.gain.tolist()},
+        "mix": {"weights": mixed.mix.weights.tolist(), "gain": mixed.mix.gain.tolist()},
         "scores": [
             {
                 "what": s.what, "layer": s.layer, "metric": s.metric, "value": s.value,

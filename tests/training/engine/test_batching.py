@@ -87,9 +87,12 @@ def test_each_example_is_in_the_first_batch_that_can_take_it(keys, size):
     plan = BatchPlan(np.ones(len(keys)), size, 0, keys)
     order = list(range(len(keys)))
     batches = [[] for _ in range(len(plan))]
+    paired = {frozenset(key[:2]) for key in keys}
     for example in order:
         for batch in batches:
-            taken = {text for other in batch for text in keys[other]}
+            held = {text for other in batch for text in keys[other]}
+            near = {text for text in held for own in keys[example] if {text, own} in paired}
+            taken = held | {own for own in keys[example] if near}
             if len(batch) < size and taken.isdisjoint(keys[example]):
                 batch.append(example)
                 break

@@ -158,6 +158,7 @@ def fit_pairs(
     out: str | os.PathLike[str],
     validation: Any = None,
     both_ways: bool = True,
+    scale: float = 20.0,
     test: Any = None,
     general: Any = None,
     corpus: Any = None,
@@ -179,6 +180,10 @@ def fit_pairs(
         Of kind "pairs", or "triplets" for pairs with hard negatives.
     both_ways : bool
         Whether each text of a pair is to be found from the other.
+    scale : float
+        Factor of the cosines before the softmax. A large one makes the nearest wrong texts count
+        most, and tells texts of one subject apart; a small one keeps them together (Wang and Liu
+        2021, "Understanding the behaviour of contrastive loss").
 
     Returns
     -------
@@ -194,8 +199,9 @@ def fit_pairs(
     kind = "triplets" if isinstance(train, Examples) and train.kind == "triplets" else "pairs"
     held = Held(validation, test, general, corpus, classes, allow_overlap)
     return run_training(
-        encoder, train, kind, lambda some, _: pairs_ranking(some, both_ways=both_ways), held, out,
-        resume, options,
+        encoder, train, kind,
+        lambda some, _: pairs_ranking(some, scale=scale, both_ways=both_ways),
+        held, out, resume, options,
     )  # fmt: skip
 
 

@@ -212,8 +212,9 @@ def pairs_ranking(
         If the examples are of another kind.
     """
     checked_kind(examples, "pairs_ranking", ("pairs", "triplets"))
+    name = "pairs: ranking, both ways" if both_ways else "pairs: ranking"
     return Objective(
-        name="pairs: ranking, both ways" if both_ways else "pairs: ranking",
+        name=name if scale == SCALE else f"{name}, scale {scale:g}",
         examples=examples,
         make_loss=ranking_loss(scale, both_ways),
         metric_name="MRR@10",

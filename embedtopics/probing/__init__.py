@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.extracting import hidden_states
+    from embedtopics.probing.storing import open_states
 
 __all__ = [
     "combine",
+    "hidden_states",
+    "open_states",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "combine": "combining",
+    "hidden_states": "extracting",
+    "open_states": "storing",
 }
 
 

@@ -90,13 +90,15 @@ def _draw_weights(checkpoint: Checkpoint, folder: Path, seed: int, trusts_code: 
     import torch
     from transformers import AutoConfig, AutoModel
 
+    architecture: Any = AutoModel  # it carries no types
+
     try:
         with silent_transformers(), torch.random.fork_rng(devices=[]):
             config = AutoConfig.from_pretrained(
                 checkpoint.folder, local_files_only=True, trust_remote_code=trusts_code
             )
             torch.default_generator.manual_seed(seed)  # and not that of any GPU
-            model = AutoModel.from_config(
+            model = architecture.from_config(
                 config, dtype=torch.float32, trust_remote_code=trusts_code
             )
             model.save_pretrained(folder)

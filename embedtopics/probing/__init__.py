@@ -6,15 +6,30 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embedtopics.probing.attending import attention
+    from embedtopics.probing.averaging import pooled
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.extracting import hidden_states
+    from embedtopics.probing.storing import open_states
+    from embedtopics.probing.twins import random_twin
 
 __all__ = [
+    "attention",
     "combine",
+    "hidden_states",
+    "open_states",
+    "pooled",
+    "random_twin",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
+    "attention": "attending",
     "combine": "combining",
+    "hidden_states": "extracting",
+    "open_states": "storing",
+    "pooled": "averaging",
+    "random_twin": "twins",
 }
 
 

@@ -7,14 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.probes.baselines import control_labels
+    from embedtopics.probing.probes.features import pair_features
+    from embedtopics.probing.probes.running import probe, probe_vectors
 
 __all__ = [
     "combine",
+    "control_labels",
+    "pair_features",
+    "probe",
+    "probe_vectors",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "combine": "combining",
+    "control_labels": "probes.baselines",
+    "pair_features": "probes.features",
+    "probe": "probes.running",
+    "probe_vectors": "probes.running",
 }
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from embedtopics.probing.probes.baselines import control_labels
     from embedtopics.probing.probes.features import pair_features
     from embedtopics.probing.probes.running import probe, probe_vectors
+    from embedtopics.probing.probes.structural import structural_probe
 
 __all__ = [
     "combine",
@@ -17,6 +18,7 @@ __all__ = [
     "pair_features",
     "probe",
     "probe_vectors",
+    "structural_probe",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
@@ -26,6 +28,7 @@ _HOME = {
     "pair_features": "probes.features",
     "probe": "probes.running",
     "probe_vectors": "probes.running",
+    "structural_probe": "probes.structural",
 }
 
 

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy.typing as npt
 
 from embedtopics._checks import checked_count
 from embedtopics._randomness import resolve_seed
 from embedtopics.errors import InputError
 from embedtopics.probing.probes.architectures import Architecture, Linear, Perceptron
-from embedtopics.probing.probes.fitting import Plan
+from embedtopics.probing.probes.fitting import Fit, Plan
 from embedtopics.probing.probes.parts import Units
+from embedtopics.probing.probes.scoring import Answers
 from embedtopics.protocols import RandomState
 from embedtopics.results import Decision, HiddenStates
 
-__all__ = ["BASELINES", "Asked", "check_twin", "checked", "checked_baselines", "told_of_control"]
+__all__ = [
+    "BASELINES",
+    "Asked",
+    "Source",
+    "Trained",
+    "check_twin",
+    "checked",
+    "checked_baselines",
+    "told_of_control",
+]
 
 BASELINES = ("majority", "word type", "embedding layer")
 KINDS = ("linear", "mlp")
@@ -32,6 +45,7 @@ class Asked:
     control : bool
     n_seeds, seed : int
     show_progress : bool or None
+    mix, description_length : bool
     """
 
     kind: str
@@ -39,6 +53,8 @@ class Asked:
     n_seeds: int
     seed: int
     show_progress: bool | None
+    mix: bool = False
+    description_length: bool = False
 
     @property
     def what(self) -> str:
@@ -61,16 +77,68 @@ class Asked:
         return range(1 if self.kind == "linear" else self.n_seeds)
 
 
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Vectors to be probed.
+
+    Parameters
+    ----------
+    what : str
+        What the figures are called.
+    layer : int or None
+    vectors : ndarray of shape (n_rows, width)
+    is_asked : bool
+        Whether they are what was asked for: a baseline has no control and no further figures.
+    """
+
+    what: str
+    layer: int | None
+    vectors: npt.NDArray[Any]
+    is_asked: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Probes of one layer after training.
+
+    Parameters
+    ----------
+    source : Source
+    answers : tuple of Answers
+        Of the task, and of the control where there is one.
+    fits : tuple of Fit
+        One for each seed.
+    """
+
+    source: Source
+    answers: tuple[Answers, ...]
+    fits: tuple[Fit, ...]
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is what was asked for."""
+        return self.source.is_asked
+
+
 def checked(
-    kind: str, control: bool, n_seeds: int, random_state: RandomState, show_progress: bool | None
+    kind: str,
+    control: bool,
+    n_seeds: int,
+    random_state: RandomState,
+    show_progress: bool | None,
+    mix: bool = False,
+    description_length: bool = False,
 ) -> Asked:
     """Return what is wanted, or refuse it."""
     if kind not in KINDS:
         raise InputError(f"expected probe to be one of {', '.join(KINDS)}; got {kind!r}")
-    if not isinstance(control, bool):
-        raise InputError(f"expected control to be True or False; got {control!r}")
+    flags = {"control": control, "mix": mix, "description_length": description_length}
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise InputError(f"expected {name} to be True or False; got {value!r}")
     n_seeds = checked_count(n_seeds, "n_seeds")
-    return Asked(kind, control, n_seeds, resolve_seed(random_state), show_progress)
+    seed = resolve_seed(random_state)
+    return Asked(kind, control, n_seeds, seed, show_progress, mix, description_length)
 
 
 def checked_baselines(

@@ -25,10 +25,11 @@ from embedtopics.probing.probes.architectures import Architecture
 from embedtopics.probing.probes.features import pieces_of
 from embedtopics.protocols import FloatArray, Int64Array
 
-__all__ = ["Fit", "Plan", "fit", "log_probabilities", "run_side_by_side"]
+__all__ = ["Fit", "Plan", "batches_of", "falling", "fit", "log_probabilities", "run_side_by_side"]
 
-PENALTIES = (1e-1, 1e-2, 1e-3, 1e-4)
-"""Of half the squared length of the weights, beside the mean loss of a unit."""
+PENALTIES = (1000.0, 100.0, 10.0, 1.0)
+"""Of half the squared length of the weights, beside the summed loss of all units: what is best
+depends on how many weights there are more than on how much is learnt from."""
 
 MOMENTS = (0.9, 0.99)
 TINY = 1e-8
@@ -101,7 +102,7 @@ def fit(
     architecture: Architecture,
     plan: Plan,
     *,
-    penalties: Sequence[float] = PENALTIES,
+    penalties: Sequence[float] | None = None,
     seed: int = 0,
 ) -> Fit:
     """Train a probe for each task and penalty, and keep the penalty that is best on dev.
@@ -119,7 +120,9 @@ def fit(
         Numbers of units.
     architecture : Architecture
     plan : Plan
-    penalties : sequence of float
+    penalties : sequence of float, optional
+        Of half the squared weights beside the mean loss; otherwise from 1 to 1000 over the number
+        of units, which scikit-learn calls a C of 1 to 0.001.
     seed : int
         Of first weights and of batches.
 
@@ -127,19 +130,19 @@ def fit(
     -------
     Fit
     """
+    penalties = [one / len(train) for one in PENALTIES] if penalties is None else penalties
     n_tasks, n_penalties = targets.shape[1], len(penalties)
     generator = torch.Generator().manual_seed(seed)
     n_probes = n_tasks * n_penalties
     weights = architecture.start(inputs.width, n_probes, n_classes, generator)
-    decay = architecture.spread(torch.tensor(list(penalties) * n_tasks), n_classes)
+    decay = architecture.spread(torch.tensor([*penalties] * n_tasks), n_classes)
     means = [torch.zeros_like(one) for one in weights]
     squares = [torch.zeros_like(one) for one in weights]
-    batches = list(_sizes(len(train), plan))
-    n_steps = len(batches) * max(plan.n_epochs, -(-plan.least_steps // len(batches)))
+    n_steps, batches = batches_of(train, plan, seed)
     looks = {round(n_steps * (i + 1) / plan.n_looks) for i in range(plan.n_looks)}
     best, losses = [one.clone() for one in weights], torch.full((n_probes,), torch.inf).double()
     rate = plan.rate / np.sqrt(inputs.width)
-    for step, units in enumerate(_batches(train, batches, n_steps, seed), start=1):
+    for step, units in enumerate(batches, start=1):
         x = inputs.take(units)
         asked = torch.from_numpy(targets[units]).repeat_interleave(n_penalties, dim=1)
         logits, kept = architecture.forward(weights, x, n_probes)
@@ -149,8 +152,7 @@ def fit(
         for weight, slope, factor in zip(weights, slopes, decay, strict=True):
             if factor is not None:
                 slope.addcmul_(weight, factor)
-        now = rate * 0.5 * (1 + np.cos(np.pi * (step - 1) / n_steps))
-        _adam(weights, slopes, means, squares, step, float(now))
+        _adam(weights, slopes, means, squares, step, rate * falling(step - 1, n_steps))
         if step in looks:
             found = _dev_losses(inputs, targets, dev, architecture, weights, n_penalties)
             architecture.keep(best, weights, found < losses)
@@ -215,21 +217,28 @@ def _one_thread_each() -> Iterator[None]:
         torch.set_num_threads(n_threads)
 
 
-def _sizes(n: int, plan: Plan) -> Iterator[slice]:
-    """Cut an epoch into batches of about one size, small where there is little to learn from."""
+def batches_of(train: Int64Array, plan: Plan, seed: int) -> tuple[int, Iterator[Int64Array]]:
+    """Return the number of steps, and the units of each; every epoch has an order of its own.
+
+    Batches of an epoch are of about one size, small where there is little to learn from.
+    """
+    n = len(train)
     size = min(max(n // 32, 32), plan.largest_batch)
     cuts = np.linspace(0, n, max(1, round(n / size)) + 1).astype(int).tolist()
-    for begin, end in itertools.pairwise(cuts):
-        yield slice(begin, end)
+    n_epochs = max(plan.n_epochs, -(-plan.least_steps // (len(cuts) - 1)))
+
+    def batches() -> Iterator[Int64Array]:
+        for epoch in range(n_epochs):
+            order = train[np.random.default_rng((seed, epoch)).permutation(n)]
+            for begin, end in itertools.pairwise(cuts):
+                yield order[begin:end]
+
+    return n_epochs * (len(cuts) - 1), batches()
 
 
-def _batches(
-    train: Int64Array, batches: list[slice], n_steps: int, seed: int
-) -> Iterator[Int64Array]:
-    for epoch in range(n_steps // len(batches)):
-        order = train[np.random.default_rng((seed, epoch)).permutation(len(train))]
-        for batch in batches:
-            yield order[batch]
+def falling(step: int, n_steps: int) -> float:
+    """Return the share of the rate that is left: half a cosine from 1 to 0."""
+    return float(0.5 * (1 + np.cos(np.pi * step / n_steps)))
 
 
 def _adam(

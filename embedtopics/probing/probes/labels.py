@@ -14,7 +14,9 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision, HiddenStates, ProbeTask
 
-__all__ = ["Labelled", "labelled_units"]
+__all__ = [
+    "Labelled", "check_unit", "label_of_each_unit", "labelled_units", "pair_rows", "start_of",
+]  # fmt: skip
 
 PARTS = ("train", "dev", "test")
 SHOWN_WORDS = 8
@@ -72,12 +74,12 @@ def labelled_units(
     """
     task = tags if isinstance(tags, ProbeTask) else None
     if task is not None:
-        _check_unit(states, task)
+        check_unit(states, task)
     given = parts if parts is not None else (task.parts if task else ())
     if task is not None and task.unit == "pair":
         rows, labels, of_part = _pairs(states, task)
     else:
-        labels = _by_unit(states, task.labels if task else tags)
+        labels = label_of_each_unit(states, task.labels if task else tags)
         rows, of_part = np.arange(len(states))[:, None], states.of_text
     unit = task.unit if task else states.unit
     n_parts = len(labels) if unit == "pair" else len(states.texts)
@@ -100,7 +102,8 @@ def labelled_units(
     )
 
 
-def _check_unit(states: HiddenStates, task: ProbeTask) -> None:
+def check_unit(states: HiddenStates, task: ProbeTask) -> None:
+    """Refuse a task on other units, or of other texts, than those that have states."""
     wanted = {"word": ("word",), "text": ("text",), "pair": ("word", "text")}
     if task.unit not in wanted:
         raise InputError(
@@ -120,12 +123,18 @@ def _check_unit(states: HiddenStates, task: ProbeTask) -> None:
         if (text if isinstance(text, str) else " ".join(text)) != read:
             raise InputError(
                 f"text {number} of {task.name} is not the one that was read: "
-                f"expected {_start_of(states, number)}; make states of the texts of the task"
+                f"expected {start_of(states, number)}; make states of the texts of the task"
             )
 
 
-def _by_unit(states: HiddenStates, tags: Sequence[Any]) -> list[str]:
-    """Return one label a unit, from a flat sequence or one sequence a text."""
+def label_of_each_unit(states: HiddenStates, tags: Sequence[Any]) -> list[str]:
+    """Return one label a unit, from a flat sequence or one sequence a text.
+
+    Raises
+    ------
+    InputError
+        If they are not one for one; the message names the text.
+    """
     if isinstance(tags, str):
         raise InputError(f"expected a sequence of labels; got the one string {tags[:40]!r}")
     given = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
@@ -152,7 +161,7 @@ def _by_unit(states: HiddenStates, tags: Sequence[Any]) -> list[str]:
     for text, own in enumerate(given):
         if len(own) != n_units[text]:
             raise InputError(
-                f"text {text}, {_start_of(states, text)}, has {n_units[text]:,} {states.unit}s and "
+                f"text {text}, {start_of(states, text)}, has {n_units[text]:,} {states.unit}s and "
                 f"{len(own):,} labels; expected a label for each"
             )
     flat = [one for own in given for one in own]
@@ -246,7 +255,8 @@ def _left_out(
     return tuple(decisions)
 
 
-def _start_of(states: HiddenStates, text: int) -> str:
+def start_of(states: HiddenStates, text: int) -> str:
+    """Return the first words of a text, quoted, for a message."""
     words = states.texts[text].split()
     more = " ..." if len(words) > SHOWN_WORDS else ""
     return repr(" ".join(words[:SHOWN_WORDS])[:80] + more)

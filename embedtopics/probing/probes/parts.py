@@ -16,7 +16,7 @@ from embedtopics.probing.probes.labels import PARTS, Labelled
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision, HiddenStates
 
-__all__ = ["TEST", "TRAIN", "Units", "dealt_out", "numbered_sentences", "shares_of"]
+__all__ = ["DEV", "TEST", "TRAIN", "Units", "dealt_out", "numbered_sentences", "parts_of"]
 
 TRAIN, DEV, TEST = range(3)
 FEW_SENTENCES = 20
@@ -82,11 +82,7 @@ def dealt_out(
     sentence = numbered_sentences(states, seed)[labelled.rows]
     group = sentence[:, 0] if sentence.shape[1] == 1 else _connected(sentence)
     types, place = _types(states, labelled.rows)
-    if labelled.parts:
-        part = np.array([PARTS.index(one) for one in labelled.parts], dtype=np.int64)
-        part, decisions = _completed(part, group, dev_share, labelled.unit)
-    else:
-        part, decisions = shares_of(group, test_share, dev_share, labelled.unit)
+    part, decisions = parts_of(labelled, group, test_share, dev_share)
     order = np.lexsort([target, place, *sentence.T, group, part])
     units = Units(
         rows=labelled.rows[order],
@@ -118,7 +114,17 @@ def numbered_sentences(states: HiddenStates, seed: int) -> Int64Array:
     return np.repeat(numbers.astype(np.int64), np.diff([*begins, len(of_unit)]))
 
 
-def shares_of(
+def parts_of(
+    labelled: Labelled, group: Int64Array, test_share: float, dev_share: float
+) -> tuple[Int64Array, tuple[Decision, ...]]:
+    """Return the part of each unit: the one that was given, or dealt out group by group."""
+    if not labelled.parts:
+        return _shares_of(group, test_share, dev_share, labelled.unit)
+    part = np.array([PARTS.index(one) for one in labelled.parts], dtype=np.int64)
+    return _completed(part, group, dev_share, labelled.unit)
+
+
+def _shares_of(
     group: Int64Array, test_share: float, dev_share: float, unit: str
 ) -> tuple[Int64Array, tuple[Decision, ...]]:
     """Give whole groups to the test and the dev part until their shares are reached.

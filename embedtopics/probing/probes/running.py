@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from embedtopics.probing.combining import chosen_layers
 from embedtopics.probing.probes.asking import (
     BASELINES,
     Asked,
+    Source,
+    Trained,
     check_twin,
     checked,
     checked_baselines,
@@ -25,25 +27,27 @@ from embedtopics.probing.probes.baselines import (
     most_frequent,
     most_frequent_of_type,
 )
+from embedtopics.probing.probes.describing import described
 from embedtopics.probing.probes.features import Features
-from embedtopics.probing.probes.fitting import fit, log_probabilities, run_side_by_side
+from embedtopics.probing.probes.fitting import Fit, fit, log_probabilities, run_side_by_side
 from embedtopics.probing.probes.labels import labelled_units
+from embedtopics.probing.probes.mixing import measured_mixes, with_mixes
 from embedtopics.probing.probes.parts import DEV, TEST, TRAIN, Units, dealt_out
 from embedtopics.probing.probes.scoring import Answers, figures, score
 from embedtopics.protocols import Int64Array, RandomState
-from embedtopics.results import Decision, HiddenStates, LayerScores, ProbeScore, ProbeTask
+from embedtopics.results import (
+    Decision,
+    Estimate,
+    HiddenStates,
+    LayerScores,
+    ProbeScore,
+    ProbeTask,
+)
 
 __all__ = ["probe", "probe_vectors"]
 
 
-@dataclass(frozen=True, eq=False)
-class _Source:
-    """Vectors to be probed, and what the figures are called."""
-
-    what: str
-    layer: int | None
-    vectors: npt.NDArray[Any]
-    has_control: bool = True
+OF_EMBEDDINGS = ("probe", "mlp", "embedding layer")
 
 
 def probe(
@@ -55,6 +59,8 @@ def probe(
     control: bool = False,
     baselines: Sequence[str] = BASELINES,
     random_states: HiddenStates | None = None,
+    mix: bool = False,
+    description_length: bool = False,
     parts: Sequence[str] | None = None,
     test_share: float = 0.2,
     dev_share: float = 0.1,
@@ -90,6 +96,14 @@ def probe(
         class of the word there, and the majority for a new word; "embedding layer", layer 0.
     random_states : HiddenStates, optional
         Of the same texts, from an encoder with random weights: the baseline "random model".
+    mix : bool
+        Whether to learn how much of each layer the task takes (Peters et al. 2018, equation 1),
+        and where it is solved on average (Tenney et al. 2019, equations 3 and 4): linear probes of
+        a "scalar mix" of all layers, and of a "cumulative mix" of those up to each. Layers are
+        standardised before they are mixed; of pairs, their features are mixed.
+    description_length : bool
+        Whether to report how many bits a label takes when the probe learns as it is told the
+        labels, and how much shorter that is than telling them plainly (Voita and Titov 2020).
     parts : sequence of str, optional
         "train", "dev" or "test" of each text (pairs: of each pair). Those of the task count
         otherwise; where there are none, whole sentences are dealt out by their text and the seed,
@@ -106,9 +120,10 @@ def probe(
     Returns
     -------
     LayerScores
-        Figures "probe" or "mlp", "control" and the baselines, with metrics "accuracy", "macro F1"
-        and "selectivity"; their 95 % intervals are of sentences drawn anew. They hold the fit for
-        given, and do not cover what another train part would change.
+        Figures "probe" or "mlp", "control", mixes and the baselines, with metrics "accuracy",
+        "macro F1", "selectivity", "bits per label" and "compression"; their 95 % intervals are of
+        sentences drawn anew. They hold the fit for given, and do not cover what another train part
+        would change.
 
     Raises
     ------
@@ -122,17 +137,19 @@ def probe(
     >>> scores.best().layer, scores.of("word type", "accuracy")[0].value  # doctest: +SKIP
     (3, 0.862)
     """
-    asked = checked(probe, control, n_seeds, random_state, show_progress)
-    wanted = chosen_layers(states, layers)
+    asked = checked(probe, control, n_seeds, random_state, show_progress, mix, description_length)
+    wanted = sorted(set(chosen_layers(states, layers)))
+    if mix and len(wanted) < 2:
+        raise InputError(f"a mix needs at least two layers; got layers={layers!r}")
     units = _units_of(states, tags, parts, test_share, dev_share, asked)
-    sources = [_Source(asked.what, layer, states.layer(layer)) for layer in wanted]
+    sources = [Source(asked.what, layer, states.layer(layer)) for layer in wanted]
     bare, decisions = checked_baselines(states, units, baselines)
-    if "embedding layer" in bare:
-        sources.append(_Source("embedding layer", 0, states.layer(0), has_control=False))
+    if "embedding layer" in bare and 0 not in wanted:
+        sources.append(Source("embedding layer", 0, states.layer(0), is_asked=False))
     if random_states is not None:
         check_twin(states, random_states)
         sources += [
-            _Source("random model", layer, random_states.layer(layer), has_control=False)
+            Source("random model", layer, random_states.layer(layer), is_asked=False)
             for layer in chosen_layers(random_states, wanted)
         ]
     return _measured(states, units, sources, bare, asked, decisions)
@@ -192,22 +209,57 @@ def probe_vectors(
         )
     units = _units_of(states, tags, parts, test_share, dev_share, asked)
     bare, decisions = checked_baselines(states, units, baselines)
-    sources = [_Source("combination", None, given)]
+    sources = [Source("combination", None, given)]
     if "embedding layer" in bare:
-        sources.append(_Source("embedding layer", 0, states.layer(0), has_control=False))
+        sources.append(Source("embedding layer", 0, states.layer(0), is_asked=False))
     return _measured(states, units, sources, bare, asked, decisions)
 
 
 def _measured(
     states: HiddenStates,
     units: Units,
-    sources: Sequence[_Source],
+    sources: Sequence[Source],
     bare: Sequence[str],
     asked: Asked,
     decisions: tuple[Decision, ...],
 ) -> LayerScores:
     """Train all probes, and measure them and the baselines on the test part."""
     target = _targets(units, asked)
+    trained = _trained(sources, units, target, asked)
+    answers = [one for source in trained for one in source.answers]
+    if "embedding layer" in bare:
+        (first,) = [one for one in answers if one.layer == 0 and one.what in OF_EMBEDDINGS][:1]
+        if first.what != "embedding layer":  # probed already, as one of the layers
+            answers.append(replace(first, what="embedding layer"))
+    answers += _bare_answers(units, bare)
+    mixes = None
+    if asked.mix:
+        mixes = measured_mixes([one for one in trained if one.is_asked], units, asked)
+        answers += mixes.answers
+    scores, drawn = _scores(answers, units, asked)
+    if asked.description_length:
+        scores += described([one for one in sources if one.is_asked], units, target, asked)
+    told = [_told_of_penalties(trained)]
+    if asked.control:
+        told.append(told_of_control(units, units.of(TRAIN).tolist(), units.of(TEST).tolist()))
+    n_train, n_dev, n_test = (len(units.of(part)) for part in (TRAIN, DEV, TEST))
+    found = LayerScores(
+        task=units.name,
+        encoder=states.encoder,
+        labels=units.classes,
+        scores=tuple(scores),
+        n_train=n_train,
+        n_dev=n_dev,
+        n_test=n_test,
+        decisions=(*units.decisions, *decisions, *told),
+    )
+    return with_mixes(found, mixes, drawn) if mixes else found
+
+
+def _trained(
+    sources: Sequence[Source], units: Units, target: Int64Array, asked: Asked
+) -> list[Trained]:
+    """Train the probes of all layers, and ask them about the test part."""
     jobs = [(source, seed) for source in sources for seed in asked.seeds]
     done = run_side_by_side(
         lambda job: _answers_of(job[0], units, target, asked, job[1]),
@@ -215,49 +267,31 @@ def _measured(
         description="training probes",
         show_progress=asked.show_progress,
     )
-    answers, penalties = [], []
+    trained = []
     n_seeds = len(asked.seeds)
     for at, source in enumerate(sources):
-        fits = done[at * n_seeds : (at + 1) * n_seeds]
-        names = [source.what, "control"] if asked.control and source.has_control else [source.what]
-        for task, what in enumerate(names):
-            predicted = np.stack([predicted[task] for predicted, _ in fits])
-            right = target[units.of(TEST), task]
-            answers.append(Answers(what, source.layer, predicted, right))
-        named = source.what if source.layer is None else f"{source.what}, layer {source.layer}"
-        penalties.append(f"{named}: {', '.join(f'{chosen[0]:g}' for _, chosen in fits)}")
-    answers += _bare_answers(units, bare)
-    scores = _scores(answers, units, asked)
-    message = (
-        "The penalty of the squared weights was chosen on the dev part, by its cross-entropy: "
-        f"{'; '.join(penalties)}."
-    )
-    told = Decision("probing", "penalties", penalties, message)
-    controlled = (
-        (told_of_control(units, units.of(TRAIN).tolist(), units.of(TEST).tolist()),)
-        if asked.control
-        else ()
-    )
-    n_train, n_dev, n_test = (len(units.of(part)) for part in (TRAIN, DEV, TEST))
-    return LayerScores(
-        task=units.name,
-        encoder=states.encoder,
-        labels=units.classes,
-        scores=scores,
-        n_train=n_train,
-        n_dev=n_dev,
-        n_test=n_test,
-        decisions=(*units.decisions, *decisions, *controlled, told),
-    )
+        own = done[at * n_seeds : (at + 1) * n_seeds]
+        names = [source.what, "control"][: len(own[0][0])]
+        answers = [
+            Answers(
+                what,
+                source.layer,
+                np.stack([predicted[task] for predicted, _ in own]),
+                target[units.of(TEST), task],
+            )
+            for task, what in enumerate(names)
+        ]
+        trained.append(Trained(source, tuple(answers), tuple(found for _, found in own)))
+    return trained
 
 
 def _answers_of(
-    source: _Source, units: Units, target: Int64Array, asked: Asked, seed: int
-) -> tuple[list[Int64Array], tuple[float, ...]]:
-    """Train the probes of one layer; return what each says of the test part, and its penalty."""
+    source: Source, units: Units, target: Int64Array, asked: Asked, seed: int
+) -> tuple[list[Int64Array], Fit]:
+    """Train the probes of one layer, and ask them about the test part."""
     train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
     features = Features(source.vectors, units.rows).standardised(train)
-    n_tasks = target.shape[1] if source.has_control else 1
+    n_tasks = target.shape[1] if source.is_asked else 1
     found = fit(
         features,
         target[:, :n_tasks],
@@ -272,10 +306,26 @@ def _answers_of(
         log_probabilities(features, test, asked.architecture, own).argmax(axis=1)
         for own in found.parameters
     ]
-    return predicted, found.penalties
+    return predicted, found
 
 
-def _scores(answers: Sequence[Answers], units: Units, asked: Asked) -> tuple[ProbeScore, ...]:
+def _told_of_penalties(trained: Sequence[Trained]) -> Decision:
+    chosen = []
+    for one in trained:
+        where = "" if one.source.layer is None else f", layer {one.source.layer}"
+        penalties = ", ".join(f"{found.penalties[0]:.1e}" for found in one.fits)
+        chosen.append(f"{one.source.what}{where}: {penalties}")
+    message = (
+        "The penalty of the squared weights was chosen on the dev part, by its cross-entropy: "
+        f"{'; '.join(chosen)}."
+    )
+    return Decision("probing", "penalties", chosen, message)
+
+
+def _scores(
+    answers: Sequence[Answers], units: Units, asked: Asked
+) -> tuple[list[ProbeScore], dict[tuple[str, int | None], Estimate]]:
+    """Return all figures, and the accuracies with what sentences drawn anew make of them."""
     group = units.group[units.of(TEST)]
     found = figures(answers, group, len(units.classes), asked.seed)
     scores = []
@@ -290,7 +340,8 @@ def _scores(answers: Sequence[Answers], units: Units, asked: Asked) -> tuple[Pro
         if one.what in (asked.what, "combination") and one.layer in controls:
             above = difference_of(accuracy, controls[one.layer][0])
             scores.append(score(one.what, one.layer, "selectivity", above))
-    return tuple(scores)
+    drawn = {(one.what, one.layer): own[0] for one, own in zip(answers, found, strict=True)}
+    return scores, drawn
 
 
 def _targets(units: Units, asked: Asked) -> Int64Array:

@@ -192,7 +192,7 @@ def test_parts_that_do_not_fit_are_refused(parts, message):
 def test_too_few_sentences_or_shares_that_leave_nothing_are_refused():
     with pytest.raises(InputError, match="at least three distinct sentences"):
         units_of(random_states(["a b", "a b", "c d"]), tags_of(["a b", "a b", "c d"]))
-    with pytest.raises(InputError, match="to leave something to learn from; got 0.7 and 0.3"):
+    with pytest.raises(InputError, match=r"something to learn from; got 0\.7 and 0\.3"):
         units_of(random_states(TEXTS), tags_of(TEXTS), test_share=0.7, dev_share=0.3)
     texts = ["a b", "c d", "e f"]
     parts = ["train", "dev", "test"]

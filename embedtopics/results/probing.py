@@ -58,8 +58,9 @@ class ProbeScore:
     Parameters
     ----------
     what : str
-        "probe", "mlp", "scalar mix", "combination", "control", or a baseline: "majority",
-        "word type", "random model", "embedding layer".
+        "probe", "mlp", "scalar mix" (of all layers), "cumulative mix" (of those up to this one),
+        "combination", "control", or a baseline: "majority", "word type", "random model",
+        "embedding layer", "linear chain".
     layer : int or None
         None for what is of no single layer.
     metric : str

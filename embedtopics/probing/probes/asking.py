@@ -33,6 +33,8 @@ BASELINES = ("majority", "word type", "embedding layer")
 KINDS = ("linear", "mlp")
 LOOKS = 8
 """How often a probe with a hidden layer, that may learn too long, is looked at."""
+FEW_PENALTIES = (100.0, 1.0)
+"""For a hidden layer, which costs more, and which stopping early holds back as well."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Asked:
     @property
     def plan(self) -> Plan:
         """How it is trained."""
-        return Plan() if self.kind == "linear" else Plan(n_looks=LOOKS)
+        return Plan() if self.kind == "linear" else Plan(n_looks=LOOKS, penalties=FEW_PENALTIES)
 
     @property
     def seeds(self) -> range:
@@ -153,7 +155,7 @@ def checked_baselines(
     why_not = {}
     if "embedding layer" in baselines and 0 not in states.layers:
         why_not["embedding layer"] = "layer 0 is not among the states"
-    if "word type" in baselines and units.unit == "text":
+    if "word type" in baselines and "text" in (units.unit, states.unit):
         why_not["word type"] = "whole texts do not recur as words do"
     decisions = tuple(
         Decision("probing", "no_baseline", name, f"There is no baseline {name!r}: {reason}.")

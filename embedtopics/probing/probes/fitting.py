@@ -28,8 +28,8 @@ from embedtopics.protocols import FloatArray, Int64Array
 __all__ = ["Fit", "Plan", "batches_of", "falling", "fit", "log_probabilities", "run_side_by_side"]
 
 PENALTIES = (1000.0, 100.0, 10.0, 1.0)
-"""Of half the squared length of the weights, beside the summed loss of all units: what is best
-depends on how many weights there are more than on how much is learnt from."""
+"""Beside the sum of losses, and not their mean, since what is best depends on how many weights
+there are more than on how much is learnt from."""
 
 MOMENTS = (0.9, 0.99)
 TINY = 1e-8
@@ -65,6 +65,9 @@ class Plan:
     largest_batch : int
     n_looks : int
         How often the dev part is looked at; the best look is kept. 1 is the end alone.
+    penalties : tuple of float
+        Of half the squared length of the weights, beside the summed loss of all units: what
+        scikit-learn calls 1 / C. One of them is chosen.
     """
 
     n_epochs: int = 8
@@ -72,6 +75,7 @@ class Plan:
     rate: float = 0.1
     largest_batch: int = 1024
     n_looks: int = 1
+    penalties: tuple[float, ...] = PENALTIES
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +125,8 @@ def fit(
     architecture : Architecture
     plan : Plan
     penalties : sequence of float, optional
-        Of half the squared weights beside the mean loss; otherwise from 1 to 1000 over the number
-        of units, which scikit-learn calls a C of 1 to 0.001.
+        Of half the squared weights beside the mean loss; otherwise those of the plan, over the
+        number of units.
     seed : int
         Of first weights and of batches.
 
@@ -130,7 +134,7 @@ def fit(
     -------
     Fit
     """
-    penalties = [one / len(train) for one in PENALTIES] if penalties is None else penalties
+    penalties = [one / len(train) for one in plan.penalties] if penalties is None else penalties
     n_tasks, n_penalties = targets.shape[1], len(penalties)
     generator = torch.Generator().manual_seed(seed)
     n_probes = n_tasks * n_penalties

@@ -79,13 +79,14 @@ def labelled_units(
     if task is not None and task.unit == "pair":
         rows, labels, of_part = _pairs(states, task)
     else:
-        labels = label_of_each_unit(states, task.labels if task else tags)
+        flat = tags.labels if isinstance(tags, ProbeTask) else tags
+        labels = label_of_each_unit(states, flat)
         rows, of_part = np.arange(len(states))[:, None], states.of_text
     unit = task.unit if task else states.unit
     n_parts = len(labels) if unit == "pair" else len(states.texts)
     of_unit = _checked_parts(given, n_parts, of_part, "pairs" if unit == "pair" else "texts")
     has_label = np.array([bool(label) for label in labels], dtype=bool)
-    is_missing = states.missing[rows].any(axis=1)
+    is_missing = np.asarray(states.missing[rows].any(axis=1))
     kept = np.flatnonzero(has_label & ~is_missing)
     decisions = _left_out(has_label, is_missing, unit)
     if not len(kept):

@@ -104,14 +104,14 @@ def numbered_sentences(states: HiddenStates, seed: int) -> Int64Array:
     White space and case do not count. The order comes from the texts and the seed.
     """
     of_unit = np.arange(len(states)) if states.unit == "text" else states.sentences
-    begins = np.flatnonzero(np.diff(of_unit, prepend=of_unit[0] - 1)) if len(of_unit) else []
-    ends = [*list(begins[1:]), len(of_unit)]
+    begins = np.flatnonzero(np.diff(of_unit, prepend=-1))
+    ends = np.append(begins[1:], len(of_unit))
     digests = []
-    for begin, end in zip(begins, ends, strict=True):
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
         text = normalize_text(" ".join(states.words[begin:end])).casefold()
         digests.append(_digest(text, seed))
     numbers = np.unique(np.array(digests, dtype=np.uint64), return_inverse=True)[1]
-    return np.repeat(numbers.astype(np.int64), np.diff([*begins, len(of_unit)]))
+    return np.repeat(numbers.astype(np.int64), ends - begins)
 
 
 def parts_of(

@@ -377,7 +377,7 @@ def _units_of(
     asked: Asked,
 ) -> Units:
     labelled = labelled_units(states, tags, parts)
-    if asked.control and labelled.unit == "text":
+    if asked.control and "text" in (labelled.unit, states.unit):
         raise InputError(
             "a control task gives each word type a label at random, and whole texts do not recur "
             "as words do; expected control=False for labels of texts"

@@ -250,8 +250,8 @@ def _dealt_trees(
     if isinstance(heads, ProbeTask):
         check_unit(states, heads)
     of_unit = label_of_each_unit(states, heads.labels if isinstance(heads, ProbeTask) else heads)
-    trees = read_trees(states, of_unit, punctuation=punctuation)
     labelled = labelled_units(states, heads, parts)
+    trees = read_trees(states, of_unit, punctuation=punctuation)
     of_row = numbered_sentences(states, seed)
     part, decisions = parts_of(labelled, of_row[labelled.rows[:, 0]], test_share, dev_share)
     part_of_row = dict(zip(labelled.rows[:, 0].tolist(), part.tolist(), strict=True))
@@ -312,9 +312,11 @@ def _by_length(sums: Float64Array) -> Float64Array:
     means = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
     n_lengths = (n > 0).sum(axis=1)
     found = np.full(len(sums), np.nan)
-    return np.divide(means.sum(axis=1), n_lengths, out=found, where=n_lengths > 0)
+    np.divide(means.sum(axis=1), n_lengths, out=found, where=n_lengths > 0)
+    return found
 
 
 def _edges(sums: Float64Array) -> Float64Array:
     found = np.full(len(sums), np.nan)
-    return np.divide(sums[:, 0], sums[:, 1], out=found, where=sums[:, 1] > 0)
+    np.divide(sums[:, 0], sums[:, 1], out=found, where=sums[:, 1] > 0)
+    return found

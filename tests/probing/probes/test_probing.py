@@ -241,6 +241,18 @@ def test_states_of_whole_texts_are_probed():
         probing.probe(states, tags, control=True)
 
 
+def test_pairs_of_texts_have_no_control_either():
+    states = random_states([f"t{i}" for i in range(20)], unit="text")
+    pairs = np.array([[i, 0, i + 1, 0] for i in range(0, 20, 2)])
+    labels = (("yes",), ("no",)) * 5
+    task = ProbeTask("nli", "pair", states.texts, labels, pairs=pairs)
+    with pytest.raises(InputError, match="expected control=False"):
+        probing.probe(states, task, control=True)
+    parts = ["train"] * 6 + ["dev", "dev", "test", "test"]
+    scores = probing.probe(states, task, parts=parts, layers=0)
+    assert scores.of("word type", "accuracy") == () and scores.n_test == 2
+
+
 def test_control_labels_are_drawn_by_type_from_how_frequent_labels_are():
     types = [f"word{i}" for i in range(20_000)]
     labels = ["A"] * 6 + ["B"] * 3 + ["C"] + [""] * 50

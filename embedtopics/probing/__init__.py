@@ -10,26 +10,40 @@ if TYPE_CHECKING:
     from embedtopics.probing.averaging import pooled
     from embedtopics.probing.combining import combine
     from embedtopics.probing.extracting import hidden_states
+    from embedtopics.probing.probes.baselines import control_labels
+    from embedtopics.probing.probes.features import pair_features
+    from embedtopics.probing.probes.running import probe, probe_vectors
+    from embedtopics.probing.probes.structural import structural_probe
     from embedtopics.probing.storing import open_states
     from embedtopics.probing.twins import random_twin
 
 __all__ = [
     "attention",
     "combine",
+    "control_labels",
     "hidden_states",
     "open_states",
+    "pair_features",
     "pooled",
+    "probe",
+    "probe_vectors",
     "random_twin",
+    "structural_probe",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "attention": "attending",
     "combine": "combining",
+    "control_labels": "probes.baselines",
     "hidden_states": "extracting",
     "open_states": "storing",
+    "pair_features": "probes.features",
     "pooled": "averaging",
+    "probe": "probes.running",
+    "probe_vectors": "probes.running",
     "random_twin": "twins",
+    "structural_probe": "probes.structural",
 }
 
 

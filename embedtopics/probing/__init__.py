@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.words.change import semantic_change
+    from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
 
 __all__ = [
     "combine",
+    "neighbor_table",
+    "neighbors",
+    "semantic_change",
+    "static_neighbors",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "combine": "combining",
+    "neighbor_table": "words.nearest",
+    "neighbors": "words.nearest",
+    "semantic_change": "words.change",
+    "static_neighbors": "words.nearest",
 }
 
 

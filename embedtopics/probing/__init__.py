@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.geometry.kernels import cka
     from embedtopics.probing.words.change import semantic_change
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
 
 __all__ = [
+    "cka",
     "combine",
     "neighbor_table",
     "neighbors",
@@ -20,6 +22,7 @@ __all__ = [
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
+    "cka": "geometry.kernels",
     "combine": "combining",
     "neighbor_table": "words.nearest",
     "neighbors": "words.nearest",

@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.geometry.contextual import contextualization
     from embedtopics.probing.geometry.kernels import cka
+    from embedtopics.probing.geometry.lengths import norms
     from embedtopics.probing.words.change import semantic_change
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
 
 __all__ = [
     "cka",
     "combine",
+    "contextualization",
     "neighbor_table",
     "neighbors",
+    "norms",
     "semantic_change",
     "static_neighbors",
 ]
@@ -24,8 +28,10 @@ __all__ = [
 _HOME = {
     "cka": "geometry.kernels",
     "combine": "combining",
+    "contextualization": "geometry.contextual",
     "neighbor_table": "words.nearest",
     "neighbors": "words.nearest",
+    "norms": "geometry.lengths",
     "semantic_change": "words.change",
     "static_neighbors": "words.nearest",
 }

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from embedtopics.probing.geometry.kernels import cka
     from embedtopics.probing.geometry.lengths import norms
     from embedtopics.probing.words.change import semantic_change
+    from embedtopics.probing.words.clusters import senses
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
+    from embedtopics.probing.words.separation import sense_separation
 
 __all__ = [
     "cka",
@@ -21,6 +23,8 @@ __all__ = [
     "neighbors",
     "norms",
     "semantic_change",
+    "sense_separation",
+    "senses",
     "static_neighbors",
 ]
 
@@ -33,6 +37,8 @@ _HOME = {
     "neighbors": "words.nearest",
     "norms": "geometry.lengths",
     "semantic_change": "words.change",
+    "sense_separation": "words.separation",
+    "senses": "words.clusters",
     "static_neighbors": "words.nearest",
 }
 

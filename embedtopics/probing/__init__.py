@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.extracting import hidden_states
     from embedtopics.probing.geometry.contextual import contextualization
     from embedtopics.probing.geometry.kernels import cka
     from embedtopics.probing.geometry.lengths import norms
+    from embedtopics.probing.storing import open_states
     from embedtopics.probing.words.change import semantic_change
     from embedtopics.probing.words.clusters import senses
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
@@ -19,9 +21,11 @@ __all__ = [
     "cka",
     "combine",
     "contextualization",
+    "hidden_states",
     "neighbor_table",
     "neighbors",
     "norms",
+    "open_states",
     "semantic_change",
     "sense_separation",
     "senses",
@@ -33,9 +37,11 @@ _HOME = {
     "cka": "geometry.kernels",
     "combine": "combining",
     "contextualization": "geometry.contextual",
+    "hidden_states": "extracting",
     "neighbor_table": "words.nearest",
     "neighbors": "words.nearest",
     "norms": "geometry.lengths",
+    "open_states": "storing",
     "semantic_change": "words.change",
     "sense_separation": "words.separation",
     "senses": "words.clusters",

@@ -85,7 +85,7 @@ class Space:
 def _lengths(read: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the length of each vector; 1 for those of zeros."""
     lengths = np.sqrt(np.einsum("ij,ij->i", read, read))
-    return np.where(lengths > 0, lengths, lengths.dtype.type(1))
+    return np.asarray(np.where(lengths > 0, lengths, lengths.dtype.type(1)))
 
 
 def blocks(n: int, size: int = ROWS_AT_ONCE) -> Iterator[slice]:

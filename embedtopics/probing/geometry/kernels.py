@@ -148,7 +148,7 @@ class _Layer:
 
     def centered(self, part: slice) -> Float64Array:
         """Return some vectors around the mean of all."""
-        return self.space.raw(self.rows[part]) - self.mean
+        return np.asarray(self.space.raw(self.rows[part]) - self.mean)
 
 
 def _alignments(a: list[_Layer], b: list[_Layer], debiased: bool) -> Float64Array:

@@ -57,8 +57,9 @@ def semantic_change(
     The average pairwise distance (APD) is the mean cosine distance between a use in one group and
     a use in the other. No pair is compared: the mean cosine of all pairs is the product of the
     mean unit vectors, so that it costs as much as reading the uses once. A word of many senses has
-    a large APD in any two groups; the excess over the mean distance within the groups, over pairs
-    of different texts, does not, and is 0 on average where nothing changed. The prototype distance
+    a large APD in any two groups, and where the groups are of unequal size its test is weak; the
+    excess over the mean distance within the groups, over pairs of different texts, is 0 on average
+    where nothing changed, and its test is the one to read first. The prototype distance
     is that of the mean vectors; it grows where uses are few, which `by_chance` shows.
 
     The test deals the texts that hold the word to the groups anew, keeping how many each has:
@@ -233,22 +234,25 @@ def _measure(
     exact = comb(len(first), int(first.sum())) <= n_permutations
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
-        value = _values(sums, first[None], 1 - first[None])[:, 0]
-        dealt = np.concatenate(
-            [_values(sums, one, 1 - one) for one in _deals(first, exact, n_permutations, seed)],
-            axis=1,
-        )
+        whole = _side(sums, np.ones((1, len(first))), slice(None))
+        one = _side(sums, first[None], slice(None))
+        value = _values(one, one.rest_of(whole))[:, 0]
+        dealt = []
+        for deal in _deals(first, exact, n_permutations, seed):
+            one = _side(sums, deal, slice(None))
+            dealt.append(_values(one, one.rest_of(whole)))
         drawn = np.concatenate(
-            [_values(sums, a, b) for a, b in _resamples(sums.group, n_resamples, seed)], axis=1
+            [_values(*sides) for sides in _resamples(sums, n_resamples, seed)], axis=1
         )
+    by_deal = np.concatenate(dealt, axis=1)
     low, high = interval(drawn.T)
-    as_large = (dealt >= value[:, None] - TIED).sum(axis=1)
-    p = as_large / dealt.shape[1] if exact else (1 + as_large) / (1 + dealt.shape[1])
+    as_large = (by_deal >= value[:, None] - TIED).sum(axis=1)
+    p = as_large / by_deal.shape[1] if exact else (1 + as_large) / (1 + by_deal.shape[1])
     least = (0.0, -np.inf, 0.0)
     found = [
         ChangeMeasure(
             float(value[i]), float(max(2 * value[i] - high[i], least[i])),
-            float(max(2 * value[i] - low[i], least[i])), float(dealt[i].mean()), float(p[i]),
+            float(max(2 * value[i] - low[i], least[i])), float(by_deal[i].mean()), float(p[i]),
             float("nan"),
         )
         for i in range(len(MEASURES))
@@ -256,31 +260,62 @@ def _measure(
     return (found[0], found[1], found[2]), exact
 
 
-def _values(sums: _TextSums, first: Float64Array, second: Float64Array) -> Float64Array:
-    """Return all measures for some ways of counting the texts in, of shape (3, n).
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """Sums over the texts of one group, for some ways of counting them in.
 
     Parameters
     ----------
-    first, second : float64 ndarray of shape (n, n_texts)
-        How often each text counts in either group.
+    n : float64 ndarray of shape (n_ways,)
+        Uses.
+    unit, raw : float64 ndarray of shape (n_ways, width)
+    alike, together : float64 ndarray of shape (n_ways,)
+        Over texts, the squares of the numbers of uses and of the sums of unit vectors: what the
+        pairs of uses within one text add.
     """
-    n = first @ sums.n, second @ sums.n
-    unit = first @ sums.unit, second @ sums.unit
-    raw = first @ sums.raw, second @ sums.raw
-    apd = 1 - np.einsum("ij,ij->i", *unit) / (n[0] * n[1])
-    within = []
-    for g, times in enumerate((first, second)):
+
+    n: Float64Array
+    unit: Float64Array
+    raw: Float64Array
+    alike: Float64Array
+    together: Float64Array
+
+    def rest_of(self, whole: _Side) -> _Side:
+        """Return what is left of all texts, where each counts once."""
+        return _Side(
+            whole.n - self.n, whole.unit - self.unit, whole.raw - self.raw,
+            whole.alike - self.alike, whole.together - self.together,
+        )  # fmt: skip
+
+    def within(self) -> Float64Array:
+        """Return the mean distance of two uses in different texts; NaN where there are none."""
         # A text drawn twice makes no pair of different texts with itself.
-        pairs = n[g] ** 2 - times**2 @ sums.n**2
-        together = np.einsum("ij,ij->i", unit[g], unit[g]) - times**2 @ sums.squared
+        pairs = self.n**2 - self.alike
         mean = np.full(len(pairs), np.nan)
-        np.divide(together, pairs, out=mean, where=pairs > 0.5)
-        within.append(1 - mean)
-    lengths = [np.sqrt(np.einsum("ij,ij->i", one, one)) for one in raw]
+        cosines = np.einsum("ij,ij->i", self.unit, self.unit) - self.together
+        np.divide(cosines, pairs, out=mean, where=pairs > 0.5)
+        return 1 - mean
+
+
+def _side(sums: _TextSums, times: Float64Array, members: Int64Array | slice) -> _Side:
+    """Add up some texts, each so many times; `times` has shape (n_ways, n_members)."""
+    n, squares = sums.n[members], times**2
+    return _Side(
+        times @ n, times @ sums.unit[members], times @ sums.raw[members], squares @ n**2,
+        squares @ sums.squared[members],
+    )  # fmt: skip
+
+
+def _values(first: _Side, second: _Side) -> Float64Array:
+    """Return all measures, of shape (3, n_ways)."""
+    apd = 1 - np.einsum("ij,ij->i", first.unit, second.unit) / (first.n * second.n)
+    lengths = [np.sqrt(np.einsum("ij,ij->i", one.raw, one.raw)) for one in (first, second)]
     product = lengths[0] * lengths[1]
     cosine = np.zeros(len(product))
-    np.divide(np.einsum("ij,ij->i", *raw), product, out=cosine, where=product > 0)
-    return np.array([apd, apd - (within[0] + within[1]) / 2, 1 - cosine])
+    np.divide(
+        np.einsum("ij,ij->i", first.raw, second.raw), product, out=cosine, where=product > 0
+    )  # fmt: skip
+    return np.array([apd, apd - (first.within() + second.within()) / 2, 1 - cosine])
 
 
 def _deals(
@@ -300,17 +335,12 @@ def _deals(
         yield rng.permuted(np.tile(first, (part.stop - part.start, 1)), axis=1)
 
 
-def _resamples(
-    group: npt.NDArray[np.int64], n_resamples: int, seed: int
-) -> Iterator[tuple[Float64Array, Float64Array]]:
-    """Draw the texts of each group with replacement; how often each counts in either."""
-    members = [np.flatnonzero(group == g) for g in (0, 1)]
+def _resamples(sums: _TextSums, n_resamples: int, seed: int) -> Iterator[tuple[_Side, _Side]]:
+    """Draw the texts of each group with replacement, some resamples at a time."""
+    members = [np.flatnonzero(sums.group == g) for g in (0, 1)]
     draws = [resampled_counts(len(m), n_resamples, seed + g) for g, m in enumerate(members)]
-    for times in zip(*draws, strict=True):
-        both = np.zeros((2, len(times[0]), len(group)))
-        for g in (0, 1):
-            both[g][:, members[g]] = times[g]
-        yield both[0], both[1]
+    for first, second in zip(*draws, strict=True):
+        yield _side(sums, first, members[0]), _side(sums, second, members[1])
 
 
 def _with_false_discovery_rates(changes: list[WordChange]) -> list[WordChange]:

@@ -52,10 +52,16 @@ def senses(
     clustering for high-dimension, low-sample size data", on the silhouette). Else all uses are one
     sense: clusters that any long cloud can be cut into are none.
 
+    The question is whether the uses are one cloud, not whether the word has one sense. Of nouns in
+    an encyclopaedia, frequent and distinct senses come out (the fruit and the company of "apple"),
+    a rare one beside a frequent one does not (the banks of a river), and uses of a single sense
+    part as well where a word also stands in lists or in set phrases: then the silhouette is seldom
+    far above `by_chance`.
+
     How sure the number is, `counts` shows: how often each is chosen when a fifth of the texts is
     left out, against the same clouds. How sure each cluster is, `stability` shows (Hennig 2007,
-    "Cluster-wise assessment of cluster stability"). Clusters are ways of use: they may be senses,
-    but topics, word forms and places in the sentence make clusters too, so read the examples.
+    "Cluster-wise assessment of cluster stability"). Read the
+    examples before a cluster is called a sense.
 
     Parameters
     ----------

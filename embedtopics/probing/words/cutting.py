@@ -69,7 +69,7 @@ def cut(vectors: Float64Array, most: int, min_size: int) -> Cuts:
 
 def nearest_center(vectors: Float64Array, centers: Float64Array) -> Int32Array:
     """Return the centre of the largest cosine, of equals the first."""
-    return (vectors @ centers.T).argmax(axis=1).astype(np.int32)
+    return np.asarray((vectors @ centers.T).argmax(axis=1), dtype=np.int32)
 
 
 def _settled(vectors: Float64Array, members: list[npt.NDArray[np.bool_]]) -> Int32Array:

@@ -209,7 +209,7 @@ def neighbor_table(
         raise InputError(f"expected the texts of at least one use of {word!r}; got {uses!r}")
     contextual = []
     for use in uses:
-        text, occurrence = (use, None) if is_whole(use) else _pair(use)
+        text, occurrence = _text_and_occurrence(use)
         contextual.append(
             neighbors(
                 states,
@@ -226,7 +226,9 @@ def neighbor_table(
     return NeighborTable(static.word, static, tuple(contextual))
 
 
-def _pair(use: Any) -> tuple[int, int]:
+def _text_and_occurrence(use: Any) -> tuple[int, int | None]:
+    if is_whole(use):
+        return int(use), None
     if isinstance(use, (tuple, list)) and len(use) == 2 and all(map(is_whole, use)):
         return int(use[0]), int(use[1])
     raise InputError(f"expected the number of a text, or text and occurrence; got {use!r}")

@@ -102,7 +102,7 @@ def sense_separation(
         ))  # fmt: skip
     spaces = [open_space(states, number, adjust) for number in numbers]
     scores: list[SenseScore] = []
-    drawn = []
+    drawn: list[Float64Array] = []
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
         for word, places in kept.items():

@@ -10,39 +10,64 @@ if TYPE_CHECKING:
     from embedtopics.probing.averaging import pooled
     from embedtopics.probing.combining import combine
     from embedtopics.probing.extracting import hidden_states
+    from embedtopics.probing.geometry.contextual import contextualization
+    from embedtopics.probing.geometry.kernels import cka
+    from embedtopics.probing.geometry.lengths import norms
     from embedtopics.probing.probes.baselines import control_labels
     from embedtopics.probing.probes.features import pair_features
     from embedtopics.probing.probes.running import probe, probe_vectors
     from embedtopics.probing.probes.structural import structural_probe
     from embedtopics.probing.storing import open_states
     from embedtopics.probing.twins import random_twin
+    from embedtopics.probing.words.change import semantic_change
+    from embedtopics.probing.words.clusters import senses
+    from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
+    from embedtopics.probing.words.separation import sense_separation
 
 __all__ = [
     "attention",
+    "cka",
     "combine",
+    "contextualization",
     "control_labels",
     "hidden_states",
+    "neighbor_table",
+    "neighbors",
+    "norms",
     "open_states",
     "pair_features",
     "pooled",
     "probe",
     "probe_vectors",
     "random_twin",
+    "semantic_change",
+    "sense_separation",
+    "senses",
+    "static_neighbors",
     "structural_probe",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "attention": "attending",
+    "cka": "geometry.kernels",
     "combine": "combining",
+    "contextualization": "geometry.contextual",
     "control_labels": "probes.baselines",
     "hidden_states": "extracting",
+    "neighbor_table": "words.nearest",
+    "neighbors": "words.nearest",
+    "norms": "geometry.lengths",
     "open_states": "storing",
     "pair_features": "probes.features",
     "pooled": "averaging",
     "probe": "probes.running",
     "probe_vectors": "probes.running",
     "random_twin": "twins",
+    "semantic_change": "words.change",
+    "sense_separation": "words.separation",
+    "senses": "words.clusters",
+    "static_neighbors": "words.nearest",
     "structural_probe": "probes.structural",
 }
 

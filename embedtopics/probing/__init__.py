@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.tasks.conllu import read_conllu
+    from embedtopics.probing.tasks.tables import read_token_table
+    from embedtopics.probing.tasks.words import token_task
 
 __all__ = [
     "combine",
+    "read_conllu",
+    "read_token_table",
+    "token_task",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "combine": "combining",
+    "read_conllu": "tasks.conllu",
+    "read_token_table": "tasks.tables",
+    "token_task": "tasks.words",
 }
 
 

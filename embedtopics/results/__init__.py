@@ -43,6 +43,7 @@ from embedtopics.results.training import (
     LabelCurve,
     TrainingReport,
 )
+from embedtopics.results.treebank import Sentence, Treebank
 from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
 
 __all__ = [
@@ -84,6 +85,7 @@ __all__ = [
     "ProbeTask",
     "Reason",
     "ScalarMix",
+    "Sentence",
     "SpanningTree",
     "Stability",
     "StudentReport",
@@ -100,4 +102,5 @@ __all__ = [
     "TopicResult",
     "TopicTrends",
     "TrainingReport",
+    "Treebank",
 ]

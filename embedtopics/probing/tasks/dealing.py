@@ -98,6 +98,11 @@ def without_repeats(
     kept : list of int
         Ascending.
     decisions : tuple of Decision
+
+    Raises
+    ------
+    InputError
+        Where nothing is left of a part.
     """
     home: dict[str, str] = {}
     for part in ("test", "dev", "train", ""):
@@ -115,6 +120,12 @@ def without_repeats(
         else:
             kept.append(place)
             seen.add(key)
+    emptied = set(parts) - {parts[place] for place in kept}
+    if emptied:
+        raise InputError(
+            f"expected sentences in {sorted(emptied)[0]} that are in no later part; all of them "
+            "are; give each part its own"
+        )
     told = []
     if across:
         counted = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()))

@@ -8,21 +8,31 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
     from embedtopics.probing.tasks.conllu import read_conllu
+    from embedtopics.probing.tasks.files import pair_task, text_task
+    from embedtopics.probing.tasks.sentences import SENTENCE_TASKS, sentence_task
     from embedtopics.probing.tasks.tables import read_token_table
     from embedtopics.probing.tasks.words import token_task
 
 __all__ = [
+    "SENTENCE_TASKS",
     "combine",
+    "pair_task",
     "read_conllu",
     "read_token_table",
+    "sentence_task",
+    "text_task",
     "token_task",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
+    "SENTENCE_TASKS": "tasks.sentences",
     "combine": "combining",
+    "pair_task": "tasks.files",
     "read_conllu": "tasks.conllu",
     "read_token_table": "tasks.tables",
+    "sentence_task": "tasks.sentences",
+    "text_task": "tasks.files",
     "token_task": "tasks.words",
 }
 

@@ -150,11 +150,11 @@ def dealt(keys: Sequence[str], seed: int) -> tuple[str, ...]:
     return tuple(part_of[key] for key in keys)
 
 
-def told_parts(parts: Sequence[str], seed: int) -> Decision:
+def told_parts(parts: Sequence[str], seed: int, what: str = "sentences") -> Decision:
     """Say that parts were dealt out."""
     counted = Counter(parts)
     message = (
-        "The sentences were dealt out to "
+        f"The {what} were dealt out to "
         + ", ".join(f"{part} ({counted[part]:,})" for part in PARTS)
         + f" by the hash of their content, with the seed {seed}; the same ones are on one side."
     )

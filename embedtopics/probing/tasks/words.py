@@ -15,7 +15,7 @@ from embedtopics.probing.tasks.dealing import (
     told_parts,
     without_repeats,
 )
-from embedtopics.results import Decision, ProbeTask, Sentence
+from embedtopics.results import ProbeTask, Sentence
 
 __all__ = ["HEAD_DISTANCE", "token_task"]
 
@@ -86,7 +86,7 @@ def token_task(
         parts = list(dealt([keys[place] for place in kept], seed))
         decisions += (told_parts(parts, seed),)
     labels = tuple(tuple(labels_of(sentence)) for sentence in sentences)
-    decisions += _checked(labels, parts, what)
+    _check(labels, parts, what)
     return ProbeTask(
         name=f"{what} type" if entity_types else what, unit="word",
         texts=tuple(sentence.words for sentence in sentences), labels=labels, parts=tuple(parts),
@@ -167,22 +167,13 @@ def _bucket(distance: int) -> str:
     return f"{side} {size}"
 
 
-def _checked(
-    labels: Sequence[Sequence[str]], parts: Sequence[str], what: str
-) -> tuple[Decision, ...]:
-    """Make sure that there is something to learn and to measure; tell what has no label."""
+def _check(labels: Sequence[Sequence[str]], parts: Sequence[str], what: str) -> None:
+    """Make sure that there is something to learn and to measure."""
     found: dict[str, set[str]] = {part: set() for part in parts}
-    n_words = n_bare = 0
     for own, part in zip(labels, parts, strict=True):
         found[part].update(own)
-        n_words += len(own)
-        n_bare += own.count("")
     for part, known in found.items():
         if not known - {""}:
             raise InputError(f"expected labels of {what!r} in {part}, got none; ask for another")
     if len(set().union(*found.values()) - {""}) < 2:
         raise InputError(f"expected at least two labels of {what!r}, got one; ask for another")
-    if not n_bare:
-        return ()
-    message = f"{n_bare:,} of {n_words:,} words have no label of {what!r} and are left out."
-    return (Decision("probing", "without_label", n_bare, message),)

@@ -50,6 +50,12 @@ def probe(
     random: Annotated[
         bool, typer.Option("--random", help="Probe the same model with random weights, too.")
     ] = False,
+    mix: Annotated[
+        bool, typer.Option("--mix", help="Learn how much of each layer the task takes, too.")
+    ] = False,
+    description_length: Annotated[
+        bool, typer.Option("--description-length", help="Count the bits per label, too.")
+    ] = False,
     pooling: Annotated[
         str, typer.Option(help="Of a word's tokens: mean, first, last, max or sum.")
     ] = "mean",
@@ -82,7 +88,7 @@ def probe(
         twin = _states(asked, probing.random_twin(encoder, seed), read, pooling, None)
     scores = probing.probe(
         found, asked, layers=wanted, probe=probe, control=control, random_states=twin,
-        random_state=seed,
+        mix=mix, description_length=description_length, random_state=seed,
     )  # fmt: skip
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
@@ -90,7 +96,8 @@ def probe(
         settings = {
             **{name: None if path is None else str(path) for name, path in files.items()},
             "task": task, "encoder": encoder, "layers": layers, "probe": probe,
-            "control": control, "random": random, "pooling": pooling,
+            "control": control, "random": random, "mix": mix,
+            "description_length": description_length, "pooling": pooling,
             "entity_types": entity_types, "word": word, "text": text, "seed": seed,
         }  # fmt: skip
         write_probe_folder(scores, out, settings, found.fingerprint)

@@ -38,6 +38,10 @@ def print_scores(scores: LayerScores, out: Path | None = None) -> None:
     for name in ("majority", "word type", "embedding layer"):
         for score in scores.of(name, "accuracy"):
             console.print(f"{name}: {_spell(score)}", soft_wrap=True)
+    for score in scores.of("scalar mix", "accuracy"):
+        console.print(f"scalar mix of the layers: {_spell(score)}", soft_wrap=True)
+    if scores.expected_layer == scores.expected_layer:
+        console.print(f"expected layer: {scores.expected_layer:.2f}", soft_wrap=True)
     best = scores.best("accuracy", what)
     console.print(f"best: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     for decision in scores.decisions:
@@ -58,6 +62,7 @@ def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
         "macro F1": (what, "macro F1"),
         "control": ("control", "accuracy"),
         "selectivity": (what, "selectivity"),
+        "bits": (what, "bits per label"),
         "random": ("random model", "accuracy"),
     }
     by_layer = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from embedtopics._files import check_output_folder, replacing_folder, write_manifest
 
@@ -64,42 +66,26 @@ def write_probe_folder(
 def _content(scores: LayerScores, settings: Mapping[str, Any], fingerprint: str) -> dict[str, Any]:
     from embedtopics._versions import package_versions
 
-    mix = scores.mix
-    content = {
+    content: dict[str, Any] = _plain(scores)
+    added = {
         "format": FORMAT,
-        "task": scores.task,
-        "encoder": scores.encoder,
-        "fingerprint": fingerprint,
         "settings": dict(settings),
+        "fingerprint": fingerprint,
         "versions": package_versions(),
-        "labels": list(scores.labels),
-        "n_train": scores.n_train,
-        "n_dev": scores.n_dev,
-        "n_test": scores.n_test,
-        "scores": [asdict(score) for score in scores.scores],
-        "expected_layer": scores.expected_layer,
-        "differential": list(scores.differential),
-        "mix": None
-        if mix is None
-        else {
-            "layers": list(mix.layers),
-            "weights": mix.weights.tolist(),
-            "gain": mix.gain.tolist(),
-        },
-        "decisions": [asdict(decision) for decision in scores.decisions],
     }
-    plain: dict[str, Any] = _plain(content)
-    return plain
+    return {**added, **content}
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: None for a number that is not known, Python's own numbers."""
+    """Return what JSON can hold: lists and mappings, and None for a number that is not known."""
+    if dataclasses.is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
-    if hasattr(value, "item"):
-        value = value.item()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

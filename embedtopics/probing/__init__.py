@@ -6,17 +6,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embedtopics.probing.attending import attention
+    from embedtopics.probing.averaging import pooled
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.extracting import hidden_states
+    from embedtopics.probing.storing import open_states
     from embedtopics.probing.tasks.conllu import read_conllu
     from embedtopics.probing.tasks.files import pair_task, text_task
     from embedtopics.probing.tasks.sentences import SENTENCE_TASKS, sentence_task
     from embedtopics.probing.tasks.tables import read_token_table
     from embedtopics.probing.tasks.words import token_task
+    from embedtopics.probing.twins import random_twin
 
 __all__ = [
     "SENTENCE_TASKS",
+    "attention",
     "combine",
+    "hidden_states",
+    "open_states",
     "pair_task",
+    "pooled",
+    "random_twin",
     "read_conllu",
     "read_token_table",
     "sentence_task",
@@ -27,8 +37,13 @@ __all__ = [
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "SENTENCE_TASKS": "tasks.sentences",
+    "attention": "attending",
     "combine": "combining",
+    "hidden_states": "extracting",
+    "open_states": "storing",
     "pair_task": "tasks.files",
+    "pooled": "averaging",
+    "random_twin": "twins",
     "read_conllu": "tasks.conllu",
     "read_token_table": "tasks.tables",
     "sentence_task": "tasks.sentences",

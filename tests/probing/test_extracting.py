@@ -1,0 +1,233 @@
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics import InputError, ModelLoadError, probing
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.probing.reading import word_spans
+from embedtopics.results import ProbeTask
+
+TEXTS = [
+    "the cat sat on the mat",
+    "",
+    "unknowable dogs ran: red, blue... and 東京 light",
+    "a",
+    "naïve cats 😀 sat in the rivers",
+]
+
+
+def of_transformers(folder, text):
+    """Ids, offsets and states of all layers of one text, from a plain call of transformers."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    tokens = AutoTokenizer.from_pretrained(folder)(
+        text, return_tensors="pt", return_offsets_mapping=True, return_special_tokens_mask=True
+    )
+    model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
+    with torch.no_grad():
+        output = model(
+            input_ids=tokens["input_ids"], attention_mask=tokens["attention_mask"],
+            output_hidden_states=True,
+        )  # fmt: skip
+    real = tokens["special_tokens_mask"][0].numpy() == 0
+    states = np.array([layer[0].numpy() for layer in output.hidden_states])
+    spans = tokens["offset_mapping"][0].tolist()
+    stretches = tokens.word_ids()
+    for place in reversed(range(len(spans) - 1)):
+        if spans[place][0] == spans[place][1] and stretches[place] == stretches[place + 1]:
+            spans[place] = spans[place + 1]
+    return np.array(spans)[real], states[:, real]
+
+
+def by_hand(text, offsets, states, pool):
+    """Vectors of words whose tokens lie in them, in the plainest way."""
+    made = []
+    for begin, end in word_spans(text):
+        own = [k for k, (a, b) in enumerate(offsets) if begin <= a and b <= end and a < b]
+        zeros = np.zeros((len(states), states.shape[2]))
+        made.append(pool(states[:, own]) if own else zeros)
+    return made
+
+
+POOLS = {
+    "mean": lambda x: x.mean(axis=1), "sum": lambda x: x.sum(axis=1),
+    "max": lambda x: x.max(axis=1), "first": lambda x: x[:, 0], "last": lambda x: x[:, -1],
+}  # fmt: skip
+
+
+def check_against_transformers(folder, texts, **settings):
+    states = probing.hidden_states(texts, folder, dtype="float32", **settings)
+    found = np.array(states.vectors).swapaxes(0, 1)
+    expected = []
+    for text in texts:
+        offsets, vectors = of_transformers(folder, text)
+        if settings.get("words", True):
+            expected += by_hand(text, offsets, vectors, POOLS[settings.get("pooling", "mean")])
+        else:
+            expected += list(vectors.swapaxes(0, 1))
+    np.testing.assert_allclose(found, np.array(expected), atol=1e-5, rtol=1e-5)
+    return states
+
+
+def test_all_layers_of_every_family_are_those_of_transformers(checkpoint):
+    states = check_against_transformers(checkpoint, TEXTS)
+    assert states.layers == (0, 1, 2, 3)
+    assert states.width == 16
+
+
+@pytest.mark.parametrize("pooling", POOLS)
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
+def test_tokens_are_pooled_to_words(name, pooling, request):
+    folder = request.getfixturevalue(name)
+    states = check_against_transformers(folder, [t[:28] for t in TEXTS], pooling=pooling)
+    assert states.n_pieces.max() > 1
+    assert states.pooling == pooling
+
+
+@pytest.mark.parametrize("name", ["tiny_bert", "tiny_roberta"])
+def test_tokens_can_be_the_units(name, request):
+    folder = request.getfixturevalue(name)
+    texts = [t[:28] for t in TEXTS]
+    states = check_against_transformers(folder, texts, words=False)
+    assert states.unit == "token"
+    assert (states.n_pieces == 1).all()
+    for word, text, (begin, end) in zip(states.words, states.of_text, states.spans, strict=True):
+        assert word == texts[text][begin:end]
+
+
+def test_float16_is_the_float32_rounded_once(tiny_bert):
+    exact = probing.hidden_states(TEXTS, tiny_bert, dtype="float32")
+    rounded = probing.hidden_states(TEXTS, tiny_bert)
+    for one, other in zip(exact.vectors, rounded.vectors, strict=True):
+        assert other.dtype == np.float16
+        np.testing.assert_array_equal(np.asarray(one).astype(np.float16), other)
+
+
+def test_long_texts_are_read_in_windows(tiny_bert):
+    # 50 words of one token: windows of 30 tokens that begin at 0 and 20, and meet in the middle.
+    words = "the cat sat on the mat and red dog ran".split() * 5
+    states = probing.hidden_states([" ".join(words)], tiny_bert, dtype="float32")
+    first, second = (of_transformers(tiny_bert, " ".join(w))[1] for w in (words[:30], words[20:]))
+    expected = np.concatenate([first[:, :25], second[:, 5:]], axis=1)
+    np.testing.assert_allclose(np.array(states.vectors), expected, atol=1e-5)
+    assert [(d.name, d.value) for d in states.decisions] == [("long_texts", 1)]
+
+
+@pytest.mark.parametrize("pooling", POOLS)
+def test_a_word_across_windows_is_pooled_from_both(pooling, tiny_bert):
+    # "b" and 49 pieces "##b": by hand from the tokens, which the test above holds to an oracle.
+    word = "b" * 50
+    tokens = probing.hidden_states([word], tiny_bert, words=False, dtype="float32")
+    states = probing.hidden_states([word], tiny_bert, pooling=pooling, dtype="float32")
+    assert (len(tokens), states.n_pieces.tolist()) == (50, [50])
+    expected = POOLS[pooling](np.array(tokens.vectors))
+    np.testing.assert_allclose(np.array(states.vectors)[:, 0], expected, atol=1e-5)
+
+
+def test_words_sentences_and_places_are_told(tiny_bert):
+    texts = ["The cat sat. A dog!", "", "one"]
+    raw = probing.hidden_states(texts, tiny_bert)
+    assert raw.words == ("The", "cat", "sat", ".", "A", "dog", "!", "one")
+    assert raw.of_text.tolist() == [0] * 7 + [2]
+    assert raw.position.tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
+    assert raw.sentences.tolist() == [0, 0, 0, 0, 1, 1, 1, 3]
+    assert raw.encoder == str(tiny_bert)
+    words = [text.split() for text in texts]
+    split = probing.hidden_states(words, tiny_bert)
+    assert split.texts == tuple(texts)
+    assert split.words == ("The", "cat", "sat.", "A", "dog!", "one")
+    assert split.sentences.tolist() == [0] * 5 + [2]
+    for given in (tuple(map(tuple, words)), tuple(texts)):
+        task = ProbeTask("any", "text", given, labels=(("x",),) * 3)
+        found = probing.hidden_states(task, tiny_bert)
+        assert found.sentences.tolist() == found.of_text.tolist()
+
+
+def test_missing_words_keep_their_rows(tiny_bert):
+    states = probing.hidden_states([["the", "\u200b", "", "cat"], ["\ufe0f"]], tiny_bert)
+    assert states.words == ("the", "\u200b", "", "cat", "\ufe0f")
+    assert states.missing.tolist() == [False, True, True, False, True]
+    assert not np.array(states.vectors)[:, states.missing].any()
+    assert [(d.name, d.value) for d in states.decisions] == [("missing_words", 3)]
+    alone = probing.hidden_states(["\ufe0f"], tiny_bert, pooling="max")
+    assert alone.missing.all() and not np.array(alone.vectors).any()
+
+
+def test_layers_can_be_chosen(tiny_bert):
+    everything = probing.hidden_states(TEXTS, tiny_bert)
+    for layers, expected in [(-1, (2,)), ([-1, 0, 2], (0, 2)), ("last 2", (1, 2)), (1, (1,))]:
+        states = probing.hidden_states(TEXTS, tiny_bert, layers=layers)
+        assert states.layers == expected
+        for layer, vectors in zip(expected, states.vectors, strict=True):
+            np.testing.assert_array_equal(vectors, everything.layer(layer))
+
+
+def test_an_encoder_can_be_given_itself(tiny_bert):
+    from embedtopics.encoders import CachedEncoder
+
+    named = probing.hidden_states(TEXTS, tiny_bert)
+    for encoder in (SentenceEncoder(tiny_bert), CachedEncoder(SentenceEncoder(tiny_bert))):
+        given = probing.hidden_states(TEXTS, encoder)
+        assert given.fingerprint == named.fingerprint
+        np.testing.assert_array_equal(given.vectors, named.vectors)
+    prompted = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, prompt="the "))
+    np.testing.assert_array_equal(prompted.vectors, named.vectors)
+    assert [d.name for d in prompted.decisions] == ["prompt"]
+    shorter = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, max_length=8))
+    assert shorter.fingerprint != named.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([], "at least one text, got none"),
+        ("the cat", "one str; put it in a list"),
+        (["a", None], "NoneType in row 1"),
+        (["a", ["b"]], "list in row 1"),
+        ([["a"], "b"], "str in row 1"),
+        ([["a"], ["b", 3]], "int as word 1 of row 1"),
+        ([3], "a string or words; got int in row 0"),
+    ],
+)
+def test_bad_texts_are_refused(texts, message, tiny_bert):
+    with pytest.raises(InputError, match=message):
+        probing.hidden_states(texts, tiny_bert)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layers": 3}, "to 2, the last"),
+        ({"layers": -4}, "got -4"),
+        ({"layers": []}, "at least one layer"),
+        ({"layers": "first"}, "got 'first'"),
+        ({"layers": 1.5}, "got 1.5"),
+        ({"pooling": "median"}, "first, last, max, mean, sum; got 'median'"),
+        ({"dtype": "int8"}, "float16 or float32; got 'int8'"),
+        ({"max_length": 33}, "at most 32.*got 33"),
+        ({"max_length": 2}, "from 3 up"),
+        ({"tokens_per_batch": 0}, "tokens_per_batch"),
+        ({"device": "abacus"}, "abacus"),
+        ({"encoder": "tfidf"}, "got TfidfEncoder"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message, tiny_bert):
+    with pytest.raises(InputError, match=message):
+        probing.hidden_states(["the cat"], **{"encoder": tiny_bert, **settings})
+
+
+def test_decoders_and_pairs_of_both_are_refused(tiny_bert, tmp_path):
+    import shutil
+
+    from transformers import BertConfig, BertModel, T5Config
+
+    folder = shutil.copytree(tiny_bert, tmp_path / "forwards")
+    config = BertConfig.from_pretrained(tiny_bert, is_decoder=True)
+    BertModel(config).save_pretrained(folder)
+    with pytest.raises(ModelLoadError, match="'bert', which reads forwards only; choose an enc"):
+        probing.hidden_states(["the cat"], folder)
+    (folder / "config.json").write_text(json.dumps(T5Config().to_dict()))
+    with pytest.raises(ModelLoadError, match="got an encoder-decoder of type 't5'"):
+        probing.hidden_states(["the cat"], folder)

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from embedtopics.probing.averaging import pooled
     from embedtopics.probing.combining import combine
     from embedtopics.probing.extracting import hidden_states
+    from embedtopics.probing.probes.baselines import control_labels
+    from embedtopics.probing.probes.features import pair_features
+    from embedtopics.probing.probes.running import probe, probe_vectors
+    from embedtopics.probing.probes.structural import structural_probe
     from embedtopics.probing.storing import open_states
     from embedtopics.probing.tasks.conllu import read_conllu
     from embedtopics.probing.tasks.files import pair_task, text_task
@@ -22,14 +26,19 @@ __all__ = [
     "SENTENCE_TASKS",
     "attention",
     "combine",
+    "control_labels",
     "hidden_states",
     "open_states",
+    "pair_features",
     "pair_task",
     "pooled",
+    "probe",
+    "probe_vectors",
     "random_twin",
     "read_conllu",
     "read_token_table",
     "sentence_task",
+    "structural_probe",
     "text_task",
     "token_task",
 ]
@@ -39,14 +48,19 @@ _HOME = {
     "SENTENCE_TASKS": "tasks.sentences",
     "attention": "attending",
     "combine": "combining",
+    "control_labels": "probes.baselines",
     "hidden_states": "extracting",
     "open_states": "storing",
+    "pair_features": "probes.features",
     "pair_task": "tasks.files",
     "pooled": "averaging",
+    "probe": "probes.running",
+    "probe_vectors": "probes.running",
     "random_twin": "twins",
     "read_conllu": "tasks.conllu",
     "read_token_table": "tasks.tables",
     "sentence_task": "tasks.sentences",
+    "structural_probe": "probes.structural",
     "text_task": "tasks.files",
     "token_task": "tasks.words",
 }

@@ -111,11 +111,13 @@ class LayerScores:
         Units.
     expected_layer : float
         Where the task is solved on average, by what each further layer adds (Tenney et al. 2019,
-        equation 4); NaN where it was not asked for.
+        equation 4); NaN where it was not asked for, or no layer adds anything.
     differential : tuple of float
         What each layer above the first adds to a mix of all below it; empty where not asked for.
     mix : ScalarMix or None
     decisions : tuple of Decision
+    expected_layer_interval : (float, float)
+        The 95 % interval of the expected layer over sentences; NaN where it has none.
     """
 
     task: str
@@ -129,6 +131,7 @@ class LayerScores:
     differential: tuple[float, ...] = ()
     mix: ScalarMix | None = None
     decisions: tuple[Decision, ...] = field(default=())
+    expected_layer_interval: tuple[float, float] = (float("nan"), float("nan"))
 
     def of(self, what: str, metric: str) -> tuple[ProbeScore, ...]:
         """Return the figures of one kind, by layer."""

@@ -1,0 +1,58 @@
+"""Bits of the online code, counted by hand."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from embedtopics import probing
+from embedtopics.probing.probes.describing import portions_of
+from embedtopics.probing.probes.labels import labelled_units
+from embedtopics.probing.probes.parts import TRAIN, dealt_out
+from tests.probing.made import made_states
+from tests.probing.probes.problems import tagged_states
+
+
+def test_portions_end_behind_sentences():
+    assert portions_of(np.repeat(np.arange(2000), 5)) == [
+        10, 20, 40, 80, 160, 320, 625, 1250, 2500, 5000, 10000,
+    ]  # fmt: skip
+    assert portions_of(np.repeat([4, 7, 8], [3, 5, 2])) == [3, 10]
+    assert portions_of(np.zeros(6)) == [6]
+
+
+def test_without_any_signal_labels_are_told_by_how_frequent_they_were_so_far():
+    """Vectors of zeros: a probe knows the shares of the classes in what it was told, no more."""
+    rng = np.random.default_rng(0)
+    texts = [f"a{i} b{i} c{i} d{i}" for i in range(40)]
+    tags = rng.choice(["X", "Y"], (40, 4), p=[0.8, 0.2]).tolist()
+    tags = [["X", "Y", *own[2:]] for own in tags]  # both are in the first portion
+    states = made_states(texts, np.zeros((1, 160, 3)))
+    scores = probing.probe(states, tags, baselines=[], description_length=True)
+    labelled = labelled_units(states, tags)
+    units = dealt_out(states, labelled, test_share=0.2, dev_share=0.1, seed=0)
+    target = units.target[units.of(TRAIN)]
+    assert scores.n_train == len(target) == 112
+    bits = [1.0] * 4  # the first sentence, of two classes
+    # 3.2 % of 112 is one sentence, 6.25 % nearly two, 12.5 % nearly four (14 of 16 or 12).
+    ends = portions_of(units.group[units.of(TRAIN)])
+    assert ends == [4, 8, 12, 28, 56, 112]
+    for end, following in itertools.pairwise(ends):
+        shares = np.bincount(target[:end], minlength=2) / end
+        bits += (-np.log2(shares[target[end:following]])).tolist()
+    (found,) = scores.of("probe", "bits per label")
+    assert found.value == pytest.approx(np.mean(bits), abs=2e-3)
+    assert found.low < found.value < found.high and found.n == 112
+    (shorter,) = scores.of("probe", "compression")
+    assert shorter.value == pytest.approx(1 / found.value)
+    assert shorter.low == pytest.approx(1 / found.high)
+
+
+def test_layers_with_more_signal_tell_labels_in_fewer_bits_than_controls_take():
+    states, tags = tagged_states(n_texts=60, signals=(0.0, 3.0))
+    scores = probing.probe(states, tags, control=True, baselines=[], description_length=True)
+    none, much = (one.value for one in scores.of("probe", "bits per label"))
+    assert much < 0.8 < none
+    assert scores.best("compression").layer == 1 and scores.best("compression").value > 2
+    for one in scores.of("control", "bits per label"):
+        assert one.value > 1.2

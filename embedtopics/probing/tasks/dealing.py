@@ -38,7 +38,9 @@ def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Dec
     else:
         several = [treebanks] if isinstance(treebanks, Treebank) else list(treebanks)
         named = [("", one) for one in several]
-    sentences, parts, decisions = [], [], []
+    sentences: list[Sentence] = []
+    parts: list[str] = []
+    decisions: list[Decision] = []
     for part, treebank in named:
         if not isinstance(treebank, Treebank):
             raise InputError(

@@ -66,7 +66,9 @@ def text_task(
     Warstadt, Singh and Bowman, "Neural Network Acceptability Judgments", TACL 7, 2019.
     """
     seed = resolve_seed(seed)
-    texts, labels, parts = [], [], []
+    texts: list[str] = []
+    labels: list[str] = []
+    parts: list[str] = []
     for part, rows in _read(files):
         texts += _texts(rows, text)
         labels += _labels(rows, label)
@@ -133,14 +135,16 @@ def pair_task(
     """
     seed = resolve_seed(seed)
     uses: list[tuple[_Use, _Use]] = []
-    labels, parts = [], []
+    labels: list[str] = []
+    parts: list[str] = []
     for part, rows in _read(files):
         first, second = (list(_uses(rows, *named)) for named in zip(sentences, places, strict=True))
         uses += zip(first, second, strict=True)
         labels += _labels(rows, label)
         parts += [part] * len(rows)
     kept, decisions = _apart(uses, parts)
-    uses, labels, parts = ([column[one] for one in kept] for column in (uses, labels, parts))
+    uses = [uses[one] for one in kept]
+    labels, parts = ([column[one] for one in kept] for column in (labels, parts))
     of_text: dict[tuple[str, ...], int] = {}
     pairs = np.array(
         [[of_text.setdefault(words, len(of_text)), place] for two in uses for words, place in two],

@@ -109,7 +109,8 @@ def _check_tree(heads: Sequence[int], numbers: Sequence[int], name: str) -> None
         )
     hangs = [head == 0 for head in heads]
     for start in range(n):
-        place, way = start, []
+        place = start
+        way: list[int] = []
         while not hangs[place]:
             if place in way:
                 around = ", ".join(str(one + 1) for one in sorted(way[way.index(place) :]))

@@ -89,7 +89,7 @@ def read_token_table(
         raise InputError(f"expected one character as delimiter, got {sign!r}")
     rows = _rows(file, sign, quoted=stem.endswith(".csv"))
     layout = _layout(file.name, header, rows, word, sentence)
-    sentences = []
+    sentences: list[Sentence] = []
     for block in _sentences(rows, layout):
         sentences.append(_finished(block, layout, len(sentences) + 1))
     if not sentences:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from embedtopics.probing.probes.running import probe, probe_vectors
     from embedtopics.probing.probes.structural import structural_probe
     from embedtopics.probing.storing import open_states
+    from embedtopics.probing.tasks.conllu import read_conllu
+    from embedtopics.probing.tasks.files import pair_task, text_task
+    from embedtopics.probing.tasks.sentences import SENTENCE_TASKS, sentence_task
+    from embedtopics.probing.tasks.tables import read_token_table
+    from embedtopics.probing.tasks.words import token_task
     from embedtopics.probing.twins import random_twin
     from embedtopics.probing.words.change import semantic_change
     from embedtopics.probing.words.clusters import senses
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from embedtopics.probing.words.separation import sense_separation
 
 __all__ = [
+    "SENTENCE_TASKS",
     "attention",
     "cka",
     "combine",
@@ -36,19 +42,26 @@ __all__ = [
     "norms",
     "open_states",
     "pair_features",
+    "pair_task",
     "pooled",
     "probe",
     "probe_vectors",
     "random_twin",
+    "read_conllu",
+    "read_token_table",
     "semantic_change",
     "sense_separation",
     "senses",
+    "sentence_task",
     "static_neighbors",
     "structural_probe",
+    "text_task",
+    "token_task",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
+    "SENTENCE_TASKS": "tasks.sentences",
     "attention": "attending",
     "cka": "geometry.kernels",
     "combine": "combining",
@@ -60,15 +73,21 @@ _HOME = {
     "norms": "geometry.lengths",
     "open_states": "storing",
     "pair_features": "probes.features",
+    "pair_task": "tasks.files",
     "pooled": "averaging",
     "probe": "probes.running",
     "probe_vectors": "probes.running",
     "random_twin": "twins",
+    "read_conllu": "tasks.conllu",
+    "read_token_table": "tasks.tables",
     "semantic_change": "words.change",
     "sense_separation": "words.separation",
     "senses": "words.clusters",
+    "sentence_task": "tasks.sentences",
     "static_neighbors": "words.nearest",
     "structural_probe": "probes.structural",
+    "text_task": "tasks.files",
+    "token_task": "tasks.words",
 }
 
 

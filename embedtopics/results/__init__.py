@@ -60,6 +60,7 @@ from embedtopics.results.training import (
     LabelCurve,
     TrainingReport,
 )
+from embedtopics.results.treebank import Sentence, Treebank
 from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
 from embedtopics.results.word_change import ChangeMeasure, RareWord, SemanticChange, WordChange
 
@@ -115,6 +116,7 @@ __all__ = [
     "SenseCount",
     "SenseScore",
     "SenseSeparation",
+    "Sentence",
     "SpanningTree",
     "Stability",
     "StaticNeighbors",
@@ -132,6 +134,7 @@ __all__ = [
     "TopicResult",
     "TopicTrends",
     "TrainingReport",
+    "Treebank",
     "WordChange",
     "WordNeighbors",
     "WordSenses",

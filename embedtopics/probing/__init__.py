@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.mapping import word_map
 
 __all__ = [
     "combine",
+    "word_map",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "combine": "combining",
+    "word_map": "mapping",
 }
 
 

@@ -44,6 +44,7 @@ from embedtopics.results.training import (
     TrainingReport,
 )
 from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
+from embedtopics.results.word_map import WordMap
 
 __all__ = [
     "NOISE",
@@ -100,4 +101,5 @@ __all__ = [
     "TopicResult",
     "TopicTrends",
     "TrainingReport",
+    "WordMap",
 ]

@@ -9,9 +9,25 @@ so that nothing computed from them depends on the order in which the rows arrive
 from __future__ import annotations
 
 from embedtopics.results.comparison import Comparison, EncoderView, Move, Overlap
+from embedtopics.results.contexts import (
+    NeighborTable,
+    SenseCount,
+    SenseScore,
+    SenseSeparation,
+    StaticNeighbors,
+    WordNeighbors,
+    WordSenses,
+    WordUse,
+)
 from embedtopics.results.edits import Edit, TopicMark
 from embedtopics.results.encoder_scores import EncoderScores, Estimate, TaskScore
 from embedtopics.results.example_overlap import ExampleOverlap
+from embedtopics.results.geometry import (
+    Contextualization,
+    GeometryScore,
+    LayerNorms,
+    LayerSimilarity,
+)
 from embedtopics.results.growth import Candidate, Extension, Lineage, Link
 from embedtopics.results.guide import Guide
 from embedtopics.results.hidden_states import Attention, HiddenStates
@@ -44,6 +60,7 @@ from embedtopics.results.training import (
     TrainingReport,
 )
 from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
+from embedtopics.results.word_change import ChangeMeasure, RareWord, SemanticChange, WordChange
 from embedtopics.results.word_map import WordMap
 
 __all__ = [
@@ -53,8 +70,10 @@ __all__ = [
     "Candidate",
     "CellTerms",
     "Change",
+    "ChangeMeasure",
     "Clustering",
     "Comparison",
+    "Contextualization",
     "Curves",
     "Decision",
     "Diagnosis",
@@ -68,25 +87,35 @@ __all__ = [
     "ExampleOverlap",
     "Exported",
     "Extension",
+    "GeometryScore",
     "Guide",
     "HiddenStates",
     "HierarchyLevel",
     "LabelCurve",
     "LanguageShares",
+    "LayerNorms",
     "LayerScores",
+    "LayerSimilarity",
     "Level",
     "Lineage",
     "Link",
     "Move",
     "NeighborGraph",
+    "NeighborTable",
     "Overlap",
     "PassageTopics",
     "ProbeScore",
     "ProbeTask",
+    "RareWord",
     "Reason",
     "ScalarMix",
+    "SemanticChange",
+    "SenseCount",
+    "SenseScore",
+    "SenseSeparation",
     "SpanningTree",
     "Stability",
+    "StaticNeighbors",
     "StudentReport",
     "TaskScore",
     "TermCounts",
@@ -101,5 +130,9 @@ __all__ = [
     "TopicResult",
     "TopicTrends",
     "TrainingReport",
+    "WordChange",
     "WordMap",
+    "WordNeighbors",
+    "WordSenses",
+    "WordUse",
 ]

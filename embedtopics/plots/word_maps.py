@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embedtopics._word_maps import map_uses
 from embedtopics.errors import InputError
+from embedtopics.plots.annotations import HALO
 from embedtopics.plots.panels import (
     ASSUMED_WIDTH,
     Panels,
@@ -26,7 +27,7 @@ from embedtopics.plots.word_uses import (
     grouped_uses,
     hover_texts,
 )
-from embedtopics.results import HiddenStates, WordMap
+from embedtopics.results import HiddenStates, WordMap, WordSenses
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -46,7 +47,7 @@ def word_map(
     word: str | Sequence[str] | None = None,
     *,
     layer: str | int | Sequence[int] = "all",
-    colors: Sequence[Any] | None = None,
+    colors: Sequence[Any] | WordSenses | None = None,
     follow: Sequence[int] = (),
     same_scale: bool = False,
     columns: int | None = None,
@@ -70,7 +71,7 @@ def word_map(
         With states.
     layer : "all", int or sequence of int
         Negative numbers count from the last.
-    colors : sequence, optional
+    colors : sequence or WordSenses, optional
         A label for each use, each text or each unit of the states: senses, periods, sources.
         None and "" are no label; of more than 12, the rarest share a colour.
     follow : sequence of int
@@ -155,10 +156,12 @@ def legend_lines(groups: Sequence[UseGroup], width: int | None) -> int:
     """Return how many lines the names of the labels take."""
     if not groups[0].name:
         return 0
-    # Plotly gives every entry the width of the longest
-    longest = max(len(group.name) for group in groups) * 7.2 + 44
-    fit = max(int(((width or ASSUMED_WIDTH) - 32) / longest), 1)
-    return -(-len(groups) // fit)
+    room = (width or ASSUMED_WIDTH) - 32
+    widths = [7.2 * len(group.name) + 44 for group in groups]
+    if sum(widths) <= room:
+        return 1
+    # in several lines Plotly gives every entry the width of the longest
+    return -(-len(groups) // max(int(room / max(widths)), 1))
 
 
 def legend_place(panels: Panels, lines: int) -> dict[str, Any]:
@@ -256,7 +259,8 @@ def _rings(points: Float64Array, uses: Sequence[int], number: str) -> list[dict[
             "type": "scatter", "mode": "markers+text", "hoverinfo": "skip", "showlegend": False,
             "x": points[uses, 0].tolist(), "y": points[uses, 1].tolist(),
             "xaxis": f"x{number}", "yaxis": f"y{number}", "text": [str(use) for use in uses],
-            "textposition": "top center", "textfont": {"size": 11, "color": INK},
+            "textposition": "top center",
+            "textfont": {"size": 11, "color": INK, "weight": 650, "shadow": HALO},
             "marker": {
                 "symbol": "circle-open", "size": use_size(len(points)) + 6, "color": INK,
                 "line": {"width": 1.6},

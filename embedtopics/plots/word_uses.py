@@ -11,19 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import is_number, is_whole
 from embedtopics.errors import InputError
 from embedtopics.plots.palette import NOISE_COLOR, PALETTE
 from embedtopics.plots.text import LEFT_TO_RIGHT, cut, escape, plain, wrap
-from embedtopics.results import WordMap
+from embedtopics.results import WordMap, WordSenses
 
-__all__ = ["OTHERS", "USE_SCALE", "UseGroup", "checked_uses", "grouped_uses", "hover_texts"]
+__all__ = ["USE_SCALE", "UseGroup", "checked_uses", "grouped_uses", "hover_texts", "marked"]
 
 USE_SCALE = [
     [0.0, "#440154"], [0.28, "#3b528b"], [0.56, "#21918c"], [0.8, "#5ec962"], [1.0, "#c9cf2b"],
 ]  # fmt: skip
 """Shades for uses without labels; lightness rises evenly, for every kind of colour vision."""
 
-OTHERS = "#8a94a3"
+GREY = "#8a94a3"
 _MOST = 12
 """Labels that have a colour of their own; more are not told apart."""
 _HOVER_WIDTH = 60
@@ -51,91 +52,102 @@ class UseGroup:
 
 
 def grouped_uses(
-    found: WordMap, colors: Sequence[Any] | None, places: npt.NDArray[np.float64]
+    found: WordMap, colors: Sequence[Any] | WordSenses | None, places: npt.NDArray[np.float64]
 ) -> list[UseGroup]:
     """Return the uses by label; without labels as one group, shaded along the first axis.
 
     Parameters
     ----------
     found : WordMap
-    colors : sequence or None
-        A label for each use, each text or each unit.
+    colors : sequence, WordSenses or None
+        A label for each use, each text or each unit, or what the senses say of each use.
     places : float64 ndarray of shape (n_uses, 2)
         The map along which uses without labels are shaded.
+
+    Returns
+    -------
+    list of UseGroup
+        Numbers in their order, other labels with the most frequent first; uses without a label
+        come before all others, so that they are drawn below them.
 
     Raises
     ------
     InputError
-        If `colors` is of another length, or could be read in two ways.
+        If `colors` is of another length, could be read in two ways, or is of other uses.
     """
     if colors is None:
         ranks = np.argsort(np.argsort(np.round(places[:, 0], 12), kind="stable"))
         shades = ranks / max(len(found) - 1, 1)
         return [UseGroup("", np.arange(len(found)), shades.tolist())]
-    labels = _labels(found, colors)
-    counts = Counter(label for label in labels if label is not None)
-    numbers = all(_is_number(label) for label in counts)
-    named = sorted(counts, key=lambda l: float(l) if numbers else (-counts[l], str(l)))  # type: ignore[arg-type, return-value]
-    kept = named
-    if len(named) > _MOST:
-        most = sorted(named, key=lambda label: -counts[label])[: _MOST - 1]
-        kept = [label for label in named if label in set(most)]
-    sets = [(_name(label), [label], PALETTE[i]) for i, label in enumerate(kept)]
-    rest = [label for label in named if label not in set(kept)]
-    if rest:
-        sets.append((f"{len(rest):,} other labels", rest, OTHERS))
+    given = _of_senses(found, colors) if isinstance(colors, WordSenses) else _labels(found, colors)
+    known = [label for label in given if label is not None]
+    if known and all(is_number(label) for label in known):
+        names = [f"{label:g}" for label in sorted({float(label) for label in known})]
+        labels = [None if label is None else f"{float(label):g}" for label in given]
+    else:
+        labels = [None if label is None else str(label) for label in given]
+        counts = Counter(label for label in labels if label is not None)
+        names = sorted(counts, key=lambda name: (-counts[name], name))
+    members = {name: _where(labels, name) for name in names}
+    frequent = sorted(names, key=lambda name: -len(members[name]))
+    own = names if len(names) <= _MOST else [n for n in names if n in set(frequent[: _MOST - 1])]
     groups = [
-        UseGroup(name, np.array([i for i, own in enumerate(labels) if own in members]), color)
-        for name, members, color in ((n, set(m), c) for n, m, c in sets)
+        UseGroup(escape(cut(name, 30)) + LEFT_TO_RIGHT, members[name], PALETTE[place])
+        for place, name in enumerate(own)
     ]
-    without = np.array([i for i, own in enumerate(labels) if own is None], dtype=np.int64)
+    rest = [members[name] for name in names if name not in set(own)]
+    if rest:
+        groups.append(UseGroup(f"{len(rest):,} other labels", np.sort(np.concatenate(rest)), GREY))
+    without = _where(labels, None)
     if len(without):
-        groups.insert(0, UseGroup("no label", without, NOISE_COLOR))  # drawn below the others
+        groups.insert(0, UseGroup("no label", without, NOISE_COLOR))
     return groups
+
+
+def _where(labels: Sequence[str | None], name: str | None) -> npt.NDArray[np.int64]:
+    return np.array([i for i, label in enumerate(labels) if label == name], dtype=np.int64)
+
+
+def _of_senses(found: WordMap, senses: WordSenses) -> list[str | None]:
+    """Return the sense of each use, None for those that were not looked at."""
+    of_row = {use.row: int(label) for use, label in zip(senses.uses, senses.labels, strict=True)}
+    labels = [of_row.get(row) for row in found.rows.tolist()]
+    if all(label is None for label in labels) or senses.encoder != found.encoder:
+        raise InputError(
+            f"expected senses of the uses of {found.word!r} with {found.encoder}; "
+            f"got those of {senses.word!r} with {senses.encoder}"
+        )
+    return [None if label is None else f"sense {label}" for label in labels]
 
 
 def _labels(found: WordMap, colors: Sequence[Any]) -> list[Any]:
     """Return the label of each use, None for none."""
     given = list(colors)
-    kinds = {
-        "use": (len(found), np.arange(len(found))),
-        "text": (found.n_texts, found.of_text),
-        "unit": (found.n_units, found.rows),
-    }
-    readings = [rows for n, rows in kinds.values() if n == len(given)]
+    ways = ((len(found), range(len(found))), (found.n_texts, found.of_text.tolist()),
+            (found.n_units, found.rows.tolist()))  # fmt: skip
+    readings = [list(rows) for n, rows in ways if n == len(given)]
+    counts = f"{len(found):,} uses, {found.n_texts:,} texts or {found.n_units:,} units"
     if not readings:
+        raise InputError(f"expected a label for each of the {counts}; got {len(given):,}")
+    if any(rows != readings[0] for rows in readings):
         raise InputError(
-            f"expected a label for each of the {len(found):,} uses, {found.n_texts:,} texts or "
-            f"{found.n_units:,} units; got {len(given):,}"
+            f"expected labels whose number tells what they belong to, {counts}; "
+            f"{len(given):,} could be several of these"
         )
-    if any(not np.array_equal(rows, readings[0]) for rows in readings):
-        raise InputError(
-            f"{len(given):,} labels could be one for each use or one for each text or unit; "
-            f"give one for each of the {found.n_units:,} units"
-            if found.n_units != len(given)
-            else f"{len(given):,} labels could be one for each unit or one for each text or use; "
-            f"give one for each of the {len(found):,} uses or {found.n_texts:,} texts"
-        )
-    chosen = [given[row] for row in readings[0].tolist()]
+    chosen = [given[row] for row in readings[0]]
     return [None if _is_none(label) else label for label in chosen]
 
 
 def _is_none(label: Any) -> bool:
-    return label is None or label == "" or (isinstance(label, float) and math.isnan(label))
-
-
-def _is_number(label: Any) -> bool:
-    return isinstance(label, (int, float, np.integer, np.floating))
-
-
-def _name(label: Any) -> str:
-    return escape(cut(str(label), 30)) + LEFT_TO_RIGHT
+    if isinstance(label, str):
+        return not label
+    return label is None or (isinstance(label, (float, np.floating)) and math.isnan(label))
 
 
 def checked_uses(found: WordMap, uses: Sequence[int], most: int | None = None) -> list[int]:
     """Return the numbers of uses, or refuse them."""
     for use in uses:
-        if isinstance(use, bool) or not isinstance(use, (int, np.integer)):
+        if not is_whole(use):
             raise InputError(f"expected the numbers of uses as whole numbers; got {use!r}")
         if not 0 <= use < len(found):
             raise InputError(f"expected a use from 0 to {len(found) - 1}; got {use}")
@@ -157,14 +169,16 @@ def hover_texts(found: WordMap, length: int) -> list[str]:
         raise InputError(f"hover_characters must be 0 or more; got {length}")
     shown = []
     for use, (sentence, span) in enumerate(zip(found.sentences, found.spans.tolist(), strict=True)):
-        lines = _marked(sentence, span, length) if length else []
+        lines = marked(sentence, span, length) if length else []
         number = f"<i>use {use}, text {int(found.of_text[use])}</i>"
         shown.append("<br>".join([*lines, number]))
     return shown
 
 
-def _marked(sentence: str, span: Sequence[int], length: int) -> list[str]:
-    """Return a sentence in lines, the word in bold."""
+def marked(
+    sentence: str, span: Sequence[int], length: int, width: int = _HOVER_WIDTH
+) -> list[str]:
+    """Return a sentence as escaped lines, the word in bold; a long one as what is around it."""
     begin, end = span
     before, word, after = sentence[:begin], sentence[begin:end], sentence[end:]
     word = cut(word, length)
@@ -180,7 +194,7 @@ def _marked(sentence: str, span: Sequence[int], length: int) -> list[str]:
     left += " " if before[-1:].isspace() else ""
     right = (" " if after[:1].isspace() else "") + right
     left, word, right = (_unmarked(part) for part in (left, word, right))
-    lines = wrap(f"{left}{_OPEN}{word}{_CLOSE}{right}", _HOVER_WIDTH)
+    lines = wrap(f"{left}{_OPEN}{word}{_CLOSE}{right}", width)
     marks = {_OPEN: "<b>", _CLOSE: "</b>"}
     escaped = [escape(line) for line in lines]
     return [

@@ -208,9 +208,7 @@ def _names(
     spans = found.spans.tolist()
     texts = ["<br>".join(marked(found.sentences[u], spans[u], 44, 24)[:3]) for u in chosen]
     plain = [text.replace("<b>", "").replace("</b>", "").split("<br>") for text in texts]
-    boxes = [
-        (0.58 * _SIZE * max(map(len, lines)), 1.35 * _SIZE * len(lines)) for lines in plain
-    ]
+    boxes = [(0.58 * _SIZE * max(map(len, lines)), 1.35 * _SIZE * len(lines)) for lines in plain]
     # beside the last bead, on the side to which the path goes
     shifts = []
     for use, (across, up) in zip(chosen, boxes, strict=True):

@@ -195,9 +195,7 @@ def _places(
     if height is not None:
         rows = -(-n // n_columns)
         side = max((height - top - bottom) / rows - head - foot, 40)
-    return Panels(
-        n, n_columns, across, side, head=head, foot=foot, gap=gap, top=top, bottom=bottom
-    )
+    return Panels(n, n_columns, across, side, head=head, foot=foot, gap=gap, top=top, bottom=bottom)
 
 
 def _reach(points: Float64Array) -> float:
@@ -205,9 +203,7 @@ def _reach(points: Float64Array) -> float:
     return 1.1 * float(np.abs(points).max(initial=0.0)) or 1.0
 
 
-def _axes(
-    number: str, domain: tuple[list[float], list[float]], reach: float
-) -> dict[str, Any]:
+def _axes(number: str, domain: tuple[list[float], list[float]], reach: float) -> dict[str, Any]:
     frame = {
         "range": [-reach, reach], "showticklabels": False, "ticks": "", "showgrid": False,
         "zeroline": True, "zerolinecolor": "#e6e9ed", "zerolinewidth": 1, "showline": True,

@@ -175,9 +175,7 @@ def hover_texts(found: WordMap, length: int) -> list[str]:
     return shown
 
 
-def marked(
-    sentence: str, span: Sequence[int], length: int, width: int = _HOVER_WIDTH
-) -> list[str]:
+def marked(sentence: str, span: Sequence[int], length: int, width: int = _HOVER_WIDTH) -> list[str]:
     """Return a sentence as escaped lines, the word in bold; a long one as what is around it."""
     begin, end = span
     before, word, after = sentence[:begin], sentence[begin:end], sentence[end:]
@@ -197,9 +195,7 @@ def marked(
     lines = wrap(f"{left}{_OPEN}{word}{_CLOSE}{right}", width)
     marks = {_OPEN: "<b>", _CLOSE: "</b>"}
     escaped = [escape(line) for line in lines]
-    return [
-        line.replace(_OPEN, marks[_OPEN]).replace(_CLOSE, marks[_CLOSE]) for line in escaped
-    ]
+    return [line.replace(_OPEN, marks[_OPEN]).replace(_CLOSE, marks[_CLOSE]) for line in escaped]
 
 
 def _from_word(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from hashlib import blake2b
 from unicodedata import normalize
@@ -81,7 +81,7 @@ def _layers(states: HiddenStates, layers: str | int | Sequence[int]) -> tuple[in
         if layers != "all":
             raise InputError(f'expected layers as numbers or "all"; got {layers!r}')
         return states.layers
-    wanted = [layers] if is_whole(layers) else list(layers)  # type: ignore[arg-type]
+    wanted = list(layers) if isinstance(layers, Iterable) else [layers]
     if not wanted or not all(is_whole(layer) for layer in wanted):
         raise InputError(f'expected layers as whole numbers or "all"; got {layers!r}')
     for layer in wanted:

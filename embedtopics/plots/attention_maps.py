@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -105,7 +105,7 @@ def _heads(head: int | Sequence[int] | str, n_heads: int) -> list[int]:
         if head != "all":
             raise InputError(f'expected head as a number, several or "all"; got {head!r}')
         return list(range(n_heads))
-    wanted = [head] if is_whole(head) else list(head)  # type: ignore[arg-type]
+    wanted = list(head) if isinstance(head, Iterable) else [head]
     if not wanted:
         raise InputError("expected at least one head, got none")
     for one in wanted:

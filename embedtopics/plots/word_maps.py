@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,7 +138,8 @@ def found_map(
         raise InputError(f"the map is of {found.word!r} already; give states with a word")
     if isinstance(layer, str) and layer == "all":
         return found, list(range(len(found.layers)))
-    wanted = [layer] if isinstance(layer, (int, np.integer, str)) else list(layer)
+    is_one = isinstance(layer, str) or not isinstance(layer, Iterable)
+    wanted = [layer] if is_one else list(layer)  # type: ignore[arg-type]
     numbers = [
         max(found.layers) + 1 + one if isinstance(one, (int, np.integer)) and one < 0 else one
         for one in wanted

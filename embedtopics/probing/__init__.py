@@ -7,16 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.probing.combining import combine
+    from embedtopics.probing.extracting import hidden_states
     from embedtopics.probing.mapping import word_map
+    from embedtopics.probing.storing import open_states
 
 __all__ = [
     "combine",
+    "hidden_states",
+    "open_states",
     "word_map",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "combine": "combining",
+    "hidden_states": "extracting",
+    "open_states": "storing",
     "word_map": "mapping",
 }
 

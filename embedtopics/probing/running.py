@@ -1,0 +1,125 @@
+"""Token sequences through a transformer, and the tokens of all its layers pooled to units."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embedtopics.encoders.batching import longest_first, token_batches
+from embedtopics.probing.opening import Layered
+from embedtopics.probing.planning import Run
+from embedtopics.protocols import FloatArray, Int32Array
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["POOLINGS", "pool_block"]
+
+POOLINGS = ("first", "last", "max", "mean", "sum")
+
+
+def pool_block(
+    layered: Layered,
+    runs: Sequence[Run],
+    n_pieces: Int32Array,
+    *,
+    first_row: int,
+    layers: Sequence[int],
+    pooling: str,
+    pad_id: int,
+    tokens_per_batch: int,
+    progress: Callable[[int], object],
+) -> FloatArray:
+    """Return the vectors of consecutive units at some layers.
+
+    Parameters
+    ----------
+    layered : Layered
+    runs : sequence of Run
+        All those that the units have tokens in.
+    n_pieces : int32 ndarray of shape (n_units,)
+        Tokens of each unit.
+    first_row : int
+        Number of the first unit, among all.
+    layers : sequence of int
+    pooling : str
+        Of "first" and "last", `runs` hold one token a unit.
+    pad_id, tokens_per_batch : int
+    progress : callable
+        Told the tokens of each batch.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_layers, n_units, width)
+        Zero for a unit without tokens.
+    """
+    start = -np.inf if pooling == "max" else 0.0
+    pooled = np.full((len(layers), len(n_pieces), layered.width), start, dtype=np.float32)
+    ids = [run.ids for run in runs]
+    order = longest_first(ids, range(len(runs)))
+    for batch in token_batches([len(ids[k]) // 4 for k in order], tokens_per_batch):
+        chosen = [runs[k] for k in order[batch]]
+        rows, found = _pool_batch(layered, chosen, layers, pad_id, pooling == "max")
+        for layer, vectors in enumerate(found):
+            # A unit may have tokens in several windows, and so in several batches.
+            if pooling == "max":
+                pooled[layer, rows - first_row] = np.maximum(
+                    pooled[layer, rows - first_row], vectors
+                )
+            else:
+                pooled[layer, rows - first_row] += vectors
+        progress(sum(len(run.ids) // 4 for run in chosen))
+    if pooling == "max":
+        pooled[:, n_pieces == 0] = 0.0
+    if pooling == "mean":
+        pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
+    return pooled
+
+
+def _pool_batch(
+    layered: Layered, runs: Sequence[Run], layers: Sequence[int], pad_id: int, by_maximum: bool
+) -> tuple[np.ndarray, list[FloatArray]]:
+    """Return the units that a batch has tokens of, and at each layer what it adds to them."""
+    import torch
+
+    n_tokens = len(runs[0].ids) // 4
+    ids = np.full((len(runs), n_tokens), pad_id, dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, run in enumerate(runs):
+        own = np.frombuffer(run.ids, dtype=np.int32)
+        ids[row, : len(own)] = own
+        mask[row, : len(own)] = 1
+    places = np.concatenate([run.places + row * n_tokens for row, run in enumerate(runs)])
+    rows = np.concatenate([run.rows for run in runs])
+    order = np.argsort(rows, kind="stable")
+    units, sizes = np.unique(rows, return_counts=True)
+    tensors = [
+        torch.from_numpy(array).to(layered.device)
+        for array in (places[order].astype(np.int64), sizes)
+    ]
+    with torch.inference_mode():
+        output = layered.model(
+            input_ids=torch.from_numpy(ids).to(layered.device),
+            attention_mask=torch.from_numpy(mask).to(layered.device),
+            output_hidden_states=True,
+        )
+        found = []
+        for layer in layers:
+            tokens = output.hidden_states[layer].flatten(0, 1).index_select(0, tensors[0])
+            found.append(_reduce(tokens.float(), tensors[1], by_maximum).cpu().numpy())
+    return units, found
+
+
+def _reduce(tokens: torch.Tensor, sizes: torch.Tensor, by_maximum: bool) -> torch.Tensor:
+    """Add up neighbouring rows, or take their maximum."""
+    import torch
+
+    if len(sizes) == len(tokens):
+        return tokens
+    if tokens.device.type != "cpu" or by_maximum:
+        # On a GPU, adding by index has no fixed order, and so no fixed last bit.
+        return torch.segment_reduce(tokens, "max" if by_maximum else "sum", lengths=sizes, axis=0)
+    units = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+    return tokens.new_zeros(len(sizes), tokens.shape[1]).index_add_(0, units, tokens)

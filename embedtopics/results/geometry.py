@@ -53,7 +53,7 @@ class Contextualization:
     scores : tuple of GeometryScore
         Measures "self-similarity", "intra-sentence similarity", "maximum explainable variance";
         the baselines "anisotropy" (mean cosine of different words in different sentences) and
-        "chance variance" (maximum explainable variance of as many uses of different words); and
+        "chance variance" (maximum explainable variance of as many uses drawn from all words); and
         "corrected self-similarity", "corrected intra-sentence similarity" and "corrected maximum
         explainable variance", the differences.
     words : tuple of str

@@ -1,0 +1,1 @@
+"""The shape of the spaces that an encoder's layers span."""

@@ -1,0 +1,1 @@
+"""Words in their contexts: neighbours, senses, and change between groups of texts."""

@@ -1,0 +1,152 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from embedtopics import InputError, probing
+from tests.probing.made import made_states, random_states
+
+WORDS = "alpha beta gamma delta epsilon".split()
+
+
+def made_texts(n=12, seed=0):
+    rng = np.random.default_rng(seed)
+    return [f"id{i} . " + " ".join(rng.choice(WORDS, 4, replace=False)) for i in range(n)]
+
+
+def unit(x):
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+def brute(states, layer):
+    """Ethayarajh's figures over all uses of all words in at least five sentences."""
+    vectors = states.layer(layer).astype(np.float64)
+    cosine = unit(vectors) @ unit(vectors).T
+    rows = {w: [r for r in range(len(states)) if states.words[r] == w] for w in WORDS}
+    similarity = {w: np.mean([cosine[i, j] for i, j in combinations(own, 2)])
+                  for w, own in rows.items()}  # fmt: skip
+    # Each word counts the same, and in it each use.
+    total, weight = 0.0, 0.0
+    for v, w in combinations(WORDS, 2):
+        for i in rows[v]:
+            for j in rows[w]:
+                if states.sentences[i] != states.sentences[j]:
+                    share = 1 / len(rows[v]) / len(rows[w])
+                    total, weight = total + share * cosine[i, j], weight + share
+    explainable = {}
+    for w, own in rows.items():
+        singular = np.linalg.svd(vectors[own], compute_uv=False)
+        explainable[w] = singular[0] ** 2 / (singular**2).sum()
+    within = []
+    for text in range(len(states.texts)):
+        own = vectors[states.rows_of(text)]
+        within.append(np.mean(unit(own) @ unit(own.mean(axis=0))))
+    return similarity, total / weight, explainable, np.mean(within)
+
+
+def test_figures_are_those_of_the_definitions():
+    states = random_states(made_texts(), width=6, seed=4)
+    found = probing.contextualization(states, n_resamples=20)
+    assert found.words == tuple(sorted(WORDS))
+    for layer in range(3):
+        similarity, anisotropy, explainable, within = brute(states, layer)
+        np.testing.assert_allclose(
+            found.self_similarity[layer], [similarity[w] for w in found.words], atol=1e-12
+        )
+        np.testing.assert_allclose(
+            found.explainable[layer], [explainable[w] for w in found.words], atol=1e-12
+        )
+        value = {m: found.of(m)[layer].value for m in {s.measure for s in found.scores}}
+        mean = np.mean(list(similarity.values()))
+        assert abs(value["self-similarity"] - mean) < 1e-12
+        assert abs(value["anisotropy"] - anisotropy) < 1e-12
+        assert abs(value["intra-sentence similarity"] - within) < 1e-12
+        assert abs(value["corrected self-similarity"] - (mean - anisotropy)) < 1e-12
+        assert abs(value["corrected intra-sentence similarity"] - (within - anisotropy)) < 1e-12
+        explained = np.mean(list(explainable.values()))
+        assert abs(value["maximum explainable variance"] - explained) < 1e-12
+        assert (
+            abs(
+                value["corrected maximum explainable variance"]
+                - (explained - value["chance variance"])
+            )
+            < 1e-12
+        )
+    for score in found.scores:
+        assert score.low < score.value < score.high or score.measure == "anisotropy"
+
+
+def test_static_vectors_have_no_context_and_random_ones_nothing_but():
+    texts = made_texts(60)
+    rng = np.random.default_rng(1)
+    static = {}
+    words = [w for text in texts for w in text.split()]
+    own = np.array([static.setdefault(w, rng.normal(size=30)) for w in words])
+    states = made_states(texts, [own, rng.normal(size=own.shape)])
+    found = probing.contextualization(states, n_resamples=50)
+    value = {m: [s.value for s in found.of(m)] for m in {s.measure for s in found.scores}}
+    assert abs(value["self-similarity"][0] - 1) < 1e-9
+    assert abs(value["maximum explainable variance"][0] - 1) < 1e-9
+    assert abs(value["corrected self-similarity"][1]) < 0.02
+    assert abs(value["corrected maximum explainable variance"][1]) < 0.05
+    # Twenty uses explain at least a twentieth: the baseline is drawn at their number.
+    assert value["chance variance"][1] > 1 / 20
+
+
+def test_a_cone_is_taken_out_by_the_baseline():
+    texts = made_texts(40)
+    rng = np.random.default_rng(2)
+    n = sum(len(t.split()) for t in texts)
+    vectors = rng.normal(size=(n, 20))
+    found = probing.contextualization(
+        made_states(texts, [vectors, vectors + 20]), n_resamples=50
+    )  # fmt: skip
+    raw = [s.value for s in found.of("self-similarity")]
+    corrected = [s.value for s in found.of("corrected self-similarity")]
+    assert raw[1] > 0.9 and abs(corrected[1]) < 0.01
+
+
+def test_equal_sentences_are_one_context_and_marks_are_no_words():
+    texts = [*made_texts(6), *[made_texts(6)[0]] * 5]
+    texts += ["lonely ."] * 9
+    states = random_states(texts, width=5)
+    found = probing.contextualization(states, min_uses=4, n_resamples=5)
+    assert "." not in found.words and "lonely" not in found.words
+    expected = {
+        w: len({t for t in texts if w in t.split()}) for w in found.words
+    }  # fmt: skip
+    assert dict(zip(found.words, found.n_uses.tolist(), strict=True)) == expected
+
+
+def test_draws_do_not_depend_on_the_order_of_the_texts():
+    texts = made_texts(30)
+    states = random_states(texts, width=5, seed=8)
+    order = np.random.default_rng(3).permutation(30)
+    rows = np.concatenate([np.arange(len(states))[states.rows_of(t)] for t in order])
+    other = made_states([texts[t] for t in order], [v[rows] for v in states.vectors])
+    asked = {"max_uses": 6, "n_words": 3, "n_sentences": 7, "n_resamples": 20, "seed": 5}
+    one = probing.contextualization(states, **asked)
+    two = probing.contextualization(other, **asked)
+    assert one.words == two.words and len(one.words) == 3
+    np.testing.assert_allclose(one.self_similarity, two.self_similarity, atol=1e-12)
+    for a, b in zip(one.scores, two.scores, strict=True):
+        np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
+    assert one.of("intra-sentence similarity")[0].n == 7
+    assert "3 of 5 words" in one.decisions[-1].message
+
+
+def test_tables_and_bad_questions():
+    states = random_states(made_texts(), width=4)
+    found = probing.contextualization(states, layers="last 2", n_resamples=5)
+    frame = found.words_frame()
+    assert list(frame["layer"].unique()) == [1, 2] and len(frame) == 10
+    assert frame.loc[7, "self_similarity"] == found.self_similarity[1, 2]
+    assert set(found.to_frame()["measure"]) == {s.measure for s in found.scores}
+    with pytest.raises(InputError, match=r"one of the measures .*; got 'warmth'"):
+        found.of("warmth")
+    with pytest.raises(InputError, match="at least two words in 50 different sentences each"):
+        probing.contextualization(states, min_uses=50, max_uses=50)
+    with pytest.raises(InputError, match="max_uses must be an integer from 5 up"):
+        probing.contextualization(states, max_uses=4)
+    with pytest.raises(InputError, match="words=True"):
+        probing.contextualization(random_states(["a b"], unit="text"))

@@ -1,0 +1,173 @@
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics import InputError, probing
+from embedtopics.probing import spaces
+from embedtopics.probing.geometry import kernels
+from tests.probing.made import made_states, random_states
+
+TEXTS = [f"text{i} " + "word " * (i % 4 + 1) + "end" for i in range(24)]
+N = sum(len(text.split()) for text in TEXTS)
+
+
+def centered_gram(x):
+    x = np.asarray(x, dtype=np.float64)
+    h = np.eye(len(x)) - 1 / len(x)
+    return h @ (x @ x.T) @ h
+
+
+def gram_cka(x, y):
+    k, m = centered_gram(x), centered_gram(y)
+    return (k * m).sum() / np.linalg.norm(k) / np.linalg.norm(m)
+
+
+def unbiased(x, y):
+    """Song et al. (2012), equation 4, over all four different units."""
+    k, m = (np.asarray(one, dtype=np.float64) @ np.asarray(one, dtype=np.float64).T
+            for one in (x, y))  # fmt: skip
+    found = [
+        k[i, j] * (m[i, j] + m[q, r] - 2 * m[i, q]) for i, j, q, r in permutations(range(len(k)), 4)
+    ]
+    return np.mean(found)
+
+
+def vectors_of(states, layer):
+    return states.layer(layer)[~states.missing].astype(np.float64)
+
+
+@pytest.mark.parametrize("size", [5, 2048])
+def test_values_are_those_of_the_gram_matrices(size, monkeypatch):
+    whole = spaces.blocks
+    monkeypatch.setattr(kernels, "blocks", lambda n, _: whole(n, size))
+    states = random_states(TEXTS, width=6, seed=1, missing=[3, 40])
+    other = random_states(TEXTS, n_layers=2, width=9, seed=2, missing=[5])
+    alone, both = probing.cka(states), probing.cka(states, other)
+    present = ~(states.missing | other.missing)
+    for i in range(3):
+        for j in range(3):
+            truth = gram_cka(vectors_of(states, i), vectors_of(states, j))
+            assert abs(alone.values[i, j] - truth) < 1e-12
+        for j in range(2):
+            truth = gram_cka(states.layer(i)[present], other.layer(j)[present])
+            assert abs(both.values[i, j] - truth) < 1e-12
+    assert (alone.n_units, both.n_units, both.n_texts) == (N - 2, N - 3, 24)
+    np.testing.assert_array_equal(np.diag(alone.values), 1.0)
+
+
+def test_debiased_values_are_those_of_all_four_different_units():
+    states = random_states(["a b c", "d e", "f g h"], width=5, seed=3)
+    x, y = states.layer(0), states.layer(1)
+    truth = unbiased(x, y) / np.sqrt(unbiased(x, x) * unbiased(y, y))
+    found = probing.cka(states, debiased=True)
+    assert abs(found.values[0, 1] - truth) < 1e-12
+    assert found.measure == "debiased linear CKA"
+
+
+def test_errors_are_those_of_leaving_out_texts():
+    texts = TEXTS[:10]
+    states = random_states(texts, width=6, seed=4)
+    for debiased in (False, True):
+        found = probing.cka(states, debiased=debiased, n_folds=10)
+        without = []
+        for text in range(10):
+            rest = [t for t in range(10) if t != text]
+            rows = np.flatnonzero(states.of_text != text)
+            fewer = made_states([texts[t] for t in rest], [v[rows] for v in states.vectors])
+            without.append(probing.cka(fewer, debiased=debiased, n_folds=2).values)
+        truth = np.sqrt(9 * np.var(without, axis=0))
+        np.testing.assert_allclose(found.errors, truth, atol=1e-11)
+        assert (found.errors[0, 1:] > 0.001).all()
+    assert np.isnan(probing.cka(states, n_folds=11).errors).all()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0.01, 100), st.booleans())
+def test_rotation_scale_and_shift_change_nothing(seed, scale, debiased):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(N, 5))
+    turned = x @ np.linalg.qr(rng.normal(size=(5, 5)))[0] * scale + scale * rng.normal(size=5)
+    y = np.tanh(x) + rng.normal(size=(N, 5))
+    states = made_states(TEXTS, [x, turned, y])
+    for layer, exact in enumerate((x, turned, y)):
+        vectors = list(states.vectors)
+        vectors[layer] = exact
+        object.__setattr__(states, "vectors", tuple(vectors))
+    found = probing.cka(states, debiased=debiased).values
+    np.testing.assert_allclose(found[0, 1], 1, atol=1e-9)
+    np.testing.assert_allclose(found[0, 2], found[1, 2], atol=1e-9)
+    np.testing.assert_array_equal(found, found.T)
+    assert debiased or ((found >= 0) & (found <= 1 + 1e-12)).all()
+
+
+def test_unrelated_spaces_are_near_zero_only_without_bias():
+    plain, fair = [], []
+    for seed in range(20):
+        states = random_states(TEXTS, n_layers=2, width=60, seed=seed)
+        plain.append(probing.cka(states).values[0, 1])
+        fair.append(probing.cka(states, debiased=True).values[0, 1])
+    assert min(plain) > 0.3
+    assert abs(np.mean(fair)) < 4 * np.std(fair) / np.sqrt(20)
+
+
+def test_a_draw_holds_whole_texts_and_does_not_depend_on_their_order():
+    states = random_states(TEXTS, width=5, seed=6)
+    found = probing.cka(states, max_units=40, seed=3)
+    [decision] = found.decisions
+    assert 40 <= found.n_units == decision.value < 47 and "drawn at random" in decision.message
+    order = np.random.default_rng(0).permutation(24)
+    rows = np.concatenate([np.arange(N)[states.rows_of(t)] for t in order])
+    other = made_states([TEXTS[t] for t in order], [v[rows] for v in states.vectors])
+    again = probing.cka(other, max_units=40, seed=3)
+    np.testing.assert_array_equal(again.values, found.values)
+    np.testing.assert_array_equal(again.errors, found.errors)
+    assert probing.cka(states, max_units=None).n_units == N
+
+
+def test_a_layer_without_variance_has_no_alignment():
+    rng = np.random.default_rng(0)
+    states = made_states(TEXTS, [np.full((N, 3), 0.1), rng.normal(size=(N, 3))])
+    found = probing.cka(states)
+    assert np.isnan(found.values[0]).all() and found.values[1, 1] == 1
+
+
+def test_layers_can_be_chosen_and_shown_as_a_table():
+    states = random_states(TEXTS, width=4, seed=1)
+    whole = probing.cka(states)
+    part = probing.cka(states, states, layers_a=[0], layers_b="last 2")
+    np.testing.assert_allclose(part.values, whole.values[:1, 1:], atol=1e-12)
+    frame = part.to_frame()
+    assert list(frame["layer_a"]) == [0, 0] and list(frame["layer_b"]) == [1, 2]
+    assert list(frame["value"]) == part.values.ravel().tolist()
+
+
+def test_other_units_are_refused():
+    states = random_states(["a b c", "d e"])
+    with pytest.raises(InputError, match="the same texts; got 2 and 2, which differ from text 1"):
+        probing.cka(states, random_states(["a b c", "d f"]))
+    with pytest.raises(InputError, match="got 2 and 3, which differ from text 2"):
+        probing.cka(states, random_states(["a b c", "d e", "f"]))
+    with pytest.raises(InputError, match="those of a word and of a token"):
+        probing.cka(states, random_states(["a b c", "d e"], unit="token"))
+    other = random_states(["a b c", "d e"])
+    other.spans[3] = (0, 2)
+    with pytest.raises(InputError, match="got 5 and 5, which differ from unit 3, in text 1"):
+        probing.cka(states, other)
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"max_units": 3}, "max_units must be an integer from 4 up or None"),
+        ({"n_folds": 1}, "n_folds must be an integer from 2 up"),
+        ({"layers_a": [7]}, "expected one of the layers 0, 1, 2; got 7"),
+    ],
+)
+def test_bad_questions_are_refused(asked, message):
+    with pytest.raises(InputError, match=message):
+        probing.cka(random_states(TEXTS), **asked)
+    with pytest.raises(InputError, match="at least 4 units with a vector; got 3"):
+        probing.cka(random_states(["a b", "c"]))

@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+
+from embedtopics import InputError, probing
+from embedtopics.probing import spaces
+from tests.probing.made import made_states, random_states
+
+TEXTS = [
+    "The play begins at eight",
+    "They play ball . The goalkeeper will play again",
+    "a Play on words",
+    "one more match begins",
+    "The play begins at eight",
+]
+
+
+def cosines(vectors, row):
+    unit = vectors.astype(np.float64)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1), 1e-300)[:, None]
+    return unit @ unit[row]
+
+
+@pytest.fixture
+def states():
+    return random_states(TEXTS, width=6, seed=3, missing=[7])
+
+
+@pytest.mark.parametrize("size", [3, 8192])
+@pytest.mark.parametrize("layer", [0, 2, -1])
+def test_neighbors_are_those_of_all_cosines(states, layer, size, monkeypatch):
+    monkeypatch.setattr(spaces.blocks, "__defaults__", (size,))
+    found = probing.neighbors(states, "play", in_text=2, layer=layer, k=4)
+    row = states.rows_of(2).start + 1
+    every = cosines(states.layer(layer), row)
+    able = [r for r in range(len(states)) if states.of_text[r] != 2 and r != 7]
+    best = sorted(able, key=lambda r: -every[r])[:4]
+    np.testing.assert_allclose(found.similarities, every[best], atol=1e-12)
+    # Two texts are equal, but their vectors are not.
+    assert [use.row for use in found.uses] == best
+    assert found.query.row == row and found.n_compared == len(able)
+    assert found.layer == states.layers[layer]
+
+
+def test_neighbors_know_their_sentences_and_spans(states):
+    found = probing.neighbors(states, "goalkeeper", k=30)
+    assert found.query.sentence == TEXTS[1] and found.query.parts[1] == "goalkeeper"
+    for use in found.uses:
+        begin, end = use.span
+        assert states.texts[use.text][begin:end] == use.word == use.parts[1]
+        assert "".join(use.parts) == use.sentence
+    frame = found.to_frame()
+    assert list(frame["rank"]) == list(range(1, len(found.uses) + 1))
+    assert frame.loc[0, "word"] == found.uses[0].word
+    assert frame.loc[0, "sentence"] == found.uses[0].sentence
+
+
+def test_sentences_within_a_text_are_told_apart(states):
+    sentences = np.concatenate([[0] * 5, [1] * 4, [2] * 5, [3] * 4, [4] * 4, [5] * 5])
+    object.__setattr__(states, "sentences", sentences.astype(np.int32))
+    uses = probing.neighbors(states, "begins", in_text=3, k=100).uses
+    by_row = {use.row: use for use in uses}
+    assert by_row[5].sentence == "They play ball ." and by_row[5].start == 0
+    assert by_row[10].sentence == "The goalkeeper will play again" and by_row[10].start == 4
+
+
+def test_equal_texts_are_one_text(states):
+    found = probing.neighbors(states, "eight", in_text=0, k=100)
+    assert {use.text for use in found.uses} == {1, 2, 3}
+    kept = probing.neighbors(states, "eight", in_text=0, k=100, exclude_same_text=False)
+    assert {use.text for use in kept.uses} == {0, 1, 2, 3, 4}
+    assert found.query.row not in {use.row for use in kept.uses}
+
+
+def test_the_same_word_or_other_words_can_be_asked_for(states):
+    same = probing.neighbors(states, "play", in_text=2, k=100, among="same word")
+    assert sorted(use.row for use in same.uses) == [1, 6, 12, 23]
+    other = probing.neighbors(states, "play", in_text=2, k=100, among="other words")
+    assert "play" not in {use.word.lower() for use in other.uses}
+    with pytest.raises(InputError, match=r"close to it are 'play'|'Play'"):
+        probing.neighbors(states, "Plays", match_case=True)
+
+
+@pytest.mark.parametrize("adjust", ["center", "standardize"])
+def test_spaces_are_adjusted_over_all_units_that_have_a_vector(states, adjust):
+    found = probing.neighbors(states, "play", in_text=2, layer=1, k=5, adjust=adjust)
+    vectors = states.layer(1).astype(np.float64)
+    present = ~states.missing
+    vectors -= vectors[present].mean(axis=0)
+    if adjust == "standardize":
+        vectors /= vectors[present].std(axis=0)
+    every = cosines(vectors, found.query.row)
+    rows = [use.row for use in found.uses]
+    np.testing.assert_allclose(found.similarities, every[rows], atol=1e-12)
+    left = [r for r in range(len(states)) if states.of_text[r] != 2 and r != 7 and r not in rows]
+    assert every[left].max() <= every[rows].min()
+
+
+def test_ties_do_not_depend_on_the_order_of_the_texts():
+    texts = ["alpha x", "gamma y", "beta z"]
+    vectors = {"x": [1, 0], "y": [1, 0], "z": [1, 0], "alpha": [0, 1], "beta": [-1, 1],
+               "gamma": [-1, 0]}  # fmt: skip
+    found = []
+    for order in ([0, 1, 2, 3], [3, 2, 0, 1]):
+        own = [[*texts, "query here"][i] for i in order]
+        rows = [vectors.get(w, [1, 1]) for text in own for w in text.split()]
+        states = made_states(own, [rows])
+        near = probing.neighbors(states, "query", k=3)
+        found.append([(use.sentence, use.word) for use in near.uses])
+    assert found[0] == found[1]
+    assert set(found[0]) == {("alpha x", "x"), ("alpha x", "alpha"), ("beta z", "z")}
+
+
+def test_several_uses_are_listed_with_their_places(states):
+    with pytest.raises(InputError, match=r"text 1 holds 'play' 2 times: 0 .text 1, position 1: "):
+        probing.neighbors(states, "play", in_text=1)
+    with pytest.raises(InputError, match=r"hold 'PLAY' 5 times.*expected occurrence from 0 to 4"):
+        probing.neighbors(states, "PLAY")
+    with pytest.raises(InputError, match=r"from 0 to 1 .*got 2"):
+        probing.neighbors(states, "play", in_text=1, occurrence=2)
+    second = probing.neighbors(states, "play", in_text=1, occurrence=1)
+    assert second.query.position == 7
+    assert probing.neighbors(states, "play", occurrence=2).query.row == second.query.row
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"word": "plya"}, "no text holds 'plya'; close to it are 'play'"),
+        ({"word": "zebra"}, "no text holds 'zebra', nor"),
+        ({"word": "match begins"}, "expected a single word"),
+        ({"word": " "}, "expected a word; got ' '"),
+        ({"word": 7}, "expected a word; got 7"),
+        ({"word": "match", "in_text": 0}, "expected 'match' in text 0; it stands in text 3"),
+        ({"word": "match", "in_text": 9}, "from 0 to 4, got 9"),
+        ({"word": "match", "in_text": "0"}, "in_text must be the number"),
+        ({"word": "match", "k": 0}, "k must be an integer from 1 up"),
+        ({"word": "match", "layer": 3}, "expected one of the layers 0, 1, 2; got 3"),
+        ({"word": "match", "among": "none"}, "expected among to be one of"),
+        ({"word": "match", "adjust": "whiten"}, "expected adjust to be one of"),
+    ],
+)
+def test_bad_questions_are_refused(states, asked, message):
+    with pytest.raises(InputError, match=message):
+        probing.neighbors(states, **asked)
+
+
+def test_words_without_vectors_are_told(states):
+    with pytest.raises(InputError, match="leaves nothing of it"):
+        probing.neighbors(states, "ball")
+
+
+def test_vectors_that_are_not_finite_are_refused():
+    vectors = np.ones((1, 4, 2))
+    vectors[0, 2, 1] = np.inf
+    with pytest.raises(InputError, match="that of unit 2 at layer 0 is not"):
+        probing.neighbors(made_states(["a b", "c d"], vectors), "a")
+
+
+def test_states_of_texts_are_refused():
+    states = random_states(["a b", "c d"], unit="text")
+    with pytest.raises(InputError, match="words=True"):
+        probing.neighbors(states, "a")
+
+
+@pytest.mark.parametrize("size", [2, 8192])
+def test_static_neighbors_are_those_of_the_means(states, size, monkeypatch):
+    monkeypatch.setattr(spaces.blocks, "__defaults__", (size,))
+    found = probing.static_neighbors(states, "Play", layer=1, min_count=2)
+    vectors = states.layer(1).astype(np.float64)
+    means = {
+        word: vectors[[w.lower() == word for w in states.words]].mean(axis=0)
+        for word in ("the", "play", "begins", "at", "eight")
+    }
+    own = means.pop("play")
+    cosine = {
+        w: m @ own / np.linalg.norm(m) / np.linalg.norm(own) for w, m in means.items()
+    }  # fmt: skip
+    assert found.words == tuple(sorted(cosine, key=lambda w: -cosine[w]))
+    np.testing.assert_allclose(found.similarities, [cosine[w] for w in found.words], atol=1e-12)
+    assert dict(zip(found.words, found.counts.tolist(), strict=True)) == {
+        "the": 3, "begins": 3, "at": 2, "eight": 2,
+    }  # fmt: skip
+    assert (found.word, found.n_uses, found.n_compared) == ("play", 5, 4)
+    assert list(found.to_frame()["rank"]) == [1, 2, 3, 4]
+
+
+def test_a_rare_word_has_static_neighbors_too(states):
+    found = probing.static_neighbors(states, "goalkeeper", min_count=3)
+    assert set(found.words) == {"the", "play", "begins"} and found.n_uses == 1
+
+
+def test_case_can_be_told_apart(states):
+    found = probing.static_neighbors(states, "Play", k=50, min_count=1, match_case=True)
+    assert found.n_uses == 1 and "play" in found.words
+
+
+def test_the_table_sets_both_side_by_side(states):
+    table = probing.neighbor_table(states, "play", [0, (1, 1)], layer=1, k=2, min_count=2)
+    assert [one.query.row for one in table.contextual] == [1, 12]
+    frame = table.to_frame()
+    assert list(frame["source"]) == ["play"] * 2 + [TEXTS[0]] * 2 + [TEXTS[1]] * 2
+    alone = probing.static_neighbors(states, "play", layer=1, k=2, min_count=2)
+    assert tuple(frame["neighbor"][:2]) == alone.words
+    assert frame["neighbor"][2] == table.contextual[0].uses[0].sentence
+    for bad in ([], "0", [1.5], [(1,)], 3):
+        with pytest.raises(InputError, match="expected the"):
+            probing.neighbor_table(states, "play", bad)
+    with pytest.raises(InputError, match="no other options; got depth"):
+        probing.neighbor_table(states, "play", [0], depth=1)

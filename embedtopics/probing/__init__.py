@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from embedtopics.probing.geometry.kernels import cka
     from embedtopics.probing.geometry.lengths import norms
     from embedtopics.probing.mapping import word_map
+    from embedtopics.probing.probes.baselines import control_labels
+    from embedtopics.probing.probes.features import pair_features
+    from embedtopics.probing.probes.running import probe, probe_vectors
     from embedtopics.probing.storing import open_states
     from embedtopics.probing.words.change import semantic_change
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
@@ -20,11 +23,15 @@ __all__ = [
     "cka",
     "combine",
     "contextualization",
+    "control_labels",
     "hidden_states",
     "neighbor_table",
     "neighbors",
     "norms",
     "open_states",
+    "pair_features",
+    "probe",
+    "probe_vectors",
     "semantic_change",
     "static_neighbors",
     "word_map",
@@ -35,11 +42,15 @@ _HOME = {
     "cka": "geometry.kernels",
     "combine": "combining",
     "contextualization": "geometry.contextual",
+    "control_labels": "probes.baselines",
     "hidden_states": "extracting",
     "neighbor_table": "words.nearest",
     "neighbors": "words.nearest",
     "norms": "geometry.lengths",
     "open_states": "storing",
+    "pair_features": "probes.features",
+    "probe": "probes.running",
+    "probe_vectors": "probes.running",
     "semantic_change": "words.change",
     "static_neighbors": "words.nearest",
     "word_map": "mapping",

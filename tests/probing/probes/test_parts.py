@@ -1,0 +1,228 @@
+"""Who is learnt from and who is measured on, and which labels belong to which rows."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics import InputError
+from embedtopics.probing.probes.labels import labelled_units
+from embedtopics.probing.probes.parts import DEV, TEST, TRAIN, dealt_out
+from embedtopics.results import ProbeTask
+from tests.probing.made import random_states
+from tests.probing.probes.problems import tagged_states
+
+TEXTS = ["a b c", "d e", "a B  c", "f g h i", "j k", "l m n", "o p", "q r s"]
+
+
+def units_of(states, tags, parts=None, test_share=0.25, dev_share=0.2, seed=0):
+    labelled = labelled_units(states, tags, parts)
+    return dealt_out(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
+
+
+def tags_of(texts):
+    return [["XY"[i % 2] for i, _ in enumerate(text.split())] for text in texts]
+
+
+def told(units):
+    return {one.name: one for one in units.decisions}
+
+
+def test_labels_may_be_given_by_text_flat_or_as_a_task():
+    states = random_states(TEXTS)
+    nested = tags_of(TEXTS)
+    flat = [label for own in nested for label in own]
+    task = ProbeTask("mine", "word", tuple(" ".join(t.split(" ")) for t in TEXTS),
+                     tuple(map(tuple, nested)))  # fmt: skip
+    for tags in (nested, flat, np.array(flat), task):
+        found = labelled_units(states, tags)
+        assert found.labels == tuple(flat)
+        assert found.rows[:, 0].tolist() == list(range(len(flat)))
+    assert labelled_units(states, task).name == "mine"
+    numbers = [[len(label) for label in own] for own in nested]
+    assert set(labelled_units(states, numbers).labels) == {"1"}
+
+
+def test_words_without_label_or_vector_are_left_out_and_counted():
+    states = random_states(TEXTS, missing=[1, 4])
+    tags = [label for own in tags_of(TEXTS) for label in own]
+    tags[0], tags[4], tags[7], tags[8] = "", None, float("nan"), ""
+    units = units_of(states, tags)
+    assert sorted(units.rows[:, 0].tolist()) == [i for i in range(22) if i not in (0, 1, 4, 7, 8)]
+    assert told(units)["unlabelled"].value == 4
+    assert told(units)["missing_words"].value == 1  # row 4 has neither
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.integers(0, 12), min_size=8, max_size=40).filter(lambda own: len(set(own)) > 6),
+    st.integers(0, 5),
+    st.randoms(use_true_random=False),
+)
+def test_equal_sentences_are_in_one_part_whatever_the_order_of_the_texts(numbers, seed, rng):
+    texts = [f"Text {n} of {'many ' * (n % 3)}words" for n in numbers]
+    units = units_of(random_states(texts), tags_of(texts), seed=seed)
+    of_text = np.repeat(np.arange(len(texts)), [len(t.split()) for t in texts])
+
+    def parts_by_text(units, texts, of_text):
+        found = {}
+        for (row,), part in zip(units.rows, units.part, strict=True):
+            found.setdefault(texts[of_text[row]], set()).add(int(part))
+        return found
+
+    first = parts_by_text(units, texts, of_text)
+    assert all(len(parts) == 1 for parts in first.values())
+    assert {part for parts in first.values() for part in parts} == {TRAIN, DEV, TEST}
+    order = rng.sample(range(len(texts)), len(texts))
+    shuffled = [texts[i] for i in order]
+    other = units_of(random_states(shuffled), tags_of(shuffled), seed=seed)
+    of_text = np.repeat(np.arange(len(texts)), [len(t.split()) for t in shuffled])
+    assert parts_by_text(other, shuffled, of_text) == first
+    assert other.types == units.types and (other.target == units.target).all()
+
+
+def test_white_space_and_case_make_no_other_sentence():
+    units = units_of(random_states(TEXTS), tags_of(TEXTS))
+    groups = [set(units.group[np.isin(units.rows[:, 0], rows)].tolist())
+              for rows in ([0, 1, 2], [5, 6, 7])]  # fmt: skip
+    assert groups[0] == groups[1] and len(groups[0]) == 1
+
+
+def test_shares_are_met_to_a_sentence():
+    states, tags = tagged_states(n_texts=200)
+    units = units_of(states, tags, test_share=0.3, dev_share=0.1)
+    assert np.mean(units.part == TEST) == pytest.approx(0.3, abs=0.005)
+    assert np.mean(units.part == DEV) == pytest.approx(0.1, abs=0.005)
+    assert f"{len(units.of(TEST))} were measured on" in told(units)["parts"].message
+
+
+def test_parts_that_are_given_count_and_what_is_in_two_is_told():
+    states = random_states(TEXTS)
+    parts = ["train", "train", "test", "dev", "train", "train", "test", "train"]
+    units = units_of(states, tags_of(TEXTS), parts)
+    assert sorted(units.rows[units.of(TEST), 0].tolist()) == [5, 6, 7, 17, 18]
+    assert sorted(units.rows[units.of(DEV), 0].tolist()) == [8, 9, 10, 11]
+    assert told(units)["test_in_train"].value == 3
+    of_task = ProbeTask("t", "word", states.texts, tuple(map(tuple, tags_of(TEXTS))), tuple(parts))
+    assert (units_of(states, of_task).rows == units.rows).all()
+
+
+def test_a_dev_part_is_taken_from_train_where_none_is_given():
+    states, tags = tagged_states(n_texts=40)
+    parts = ["test"] * 10 + ["train"] * 30
+    units = units_of(states, tags, parts, dev_share=0.2)
+    assert set(states.of_text[units.rows[units.of(TEST), 0]].tolist()) == set(range(10))
+    assert len(units.of(DEV)) == told(units)["dev_from_train"].value == 42
+    for missing in ("train", "test"):
+        with pytest.raises(InputError, match=f"none in {missing}"):
+            units_of(states, tags, ["dev" if part == missing else part for part in parts])
+
+
+def test_classes_that_cannot_be_learnt_are_told():
+    texts = [f"{word} b c" for word in "nopqrstuvw"]
+    tags = [["X", "Y", "X"] for _ in texts]
+    tags[3][0] = "once"
+    tags[5][1] = tags[6][1] = "new"
+    parts = ["train"] * 4 + ["dev"] + ["test"] * 5
+    units = units_of(random_states(texts), tags, parts)
+    assert units.classes == ("X", "Y", "new", "once")
+    assert told(units)["single_examples"].value == ["once"]
+    assert told(units)["unseen_classes"].value == ["new"]
+    assert "2 of 15 words" in told(units)["unseen_classes"].message
+    assert told(units)["few_sentences"].value == 5
+
+
+def test_pairs_that_share_a_sentence_stay_together():
+    texts = ["the bat flew", "a bat hit", "bats sleep now", "red wine", "dry wine", "a wine bar"]
+    texts += [f"{w} one" for w in "abcdefgh"]
+    pairs = np.array([[0, 1, 1, 1], [1, 1, 2, 0], [3, 1, 4, 1], [5, 1, 4, 1]]
+                     + [[6 + i, 0, 6 + i, 1] for i in range(8)])  # fmt: skip
+    task = ProbeTask("wic", "pair", tuple(texts), (("T",), ("F",)) * 6, pairs=pairs)
+    units = units_of(random_states(texts), task)
+    assert len(np.unique(units.group)) == 10
+    by_rows = {tuple(rows): (g, p) for rows, g, p in
+               zip(units.rows.tolist(), units.group, units.part, strict=True)}  # fmt: skip
+    assert by_rows[1, 4] == by_rows[4, 6] and by_rows[10, 12] == by_rows[14, 12]
+    assert sorted(units.types)[:2] == ["a one", "b one"]
+    of_texts = random_states([t.replace(" ", "_") for t in texts], unit="text")
+    of_texts = replace(of_texts, texts=tuple(texts))
+    assert sorted(map(tuple, units_of(of_texts, task).rows.tolist()))[:2] == [(0, 1), (1, 2)]
+
+
+REFUSED = [
+    (lambda tags: tags[:-1], "each of the 8 texts; got those of 7"),
+    (lambda tags: [*tags[:3], tags[3][:-1], *tags[4:]], "text 3, 'f g h i', has 4 words and 3 l"),
+    (lambda tags: [one for own in tags for one in own][:-1], "each of the 22 words, or one seq"),
+    (lambda tags: [*tags[:3], "X", *tags[4:]], "text 3 has 'X' beside others"),
+    (lambda tags: [[0.5 for _ in own] for own in tags], "label 0 is 0.5: put numbers into cl"),
+    (lambda tags: [["X" for _ in own] for own in tags], "all 22 words are 'X'"),
+    (lambda tags: [["" for _ in own] for own in tags], "of the 22 words that have vectors; got no"),
+    (lambda tags: "XY", "the one string 'XY'"),
+]
+
+
+@pytest.mark.parametrize(("changed", "message"), REFUSED)
+def test_labels_that_do_not_fit_are_refused(changed, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        units_of(random_states(TEXTS), changed(tags_of(TEXTS)))
+
+
+def test_a_long_text_is_named_by_its_first_words():
+    texts = ["one two three four five six seven eight nine ten", "x y"]
+    with pytest.raises(InputError, match=r"text 0, 'one two .* eight \.\.\.', has 10 words and 2"):
+        labelled_units(random_states(texts), [["A", "B"], ["A", "B"]])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (["train"] * 7, "each of the 8 texts; got 7"),
+        (["train"] * 7 + ["valid"], "got 'valid' at number 7"),
+        ("train", "got 5"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(parts, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        labelled_units(random_states(TEXTS), tags_of(TEXTS), parts)
+
+
+def test_too_few_sentences_or_shares_that_leave_nothing_are_refused():
+    with pytest.raises(InputError, match="at least three distinct sentences"):
+        units_of(random_states(["a b", "a b", "c d"]), tags_of(["a b", "a b", "c d"]))
+    with pytest.raises(InputError, match="to leave something to learn from; got 0.7 and 0.3"):
+        units_of(random_states(TEXTS), tags_of(TEXTS), test_share=0.7, dev_share=0.3)
+    texts = ["a b", "c d", "e f"]
+    parts = ["train", "dev", "test"]
+    with pytest.raises(InputError, match="two classes to learn from; all 2 words of the train"):
+        units_of(random_states(texts), [["X", "X"], ["X", "Y"], ["Y", "Y"]], parts)
+
+
+def test_tasks_on_other_units_or_texts_are_refused():
+    states = random_states(TEXTS)
+    labels = tuple(map(tuple, tags_of(TEXTS)))
+    for changed, message in [
+        ({"unit": "text"}, "label of each text, and these are states of words"),
+        ({"unit": "letter"}, "t is on 'letter'"),
+        ({"texts": states.texts[:-1]}, "t has 7 texts and the states have 8"),
+        ({"texts": (*states.texts[:-1], "z")}, "text 7 of t is not the one that was read"),
+    ]:
+        task = ProbeTask(
+            "t", changed.get("unit", "word"), changed.get("texts", states.texts), labels
+        )
+        with pytest.raises(InputError, match=re.escape(message)):
+            labelled_units(states, task)
+
+
+@pytest.mark.parametrize("pair", [[0, 3, 1, 0], [8, 0, 1, 0], [0, -1, 1, 0], [-1, 0, 0, 0]])
+def test_pairs_of_words_that_are_not_there_are_refused(pair):
+    task = ProbeTask(
+        "t", "pair", tuple(TEXTS), (("T",), ("F",)), pairs=np.array([[0, 0, 1, 1], pair])
+    )
+    with pytest.raises(InputError, match="pair 1 names words that are not there"):
+        labelled_units(random_states(TEXTS), task)
+    short = replace(task, pairs=task.pairs[:1])
+    with pytest.raises(InputError, match=r"each of its 2 labels.*got shape \(1, 4\)"):
+        labelled_units(random_states(TEXTS), short)

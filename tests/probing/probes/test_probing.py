@@ -1,0 +1,276 @@
+"""Figures of whole probes, against scikit-learn, hand counts and what was put into the vectors."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score
+
+from embedtopics import InputError, probing
+from embedtopics.evaluation.bootstrap import interval, resampled_counts
+from embedtopics.evaluation.estimates import difference_of
+from embedtopics.probing.probes.baselines import control_target, most_frequent_of_type
+from embedtopics.probing.probes.labels import labelled_units
+from embedtopics.probing.probes.parts import DEV, TEST, TRAIN, dealt_out
+from embedtopics.probing.probes.scoring import Answers, figures
+from embedtopics.results import ProbeTask
+from tests.probing.made import made_states, random_states
+from tests.probing.probes.problems import TAGS, tagged_states
+
+STATES, TAGGED = tagged_states()
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return probing.probe(STATES, TAGGED, control=True)
+
+
+def units_of(states, tags, seed=0):
+    labelled = labelled_units(states, tags)
+    return dealt_out(states, labelled, test_share=0.2, dev_share=0.1, seed=seed)
+
+
+def value(scores, what, metric, layer=None):
+    (found,) = [one for one in scores.of(what, metric) if one.layer == layer]
+    return found.value
+
+
+@pytest.mark.parametrize("layer", [0, 1, 2])
+def test_each_layer_is_read_as_well_as_by_the_best_of_scikit_learn(scores, layer):
+    units = units_of(STATES, TAGGED)
+    x = STATES.layer(layer)[units.rows[:, 0]].astype(np.float64)
+    train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
+    x = (x - x[train].mean(axis=0)) / x[train].std(axis=0)
+    fits = [
+        LogisticRegression(C=1 / (penalty * len(train)), max_iter=1000).fit(
+            x[train], units.target[train]
+        )
+        for penalty in (1e-1, 1e-2, 1e-3, 1e-4)
+    ]
+    losses = [
+        -one.predict_log_proba(x[dev])[range(len(dev)), units.target[dev]].mean() for one in fits
+    ]
+    said = fits[int(np.argmin(losses))].predict(x[test])
+    oracle = accuracy_score(units.target[test], said)
+    assert value(scores, "probe", "accuracy", layer) == pytest.approx(oracle, abs=0.01)
+    oracle = f1_score(units.target[test], said, average="macro")
+    assert value(scores, "probe", "macro F1", layer) == pytest.approx(oracle, abs=0.015)
+
+
+def test_more_signal_gives_more_and_a_control_gives_nothing(scores):
+    found = [one.value for one in scores.of("probe", "accuracy")]
+    assert found[0] < 0.6 < found[1] < found[2] and found[2] > 0.95
+    assert scores.best().layer == 2
+    # Types have no vectors of their own here, so that nothing can be learnt by heart.
+    (types,) = [one.value for one in scores.decisions if one.name == "known_types"]
+    assert 0.8 < types < 0.95
+    for one in scores.of("control", "accuracy"):
+        assert one.value < 0.65
+    for layer in range(3):
+        above = value(scores, "probe", "accuracy", layer) - value(
+            scores, "control", "accuracy", layer
+        )
+        assert value(scores, "probe", "selectivity", layer) == pytest.approx(above, abs=1e-12)
+
+
+def test_a_control_is_learnt_where_each_type_has_its_own_vector():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(40, 48))
+    texts = [" ".join(f"w{i}" for i in rng.integers(0, 40, 6)) for _ in range(150)]
+    rows = np.array([int(word[1:]) for text in texts for word in text.split()])
+    states = made_states(texts, vectors[rows][None])
+    tags = [TAGS[number % 3] for number in rows]
+    scores = probing.probe(states, tags, control=True)
+    assert value(scores, "control", "accuracy", 0) > 0.99
+    assert value(scores, "probe", "selectivity", 0) < 0.01
+    assert value(scores, "word type", "accuracy") == 1
+    (known,) = [one for one in scores.decisions if one.name == "known_types"]
+    assert known.value > 0.99
+
+
+def test_baselines_are_counted_by_hand():
+    texts = ["a b", "a c", "a b", "a d", "b c", "a e", "b a c f"]
+    texts = [f"{text} x{i}" for i, text in enumerate(texts)]
+    tags = [["N", "V", ""], ["N", "A", ""], ["N", "V", ""], ["V", "V", ""],
+            ["N", "A", ""], ["V", "N", ""], ["V", "N", "A", "V", ""]]  # fmt: skip
+    parts = ["train"] * 5 + ["dev", "test"]
+    scores = probing.probe(
+        random_states(texts), tags, parts=parts, baselines=["majority", "word type"]
+    )
+    # Learnt: a N N N V, b V V N, c A A, d V; the majority of 4 to 4 is N, the first.
+    # Asked: b V (V), a N (N), c A (A), f V (N, the majority).
+    assert value(scores, "majority", "accuracy") == 0.25
+    assert value(scores, "word type", "accuracy") == 0.75
+    right = f1_score(["V", "N", "A", "V"], ["V", "N", "A", "N"], average="macro")
+    assert value(scores, "word type", "macro F1") == pytest.approx(right)
+    assert (scores.n_train, scores.n_dev, scores.n_test) == (10, 2, 4)
+    assert scores.labels == ("A", "N", "V") and scores.of("embedding layer", "accuracy") == ()
+
+
+def test_of_equally_frequent_classes_of_a_type_the_more_frequent_of_all_wins():
+    types = ["a", "a", "b", "b", "c"]
+    target = np.array([0, 1, 2, 0, 1])
+    found = most_frequent_of_type([*types, "d"], np.append(target, 1), ["a", "b", "z"], 3)
+    assert found.tolist() == [1, 0, 1]
+
+
+def test_the_embedding_layer_and_a_random_model_are_probed_beside():
+    other, _ = tagged_states(seed=5, signals=(0.0, 0.0, 0.0))
+    other = replace(other, texts=STATES.texts, words=STATES.words)
+    scores = probing.probe(
+        STATES, TAGGED, layers=[2], random_states=other, baselines=["embedding layer"]
+    )
+    alone = probing.probe(STATES, TAGGED, layers=0, baselines=[])
+    assert value(scores, "embedding layer", "accuracy", 0) == alone.best().value
+    assert [one.layer for one in scores.of("random model", "accuracy")] == [2]
+    assert value(scores, "random model", "accuracy", 2) < 0.6
+    assert value(scores, "probe", "accuracy", 2) > 0.9
+    kept = replace(STATES, layers=(1, 2), vectors=STATES.vectors[1:])
+    scores = probing.probe(kept, TAGGED, layers=2)
+    assert [d.value for d in scores.decisions if d.name == "no_baseline"] == ["embedding layer"]
+
+
+def test_a_layer_gives_the_same_alone_as_beside_others_and_again(scores):
+    alone = probing.probe(STATES, TAGGED, layers=1, control=True)
+    for what, metric in [("probe", "accuracy"), ("control", "macro F1"), ("probe", "selectivity")]:
+        assert [s for s in scores.of(what, metric) if s.layer == 1] == list(alone.of(what, metric))
+
+
+def test_results_do_not_depend_on_the_order_of_the_texts():
+    order = np.random.default_rng(1).permutation(len(STATES.texts))
+    rows = np.concatenate([np.arange(len(STATES))[STATES.rows_of(i)] for i in order.tolist()])
+    shuffled = made_states([STATES.texts[i] for i in order], [one[rows] for one in STATES.vectors])
+    tags = [TAGGED[i] for i in order.tolist()]
+    first = probing.probe(STATES, TAGGED, layers=[1], control=True).scores
+    assert probing.probe(shuffled, tags, layers=[1], control=True).scores == first
+
+
+def test_intervals_are_of_whole_sentences_drawn_anew():
+    rng = np.random.default_rng(3)
+    group = np.sort(rng.integers(0, 12, 70))
+    asked, said = rng.integers(0, 3, (2, 70))
+    other = np.where(rng.random(70) < 0.5, asked, said)
+    answers = [Answers("x", 0, np.stack([said, other]), asked), Answers("y", 0, other[None], asked)]
+    found = figures(answers, group, 4, seed=7)
+    numbered = np.unique(group, return_inverse=True)[1]
+    drawn = []
+    for times in next(resampled_counts(numbered.max() + 1, 1000, 7))[:25]:
+        rows = np.repeat(np.arange(70), times[numbered].astype(int))
+        drawn.append([
+            (np.mean(one[rows] == asked[rows]), f1_score(asked[rows], one[rows], average="macro"))
+            for one in (said, other)
+        ])  # fmt: skip
+    drawn = np.array(drawn)
+    for figure, metric in zip(found[0], (0, 1), strict=True):
+        expected = drawn[:, :, metric].mean(axis=1)
+        np.testing.assert_allclose(figure.drawn[:25], expected, atol=1e-12)
+        assert (figure.low, figure.high) == interval(figure.drawn)
+    np.testing.assert_allclose(found[1][1].drawn[:25], drawn[:, 1, 1], atol=1e-12)
+    assert found[1][0].value == np.mean(other == asked)
+
+
+def test_selectivity_has_the_interval_of_paired_differences(scores):
+    (one,) = [s for s in scores.of("probe", "selectivity") if s.layer == 2]
+    assert one.low < one.value < one.high
+    units = units_of(STATES, TAGGED)
+    test, train = units.of(TEST), units.of(TRAIN)
+    assert one.n == len(test) and one.high - one.low < 0.25
+    # On the same answers the paired difference is nothing, in every draw.
+    answers = Answers("x", 0, units.target[test][None], units.target[test][::-1])
+    first, second = figures([answers, answers], units.group[test], 3, seed=0)
+    assert np.ptp(difference_of(first[0], second[0]).drawn) == 0 and len(train) > len(test)
+
+
+def test_figures_of_a_hidden_layer_are_means_over_seeds():
+    states, tags = tagged_states(n_texts=40, signals=(0.7,))
+    one, two = (probing.probe(states, tags, probe="mlp", n_seeds=n, baselines=[]) for n in (1, 2))
+    second = 2 * value(two, "mlp", "accuracy", 0) - value(one, "mlp", "accuracy", 0)
+    n = two.n_test
+    assert second * n == pytest.approx(round(second * n), abs=1e-9)
+    assert two.best(what="mlp").value > 0.6
+
+
+def test_any_vectors_of_the_units_can_be_probed():
+    together = probing.combine(STATES, [1, 2], "concat")
+    found = probing.probe_vectors(together, STATES, TAGGED, control=True)
+    same = probing.probe_vectors(STATES.layer(2), STATES, TAGGED, baselines=[])
+    layers = probing.probe(STATES, TAGGED, layers=2, baselines=[])
+    assert same.best(what="combination").value == layers.best().value
+    assert found.best(what="combination").value > 0.95
+    assert found.of("combination", "selectivity") and found.of("word type", "accuracy")
+    with pytest.raises(InputError, match=r"each of the 840 words; got shape \(839, 8\)"):
+        probing.probe_vectors(STATES.layer(2)[:-1], STATES, TAGGED)
+
+
+def test_pairs_are_seen_as_both_vectors_their_difference_and_product():
+    states = made_states(["a b", "c"], [[[1, 2], [3, -4], [-5, 6]]])
+    found = probing.pair_features(states, [[0, 1, 1, 0], [0, 0, 0, 0]], 0)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(
+        found, [[3, -4, -5, 6, 8, 10, -15, -24], [1, 2, 1, 2, 0, 0, 1, 4]]
+    )
+
+
+def test_a_task_on_pairs_is_probed_by_their_features():
+    rng = np.random.default_rng(0)
+    texts = [f"play {i}" for i in range(300)]
+    sense = rng.choice([-1.0, 1.0], 300)
+    vectors = rng.normal(size=(2, 600, 3))
+    vectors[1, ::2, 0] = 2 * sense + 0.3 * rng.normal(size=300)
+    pairs = np.array([[i, 0, i + 1, 0] for i in range(0, 300, 2)])
+    labels = tuple(("T",) if sense[i] == sense[j] else ("F",) for i, _, j, _ in pairs.tolist())
+    task = ProbeTask("wic", "pair", tuple(texts), labels, pairs=pairs)
+    scores = probing.probe(made_states(texts, vectors), task, control=True)
+    assert [one.value > 0.9 for one in scores.of("probe", "accuracy")] == [False, True]
+    assert scores.n_train + scores.n_dev + scores.n_test == 150 and scores.task == "wic"
+
+
+def test_states_of_whole_texts_are_probed():
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 150)
+    vectors = rng.normal(size=(1, 150, 4))
+    vectors[0, :, 1] += 6 * label
+    states = made_states([f"text{i}" for i in range(150)], vectors, unit="text")
+    tags = ["yes" if one else "no" for one in label]
+    scores = probing.probe(states, tags)
+    assert scores.best().value > 0.95
+    assert "word type" in [d.value for d in scores.decisions if d.name == "no_baseline"]
+    task = ProbeTask("t", "text", states.texts, tuple((tag,) for tag in tags))
+    assert probing.probe(states, task).scores == scores.scores
+    with pytest.raises(InputError, match="expected control=False for labels of texts"):
+        probing.probe(states, tags, control=True)
+
+
+def test_control_labels_are_drawn_by_type_from_how_frequent_labels_are():
+    types = [f"word{i}" for i in range(20_000)]
+    labels = ["A"] * 6 + ["B"] * 3 + ["C"] + [""] * 50
+    found = probing.control_labels(types, labels, random_state=1)
+    shares = [found.count(one) / len(found) for one in "ABC"]
+    np.testing.assert_allclose(shares, [0.6, 0.3, 0.1], atol=0.012)
+    again = probing.control_labels(["new", *reversed(types), "word3"], labels * 2, random_state=1)
+    assert again[1:-1] == found[::-1] and again[-1] == found[3]
+    other = probing.control_labels(types, labels, random_state=2)
+    assert sum(a == b for a, b in zip(found, other, strict=True)) < 0.55 * len(found)
+    assert set(control_target(types, np.array([0, 5, 0, 5, 0]), 0).tolist()) == {1, 3}
+    with pytest.raises(InputError, match="labels to draw control labels from"):
+        probing.control_labels(types, ["", ""])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"probe": "svm"}, "one of linear, mlp; got 'svm'"),
+        ({"control": 1}, "True or False; got 1"),
+        ({"baselines": "majority"}, "baselines among majority"),
+        ({"baselines": ["random model"]}, "given by its random_states"),
+        ({"layers": 7}, "one of the layers 0, 1, 2; got 7"),
+        ({"n_seeds": 0}, "n_seeds must be an integer from 1 up"),
+        ({"test_share": 1}, "test_share must be between 0 and 1"),
+        ({"random_states": random_states(["a b"])}, "same texts and words; got 2 words of 1"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(options, message):
+    with pytest.raises(InputError, match=re.escape(message)):
+        probing.probe(STATES, TAGGED, **options)

@@ -21,6 +21,7 @@ from embedtopics.cli.inspect import inspect
 from embedtopics.cli.label import label
 from embedtopics.cli.name import name
 from embedtopics.cli.over_time import over_time
+from embedtopics.cli.probe import probe
 from embedtopics.cli.topics import topics
 from embedtopics.cli.train import app as train_app
 
@@ -48,6 +49,7 @@ app.command()(name)
 app.command()(edit)
 app.command()(label)
 app.command(name="over-time")(over_time)
+app.command()(probe)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
 app.add_typer(train_app, name="train")

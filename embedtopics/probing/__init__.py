@@ -16,10 +16,16 @@ if TYPE_CHECKING:
     from embedtopics.probing.probes.features import pair_features
     from embedtopics.probing.probes.running import probe, probe_vectors
     from embedtopics.probing.storing import open_states
+    from embedtopics.probing.tasks.conllu import read_conllu
+    from embedtopics.probing.tasks.files import pair_task, text_task
+    from embedtopics.probing.tasks.sentences import SENTENCE_TASKS, sentence_task
+    from embedtopics.probing.tasks.tables import read_token_table
+    from embedtopics.probing.tasks.words import token_task
     from embedtopics.probing.words.change import semantic_change
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
 
 __all__ = [
+    "SENTENCE_TASKS",
     "cka",
     "combine",
     "contextualization",
@@ -30,15 +36,22 @@ __all__ = [
     "norms",
     "open_states",
     "pair_features",
+    "pair_task",
     "probe",
     "probe_vectors",
+    "read_conllu",
+    "read_token_table",
     "semantic_change",
+    "sentence_task",
     "static_neighbors",
+    "text_task",
+    "token_task",
     "word_map",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
+    "SENTENCE_TASKS": "tasks.sentences",
     "cka": "geometry.kernels",
     "combine": "combining",
     "contextualization": "geometry.contextual",
@@ -49,10 +62,16 @@ _HOME = {
     "norms": "geometry.lengths",
     "open_states": "storing",
     "pair_features": "probes.features",
+    "pair_task": "tasks.files",
     "probe": "probes.running",
     "probe_vectors": "probes.running",
+    "read_conllu": "tasks.conllu",
+    "read_token_table": "tasks.tables",
     "semantic_change": "words.change",
+    "sentence_task": "tasks.sentences",
     "static_neighbors": "words.nearest",
+    "text_task": "tasks.files",
+    "token_task": "tasks.words",
     "word_map": "mapping",
 }
 

@@ -59,6 +59,7 @@ from embedtopics.results.training import (
     LabelCurve,
     TrainingReport,
 )
+from embedtopics.results.treebank import Sentence, Treebank
 from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
 from embedtopics.results.word_change import ChangeMeasure, RareWord, SemanticChange, WordChange
 from embedtopics.results.word_map import WordMap
@@ -113,6 +114,7 @@ __all__ = [
     "SenseCount",
     "SenseScore",
     "SenseSeparation",
+    "Sentence",
     "SpanningTree",
     "Stability",
     "StaticNeighbors",
@@ -130,6 +132,7 @@ __all__ = [
     "TopicResult",
     "TopicTrends",
     "TrainingReport",
+    "Treebank",
     "WordChange",
     "WordMap",
     "WordNeighbors",

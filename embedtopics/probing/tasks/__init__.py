@@ -1,0 +1,1 @@
+"""What a probe is asked: treebanks and files of labels become tasks."""

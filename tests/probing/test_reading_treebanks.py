@@ -1,0 +1,233 @@
+"""CoNLL-U and token tables: what is read, and what is refused, with its line."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.probing import read_conllu, read_token_table
+from embedtopics.results import Sentence
+from tests.probing.treebanks import FRENCH, OTHERS, conllu
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(content, name="made.conllu"):
+        path = tmp_path / name
+        data = content if isinstance(content, bytes) else content.encode()
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write
+
+
+def test_words_are_the_units_and_multiword_tokens_their_place(written):
+    bank = read_conllu(written(FRENCH))
+    first, second = bank.sentences
+    assert (first.id, first.text) == ("fr-1", "Il parle du chat.")
+    assert first.words == ("Il", "parle", "de", "le", "chat", ".")
+    assert [first.text[a:b] for a, b in first.spans] == ["Il", "parle", "du", "du", "chat", "."]
+    assert first.ranges == ((2, 4),) and first.heads == (2, 0, 5, 5, 2, 2)
+    assert first.columns["upos"] == ("PRON", "VERB", "ADP", "DET", "NOUN", "PUNCT")
+    assert first.columns["misc"][4] == "SpaceAfter=No|Gloss=cat"
+    assert set(first.columns) == set(bank.columns) == set(OTHERS)
+    # There is no comment with the text of the second.
+    assert (second.text, second.spans) == ("Oui!", ((0, 3), (3, 4)))
+    assert (len(bank), bank.n_words, bank.source) == (2, 8, "made.conllu")
+    assert [(d.name, d.value) for d in bank.decisions] == [
+        ("multiword_tokens", 1), ("empty_nodes", 1),
+    ]  # fmt: skip
+
+
+def test_gzip_a_byte_order_mark_and_windows_line_ends_change_nothing(written):
+    plain = read_conllu(written(FRENCH))
+    marked = b"\xef\xbb\xbf" + FRENCH.replace("\n", "\r\n").encode()
+    assert read_conllu(written(marked, "made.conllu.gz")).sentences == plain.sentences
+
+
+def test_text_that_is_not_that_of_the_words_is_made_from_these(written):
+    bank = read_conllu(written(FRENCH.replace("Il parle du chat.", "Il parle d'un chat.")))
+    first = bank.sentences[0]
+    assert first.text == "Il parle du chat." and bank.decisions[-1].name == "texts_made"
+    assert "such as fr-1" in bank.decisions[-1].message
+
+
+def test_line_ends_of_unicode_are_part_of_a_word(written):
+    bank = read_conllu(written(FRENCH.replace("Oui", "O\u2028u\x85i")))
+    assert bank.sentences[1].words[0] == "O\u2028u\x85i"
+
+
+def test_sentences_without_heads_are_counted(written):
+    lines = [line.split("\t") for line in FRENCH.split("\n")]
+    bare = "\n".join("\t".join([*f[:6], "_", *f[7:]]) if len(f) == 10 else f[0] for f in lines)
+    bank = read_conllu(written(bare))
+    assert all(one.heads == () for one in bank.sentences)
+    assert bank.decisions[-1].name == "without_heads" and bank.decisions[-1].value == 2
+
+
+BROKEN = {
+    "two columns are missing": ("\tnsubj\t_\t_", "\tnsubj", "line 4: .* 10 columns .* got 8"),
+    "a blank line is no empty line": ("punct\t_\t_\n\n#", "punct\t_\t_\n \n#", "line 12: .* got 1"),
+    "a number is left out": ("\n2\tparle", "\n3\tparle", "line 5: .* number 2, got 3"),
+    "a number is none": ("\n2\tparle", "\nb\tparle", "line 5: .* number of a word .* got 'b'"),
+    "a number is huge": ("\n2\tparle", "\n" + "9" * 5000 + "\tparle", "line 5: .* number"),
+    "a range begins too late": ("\n3-4", "\n4-5", "line 6: .* word 3, .* got 4-5"),
+    "a range ends before it begins": ("\n3-4", "\n3-2", "line 6: .* got 3-2"),
+    "a range has too few words": ("\n3-4", "\n3-9", "line 11: .* token 3-9, got 6 words"),
+    "ranges overlap": ("\n4\tle", "\n4-5\tx" + "\t_" * 8 + "\n4\tle", "line 8: .* got 4-5"),
+    "an empty node is out of order": ("5.1", "4.1", "line 10: .* number 5.1, got 4.1"),
+    "empty nodes are numbered from 1": ("5.1", "5.2", "line 10: .* number 5.1, got 5.2"),
+    "a head is out of range": ("\t5\tcase", "\t7\tcase", "line 7: .* 1 to 6, .* got 7"),
+    "a head is the word": ("\t5\tcase", "\t3\tcase", "line 7: .* another word .* got 3"),
+    "a head is none": ("\t5\tcase", "\t_\tcase", "line 7: .* as head, or 0; got '_'"),
+    "a head is negative": ("\t5\tcase", "\t-1\tcase", "line 7: .* got '-1'"),
+    "a head is a number of others": ("\t5\tcase", "\t\u0665\tcase", "line 7: .* as head"),
+    "there are two roots": ("\t2\tobl", "\t0\tobl", "line 9: .* one root .* lines 5, 9"),
+    "words hang on one another": ("\t2\tobl", "\t3\tobl", "line 7: .* words 3, 5 hang"),
+    "there is no root": ("\t0\troot\t_\t_\n3", "\t1\troot\t_\t_\n3", "line 4: .* words 1, 2 hang"),
+    "a form is empty": ("1\tOui", "1\t", "line 14: expected a word in column 2"),
+    "comments alone": ("# newdoc id = one\n", "# newdoc id = one\n\n", "line 1: expected words"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_lines_are_named(written, case):
+    before, after, message = BROKEN[case]
+    assert before in FRENCH
+    with pytest.raises(InputError, match=rf"made\.conllu, {message}"):
+        read_conllu(written(FRENCH.replace(before, after, 1)))
+
+
+def test_bytes_that_are_not_utf8_are_named(written):
+    with pytest.raises(InputError, match=r"line 14: expected UTF-8, got the byte 0xff as byte 5"):
+        read_conllu(written(FRENCH.encode().replace(b"Oui", b"Ou\xffi")))
+
+
+def test_files_that_are_none(written, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_conllu(tmp_path / "nothing.conllu")
+    with pytest.raises(InputError, match="got a folder"):
+        read_conllu(tmp_path)
+    with pytest.raises(InputError, match="empty file"):
+        read_conllu(written("\n\n"))
+    with pytest.raises(InputError, match="got empty nodes alone"):
+        read_conllu(written("0.1\tx" + "\t_" * 8 + "\n"))
+    with pytest.raises(InputError, match="gzip"):
+        (tmp_path / "bad.gz").write_bytes(b"no gzip")
+        read_conllu(tmp_path / "bad.gz")
+
+
+_form = st.text(
+    st.characters(exclude_categories=("Cs", "Zs", "Zl", "Zp", "Cc")), min_size=1, max_size=4
+).filter(lambda form: form != "_")
+_cell = st.text("abc=|:", min_size=1, max_size=5)
+
+
+@st.composite
+def _sentences(draw):
+    """A sentence with a random tree, spacing, multi-word tokens and labels."""
+    n = draw(st.integers(1, 6))
+    words = tuple(draw(_form) for _ in range(n))
+    order = draw(st.permutations(range(n)))
+    heads = [0] * n
+    for place in range(1, n):
+        heads[order[place]] = order[draw(st.integers(0, place - 1))] + 1
+    ranges, begin = [], 0
+    while begin < n:
+        end = draw(st.integers(begin + 1, min(n, begin + 3)))
+        if end > begin + 1:
+            ranges.append((begin, end))
+        begin = end
+    text, spans, ends = "", [], dict(ranges)
+    for place in range(n):
+        inside = any(a < place < b for a, b in ranges)
+        if inside:
+            spans.append(spans[-1])
+            continue
+        form = draw(_form) if place in ends else words[place]
+        text += " " if text and draw(st.booleans()) else ""
+        spans.append((len(text), len(text) + len(form)))
+        text += form
+    columns = {name: tuple(draw(_cell) for _ in range(n)) for name in OTHERS}
+    columns["head"] = tuple(map(str, heads))
+    id = f"s{draw(st.integers(0, 99))}"
+    return Sentence(id, text, words, columns, tuple(heads), tuple(spans), tuple(ranges))
+
+
+@given(st.lists(_sentences(), min_size=1, max_size=3))
+def test_what_is_written_is_read_again(tmp_path_factory, sentences):
+    path = tmp_path_factory.getbasetemp() / "round.conllu"
+    path.write_bytes(conllu(sentences).encode())
+    bank = read_conllu(path)
+    assert list(bank.sentences) == sentences
+    assert not any(decision.name == "texts_made" for decision in bank.decisions)
+
+
+TABLE = "sent_id\ttok_id\tform\tupos\thead\na\t1\tYes\tINTJ\t0\na\t2\t.\tPUNCT\t1\nb\t1\tNo\tX\t0\n"
+
+
+def test_tables_end_sentences_at_empty_lines_and_new_ids(written):
+    bank = read_token_table(written(TABLE, "t.tsv"))
+    assert [(s.id, s.words, s.heads) for s in bank.sentences] == [
+        ("a", ("Yes", "."), (0, 1)), ("b", ("No",), (0,)),
+    ]  # fmt: skip
+    assert bank.columns == ("upos", "head") and bank.sentences[0].columns["upos"][1] == "PUNCT"
+    assert bank.sentences[0].text == "Yes ." and bank.sentences[0].spans == ((0, 3), (4, 5))
+    tags = read_token_table(written('token\ttag\n"\tO\n#ner\tB-x\n\n\nIt\tO', "w.tsv.gz"))
+    assert [(s.id, s.words) for s in tags.sentences] == [("1", ('"', "#ner")), ("2", ("It",))]
+
+
+def test_tables_with_commas_quotes_and_without_a_header(written):
+    bank = read_token_table(written('word,tag\n"a,b",X\n"""",Y\n\nc,Z\n', "t.csv"))
+    assert [s.words for s in bank.sentences] == [("a,b", '"'), ("c",)]
+    plain = written("EU NNP B-ORG\nrejects VBZ O\n\n", "conll2003.txt")
+    bank = read_token_table(plain, header=["token", "xpos", "ner"], delimiter=" ")
+    assert bank.sentences[0].columns == {"xpos": ("NNP", "VBZ"), "ner": ("B-ORG", "O")}
+    bank = read_token_table(written("w\tk\na\t1\nb\t2\n", "k.tsv"), word="w", sentence="k")
+    assert [s.id for s in bank.sentences] == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        (TABLE.replace("\t2\t.", "\t3\t."), {}, r"line 3: expected the number 2 .* got '3'"),
+        (TABLE.replace("PUNCT\t1", "PUNCT\t9"), {}, "line 3: expected as head .* got 9"),
+        (TABLE.replace("\tX", ""), {}, "line 4: expected 5 fields .* got 4"),
+        (TABLE.replace("\tNo", "\t "), {}, "line 4: expected a word in the column 'form'"),
+        (TABLE.replace("form", "x"), {}, "'form' or 'token' or 'word' .* are 'sent_id'"),
+        (TABLE, {"word": "y"}, "expected a column 'y' of the words"),
+        (TABLE, {"sentence": "y"}, "expected a column 'y' of the sentences' ids"),
+        (TABLE.replace("upos", "head"), {}, "'head' twice"),
+        ("form\n", {}, "below the header, got none"),
+        ("", {}, "empty file"),
+        (TABLE, {"delimiter": "::"}, "one character"),
+    ],
+)  # fmt: skip
+def test_broken_tables(written, content, options, message):
+    with pytest.raises(InputError, match=message):
+        read_token_table(written(content, "t.tsv"), **options)
+
+
+def test_quotes_that_are_never_closed(written):
+    with pytest.raises(InputError, match=r"t\.csv, line 2: expected closed quotes"):
+        read_token_table(written('word,tag\n"a,b\n', "t.csv"))
+
+
+@pytest.mark.benchmark_data
+@pytest.mark.parametrize(
+    ("name", "n_sentences", "n_words"),
+    [
+        ("ud_english_ewt/train", 12_544, 204_577), ("ud_english_ewt/dev", 2_001, 25_147),
+        ("ud_english_ewt/test", 2_077, 25_094), ("ud_french_gsd/dev", 1_476, 35_721),
+        ("ud_french_gsd/test", 416, 10_018), ("ud_french_sequoia/train", 2_231, 50_502),
+        ("wnut17/train", 3_394, 62_730), ("wnut17/dev", 1_009, 15_733),
+        ("wnut17/test", 1_287, 23_394),
+    ],
+)  # fmt: skip
+def test_published_counts(data_folder, name, n_sentences, n_words):
+    bank = read_token_table(data_folder / f"{name}.tsv.gz")
+    assert (len(bank), bank.n_words) == (n_sentences, n_words)

@@ -1,0 +1,301 @@
+"""Questions on whole sentences: answers by hand, classes of one size, nothing given away."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+
+from embedtopics.errors import InputError
+from embedtopics.probing import SENTENCE_TASKS, read_conllu, read_token_table, sentence_task
+from embedtopics.probing.tasks.questions import depth, main_verb, shifted, tokens_of
+from tests.probing.treebanks import FRENCH, sentence, treebank
+
+PARTS = ("train", "dev", "test")
+
+
+def counted(task):
+    return Counter((part, label) for part, (label,) in zip(task.parts, task.labels, strict=True))
+
+
+def check_sound(task, n_classes):
+    """Classes are of one size in each part, and no text is there twice."""
+    found = counted(task)
+    assert len({label for _, label in found}) == n_classes
+    for part in PARTS:
+        assert len({n for (own, _), n in found.items() if own == part}) == 1
+    assert len(set(task.texts)) == len(task.texts)
+    assert task.unit == "text" and task.decisions[-1].value == len(task.texts)
+
+
+def flat(n, id, word="w"):
+    """A sentence of n words that all hang on the first."""
+    words = " ".join(f"{word}{id}n{i}" for i in range(n))
+    return sentence(words, [0] + [1] * (n - 1), id, deprel=" ".join(["root"] + ["dep"] * (n - 1)))
+
+
+def chain(n, steps, id):
+    """A sentence of n words whose farthest word is so many steps from the root."""
+    words = " ".join(f"c{id}n{i}" for i in range(n))
+    heads = [min(place, steps) for place in range(n)]
+    return sentence(words, heads, id, deprel=" ".join(["root"] + ["dep"] * (n - 1)))
+
+
+def test_lengths_are_in_bins_of_one_width():
+    lines = [flat(3 + i % 6, str(i)) for i in range(120)]
+    task = sentence_task(treebank(*lines), "sentence length", n_classes=3, lengths=(3, 8))
+    check_sound(task, 3)
+    bins = {3: "03-04", 4: "03-04", 5: "05-06", 6: "05-06", 7: "07-08", 8: "07-08"}
+    for text, (label,) in zip(task.texts, task.labels, strict=True):
+        assert bins[len(text.split())] == label
+    with pytest.raises(InputError, match="fall into 4 bins of one width; 3 to 8 words do not"):
+        sentence_task(treebank(*lines), "sentence length", n_classes=4, lengths=(3, 8))
+
+
+def test_depth_is_that_of_the_farthest_word():
+    assert depth([0]) == 0
+    assert depth([2, 3, 4, 0]) == depth([0, 1, 2, 3]) == 3
+    assert depth([0, 1, 1, 2, 4]) == 3
+
+
+def test_lengths_say_nothing_of_the_depth():
+    rng = np.random.default_rng(3)
+    lines = []
+    for i in range(900):
+        n = int(rng.integers(5, 12))
+        # Deeper trees are longer, as they are in texts.
+        steps = int(np.clip(n // 2 + rng.integers(-2, 2), 1, n - 1))
+        lines.append(chain(n, steps, str(i)))
+    known = {one.text: depth(one.heads) for one in lines}
+    task = sentence_task(treebank(*lines), "tree depth", n_classes=2)
+    check_sound(task, 2)
+    lengths = defaultdict(Counter)
+    for text, (label,), part in zip(task.texts, task.labels, task.parts, strict=True):
+        assert known[text] == int(label)
+        lengths[part, len(text.split())][label] += 1
+    assert all(len(set(of.values())) == 1 and len(of) == 2 for of in lengths.values())
+    fewer = sentence_task(treebank(*lines), "tree depth", n_classes=2, most=5)
+    assert set(counted(fewer).values()) == {5}
+
+
+def test_word_content_has_one_of_the_words():
+    rng = np.random.default_rng(0)
+    frequent = [f"freq{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(50)]
+    middle = ["apple", "river", "stone"]
+    lines = []
+    for i in range(400):
+        own = [*rng.choice(frequent, size=30, replace=False), str(i)]
+        own += [word for word in middle if rng.random() < 0.3]
+        lines.append(sentence(" ".join(own), id=str(i), upos=" ".join("X" for _ in own)))
+    task = sentence_task(treebank(*lines), "word content", n_classes=3, lengths=(5, 40))
+    check_sound(task, 3)
+    for text, (label,) in zip(task.texts, task.labels, strict=True):
+        assert [word for word in text.split() if word in middle] == [label]
+    with pytest.raises(InputError, match=r"expected 54 different words .* got 53"):
+        sentence_task(treebank(*lines), "word content", n_classes=4, lengths=(5, 40))
+
+
+def test_root_dependents_are_relations_in_their_order():
+    kinds = {
+        "nsubj:pass root obj punct det": "nsubj ROOT obj",
+        "root obj obl:arg punct det": "ROOT obj obl",
+        "nsubj root obj cc punct": "other",
+        "root punct punct obl det": "other",
+    }
+    lines, expected = [], {}
+    for nth, (kind, label) in enumerate(kinds.items()):
+        for i in range(60 - 10 * nth):
+            relations = kind.split()
+            root = relations.index("root") + 1
+            # A determiner hangs on an object, so that it does not count.
+            heads = [0 if r == "root" else 4 if r == "det" else root for r in relations]
+            words = " ".join(f"r{nth}x{i}n{k}" for k in range(5))
+            lines.append(sentence(words, heads, deprel=" ".join(relations)))
+            expected[words] = label
+    task = sentence_task(treebank(*lines), "root dependents", n_classes=3)
+    check_sound(task, 3)
+    assert all(expected[text] == own for text, (own,) in zip(task.texts, task.labels, strict=True))
+
+
+def test_a_shift_exchanges_two_neighbours_and_leaves_no_other_trace():
+    words = "The old cat , it seems , sat down ."
+    names = [f"cat{chr(97 + i // 26)}{chr(97 + i % 26)}" for i in range(100)]
+    lines = [sentence(words.replace("cat", name), id=name, upos=words) for name in names]
+    task = sentence_task(treebank(*lines), "bigram shift")
+    check_sound(task, 2)
+    originals = {tuple(sorted(one.words)): one.words for one in lines}
+    used = []
+    for text, (label,) in zip(task.texts, task.labels, strict=True):
+        now = tuple(text.split())
+        before = originals[tuple(sorted(now))]
+        used.append(before)
+        apart = [place for place in range(len(now)) if now[place] != before[place]]
+        if label == "intact":
+            assert not apart
+        else:
+            assert len(apart) == 2 and apart[1] == apart[0] + 1 and apart[0] > 0
+            assert all(before[place].isalpha() for place in apart)
+    # No sentence is there in both forms.
+    assert len(set(used)) == len(used)
+    again = sentence_task(treebank(*lines[::-1]), "bigram shift")
+    assert dict(zip(task.texts, task.labels, strict=True)) == dict(
+        zip(again.texts, again.labels, strict=True)
+    )
+
+
+def test_what_cannot_be_shifted():
+    assert shifted(("Yes", ",", "it", "!"), set(), 0) is None
+    assert shifted(("It", "is", "very", "very", "big"), {"it very is very big"}, 0) in {
+        ("It", "is", "very", "big", "very")
+    }
+    assert shifted(("so", "it", "IT", "."), {"so it it ."}, 0) is None
+    found = {shifted(("a", "b", "c", "d"), set(), seed) for seed in range(20)}
+    assert found == {("a", "c", "b", "d"), ("a", "b", "d", "c")}
+
+
+def test_multiword_tokens_are_shifted_as_they_are_written(tmp_path):
+    path = tmp_path / "fr.conllu"
+    path.write_text(FRENCH, "utf-8")
+    assert tokens_of(read_conllu(path).sentences[0]) == ("Il", "parle", "du", "chat", ".")
+
+
+def test_the_verb_of_the_main_clause():
+    def verb(words, heads, xpos, deprel, **others):
+        one = sentence(words, heads, xpos=xpos, deprel=deprel, **others)
+        found = main_verb(one)
+        return found and (one.words[found[0]], found[1])
+
+    assert verb("He saw that it rains", [2, 0, 5, 5, 2], "PRP VBD IN PRP VBZ",
+                "nsubj root mark nsubj ccomp") == ("saw", "Past")  # fmt: skip
+    assert verb("He has been seen", [4, 4, 4, 0], "PRP VBZ VBN VBN",
+                "nsubj aux aux:pass root") == ("has", "Pres")  # fmt: skip
+    assert verb("He was tall", [3, 3, 0], "PRP VBD JJ", "nsubj cop root") == ("was", "Past")
+    assert verb("He will go", [3, 3, 0], "PRP MD VB", "nsubj aux root") is None
+    assert verb("Go away", [0, 1], "VB RB", "root advmod") is None
+    feats = "_ Mood=Ind|Tense=Imp|VerbForm=Fin"
+    assert verb("il parlait", [2, 0], "_ _", "nsubj root", feats=feats) == ("parlait", "Past")
+    assert (
+        verb("il parlant", [2, 0], "_ _", "nsubj root", feats="_ Tense=Pres|VerbForm=Part") is None
+    )
+
+
+def clauses(n=240):
+    """Sentences of a subject, a verb and an object; numbers and tenses come in turn."""
+    lines = []
+    for i in range(n):
+        noun, verb, thing = f"noun{i % 60}", f"verb{i % 30}", f"thing{i % 50}"
+        past, many, several = i % 2, i % 3 == 0, i % 5 < 2
+        xpos = ["DT", "NNS" if many else "NN", "VBD" if past else "VBZ", "JJ",
+                "NNS" if several else "NN"]  # fmt: skip
+        words = [f"the{i}", f"{noun}{xpos[1]}", f"{verb}{xpos[2]}", f"old{i}", f"{thing}{xpos[4]}"]
+        lines.append(
+            sentence(" ".join(words), [2, 3, 0, 5, 3], str(i), upos="DET NOUN VERB ADJ NOUN",
+                     xpos=" ".join(xpos), deprel="det nsubj root amod obj")
+        )  # fmt: skip
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("what", "place", "labels"),
+    [
+        ("tense", 2, {"VBD": "Past", "VBZ": "Pres"}),
+        ("subject number", 1, {"NNS": "Plur", "NN": "Sing"}),
+        ("object number", 4, {"NNS": "Plur", "NN": "Sing"}),
+    ],
+)
+def test_no_form_that_is_asked_for_is_in_two_parts(what, place, labels):
+    lines = clauses()
+    parts = {"train": treebank(*lines[:200]), "test": treebank(*lines[200:])}
+    task = sentence_task(parts, what)
+    check_sound(task, 2)
+    tags = {one.text: one.columns["xpos"][place] for one in lines}
+    homes = defaultdict(set)
+    for text, (label,), part in zip(task.texts, task.labels, task.parts, strict=True):
+        assert labels[tags[text]] == label
+        homes[text.split()[place]].add(part)
+    assert all(len(own) == 1 for own in homes.values())
+    assert "disjoint_targets" in {decision.name for decision in task.decisions}
+    kept = sentence_task(parts, what, disjoint_targets=False)
+    of_test = {one.text for one in lines[200:]}
+    assert {t for t, p in zip(kept.texts, kept.parts, strict=True) if p == "test"} <= of_test
+    assert set(kept.parts) == {"train", "test"}
+
+
+def test_nouns_that_are_joined_or_are_none_are_not_asked():
+    lines = clauses()
+    joined = sentence("x and y see old things", [4, 3, 1, 0, 6, 4], "j",
+                      upos="NOUN CCONJ NOUN VERB ADJ NOUN", xpos="NN CC NN VBP JJ NNS",
+                      deprel="nsubj cc conj root amod obj")  # fmt: skip
+    name = sentence("Paris the1 old1 saw things", [4, 4, 4, 0, 4], "n",
+                    upos="PROPN DET ADJ VERB NOUN", xpos="NN DT JJ VBD NNS",
+                    deprel="nsubj det amod root obj")  # fmt: skip
+    task = sentence_task(treebank(*lines, joined, name), "subject number", most=None)
+    assert not {joined.text, name.text} & set(task.texts)
+
+
+@pytest.mark.parametrize("what", ["tense", "bigram shift"])
+def test_the_order_of_the_rows_changes_nothing(what):
+    lines = clauses()
+    for one in lines[::7]:
+        columns = {name: " ".join(cells) for name, cells in one.columns.items()}
+        lines.append(sentence(one.text.upper(), one.heads, f"{one.id}u", **columns))
+    rows = {}
+    for order in (lines, lines[::-1]):
+        task = sentence_task(treebank(*order), what)
+        rows.setdefault(frozenset(zip(task.texts, task.labels, task.parts, strict=True)), order)
+    assert len(rows) == 1
+    assert "repeats" in {decision.name for decision in task.decisions}
+    other = sentence_task(treebank(*lines), what, seed=1)
+    assert frozenset(zip(other.texts, other.labels, other.parts, strict=True)) not in rows
+
+
+def test_sentences_of_the_test_are_not_learnt_from():
+    lines = [flat(5 + i % 24, str(i)) for i in range(400)]
+    parts = {"train": treebank(*lines), "test": treebank(*lines[:150])}
+    task = sentence_task(parts, "sentence length")
+    sides = defaultdict(set)
+    for text, part in zip(task.texts, task.parts, strict=True):
+        sides[part].add(text)
+    assert sides["test"] <= {one.text for one in lines[:150]}
+    assert sides["train"] <= {one.text for one in lines[150:]}
+
+
+def test_what_is_no_question():
+    bank = treebank(*clauses(20))
+    with pytest.raises(InputError, match=r"among sentence length, .*; got 'sentiment'"):
+        sentence_task(bank, "sentiment")
+    with pytest.raises(InputError, match="n_classes of 'tense' 2; got 3"):
+        sentence_task(bank, "tense", n_classes=3)
+    with pytest.raises(InputError, match="an integer from 2 up; got 1"):
+        sentence_task(bank, "tree depth", n_classes=1)
+    for lengths in (5, (9, 5), (5,), ("a", "b")):
+        with pytest.raises(InputError, match="expected lengths as the fewest and the most"):
+            sentence_task(bank, "tense", lengths=lengths)
+    with pytest.raises(InputError, match="sentences of 50 to 60 words, got none"):
+        sentence_task(bank, "tense", lengths=(50, 60))
+    bare = treebank(*[sentence("a b c d e", id="1", upos="X X X X X")] * 3)
+    with pytest.raises(InputError, match=r"'tree depth' needs heads of every sentence; .* '1'"):
+        sentence_task(bare, "tree depth")
+    with pytest.raises(InputError, match="'tense' needs feats or xpos"):
+        sentence_task(treebank(flat(5, "1")), "tense")
+    with pytest.raises(InputError, match="expected at least two classes of 'tense', got none"):
+        sentence_task(treebank(sentence("a b c d e", [0, 1, 1, 1, 1], deprel="root a b c d",
+                                        xpos="X X X X X")), "tense")  # fmt: skip
+    with pytest.raises(InputError, match="of each class in dev, got none"):
+        sentence_task(treebank(*clauses(12)), "object number", disjoint_targets=False)
+
+
+@pytest.mark.benchmark_data
+@pytest.mark.parametrize("what", SENTENCE_TASKS)
+def test_english_ewt(data_folder, what):
+    banks = {
+        part: read_token_table(data_folder / "ud_english_ewt" / f"{part}.tsv.gz") for part in PARTS
+    }
+    task = sentence_task(banks, what)
+    check_sound(task, len({label for (label,) in task.labels}))
+    assert len(task.texts) > 600
+    sides = defaultdict(set)
+    for text, part in zip(task.texts, task.parts, strict=True):
+        sides[text.casefold()].add(part)
+    assert all(len(own) == 1 for own in sides.values())

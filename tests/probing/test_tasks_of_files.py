@@ -1,0 +1,136 @@
+"""Labelled texts and pairs of words, from tables."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import pytest
+
+from embedtopics.errors import InputError
+from embedtopics.probing import pair_task, text_task
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(name, rows):
+        path = tmp_path / name
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+        return path
+
+    return written
+
+
+def texts(*rows):
+    return [{"label": label, "text": text} for label, text in rows]
+
+
+def test_labelled_texts_keep_their_parts(write):
+    train = write("a.jsonl", texts((1, "He ran."), (0, "He run did."), (1, "Go  HOME.")))
+    test = write("b.jsonl", texts((1, "Go home."), (0, "Home it go.")))
+    task = text_task({"train": train, "test": test}, name="acceptability")
+    assert task.texts == ("He ran.", "He run did.", "Go home.", "Home it go.")
+    assert task.labels == (("1",), ("0",), ("1",), ("0",))
+    assert task.parts == ("train", "train", "test", "test")
+    assert (task.name, task.unit) == ("acceptability", "text")
+    assert "1 of train" in task.decisions[-1].message
+    alone = text_task(write("c.jsonl", texts(*[(i % 2, f"text {i // 2}") for i in range(40)])))
+    sides = {}
+    for text, part in zip(alone.texts, alone.parts, strict=True):
+        sides.setdefault(text, set()).add(part)
+    assert all(len(own) == 1 for own in sides.values()) and alone.name == "label"
+    assert Counter(alone.parts) == {"train": 32, "dev": 4, "test": 4}
+
+
+def test_labelled_texts_that_are_none(write):
+    good = write("g.jsonl", texts((1, "a b"), (0, "c")))
+    with pytest.raises(InputError, match=r"b\.jsonl, row 2: expected a text .* got none"):
+        text_task({"train": write("b.jsonl", texts((1, "x"), (0, " "))), "test": good})
+    with pytest.raises(InputError, match=r"n\.jsonl, row 1: expected a label"):
+        text_task({"train": write("n.jsonl", texts((None, "x"), ("y", "z"))), "test": good})
+    with pytest.raises(InputError, match="expected a column 'says'"):
+        text_task(good, text="says")
+    with pytest.raises(InputError, match="two labels in the column 'label', got 1"):
+        text_task(write("o.jsonl", texts((1, "x"), (1, "y"), (1, "z"))))
+    with pytest.raises(InputError, match='"train" and "test"'):
+        text_task({"train": good})
+    with pytest.raises(InputError, match="no such file"):
+        text_task("nothing.jsonl")
+
+
+def uses(*rows):
+    names = ("index1", "index2", "sentence1", "sentence2", "label")
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def test_pairs_point_at_their_words(write):
+    train = write("a.jsonl", uses(
+        (1, 2, "The bat flew .", "He swung a bat .", False),
+        (1, 1, "The bat flew .", "One bat slept .", True),
+        (0, 0, "Banks lend .", "Banks of rivers", False),
+    ))  # fmt: skip
+    test = write("b.jsonl", uses((1, 0, "My play", "banks LEND .", True)))
+    task = pair_task({"train": train, "test": test})
+    # The third pair has a sentence of the test.
+    assert task.texts == (
+        ("The", "bat", "flew", "."), ("He", "swung", "a", "bat", "."), ("One", "bat", "slept", "."),
+        ("My", "play"), ("banks", "LEND", "."),
+    )  # fmt: skip
+    assert task.pairs.tolist() == [[0, 1, 1, 2], [0, 1, 2, 1], [3, 1, 4, 0]]
+    assert task.pairs.dtype.name == "int32"
+    assert task.labels == (("false",), ("true",), ("true",))
+    assert task.parts == ("train", "train", "test")
+    assert (task.name, task.unit) == ("word in context", "pair")
+    assert "1 of train" in task.decisions[-1].message
+
+
+def test_pairs_with_a_sentence_in_common_are_dealt_to_one_part(write):
+    rows = []
+    for i in range(40):
+        # Chains of three pairs.
+        rows += [(0, 0, f"w{i} {k}", f"w{i} {k + 1}", k == 1) for k in range(3)]
+    task = pair_task(write("a.jsonl", uses(*rows)), seed=1)
+    sides = {}
+    for (first, _, second, _), part in zip(task.pairs.tolist(), task.parts, strict=True):
+        for text in (first, second):
+            sides.setdefault(task.texts[text][0], set()).add(part)
+    assert len(sides) == 40 and all(len(own) == 1 for own in sides.values())
+    assert Counter(task.parts) == {"train": 96, "dev": 12, "test": 12}
+
+
+@pytest.mark.parametrize("place", [4, -1, 0.5, 1e12])
+def test_places_without_a_word(write, place):
+    rows = uses((0, place, "a b", "c d e f", True), (0, 0, "g", "h", False))
+    with pytest.raises(
+        InputError, match=r"row 1: expected in the column 'index2' the place of .* 4"
+    ):
+        pair_task(write("a.jsonl", rows))
+
+
+def test_pairs_that_are_all_measured_on(write):
+    file = write("a.jsonl", uses((0, 0, "a", "b", True), (0, 0, "c", "d", False)))
+    with pytest.raises(InputError, match="expected pairs in train whose sentences"):
+        pair_task({"train": file, "test": file})
+
+
+@pytest.mark.benchmark_data
+def test_word_in_context(data_folder):
+    task = pair_task({p: data_folder / "wic" / f"{p}.jsonl.gz" for p in ("train", "dev", "test")})
+    assert task.parts.count("test") == 1_400
+    of_test = [label for (label,), p in zip(task.labels, task.parts, strict=True) if p == "test"]
+    assert Counter(of_test) == {"true": 700, "false": 700}
+    # What is pointed at is the word in one of its forms.
+    first = [task.texts[text][place].casefold() for text, place, _, _ in task.pairs.tolist()]
+    second = [task.texts[text][place].casefold() for _, _, text, place in task.pairs.tolist()]
+    alike = sum(a[:2] == b[:2] for a, b in zip(first, second, strict=True))
+    assert alike / len(first) > 0.95
+
+
+@pytest.mark.benchmark_data
+def test_acceptability(data_folder):
+    files = {
+        "train": data_folder / "cola/train.jsonl.gz",
+        "test": data_folder / "cola/dev.jsonl.gz",
+    }
+    task = text_task(files, name="acceptability")
+    assert task.parts.count("test") == 1_043 and len(task.texts) == 1_043 + 8_551 - 16

@@ -1,0 +1,138 @@
+"""Questions on each word: labels by hand, and no sentence on both sides."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.probing import read_conllu, read_token_table, token_task
+from embedtopics.probing.tasks.dealing import dealt
+from tests.probing.treebanks import FRENCH, sentence, treebank
+
+
+@pytest.fixture
+def french(tmp_path):
+    path = tmp_path / "fr.conllu"
+    path.write_text(FRENCH, "utf-8")
+    return read_conllu(path)
+
+
+def test_columns_keys_and_the_way_to_the_head(french):
+    parts = {"train": french, "test": treebank(french.sentences[0])}
+    task = token_task(parts, "upos")
+    # The first sentence stands in the test, too: the training is left with the second.
+    assert task.texts == (("Oui", "!"), ("Il", "parle", "de", "le", "chat", "."))
+    assert task.labels == (("INTJ", "PUNCT"), ("PRON", "VERB", "ADP", "DET", "NOUN", "PUNCT"))
+    assert (task.name, task.unit, task.parts) == ("upos", "word", ("train", "test"))
+    assert task.decisions[-1].name == "repeats_across_parts" and task.decisions[-1].value == 1
+    distance = token_task(parts, "head distance")
+    assert distance.labels[1] == ("right 1", "root", "right 2", "right 1", "left 3-4", "left 3-4")
+
+
+def test_one_key_of_a_column():
+    bank = treebank(
+        sentence("They see", id="1", feats="Case=Nom|Number=Plur _"),
+        sentence("he sees", id="2", feats="Number=Sing|Person=3 Numbers=Many"),
+    )
+    number = token_task(bank, "feats:Number")
+    assert number.labels == (("Plur", ""), ("Sing", "")) and number.name == "feats:Number"
+
+
+def test_distances_are_signed_and_in_classes():
+    words = " ".join(f"w{i}" for i in range(14))
+    one = sentence(words, [2, 3, 5, 1, 0, 5, 5, 5, 5, 5, 5, 5, 5, 5], "a", upos=words)
+    chain = sentence(words.upper().replace("W", "v"), [13, 12, *[13] * 10, 0, 13], "b", upos=words)
+    task = token_task({"train": treebank(one), "test": treebank(chain)}, "head distance")
+    assert task.labels[0] == (
+        "right 1", "right 1", "right 2", "left 3-4", "root", "left 1", "left 2", "left 3-4",
+        "left 3-4", "left 5-9", "left 5-9", "left 5-9", "left 5-9", "left 5-9",
+    )  # fmt: skip
+    assert task.labels[1][:4] == ("right 10+", "right 10+", "right 10+", "right 5-9")
+
+
+def test_entities_with_and_without_their_places():
+    table = treebank(
+        sentence("Empire State Building = ESB", tag="B-location I-location I-location O B-x-y"),
+        sentence("No name", tag="O O"),
+    )
+    parts = {"train": table, "test": treebank(sentence("in Rome", tag="O B-location"))}
+    task = token_task(parts, "tag", entity_types=True)
+    assert task.labels[0] == ("location", "location", "location", "O", "x-y")
+    assert task.name == "tag type"
+    assert token_task(parts, "tag").labels[0][:2] == ("B-location", "I-location")
+    with pytest.raises(InputError, match=r"expected tags of entities .* 'NN'"):
+        token_task(treebank(sentence("a b", tag="NN O")), "tag", entity_types=True)
+
+
+def test_an_underscore_is_no_label_unless_it_is_a_lemma():
+    bank = treebank(
+        sentence("_ a b", id="1", lemma="_ a _", xpos="X _ Y"),
+        sentence("c d", id="2", lemma="c d", xpos="X Y"),
+        sentence("e f", id="3", lemma="e f", xpos="X Y"),
+    )
+    assert token_task(bank, "lemma").labels[0] == ("_", "a", "")
+    assert token_task(bank, "xpos").labels[0] == ("X", "", "Y")
+    assert token_task(bank, "xpos", missing=()).labels[0] == ("X", "_", "Y")
+
+
+def test_what_is_no_question():
+    bank = treebank(sentence("a b", id="7", upos="X Y", xpos="_ _"))
+    with pytest.raises(InputError, match=r"column 'pos' .* '7' has 'upos', 'xpos'"):
+        token_task(bank, "pos")
+    with pytest.raises(InputError, match="expected heads"):
+        token_task(bank, "head distance")
+    with pytest.raises(InputError, match="labels of 'xpos' in train, got none"):
+        token_task(bank, "xpos")
+    with pytest.raises(InputError, match="at least two labels of 'upos', got one"):
+        token_task(treebank(sentence("a b", upos="X X")), "upos")
+    with pytest.raises(InputError, match=r'"train" and "test".* got .train.'):
+        token_task({"train": bank}, "upos")
+    with pytest.raises(InputError, match="got 'train', 'test', 'gold'"):
+        token_task({"train": bank, "test": bank, "gold": bank}, "upos")
+    with pytest.raises(InputError, match=r"what read_conllu .* got a str"):
+        token_task("file.conllu", "upos")
+    with pytest.raises(InputError, match="got none"):
+        token_task([], "upos")
+    with pytest.raises(InputError, match="expected sentences in train that are in no later part"):
+        token_task({"train": bank, "test": bank}, "upos")
+
+
+@given(st.lists(st.text("abcde", min_size=1), min_size=3), st.integers(0, 5), st.randoms())
+def test_dealing_follows_contents_and_not_their_order(keys, seed, random):
+    parts = dict(zip(keys, dealt(keys, seed), strict=True))
+    assert dealt(keys, seed) == tuple(parts[key] for key in keys)
+    mixed = list(keys)
+    random.shuffle(mixed)
+    assert dict(zip(mixed, dealt(mixed, seed), strict=True)) == parts
+    n = len(set(keys))
+    counted = list(parts.values())
+    if n >= 3:
+        assert counted.count("test") == counted.count("dev") == max(1, round(n / 10))
+
+
+def test_dealt_sentences_that_are_the_same_are_in_one_part():
+    lines = [sentence(f"Word {i % 20} here", id=str(i), upos="X NUM Y") for i in range(60)]
+    task = token_task(treebank(*lines), "upos", seed=3)
+    assert len(task.texts) == 60
+    sides = {}
+    for text, part in zip(task.texts, task.parts, strict=True):
+        sides.setdefault(text, set()).add(part)
+    assert all(len(own) == 1 for own in sides.values())
+    assert [task.parts.count(part) for part in ("train", "dev", "test")] == [48, 6, 6]
+    assert token_task(treebank(*lines), "upos", seed=4).parts != task.parts
+
+
+@pytest.mark.benchmark_data
+def test_english_ewt(data_folder):
+    banks = {
+        part: read_token_table(data_folder / "ud_english_ewt" / f"{part}.tsv.gz")
+        for part in ("train", "dev", "test")
+    }
+    task = token_task(banks, "upos")
+    assert task.parts.count("test") == 2_077
+    labels = [label for own in task.labels for label in own]
+    assert len(set(labels)) == 17 and "" not in labels
+    of_test = {text for text, p in zip(task.texts, task.parts, strict=True) if p == "test"}
+    assert not of_test & {t for t, p in zip(task.texts, task.parts, strict=True) if p != "test"}

@@ -31,7 +31,7 @@ def map_uses(
 ) -> WordMap:
     """Lay the uses of a word on a plane for each layer; see `embedtopics.probing.word_map`."""
     words = [word] if isinstance(word, str) else list(word)
-    if not words or not all(isinstance(one, str) and one for one in words):
+    if not words or not all(isinstance(one, str) and one.strip() for one in words):
         raise InputError(f"expected a word, or several in a list; got {word!r}")
     most = checked_count(max_uses, "max_uses")
     chosen = _layers(states, layers)
@@ -110,7 +110,7 @@ def _rows_of(states: HiddenStates, words: Sequence[str]) -> Int64Array:
 
 
 def _folded(word: str) -> str:
-    return normalize("NFC", word).casefold()
+    return normalize("NFC", word.strip()).casefold()
 
 
 def _key(states: HiddenStates, row: int) -> tuple[str, int]:
@@ -125,7 +125,8 @@ def _sample(states: HiddenStates, rows: Int64Array, most: int) -> Int64Array:
         content = f"{begin} {text}".encode("utf-8", "surrogatepass")
         digests.append(blake2b(content, digest_size=16).digest())
     chosen = sorted(range(len(rows)), key=digests.__getitem__)[:most]
-    return rows[np.sort(chosen)]
+    kept: Int64Array = rows[np.sort(chosen)]
+    return kept
 
 
 def _sentence(states: HiddenStates, row: int) -> tuple[str, tuple[int, int]]:
@@ -148,7 +149,8 @@ def _unit(vectors: npt.NDArray[np.generic]) -> Float64Array:
     """Return vectors of length 1, for what counts of them elsewhere is the cosine, too."""
     rows = np.asarray(vectors, dtype=np.float64)
     norms = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
-    return np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    unit: Float64Array = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return unit
 
 
 def _similarity(vectors: Float64Array) -> float:
@@ -177,8 +179,8 @@ def _planes(
         plane = _axes(np.concatenate(centred))
         joint = np.array([one @ plane for one in centred])
     # The last layer is the anchor, for what the first ones show is often the place in the sentence.
-    for layer in range(len(own) - 2, -1, -1):
-        own[layer] = own[layer] @ _turn(own[layer], own[layer + 1])
+    for place in range(len(own) - 2, -1, -1):
+        own[place] = own[place] @ _turn(own[place], own[place + 1])
     joint = joint @ _turn(joint[-1], own[-1])
     totals = np.where(is_flat, np.nan, totals)
     shown, shown_jointly = (np.square(places).sum(axis=(1, 2)) / totals for places in (own, joint))

@@ -43,7 +43,7 @@ _FEWER_IS_BETTER = {"bits per label", "codelength"}
 _KINDS = {
     "probe": ("probe", PALETTE[0], "solid", "circle"),
     "mlp": ("MLP probe", PALETTE[6], "solid", "diamond"),
-    "combination": ("all layers up to it", PALETTE[9], "solid", "square"),
+    "combination": ("combination", PALETTE[9], "solid", "square"),
     "control": ("control", PALETTE[5], "dash", "x"),
     "random model": ("random model", PALETTE[11], "dot", "triangle-up"),
     "scalar mix": ("scalar mix", PALETTE[3], "solid", ""),

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from embedtopics.probing.tasks.tables import read_token_table
     from embedtopics.probing.tasks.words import token_task
     from embedtopics.probing.words.change import semantic_change
+    from embedtopics.probing.words.clusters import senses
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
+    from embedtopics.probing.words.separation import sense_separation
 
 __all__ = [
     "SENTENCE_TASKS",
@@ -42,6 +44,8 @@ __all__ = [
     "read_conllu",
     "read_token_table",
     "semantic_change",
+    "sense_separation",
+    "senses",
     "sentence_task",
     "static_neighbors",
     "text_task",
@@ -68,6 +72,8 @@ _HOME = {
     "read_conllu": "tasks.conllu",
     "read_token_table": "tasks.tables",
     "semantic_change": "words.change",
+    "sense_separation": "words.separation",
+    "senses": "words.clusters",
     "sentence_task": "tasks.sentences",
     "static_neighbors": "words.nearest",
     "text_task": "tasks.files",

@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+from sklearn.metrics import silhouette_samples
+
+from embedtopics import InputError, probing
+from tests.probing.made import made_states
+
+
+def unit(x):
+    x = np.asarray(x, dtype=np.float64)
+    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def labelled():
+    """Texts of "bank" (two senses) and "bow" (three), some twice, some with two uses."""
+    rng = np.random.default_rng(5)
+    texts, rows, senses = [], [], []
+    for i in range(30):
+        words = ["bank"] * (1 + i % 3 // 2) if i % 2 else ["Bow"]
+        texts.append(f"id{i % 25} " + " ".join(words))
+        rows.append(rng.normal(size=4))
+        for word in words:
+            sense = f"{word}_{rng.integers(2 + (word == 'Bow'))}"
+            senses.append(sense)
+            rows.append(rng.normal(size=4) + 1.5 * np.eye(4)[int(sense[-1])])
+    rows = np.array(rows)
+    return made_states(texts, [rows, rng.normal(size=rows.shape)]), senses
+
+
+def units_of(states):
+    return [r for r in range(len(states)) if states.words[r] in ("bank", "Bow")]
+
+
+def brute(states, units, senses, layer):
+    vectors = unit(states.layer(layer).astype(np.float64)[units])
+    text = [states.texts[states.of_text[r]] for r in units]
+    nn, centroid = [], []
+    for i in range(len(units)):
+        rest = [j for j in range(len(units)) if text[j] != text[i]]
+        near = max(rest, key=lambda j: vectors[i] @ vectors[j])
+        nn.append(senses[near] == senses[i])
+        means = {
+            s: unit(sum(vectors[j] for j in rest if senses[j] == s))
+            for s in {senses[j] for j in rest}
+        }
+        centroid.append(max(means, key=lambda s: vectors[i] @ means[s]) == senses[i])
+    return np.mean(nn), np.mean(centroid), silhouette_samples(
+        vectors, senses, metric="cosine"
+    ).mean()  # fmt: skip
+
+
+def test_figures_are_those_of_every_use_in_turn(labelled):
+    states, senses = labelled
+    units = units_of(states)
+    found = probing.sense_separation(states, units, senses, n_resamples=50)
+    assert found.words == ("bank", "bow") and found.n_senses == (2, 3)
+    means = np.zeros((2, 3))
+    for word in ("bank", "bow"):
+        mine = [i for i, r in enumerate(units) if states.words[r].lower() == word]
+        own = [units[i] for i in mine], [senses[i] for i in mine]
+        for layer in (0, 1):
+            truth = brute(states, *own, layer)
+            means[layer] += np.array(truth) / 2
+            for measure, value in zip(
+                ("1-NN accuracy", "centroid accuracy", "silhouette"), truth, strict=True
+            ):
+                score = found.of(measure, word)[layer]
+                assert abs(score.value - value) < 1e-9
+                assert score.low <= score.value <= score.high and score.n == len(mine)
+        counts = np.unique(own[1], return_counts=True)[1]
+        assert found.of("majority", word)[0].value == counts.max() / counts.sum()
+    for column, measure in enumerate(("1-NN accuracy", "centroid accuracy", "silhouette")):
+        np.testing.assert_allclose(
+            [s.value for s in found.of(measure)], means[:, column], atol=1e-9
+        )
+    frame = found.to_frame()
+    assert len(frame) == 3 * 7 and frame["layer"].isna().sum() == 3
+
+
+def test_a_use_is_not_told_by_its_copy():
+    """Every use has a twin in an equal text; without it, senses are at random."""
+    rng = np.random.default_rng(1)
+    texts, rows, senses = [], [], []
+    for i in range(20):
+        vector = rng.normal(size=6)
+        for _ in range(2):
+            texts.append(f"id{i} bank")
+            rows += [rng.normal(size=6), vector]
+            senses.append("ab"[i % 2])
+    found = probing.sense_separation(made_states(texts, [rows]), "bank", senses)
+    assert found.of("1-NN accuracy", "bank")[0].value < 0.8
+    assert found.of("centroid accuracy", "bank")[0].value < 0.8
+
+
+def test_the_order_of_the_texts_does_not_matter(labelled):
+    states, senses = labelled
+    units = units_of(states)
+    order = np.random.default_rng(0).permutation(len(states.texts))
+    rows = np.concatenate([np.arange(len(states))[states.rows_of(t)] for t in order])
+    other = made_states([states.texts[t] for t in order], [v[rows] for v in states.vectors])
+    sense_of = dict(zip(units, senses, strict=True))
+    moved = [sense_of[r] for r in rows.tolist() if r in sense_of]
+    one = probing.sense_separation(states, units, senses, n_resamples=30)
+    two = probing.sense_separation(other, units_of(other), moved, n_resamples=30)
+    for a, b in zip(one.scores, two.scores, strict=True):
+        np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
+
+
+def test_what_is_left_out_is_told(labelled):
+    states, senses = labelled
+    units = units_of(states)
+    fewer = ["" if i in (2, 5) else s for i, s in enumerate(senses)]
+    fewer = [s if not s.startswith("Bow") else "Bow_0" for s in fewer]
+    states.n_pieces[units[0]] = 0
+    found = probing.sense_separation(states, units, fewer, n_resamples=10)
+    told = {d.name: d.value for d in found.decisions}
+    assert told == {"uses_left_out": 3, "words_of_one_sense": ["bow"]}
+    assert found.words == ("bank",) and not found.of("1-NN accuracy")
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        ("bank", ["a"], r"a sense for each of the \d+ uses; got 1"),
+        ("bank", "ab", "uses; got 'ab'"),
+        ("bnak", ["a"], "close to it are 'bank'"),
+        ([0, 99], ["a", "b"], r"expected units from 0 to \d+; got 0 to 99"),
+        ([1, 1], ["a", "b"], "every unit once"),
+        ([], [], "expected a word, or the numbers"),
+        ([0.5], ["a"], "expected a word, or the numbers"),
+        ([1, 3], ["a", "a"], "at least two senses"),
+    ],
+)
+def test_bad_questions_are_refused(labelled, rows, labels, message):
+    with pytest.raises(InputError, match=message):
+        probing.sense_separation(labelled[0], rows, labels)

@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from embedtopics.probing.attending import attention
+    from embedtopics.probing.averaging import pooled
     from embedtopics.probing.combining import combine
     from embedtopics.probing.extracting import hidden_states
     from embedtopics.probing.geometry.contextual import contextualization
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from embedtopics.probing.tasks.sentences import SENTENCE_TASKS, sentence_task
     from embedtopics.probing.tasks.tables import read_token_table
     from embedtopics.probing.tasks.words import token_task
+    from embedtopics.probing.twins import random_twin
     from embedtopics.probing.words.change import semantic_change
     from embedtopics.probing.words.clusters import senses
     from embedtopics.probing.words.nearest import neighbor_table, neighbors, static_neighbors
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SENTENCE_TASKS",
+    "attention",
     "cka",
     "combine",
     "contextualization",
@@ -39,8 +43,10 @@ __all__ = [
     "open_states",
     "pair_features",
     "pair_task",
+    "pooled",
     "probe",
     "probe_vectors",
+    "random_twin",
     "read_conllu",
     "read_token_table",
     "semantic_change",
@@ -56,6 +62,7 @@ __all__ = [
 # torch is loaded when a text is read or a probe is trained.
 _HOME = {
     "SENTENCE_TASKS": "tasks.sentences",
+    "attention": "attending",
     "cka": "geometry.kernels",
     "combine": "combining",
     "contextualization": "geometry.contextual",
@@ -67,8 +74,10 @@ _HOME = {
     "open_states": "storing",
     "pair_features": "probes.features",
     "pair_task": "tasks.files",
+    "pooled": "averaging",
     "probe": "probes.running",
     "probe_vectors": "probes.running",
+    "random_twin": "twins",
     "read_conllu": "tasks.conllu",
     "read_token_table": "tasks.tables",
     "semantic_change": "words.change",

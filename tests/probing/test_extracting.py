@@ -1,8 +1,12 @@
+import json
+
 import numpy as np
 import pytest
 
-from embedtopics import probing
+from embedtopics import InputError, ModelLoadError, probing
+from embedtopics.encoders import SentenceEncoder
 from embedtopics.probing.reading import word_spans
+from embedtopics.results import ProbeTask
 
 TEXTS = [
     "the cat sat on the mat",
@@ -101,9 +105,129 @@ def test_float16_is_the_float32_rounded_once(tiny_bert):
         np.testing.assert_array_equal(np.asarray(one).astype(np.float16), other)
 
 
-def test_a_text_does_not_depend_on_the_others(checkpoint):
-    together = probing.hidden_states(TEXTS, checkpoint, dtype="float32", tokens_per_batch=1000)
-    for row, text in enumerate(TEXTS):
-        alone = probing.hidden_states([text], checkpoint, dtype="float32")
-        for one, other in zip(alone.vectors, together.vectors, strict=True):
-            np.testing.assert_allclose(one, other[together.rows_of(row)], atol=1e-5)
+def test_long_texts_are_read_in_windows(tiny_bert):
+    # 50 words of one token: windows of 30 tokens that begin at 0 and 20, and meet in the middle.
+    words = "the cat sat on the mat and red dog ran".split() * 5
+    states = probing.hidden_states([" ".join(words)], tiny_bert, dtype="float32")
+    first, second = (of_transformers(tiny_bert, " ".join(w))[1] for w in (words[:30], words[20:]))
+    expected = np.concatenate([first[:, :25], second[:, 5:]], axis=1)
+    np.testing.assert_allclose(np.array(states.vectors), expected, atol=1e-5)
+    assert [(d.name, d.value) for d in states.decisions] == [("long_texts", 1)]
+
+
+@pytest.mark.parametrize("pooling", POOLS)
+def test_a_word_across_windows_is_pooled_from_both(pooling, tiny_bert):
+    # "b" and 49 pieces "##b": by hand from the tokens, which the test above holds to an oracle.
+    word = "b" * 50
+    tokens = probing.hidden_states([word], tiny_bert, words=False, dtype="float32")
+    states = probing.hidden_states([word], tiny_bert, pooling=pooling, dtype="float32")
+    assert (len(tokens), states.n_pieces.tolist()) == (50, [50])
+    expected = POOLS[pooling](np.array(tokens.vectors))
+    np.testing.assert_allclose(np.array(states.vectors)[:, 0], expected, atol=1e-5)
+
+
+def test_words_sentences_and_places_are_told(tiny_bert):
+    texts = ["The cat sat. A dog!", "", "one"]
+    raw = probing.hidden_states(texts, tiny_bert)
+    assert raw.words == ("The", "cat", "sat", ".", "A", "dog", "!", "one")
+    assert raw.of_text.tolist() == [0] * 7 + [2]
+    assert raw.position.tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
+    assert raw.sentences.tolist() == [0, 0, 0, 0, 1, 1, 1, 3]
+    assert raw.encoder == str(tiny_bert)
+    words = [text.split() for text in texts]
+    split = probing.hidden_states(words, tiny_bert)
+    assert split.texts == tuple(texts)
+    assert split.words == ("The", "cat", "sat.", "A", "dog!", "one")
+    assert split.sentences.tolist() == [0] * 5 + [2]
+    for given in (tuple(map(tuple, words)), tuple(texts)):
+        task = ProbeTask("any", "text", given, labels=(("x",),) * 3)
+        found = probing.hidden_states(task, tiny_bert)
+        assert found.sentences.tolist() == found.of_text.tolist()
+
+
+def test_missing_words_keep_their_rows(tiny_bert):
+    states = probing.hidden_states([["the", "\u200b", "", "cat"], ["\ufe0f"]], tiny_bert)
+    assert states.words == ("the", "\u200b", "", "cat", "\ufe0f")
+    assert states.missing.tolist() == [False, True, True, False, True]
+    assert not np.array(states.vectors)[:, states.missing].any()
+    assert [(d.name, d.value) for d in states.decisions] == [("missing_words", 3)]
+    alone = probing.hidden_states(["\ufe0f"], tiny_bert, pooling="max")
+    assert alone.missing.all() and not np.array(alone.vectors).any()
+
+
+def test_layers_can_be_chosen(tiny_bert):
+    everything = probing.hidden_states(TEXTS, tiny_bert)
+    for layers, expected in [(-1, (2,)), ([-1, 0, 2], (0, 2)), ("last 2", (1, 2)), (1, (1,))]:
+        states = probing.hidden_states(TEXTS, tiny_bert, layers=layers)
+        assert states.layers == expected
+        for layer, vectors in zip(expected, states.vectors, strict=True):
+            np.testing.assert_array_equal(vectors, everything.layer(layer))
+
+
+def test_an_encoder_can_be_given_itself(tiny_bert):
+    from embedtopics.encoders import CachedEncoder
+
+    named = probing.hidden_states(TEXTS, tiny_bert)
+    for encoder in (SentenceEncoder(tiny_bert), CachedEncoder(SentenceEncoder(tiny_bert))):
+        given = probing.hidden_states(TEXTS, encoder)
+        assert given.fingerprint == named.fingerprint
+        np.testing.assert_array_equal(given.vectors, named.vectors)
+    prompted = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, prompt="the "))
+    np.testing.assert_array_equal(prompted.vectors, named.vectors)
+    assert [d.name for d in prompted.decisions] == ["prompt"]
+    shorter = probing.hidden_states(TEXTS, SentenceEncoder(tiny_bert, max_length=8))
+    assert shorter.fingerprint != named.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ([], "at least one text, got none"),
+        ("the cat", "one str; put it in a list"),
+        (["a", None], "NoneType in row 1"),
+        (["a", ["b"]], "list in row 1"),
+        ([["a"], "b"], "str in row 1"),
+        ([["a"], ["b", 3]], "int as word 1 of row 1"),
+        ([3], "a string or words; got int in row 0"),
+    ],
+)
+def test_bad_texts_are_refused(texts, message, tiny_bert):
+    with pytest.raises(InputError, match=message):
+        probing.hidden_states(texts, tiny_bert)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"layers": 3}, "to 2, the last"),
+        ({"layers": -4}, "got -4"),
+        ({"layers": []}, "at least one layer"),
+        ({"layers": "first"}, "got 'first'"),
+        ({"layers": 1.5}, "got 1.5"),
+        ({"pooling": "median"}, "first, last, max, mean, sum; got 'median'"),
+        ({"dtype": "int8"}, "float16 or float32; got 'int8'"),
+        ({"max_length": 33}, "at most 32.*got 33"),
+        ({"max_length": 2}, "from 3 up"),
+        ({"tokens_per_batch": 0}, "tokens_per_batch"),
+        ({"device": "abacus"}, "abacus"),
+        ({"encoder": "tfidf"}, "got TfidfEncoder"),
+    ],
+)
+def test_bad_settings_are_refused(settings, message, tiny_bert):
+    with pytest.raises(InputError, match=message):
+        probing.hidden_states(["the cat"], **{"encoder": tiny_bert, **settings})
+
+
+def test_decoders_and_pairs_of_both_are_refused(tiny_bert, tmp_path):
+    import shutil
+
+    from transformers import BertConfig, BertModel, T5Config
+
+    folder = shutil.copytree(tiny_bert, tmp_path / "forwards")
+    config = BertConfig.from_pretrained(tiny_bert, is_decoder=True)
+    BertModel(config).save_pretrained(folder)
+    with pytest.raises(ModelLoadError, match="'bert', which reads forwards only; choose an enc"):
+        probing.hidden_states(["the cat"], folder)
+    (folder / "config.json").write_text(json.dumps(T5Config().to_dict()))
+    with pytest.raises(ModelLoadError, match="got an encoder-decoder of type 't5'"):
+        probing.hidden_states(["the cat"], folder)

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from embedtopics import InputError, probing
+
+
+def test_attention_is_that_of_transformers(checkpoint):
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    text = "the cat sat on the mat"
+    found = probing.attention(text, checkpoint)
+    ids = AutoTokenizer.from_pretrained(checkpoint)(text, return_tensors="pt")["input_ids"]
+    model = AutoModel.from_pretrained(checkpoint, attn_implementation="eager").eval()
+    with torch.no_grad():
+        expected = model(ids, output_attentions=True).attentions
+    assert found.tokens == ("<cls>", *text.split(), "<sep>")
+    assert found.layers == (1, 2, 3)
+    assert found.weights.dtype == np.float32
+    np.testing.assert_allclose(found.weights, np.array([x[0].numpy() for x in expected]), atol=1e-5)
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-5)
+    np.testing.assert_array_equal(
+        probing.attention(text.split(), checkpoint, layers=[-1, 2]).weights, found.weights[1:]
+    )
+
+
+def test_tokens_read_as_in_the_text(tiny_bert, tiny_roberta):
+    assert probing.attention("catwalk", tiny_bert).tokens == (
+        "[CLS]", "cat", "w", "a", "l", "k", "[SEP]",
+    )  # fmt: skip
+    assert probing.attention("the é", tiny_roberta).tokens == ("<s>", "the", "Ġ", "é", "é", "</s>")
+
+
+@pytest.mark.parametrize("layers", [0, 3, -3, [], "last 2", [1, 0]])
+def test_layers_that_have_none_are_refused(layers, tiny_bert):
+    with pytest.raises(InputError, match="layer"):
+        probing.attention("the cat", tiny_bert, layers=layers)
+
+
+def test_bad_texts_are_refused(tiny_bert):
+    with pytest.raises(InputError, match="at least one token"):
+        probing.attention(" ", tiny_bert)
+    with pytest.raises(InputError, match=r"at most 32 tokens.*got 42"):
+        probing.attention("cat " * 40, tiny_bert)
+    with pytest.raises(InputError, match="string or words; got int"):
+        probing.attention(3, tiny_bert)

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from embedtopics import InputError, probing
+from embedtopics.probing import averaging
+from tests.probing.made import made_states, random_states
+
+
+def test_texts_are_the_means_of_their_words():
+    states = made_states(
+        ["one two gone", "", "three"],
+        [[[1, 2], [3, 4], [9, 9], [5, 6]], [[0, 0], [2, 8], [9, 9], [1, 1]]],
+        missing=[2],
+    )
+    found = probing.pooled(states)
+    np.testing.assert_array_equal(found.layer(0), [[2, 3], [0, 0], [5, 6]])
+    np.testing.assert_array_equal(found.layer(1), [[1, 4], [0, 0], [1, 1]])
+    assert found.words == ("one two gone", "", "three")
+    assert (found.unit, found.n_pieces.tolist()) == ("text", [2, 0, 1])
+    assert found.missing.tolist() == [False, True, False]
+    assert found.spans.tolist() == [[0, 12], [0, 0], [0, 5]]
+    assert found.rows_of(2) == slice(2, 3)
+
+
+def test_sentences_are_told_apart(tiny_bert):
+    texts = ["The cat sat. A dog ran! Light", "", "one"]
+    states = probing.hidden_states(texts, tiny_bert, dtype="float32")
+    found = probing.pooled(states, by="sentence")
+    assert found.words == ("The cat sat.", "A dog ran!", "Light", "one")
+    assert found.of_text.tolist() == [0, 0, 0, 2]
+    assert found.position.tolist() == [0, 1, 2, 0]
+    for row, words in enumerate([range(4), range(4, 8), [8], [9]]):
+        expected = states.layer(2)[list(words)].mean(axis=0)
+        np.testing.assert_allclose(found.layer(2)[row], expected, rtol=1e-6)
+
+
+def test_reading_in_parts_changes_nothing(monkeypatch):
+    states = random_states(["a b c d e", "f g", "", "h i j"], n_layers=2)
+    whole = probing.pooled(states)
+    monkeypatch.setattr(averaging, "_ROWS", 3)
+    for one, other in zip(whole.vectors, probing.pooled(states).vectors, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_no_words_at_all(tiny_bert):
+    states = probing.hidden_states(["", " "], tiny_bert)
+    assert len(states) == 0 and states.width == 16
+    assert probing.pooled(states).missing.tolist() == [True, True]
+    assert len(probing.pooled(states, by="sentence")) == 0
+
+
+def test_bad_input():
+    states = made_states(["a"], [[[1, 2]]])
+    with pytest.raises(InputError, match="text or sentence; got 'word'"):
+        probing.pooled(states, by="word")
+    with pytest.raises(InputError, match="got those of texts"):
+        probing.pooled(probing.pooled(states))

@@ -1,0 +1,228 @@
+import dataclasses
+import gc
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embedtopics import CorruptFileError, InputError, probing
+from embedtopics.probing import extracting, storing
+
+TEXTS = [
+    "the cat sat on the mat",
+    "",
+    "unknowable dogs ran: red, blue... and light",
+    "a \u200b b",
+    "the river " * 30,
+    "naïve cats sat in the rivers",
+] * 3
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(extracting, "_BLOCK_BYTES", 4 * 3 * 16 * 20)
+
+
+@pytest.fixture
+def finished(tiny_bert, tmp_path):
+    probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "finished")
+    return tmp_path / "finished"
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_store_is_what_is_in_memory(tiny_bert, finished):
+    kept, made = probing.open_states(finished), probing.hidden_states(TEXTS, tiny_bert)
+    assert kept.folder == str(finished)
+    for field in dataclasses.fields(made):
+        one, other = getattr(kept, field.name), getattr(made, field.name)
+        if field.name == "vectors":
+            assert all(isinstance(layer, np.memmap) for layer in one)
+            np.testing.assert_array_equal(one, other)
+        elif isinstance(one, np.ndarray):
+            np.testing.assert_array_equal(one, other)
+            assert one.dtype == other.dtype
+        elif field.name != "folder":
+            assert one == other
+    assert {d.name: d.value for d in kept.decisions} == {"missing_words": 3, "long_texts": 3}
+
+
+def test_a_store_is_hardly_larger_than_its_vectors(tiny_bert, tmp_path):
+    import struct
+
+    text = ["the river stone " * 400]
+    states = probing.hidden_states(text, tiny_bert, out=tmp_path / "s", dtype="float32")
+    raw = (tmp_path / "s" / "layer-02.f32").read_bytes()
+    assert len(raw) == 1200 * 16 * 4
+    assert struct.unpack_from("<f", raw, 4 * (16 * 7 + 3))[0] == states.layer(2)[7, 3]
+    beside = sum(p.stat().st_size for p in (tmp_path / "s").iterdir()) - 3 * len(raw)
+    # Of 7 layers of 384 numbers of two bytes, 5 % would be 268 bytes a word.
+    assert beside / 1200 < 40
+
+
+def stop_at(monkeypatch, number):
+    """Break off, as if the process were killed, when a file is to be made safe for that time."""
+    calls = iter(range(1000))
+    kept = os.fsync
+
+    def fsync(descriptor):
+        if next(calls) == number:
+            raise KeyboardInterrupt
+        kept(descriptor)
+
+    monkeypatch.setattr(storing.os, "fsync", fsync)
+
+
+@pytest.mark.parametrize("number", [0, 4, 10, 17])
+def test_what_was_broken_off_goes_on_to_the_same_bytes(
+    number, tiny_bert, finished, tmp_path, monkeypatch
+):
+    out = tmp_path / "broken"
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        stop_at(patched, number)
+        probing.hidden_states(TEXTS, tiny_bert, out=out)
+    assert not out.exists()
+    with pytest.raises(InputError, match="unfinished ones; call hidden_states"):
+        probing.open_states(out)
+    n_run = []
+    kept = extracting.pool_block
+    monkeypatch.setattr(
+        extracting, "pool_block", lambda *a, **b: n_run.append(b["first_row"]) or kept(*a, **b)
+    )
+    states = probing.hidden_states(TEXTS, tiny_bert, out=out)
+    assert contents(out) == contents(finished)
+    assert bool(n_run[0]) == (number >= 3)  # three layers make a block
+    assert states.folder == str(out)
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.slow
+def test_a_killed_process_leaves_what_another_finishes(tiny_bert, finished, tmp_path):
+    code = f"""
+import os, signal
+from embedtopics.probing import extracting, storing
+extracting._BLOCK_BYTES = {extracting._BLOCK_BYTES}
+calls, kept = iter(range(1000)), os.fsync
+def fsync(descriptor):
+    if next(calls) == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    kept(descriptor)
+storing.os.fsync = fsync
+extracting.hidden_states({TEXTS!r}, {str(tiny_bert)!r}, out={str(tmp_path / "killed")!r})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert not (tmp_path / "killed").exists()
+    assert (tmp_path / ".killed.unfinished" / "progress.json").is_file()
+    probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "killed")
+    assert contents(tmp_path / "killed") == contents(finished)
+
+
+def test_a_finished_store_is_opened_and_nothing_is_run(tiny_bert, finished, monkeypatch):
+    monkeypatch.setattr(extracting, "open_layered", None)
+    again = probing.hidden_states(TEXTS, tiny_bert, layers=[0, 1, -1], out=finished)
+    assert again.layers == (0, 1, 2)
+
+
+@pytest.mark.parametrize("unfinished", [False, True])
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"texts": TEXTS[:-1]}, "those of other texts; name"),
+        ({"texts": [t.split() for t in TEXTS]}, "those of other texts; name"),
+        ({"pooling": "max"}, r"another pooling \(mean instead of max\)"),
+        ({"words": False}, r"another unit \(word instead of token\), another pooling"),
+        ({"layers": -1}, r"other layers \(\[0, 1, 2\] instead of \[2\]\)"),
+        ({"max_length": 16}, r"another max_length \(32 instead of 16\)"),
+        ({"dtype": "float32"}, r"another dtype \(float16 instead of float32\)"),
+        ({"encoder": "twin", "texts": TEXTS[1:]}, "those of another encoder, other texts;"),
+    ],
+)
+def test_a_store_of_something_else_is_refused(
+    change, message, unfinished, tiny_bert, tiny_roberta, tmp_path, monkeypatch, finished
+):
+    out = finished
+    if unfinished:
+        out = tmp_path / "broken"
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            stop_at(patched, 4)
+            probing.hidden_states(TEXTS, tiny_bert, out=out)
+    if change.get("encoder") == "twin":
+        change = {**change, "encoder": probing.random_twin(tiny_bert)}
+    arguments = {"texts": TEXTS, "encoder": tiny_bert, "out": out, **change}
+    with pytest.raises(InputError, match=message):
+        probing.hidden_states(**arguments)
+
+
+def test_damaged_files_are_named(finished, tmp_path):
+    for name in contents(finished):
+        if name == "manifest.json":
+            continue
+        for damage in ("cut", "flipped", "gone"):
+            folder = shutil.copytree(finished, tmp_path / f"{name}-{damage}")
+            path = folder / name
+            data = bytearray(path.read_bytes())
+            data[len(data) // 2] ^= 1
+            path.unlink()
+            if damage != "gone":
+                path.write_bytes(data[:-1] if damage == "cut" else data)
+            with pytest.raises(CorruptFileError, match=name):
+                probing.open_states(folder)
+
+
+def test_a_damaged_beginning_is_not_gone_on_with(tiny_bert, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        stop_at(patched, 7)
+        probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")
+    path = tmp_path / ".s.unfinished" / "layer-01.f16"
+    os.truncate(path, 10)
+    with pytest.raises(CorruptFileError, match=r"layer-01.f16 is damaged: it has 10 bytes"):
+        probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")
+
+
+def test_other_folders_are_refused(tiny_bert, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        probing.hidden_states(["a"], tiny_bert, out=tmp_path)
+    with pytest.raises(CorruptFileError, match="not saved by embedtopics"):
+        probing.open_states(tmp_path)
+    with pytest.raises(InputError, match="does not exist"):
+        probing.open_states(tmp_path / "none")
+    (tmp_path / "manifest.json").write_text(
+        json.dumps({"kind": "hidden states", "version": 99, "files": {}})
+    )
+    with pytest.raises(CorruptFileError, match="format 99, newer"):
+        probing.open_states(tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_a_temporary_store_goes_with_the_result(tiny_bert, monkeypatch, tmp_path):
+    monkeypatch.setattr(extracting.tempfile, "tempdir", str(tmp_path))
+    states = probing.hidden_states(["the cat"], tiny_bert)
+    files = [Path(layer.filename) for layer in states.vectors]
+    assert all(file.is_file() for file in files) and states.folder == ""
+    del states
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="layers from 0"):
+        probing.hidden_states(["the cat"], tiny_bert, layers=9)
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_too_large_for_float16_are_cut_and_counted(tiny_bert, tmp_path, monkeypatch):
+    kept = extracting.pool_block
+    monkeypatch.setattr(extracting, "pool_block", lambda *a, **b: kept(*a, **b) * 1e5)
+    states = probing.hidden_states(["the cat"], tiny_bert)
+    exact = probing.hidden_states(["the cat"], tiny_bert, dtype="float32")
+    n_large = int((np.abs(np.array(exact.vectors)) > 65_504).sum())
+    assert {d.name: d.value for d in states.decisions} == {"clipped": n_large}
+    assert np.abs(np.array(states.vectors)).max() == 65_504
+    assert n_large and not exact.decisions

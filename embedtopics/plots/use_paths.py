@@ -206,7 +206,7 @@ def _names(
 ) -> list[dict[str, Any]]:
     """Return what stands around the word in each use, near the end of its path."""
     spans = found.spans.tolist()
-    texts = ["<br>".join(marked(found.sentences[u], spans[u], 44, 24)[:3]) for u in chosen]
+    texts = ["<br>".join(marked(found.sentences[u], spans[u], 46, 28)[:3]) for u in chosen]
     plain = [text.replace("<b>", "").replace("</b>", "").split("<br>") for text in texts]
     boxes = [(0.58 * _SIZE * max(map(len, lines)), 1.35 * _SIZE * len(lines)) for lines in plain]
     # beside the last bead, on the side to which the path goes

@@ -43,10 +43,11 @@ _FEWER_IS_BETTER = {"bits per label", "codelength"}
 _KINDS = {
     "probe": ("probe", PALETTE[0], "solid", "circle"),
     "mlp": ("MLP probe", PALETTE[6], "solid", "diamond"),
-    "combination": ("combination", PALETTE[9], "solid", "square"),
+    "cumulative mix": ("mix up to here", PALETTE[9], "solid", "square"),
     "control": ("control", PALETTE[5], "dash", "x"),
     "random model": ("random model", PALETTE[11], "dot", "triangle-up"),
     "scalar mix": ("scalar mix", PALETTE[3], "solid", ""),
+    "combination": ("combination", PALETTE[13], "solid", ""),
     "embedding layer": ("embedding layer", PALETTE[2], "dashdot", ""),
     "word type": ("word type", PALETTE[8], "dash", ""),
     "majority": ("majority", "#6b7684", "dot", ""),

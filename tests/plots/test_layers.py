@@ -85,6 +85,17 @@ def test_a_baseline_of_all_layers_is_a_curve():
     assert list(line.x) == [0, 1, 2, 3] and "markers" in line.mode
 
 
+def test_mixes_of_more_and_more_layers_are_a_curve_and_combinations_a_level():
+    extra = tuple(
+        ProbeScore("cumulative mix", i, "accuracy", 0.7 + 0.01 * i, NAN, NAN, 9) for i in range(5)
+    )
+    extra += (ProbeScore("combination", None, "accuracy", 0.8, 0.78, 0.82, 9),)
+    figure = plots.layers(scores(extra=extra))
+    (curve,) = named(figure, "mix up to here")
+    assert list(curve.y) == [s.value for s in extra[:5]]
+    assert set(named(figure, "combination")[0].y) == {0.8}
+
+
 @pytest.mark.parametrize(("metric", "pick"), [("accuracy", max), ("bits per label", min)])
 def test_the_best_layer_is_ringed_where_fewer_is_better_too(metric, pick):
     found = scores(n=7)

@@ -47,3 +47,33 @@ def test_texts_are_short_and_open_differently():
     words = texts.str.split().map(len)
     assert ((words >= 25) & (words <= 85)).sum() >= len(texts) - 4
     assert texts.str.split().str[:5].str.join(" ").is_unique
+
+
+def in_context():
+    return pd.read_csv(demo_path().parent / "words_in_context.csv", dtype=str)
+
+
+def test_words_in_context_are_the_documented_ones():
+    path = demo_path().parent / "words_in_context.csv"
+    assert hashlib.sha256(path.read_bytes()).hexdigest() in README
+    table = in_context()
+    documented = re.findall(
+        r"^\| (\w+) \| ([\w, ]+) \|$", README.split("# Words in context")[1], re.M
+    )
+    senses = {word: named.split(", ") for word, named in documented if word != "word"}
+    assert table.groupby("word", sort=False)["sense"].unique().map(list).to_dict() == senses
+    assert (table.groupby(["word", "sense"]).size() == 10).all()
+    assert f"{len(table)} short English sentences" in README
+
+
+def test_every_word_in_context_has_a_tag_and_stands_once():
+    table = in_context()
+    assert table["text"].is_unique and not table.isna().any(axis=None)
+    for word, text, tags in zip(table["word"], table["text"], table["tags"], strict=True):
+        split = text.split(" ")
+        assert len(split) == len(tags.split(" "))
+        assert [each.casefold() for each in split].count(word) == 1
+    assert set(" ".join(table["tags"]).split()) == {
+        "ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "NOUN", "NUM", "PART", "PRON", "PROPN",
+        "PUNCT", "SCONJ", "VERB",
+    }  # fmt: skip

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.plots.palette import PALETTE, dark
+from embedtopics.plots.panels import spread
 from embedtopics.plots.text import FONT, INK, MUTED, cut, escape, nothing_to_draw
 from embedtopics.results import TopicTrends
 
@@ -328,7 +329,7 @@ def _lines(trends: TopicTrends, chosen: list[int], measure: str) -> Figure:
         values, _ = _values(trends, topic, measure)
         known = values[~np.isnan(values)]
         ends.append(float(known[-1]) / top if len(known) else 0.0)
-    places = _spread(ends, 17 / (height - 70))
+    places = spread(ends, 17 / (height - 70))
     annotations = [
         {
             "x": 1, "y": place, "xref": "paper", "yref": "paper", "xanchor": "left", "xshift": 8,
@@ -351,21 +352,6 @@ def _lines(trends: TopicTrends, chosen: list[int], measure: str) -> Figure:
     layout = _layout(height, {"xaxis": axis, "yaxis": scale}, annotations)
     layout["margin"] = {"l": 56, "r": 230, "t": 30, "b": 40}
     return go.Figure(data=[*bands, *lines], layout=layout)  # no band over any line
-
-
-def _spread(heights: list[float], apart: float) -> list[float]:
-    """Move labels so that each lies at its line as nearly as the others let it."""
-    order = sorted(range(len(heights)), key=heights.__getitem__)
-    placed = [0.0] * len(heights)
-    floor = 0.0
-    for i in order:
-        placed[i] = max(heights[i], floor)
-        floor = placed[i] + apart
-    roof = 1.0
-    for i in reversed(order):
-        placed[i] = min(placed[i], roof)
-        roof = placed[i] - apart
-    return placed
 
 
 def _layout(height: int, axes: dict[str, Any], annotations: list[dict[str, Any]]) -> dict[str, Any]:

@@ -12,13 +12,13 @@ from embedtopics.results import TopicHierarchy
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-__all__ = ["similarity"]
+__all__ = ["SCALE", "similarity"]
 
 _NAMED_CELL = 12
 """Pixels of a cell from which on there is room for the names."""
 
 # Lightness falls evenly, so that the order is seen by every kind of colour vision and in print.
-_SCALE = [
+SCALE = [
     [0.0, "#f7fbff"],
     [0.25, "#c6dbef"],
     [0.5, "#6baed6"],
@@ -79,7 +79,7 @@ def similarity(hierarchy: TopicHierarchy, *, n_groups: int | None = None) -> Fig
                 "z": values,
                 "x": names,
                 "y": names,
-                "colorscale": _SCALE,
+                "colorscale": SCALE,
                 "zmin": min(float(seen.min()), 0.0) if len(seen) else 0.0,
                 "zmax": float(seen.max()) if len(seen) else 1.0,
                 "xgap": 1 if cell > 8 else 0,

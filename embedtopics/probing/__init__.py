@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from embedtopics.probing.geometry.contextual import contextualization
     from embedtopics.probing.geometry.kernels import cka
     from embedtopics.probing.geometry.lengths import norms
+    from embedtopics.probing.mapping import word_map
     from embedtopics.probing.probes.baselines import control_labels
     from embedtopics.probing.probes.features import pair_features
     from embedtopics.probing.probes.running import probe, probe_vectors
@@ -57,6 +58,7 @@ __all__ = [
     "structural_probe",
     "text_task",
     "token_task",
+    "word_map",
 ]
 
 # torch is loaded when a text is read or a probe is trained.
@@ -88,6 +90,7 @@ _HOME = {
     "structural_probe": "probes.structural",
     "text_task": "tasks.files",
     "token_task": "tasks.words",
+    "word_map": "mapping",
 }
 
 

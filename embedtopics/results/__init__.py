@@ -63,6 +63,7 @@ from embedtopics.results.training import (
 from embedtopics.results.treebank import Sentence, Treebank
 from embedtopics.results.trends import CellTerms, TopicEffects, TopicGroups, TopicTrends
 from embedtopics.results.word_change import ChangeMeasure, RareWord, SemanticChange, WordChange
+from embedtopics.results.word_map import WordMap
 
 __all__ = [
     "NOISE",
@@ -136,6 +137,7 @@ __all__ = [
     "TrainingReport",
     "Treebank",
     "WordChange",
+    "WordMap",
     "WordNeighbors",
     "WordSenses",
     "WordUse",

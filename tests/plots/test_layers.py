@@ -1,0 +1,341 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics import plots
+from embedtopics.errors import InputError
+from embedtopics.plots.layer_curves import spell
+from embedtopics.results import (
+    Attention,
+    Contextualization,
+    GeometryScore,
+    LayerScores,
+    LayerSimilarity,
+    ProbeScore,
+    ScalarMix,
+)
+
+HOSTILE = "<b onclick=x>$x$</b>"
+NAN = float("nan")
+
+
+def scores(task="upos", n=5, *, seed=0, extra=(), **more):
+    rng = np.random.default_rng(seed)
+    made = []
+    for what, metric in (
+        ("probe", "accuracy"), ("control", "accuracy"), ("probe", "selectivity"),
+        ("probe", "bits per label"),
+    ):  # fmt: skip
+        for layer in range(n):
+            value = float(rng.uniform(0.3, 0.9))
+            made.append(ProbeScore(what, layer, metric, value, value - 0.02, value + 0.03, 1234))
+    made += [
+        ProbeScore("majority", None, "accuracy", 0.2, NAN, NAN, 1234),
+        ProbeScore("word type", None, "accuracy", 0.7, 0.68, 0.72, 1234),
+        ProbeScore("random model", None, "accuracy", 0.6, 0.58, 0.62, 1234),
+        ProbeScore("embedding layer", 0, "accuracy", 0.65, 0.6, 0.7, 1234),
+        *extra,
+    ]
+    weights = rng.dirichlet(np.ones(n), size=3)
+    return LayerScores(
+        task, "made", ("A", "B"), tuple(made), 900, 100, 1234,
+        **{"expected_layer": 2.5, "mix": ScalarMix(tuple(range(n)), weights, np.ones(3)), **more},
+    )  # fmt: skip
+
+
+def named(figure, name):
+    return [t for t in figure.data if t.name == name and t.hoverinfo != "skip"]
+
+
+def test_curves_hold_the_scores_and_bands_their_intervals():
+    found = scores()
+    figure = plots.layers(found)
+    curve, strip = named(figure, "probe")
+    own = found.of("probe", "accuracy")
+    assert list(curve.x) == [s.layer for s in own] and list(curve.y) == [s.value for s in own]
+    chosen = found.of("probe", "selectivity")
+    assert list(strip.y) == [s.value for s in chosen] and strip.yaxis != curve.yaxis
+    band = next(t for t in figure.data if t.name == "probe" and t.fill == "toself")
+    assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
+    assert f"{own[2].value:.3f} ({own[2].low:.3f} to {own[2].high:.3f})" in curve.hovertext[2]
+    assert "1,234 test units" in curve.hovertext[2]
+
+
+def test_baselines_are_levels_with_their_bands_and_their_figures_beside_them():
+    figure = plots.layers(scores())
+    for name, value in (
+        ("majority", 0.2), ("word type", 0.7), ("random model", 0.6), ("embedding layer", 0.65),
+    ):  # fmt: skip
+        (line,) = named(figure, name)
+        assert set(line.y) == {value} and line.mode == "lines"
+        assert any(note.text == f"{name} {value:.3f}" for note in figure.layout.annotations)
+    bands = {t.name: t for t in figure.select_traces({"fill": "toself"})}
+    assert "majority" not in bands  # it has no interval
+    assert (min(bands["word type"].y), max(bands["word type"].y)) == (0.68, 0.72)
+
+
+def test_a_baseline_of_all_layers_is_a_curve():
+    extra = tuple(ProbeScore("random model", i, "macro F1", 0.1 * i, NAN, NAN, 9) for i in range(4))
+    extra += (ProbeScore("probe", 0, "macro F1", 0.5, NAN, NAN, 9),)
+    (line,) = named(plots.layers(scores(extra=extra), "macro F1"), "random model")
+    assert list(line.x) == [0, 1, 2, 3] and "markers" in line.mode
+
+
+def test_mixes_of_more_and_more_layers_are_a_curve_and_combinations_a_level():
+    extra = tuple(
+        ProbeScore("cumulative mix", i, "accuracy", 0.7 + 0.01 * i, NAN, NAN, 9) for i in range(5)
+    )
+    extra += (ProbeScore("combination", None, "accuracy", 0.8, 0.78, 0.82, 9),)
+    figure = plots.layers(scores(extra=extra))
+    (curve,) = named(figure, "mix up to here")
+    assert list(curve.y) == [s.value for s in extra[:5]]
+    assert set(named(figure, "combination")[0].y) == {0.8}
+
+
+@pytest.mark.parametrize(("metric", "pick"), [("accuracy", max), ("bits per label", min)])
+def test_the_best_layer_is_ringed_where_fewer_is_better_too(metric, pick):
+    found = scores(n=7)
+    figure = plots.layers(found, metric)
+    (ring,) = [t for t in figure.data if t.name == "best layer"]
+    best = pick(found.of("probe", metric), key=lambda s: s.value)
+    assert (ring.x[0], ring.y[0]) == (best.layer, best.value)
+    said = f"layer {best.layer}: {best.value:.3f}"
+    assert said in [note.text for note in figure.layout.annotations]
+
+
+def test_of_equal_layers_the_lowest_is_the_best():
+    same = tuple(ProbeScore("probe", i, "macro F1", 0.5, NAN, NAN, 9) for i in (3, 1, 2))
+    figure = plots.layers(scores(extra=same), "macro F1")
+    assert [t.x[0] for t in figure.data if t.name == "best layer"] == [1]
+
+
+def test_the_mix_is_a_strip_of_bars_and_the_expected_layer_a_line():
+    found = scores()
+    figure = plots.layers(found)
+    (bars,) = [t for t in figure.data if t.type == "bar"]
+    np.testing.assert_allclose(bars.y, found.mix.weights.mean(axis=0))
+    np.testing.assert_allclose(np.add(bars.y, bars.error_y.array), found.mix.weights.max(axis=0))
+    (equal,) = [t for t in figure.data if t.name == "equal weights"]
+    assert equal.y[0] == pytest.approx(1 / 5)
+    (line,) = [t for t in figure.data if t.name == "expected layer"]
+    assert line.x == (2.5, 2.5)
+    assert any("expected layer 2.5" in note.text for note in figure.layout.annotations)
+    bare = plots.layers(scores(mix=None, expected_layer=NAN))
+    assert not [t for t in bare.data if t.type == "bar" or t.name == "expected layer"]
+
+
+def test_several_tasks_are_panels_on_one_scale_or_on_their_own():
+    both = [scores("one"), scores("two", seed=3, mix=None)]
+    figure = plots.layers(both)
+    curves = [t for t in named(figure, "probe") if t.mode == "lines+markers"]
+    assert len({t.yaxis for t in curves}) == 4  # scores and selectivity of two tasks
+    headings = [note.text for note in figure.layout.annotations]
+    assert any(text.startswith("<b>one</b>") for text in headings)
+    ranges = {figure.layout[f"yaxis{n}"].range for n in ("", "4")}
+    assert len(ranges) == 1
+    own = plots.layers(both, same_scale=False)
+    assert own.layout.yaxis.range != own.layout.yaxis4.range
+
+
+def test_names_beside_lines_do_not_touch():
+    figure = plots.layers(scores(n=13), height=640)
+    notes = [n for n in figure.layout.annotations if n.xanchor == "left" and n.yanchor == "middle"]
+    places = sorted(note.y for note in notes)
+    inner = 640 - figure.layout.margin.t - figure.layout.margin.b
+    assert len(notes) == 6 and np.diff(places).min() * inner >= 15.9
+
+
+def test_scores_that_are_no_numbers_are_gaps():
+    found = scores()
+    broken = [
+        dataclasses.replace(s, value=NAN, low=NAN, high=NAN) if s.layer == 2 else s
+        for s in found.scores
+    ]
+    figure = plots.layers(dataclasses.replace(found, scores=tuple(broken)))
+    curve = named(figure, "probe")[0]
+    assert curve.y[2] is None
+    assert (
+        sum(t.name == "probe" and t.fill == "toself" and t.yaxis == "y" for t in figure.data) == 2
+    )
+
+
+def test_names_of_tasks_and_kinds_are_no_markup():
+    extra = (ProbeScore(HOSTILE, None, "accuracy", 0.5, NAN, NAN, 3),)
+    found = scores(HOSTILE, extra=extra)
+    found = dataclasses.replace(found, encoder=HOSTILE)
+    written = plots.layers(found).to_json()
+    assert "<b onclick" not in written and "$x$" not in written
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "says"),
+    [
+        ([], {}, "got none"),
+        ([{}], {}, "got dict"),
+        (scores(), {"metric": "uuas"}, "accuracy, bits per label, selectivity; got 'uuas'"),
+        (scores(), {"columns": 0}, "columns must be"),
+        (scores(), {"height": 10}, "height must be"),
+    ],
+)
+def test_scores_that_cannot_be_drawn_are_refused(given, options, says):
+    with pytest.raises(InputError, match=says):
+        plots.layers(given, **options)
+
+
+def test_figures_are_spelled_by_their_size():
+    assert [spell(v) for v in (0.12345, 99.5, 1234.56, NAN)] == [
+        "0.123", "99.500", "1,234.6", "unknown",
+    ]  # fmt: skip
+
+
+def similarity(n_a=3, n_b=4, **more):
+    rng = np.random.default_rng(0)
+    values, errors = rng.uniform(-0.1, 1, (n_a, n_b)), rng.uniform(0, 0.1, (n_a, n_b))
+    errors[0, 0] = NAN
+    return LayerSimilarity(
+        **{"measure": "debiased linear CKA", "encoder_a": "one", "encoder_b": "two",
+           "layers_a": tuple(range(n_a)), "layers_b": tuple(range(n_b)), "values": values,
+           "errors": errors, "n_units": 500, "n_texts": 50, **more}
+    )  # fmt: skip
+
+
+def test_cka_holds_every_pair_of_layers_and_prints_it_where_there_is_room():
+    found = similarity()
+    figure = plots.cka(found)
+    (heat,) = figure.data
+    np.testing.assert_allclose(np.array(heat.z, dtype=float), found.values)
+    assert (heat.zmin, heat.zmax) == (0.0, 1.0)
+    printed = {(n.y, n.x): n.text for n in figure.layout.annotations if n.xref in (None, "x")}
+    assert printed == {(a, b): f"{found.values[a, b]:.2f}" for a in range(3) for b in range(4)}
+    said = heat.text[1][2]
+    assert said.startswith("layer 1 of one<br>layer 2 of two")
+    assert f"{found.values[1, 2]:.3f}, standard error {found.errors[1, 2]:.3f}" in said
+    assert "error" not in heat.text[0][0]
+    assert figure.layout.xaxis.title.text == "layer of two"
+    assert not [n for n in plots.cka(similarity(40, 40)).layout.annotations if n.xref is None]
+
+
+def test_cka_within_one_encoder_names_it_once():
+    figure = plots.cka(similarity(encoder_b="one"))
+    assert figure.layout.xaxis.title.text == figure.layout.yaxis.title.text == "layer"
+    assert figure.layout.annotations[0].text == "<b>one</b>"
+
+
+def test_cka_names_are_no_markup_and_other_things_are_refused():
+    written = plots.cka(similarity(encoder_a=HOSTILE, encoder_b=HOSTILE + "2")).to_json()
+    assert "<b onclick" not in written and "$x$" not in written
+    with pytest.raises(InputError, match="expected LayerSimilarity"):
+        plots.cka(np.eye(3))
+
+
+def looks(tokens=("[CLS]", "the", "bat", "the", "[SEP]"), n_layers=3, n_heads=4, **more):
+    rng = np.random.default_rng(0)
+    weights = rng.dirichlet(np.ones(len(tokens)), size=(n_layers, n_heads, len(tokens)))
+    return Attention(
+        **{"text": "the bat the", "tokens": tuple(tokens), "encoder": "made",
+           "layers": tuple(range(1, n_layers + 1)), "weights": weights.astype(np.float32), **more}
+    )  # fmt: skip
+
+
+def test_attention_is_a_matrix_a_head_on_one_scale():
+    found = looks()
+    figure = plots.attention(found, 2)
+    assert [t.name for t in figure.data] == [f"head {i}" for i in range(4)]
+    for head, matrix in enumerate(figure.data):
+        np.testing.assert_allclose(matrix.z, found.weights[1, head])
+        assert (matrix.zmin, matrix.zmax) == (0.0, pytest.approx(found.weights[1].max()))
+        assert matrix.customdata[2][0] == ("bat\u200e", "[CLS]\u200e") or list(
+            matrix.customdata[2][0]
+        ) == ["bat\u200e", "[CLS]\u200e"]
+    # the same token twice stays two rows
+    assert list(figure.layout.yaxis.tickvals) == [0, 1, 2, 3, 4]
+    assert figure.layout.yaxis.range == (4.5, -0.5)
+    some = plots.attention(found, -1, [3, 0])
+    np.testing.assert_allclose(some.data[0].z, found.weights[2, 3])
+    assert sum(bool(t.showscale) for t in some.data) == 1
+
+
+def test_many_tokens_are_not_written_beside_small_matrices():
+    long = looks([f"t{i}" for i in range(60)])
+    assert plots.attention(long, 1).layout.yaxis.showticklabels is False
+    assert plots.attention(looks(), 1).layout.yaxis.showticklabels is True
+
+
+def test_tokens_are_no_markup():
+    written = plots.attention(
+        looks([HOSTILE, "<script>", "%{z}", "\u202eبات"], text=HOSTILE, encoder=HOSTILE), 1, 0
+    ).to_json()
+    assert "<b onclick" not in written and "<script" not in written and "$x$" not in written
+    (matrix,) = json.loads(written)["data"]
+    assert "%{z}" in matrix["customdata"][0][2][1] and "\u202e" not in written
+
+
+@pytest.mark.parametrize(
+    ("layer", "head", "says"),
+    [
+        (0, "all", "one of the layers 1, 2, 3; got 0"),
+        (4, "all", "one of the layers 1, 2, 3; got 4"),
+        (-4, "all", "one of the layers 1, 2, 3; got -4"),
+        ("1", "all", "one of the layers"),
+        (1, 4, "a head from 0 to 3; got 4"),
+        (1, [0, -1], "a head from 0 to 3; got -1"),
+        (1, [], "at least one head"),
+        (1, "first", "expected head as a number"),
+    ],
+)
+def test_layers_and_heads_that_are_not_there_are_refused(layer, head, says):
+    with pytest.raises(InputError, match=says):
+        plots.attention(looks(), layer, head)
+
+
+def test_attention_wants_attention():
+    with pytest.raises(InputError, match="expected Attention"):
+        plots.attention(np.eye(3), 1)
+
+
+def geometry(measures, n=4, **more):
+    rng = np.random.default_rng(0)
+    made = []
+    for measure in measures:
+        for layer in range(n):
+            value = float(rng.uniform(0, 1))
+            made.append(GeometryScore(measure, layer, value, value - 0.1, value + 0.1, 77))
+    return Contextualization(
+        **{"encoder": "made", "layers": tuple(range(n)), "scores": tuple(made),
+           "words": ("bat", "play"), "n_uses": np.array([30, 20], np.int32),
+           "self_similarity": np.zeros((n, 2)), "explainable": np.zeros((n, 2)), **more}
+    )  # fmt: skip
+
+
+MEASURES = {
+    "self-similarity": ("one word in two contexts", "y"),
+    "intra-sentence similarity": ("word and its sentence", "y"),
+    "anisotropy": ("two words at random", "y"),
+    "corrected self-similarity": ("one word in two contexts", "y2"),
+    "corrected intra-sentence similarity": ("word and its sentence", "y2"),
+    "corrected maximum explainable variance": ("explained by one direction", "y2"),
+}
+
+
+def test_contextualization_draws_each_measure_with_its_interval():
+    found = geometry(MEASURES)
+    figure = plots.contextualization(found)
+    for measure, (name, axis) in MEASURES.items():
+        (line,) = [t for t in named(figure, name) if t.yaxis == axis]
+        assert list(line.y) == [s.value for s in found.of(measure)]
+        (band,) = [t for t in figure.data if t.fill and t.name == name and t.yaxis == axis]
+        own = found.of(measure)
+        assert list(band.y) == [*(s.low for s in own), *(s.high for s in own[::-1])]
+    assert "2 words, 50 uses" in figure.layout.annotations[0].text
+
+
+def test_contextualization_draws_what_was_measured_and_refuses_other_things():
+    figure = plots.contextualization(geometry(["self-similarity"], encoder=HOSTILE))
+    assert len(named(figure, "one word in two contexts")) == 1
+    assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()
+    with pytest.raises(InputError, match="expected Contextualization"):
+        plots.contextualization(similarity())

@@ -1,0 +1,239 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics import plots, probing
+from embedtopics.errors import InputError
+from embedtopics.plots.palette import NOISE_COLOR, PALETTE
+from embedtopics.plots.word_uses import marked
+from embedtopics.results import WordSenses, WordUse
+from tests.probing.made import random_states
+
+TEXTS = ("the bat flew", "a bat hit it", "my bat and her bat", "nothing here", "old bat")
+HOSTILE = "<script>alert(1)</script> bat & $x$ %{x} <b>bold</b>"
+
+
+def states_of(texts=TEXTS, n_layers=3, **more):
+    return random_states(texts, n_layers=n_layers, **more)
+
+
+def points(figure, panel):
+    axis = f"x{panel + 1}" if panel else "x"
+    return [t for t in figure.data if (t.xaxis or "x") == axis and t.customdata is not None]
+
+
+def test_each_panel_holds_its_layer_and_a_use_keeps_its_colour():
+    found = probing.word_map(states_of(), "bat")
+    figure = plots.word_map(found)
+    colors = []
+    for place in range(3):
+        (trace,) = points(figure, place)
+        order = list(trace.customdata)
+        np.testing.assert_allclose(
+            np.column_stack([trace.x, trace.y]), found.coordinates[place][order]
+        )
+        colors.append(dict(zip(order, trace.marker.color, strict=True)))
+    assert colors[0] == colors[1] == colors[2]
+    # without labels: in the order along the first axis of the last map
+    last = found.coordinates[-1, :, 0]
+    assert sorted(colors[0], key=colors[0].get) == np.argsort(last).tolist()
+    notes = [note.text for note in figure.layout.annotations]
+    (heading,) = [text for text in notes if text.startswith("<b>layer 1</b>")]
+    assert f"{found.similarity[1]:.2f} · {found.shown[1]:.0%}" in heading
+
+
+def test_states_and_their_map_give_the_same_figure():
+    states = states_of()
+    made = plots.word_map(states, "bat", layer=[0, -1])
+    given = plots.word_map(probing.word_map(states, "bat", [0, 2]))
+    assert made.to_json() == given.to_json()
+    (one,) = points(plots.word_map(probing.word_map(states, "bat"), layer=-2), 0)
+    np.testing.assert_allclose(one.x, probing.word_map(states, "bat").coordinates[1, :, 0])
+
+
+@pytest.mark.parametrize("by", ["use", "text", "unit"])
+def test_labels_of_uses_texts_and_units_are_read_alike(by):
+    states = states_of()
+    found = probing.word_map(states, "bat")
+    of_use = ["animal", "sport", None, "sport", "animal"]
+    of_text = ["animal", "sport", "mixed", "x", "animal"]
+    if by == "use":
+        found = dataclasses.replace(found, n_texts=99)
+        labels, expected = of_use, {"animal": [0, 4], "sport": [1, 3], "no label": [2]}
+    elif by == "text":
+        found = dataclasses.replace(found, n_units=99)
+        found = dataclasses.replace(found, n_texts=6)
+        labels = [*of_text, "y"]
+        expected = {"animal": [0, 4], "sport": [1], "mixed": [2, 3]}
+    else:
+        labels = [""] * len(states)
+        for row, label in zip(found.rows, of_use, strict=True):
+            labels[row] = label
+        expected = {"animal": [0, 4], "sport": [1, 3], "no label": [2]}
+    traces = points(plots.word_map(found, colors=labels), 0)
+    assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == expected
+    shown = {t.name.rstrip("\u200e"): t.marker.color for t in traces}
+    assert shown.get("no label", NOISE_COLOR) == NOISE_COLOR
+    assert shown["animal"] in PALETTE and shown["animal"] != shown["sport"]
+
+
+def test_numbers_stand_in_their_order_and_rare_labels_share_a_colour():
+    texts = [f"bat {i}" for i in range(60)]
+    found = probing.word_map(states_of(texts), "bat")
+    found = dataclasses.replace(found, n_texts=61)
+    years = [1990 + (i % 20) * 2 for i in range(60)]
+    traces = points(plots.word_map(found, colors=years, layer=0), 0)
+    names = [t.name.rstrip("\u200e") for t in traces]
+    assert names[:-1] == sorted(names[:-1], key=int) and len(names) == 12
+    assert names[-1] == "9 other labels"
+    assert sum(len(t.customdata) for t in traces) == 60
+
+
+def test_senses_are_labels():
+    states = states_of()
+    found = probing.word_map(states, "bat")
+    uses = tuple(
+        WordUse(int(row), int(text), 0, "bat", (0, 3), "bat", 0)
+        for row, text in zip(found.rows[1:], found.of_text[1:], strict=True)
+    )
+    nothing = np.full(4, np.nan)
+    senses = WordSenses(
+        "bat", 2, found.encoder, "none", uses, np.array([1, 0, 0, 0], np.int32), nothing, nothing,
+        np.zeros((2, 4), np.float32), (), np.nan, nothing[:2], True,
+    )  # fmt: skip
+    traces = points(plots.word_map(found, colors=senses), 0)
+    assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == {
+        "no label": [0], "sense 0": [2, 3, 4], "sense 1": [1],
+    }  # fmt: skip
+    other = dataclasses.replace(senses, encoder="another")
+    with pytest.raises(InputError, match="expected senses of the uses"):
+        plots.word_map(found, colors=other)
+
+
+def test_one_scale_for_all_or_one_each():
+    found = probing.word_map(states_of(), "bat")
+    reach = [np.abs(one).max() * 1.1 for one in found.coordinates]
+    own = plots.word_map(found).layout
+    assert [own.xaxis.range[1], own.xaxis2.range[1]] == pytest.approx(reach[:2])
+    same = plots.word_map(found, same_scale=True).layout
+    assert same.xaxis.range == same.xaxis3.range == pytest.approx((-max(reach), max(reach)))
+
+
+def test_rings_follow_uses_on_every_map():
+    found = probing.word_map(states_of(), "bat")
+    rings = [t for t in plots.word_map(found, follow=[4, 1]).data if t.mode == "markers+text"]
+    assert [list(ring.text) for ring in rings] == [["4", "1"]] * 3
+    np.testing.assert_allclose(rings[1].x, found.coordinates[1, [4, 1], 0])
+
+
+@pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
+def test_corpus_text_is_no_markup(draw):
+    states = states_of([HOSTILE, "a \u202ebat\ue000 in \ue001 here", "bat"], encoder=HOSTILE)
+    written = draw(states, "bat", colors=[HOSTILE, "b", "c"], hover_characters=400).to_json()
+    said = json.loads(written)
+    hover = [text for t in said["data"] for text in t.get("hovertext") or []]
+    assert any(
+        "&lt;script&gt;alert(1)&lt;/script&gt; <b>bat</b> &amp; &#36;x&#36;" in t for t in hover
+    )
+    assert "<script" not in written and "$x$" not in written and "<b>bold" not in written
+    assert "\u202e" not in written and "\ue000" not in "".join(hover)
+    assert all(t["hovertemplate"] == "%{hovertext}<extra></extra>" for t in said["data"])
+
+
+def test_a_long_sentence_is_shown_around_its_word():
+    sentence = "early words " * 30 + "the bat, again" + " late words" * 30
+    begin = sentence.index("bat")
+    lines = marked(sentence, (begin, begin + 3), 100)
+    whole = " ".join(lines)
+    assert "the <b>bat</b>, again" in whole and whole.startswith("…") and whole.endswith("…")
+    assert len(whole.replace("<b>", "").replace("</b>", "")) <= 102
+    assert marked("bat", (0, 3), 10) == ["<b>bat</b>"]
+    assert marked("  a\n bat\x00s", (5, 8), 50) == ["a <b>bat</b>s"]
+
+
+def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():
+    found = probing.word_map(states_of(), "bat")
+    figure = plots.word_paths(found, uses=[3, 0])
+    paths = [t for t in figure.data if t.mode == "lines+markers+text"]
+    assert [path.name for path in paths] == ["use 3", "use 0"]
+    np.testing.assert_allclose(paths[0].x, found.joint[:, 3, 0])
+    np.testing.assert_allclose(paths[0].y, found.joint[:, 3, 1])
+    assert list(paths[0].text) == ["0", "1", "2"]
+    np.testing.assert_allclose(figure.data[0].x, found.joint[-1, :, 0])
+    low, high = found.shown_jointly.min(), found.shown_jointly.max()
+    assert f"it shows {low:.0%} to {high:.0%}" in figure.layout.annotations[1].text
+
+
+def test_without_numbers_a_path_stands_for_each_label():
+    texts = [f"bat {i}" for i in range(30)]
+    found = dataclasses.replace(probing.word_map(states_of(texts), "bat"), n_texts=31)
+    labels = ["a", "b", ""] * 10
+    figure = plots.word_paths(found, colors=labels)
+    chosen = [int(t.name[4:]) for t in figure.data if t.mode == "lines+markers+text"]
+    assert sorted(labels[use] for use in chosen) == ["a", "b"]
+    for use in chosen:
+        own = found.joint[-1][[i for i, label in enumerate(labels) if label == labels[use]]]
+        gaps = np.linalg.norm(own - np.median(own, axis=0), axis=1)
+        apart = np.linalg.norm(found.joint[-1, use] - np.median(own, axis=0))
+        assert apart == pytest.approx(gaps.min())
+    alone = plots.word_paths(found)
+    assert sum(t.mode == "lines+markers+text" for t in alone.data) == 4
+
+
+def test_of_many_layers_some_beads_are_numbered_the_last_among_them():
+    found = probing.word_map(states_of(n_layers=25), "bat")
+    (path,) = [t for t in plots.word_paths(found, uses=[0]).data if "text" in t.mode]
+    numbers = [text for text in path.text if text]
+    assert numbers[-1] == "24" and len(numbers) <= 13 and len(path.text) == 25
+
+
+@pytest.mark.parametrize("n_uses", [1, 2])
+def test_few_uses_are_drawn(n_uses):
+    states = states_of(["a bat"] * n_uses)
+    figure = plots.word_map(states, "bat")
+    assert np.isfinite([axis.range for axis in figure.select_xaxes()]).all()
+    assert ("one use" in figure.to_json()) == (n_uses == 1)
+    assert np.isfinite(plots.word_paths(states, "bat").layout.xaxis.range).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"word": None}, "expected a word to draw"),
+        ({"word": "absent"}, "'absent' does not occur"),
+        ({"layer": 3}, "expected one of the layers 0, 1, 2; got 3"),
+        ({"colors": ["a"]}, "label for each of the 5 uses, 5 texts or 16 units; got 1"),
+        ({"colors": list("abcde")}, "could be several of these"),
+        ({"width": 20}, "width must be None or at least 300"),
+        ({"hover_characters": -1}, "hover_characters must be 0 or more"),
+    ],
+)
+@pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
+def test_what_cannot_be_drawn_is_refused(draw, options, says):
+    with pytest.raises(InputError, match=says):
+        draw(states_of(), **{"word": "bat", **options})
+
+
+def test_uses_and_maps_that_are_not_there_are_refused():
+    found = probing.word_map(states_of(), "bat", [0, 2])
+    for bad, says in (([5], "a use from 0 to 4; got 5"), ([True], "whole numbers; got True")):
+        with pytest.raises(InputError, match=says):
+            plots.word_map(found, follow=bad)
+        with pytest.raises(InputError, match=says):
+            plots.word_paths(found, uses=bad)
+    with pytest.raises(InputError, match="at most 8 uses"):
+        plots.word_paths(found, uses=[0] * 9)
+    with pytest.raises(InputError, match="one of the layers 0, 2; got 1"):
+        plots.word_map(found, layer=1)
+    with pytest.raises(InputError, match="at least one layer"):
+        plots.word_map(found, layer=[])
+    with pytest.raises(InputError, match="of 'bat' already"):
+        plots.word_map(found, "play")
+    with pytest.raises(InputError, match="expected a WordMap"):
+        plots.word_map([1, 2])
+    with pytest.raises(InputError, match="columns must be"):
+        plots.word_map(found, columns=0)

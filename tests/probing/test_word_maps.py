@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics import probing
+from embedtopics.errors import InputError
+from tests.probing.made import made_states, random_states
+
+TEXTS = (
+    "the bat flew", "a Bat hit the ball", "bat and bat", "no animal here", "BAT", "the bat slept",
+)  # fmt: skip
+
+
+def states_of(texts=TEXTS, **more):
+    return random_states(texts, n_layers=4, width=6, **more)
+
+
+def units(states, layer, rows):
+    vectors = np.asarray(states.layer(layer)[rows], dtype=np.float64)
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def test_the_uses_are_found_in_the_order_of_the_texts_whatever_their_capitals():
+    found = probing.word_map(states_of(), "bat")
+    assert found.uses == ("bat", "Bat", "bat", "bat", "BAT", "bat")
+    assert found.of_text.tolist() == [0, 1, 2, 2, 4, 5]
+    words = [s[b:e] for s, (b, e) in zip(found.sentences, found.spans.tolist(), strict=True)]
+    assert words == list(found.uses)
+    assert found.sentences[2] == "bat and bat" and found.spans[3].tolist() == [8, 11]
+    both = probing.word_map(states_of(), ["bat", "ball"])
+    assert len(both) == 7 and both.word == "bat, ball"
+
+
+def test_each_layer_is_projected_on_its_principal_components():
+    states = states_of()
+    found = probing.word_map(states, "bat")
+    for place, layer in enumerate(found.layers):
+        vectors = units(states, layer, found.rows)
+        centred = vectors - vectors.mean(axis=0)
+        _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
+        expected = centred @ axes[:2].T
+        # a turn or a reflection leaves the inner products as they are
+        own = found.coordinates[place]
+        np.testing.assert_allclose(own @ own.T, expected @ expected.T, atol=1e-12)
+        assert found.shown[place] == pytest.approx((sizes[:2] ** 2).sum() / (sizes**2).sum())
+        cosines = vectors @ vectors.T
+        pairs = cosines[np.triu_indices(len(found), 1)]
+        assert found.similarity[place] == pytest.approx(pairs.mean())
+
+
+def test_the_joint_plane_is_that_of_all_layers_less_their_means():
+    states = states_of()
+    found = probing.word_map(states, "bat")
+    parts = [units(states, layer, found.rows) for layer in found.layers]
+    stacked = np.concatenate([one - one.mean(axis=0) for one in parts])
+    axes = np.linalg.svd(stacked, full_matrices=False)[2]
+    expected = stacked @ axes[:2].T
+    joint = found.joint.reshape(-1, 2)
+    np.testing.assert_allclose(joint @ joint.T, expected @ expected.T, atol=1e-12)
+    totals = [np.square(one - one.mean(axis=0)).sum() for one in parts]
+    np.testing.assert_allclose(
+        found.shown_jointly, np.square(found.joint).sum(axis=(1, 2)) / totals
+    )
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_no_rotation_or_reflection_lays_a_layer_nearer_to_the_next(seed):
+    from scipy.linalg import orthogonal_procrustes
+
+    found = probing.word_map(states_of(seed=seed), "bat")
+    for here, after in zip(found.coordinates, found.coordinates[1:], strict=False):
+        best, _ = orthogonal_procrustes(here, after)
+        apart = np.square(here - after).sum()
+        assert apart == pytest.approx(np.square(here @ best - after).sum(), abs=1e-9)
+
+
+def test_a_mirrored_and_turned_layer_lies_as_the_one_that_it_comes_from():
+    rng = np.random.default_rng(5)
+    states = random_states(["bat"] * 9, n_layers=1, width=5)
+    last = np.asarray(states.vectors[0], dtype=np.float64)
+    turn, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    turned = made_states(["bat"] * 9, np.array([last @ turn, last]))
+    found = probing.word_map(turned, "bat")
+    np.testing.assert_allclose(found.coordinates[0], found.coordinates[1], atol=3e-3)
+
+
+def test_the_order_of_the_texts_changes_no_bit():
+    states = states_of()
+    order = [4, 2, 0, 5, 1, 3]
+    rows = np.concatenate([np.arange(len(states))[states.rows_of(text)] for text in order])
+    vectors = [np.asarray(one)[rows] for one in states.vectors]
+    moved = made_states([TEXTS[text] for text in order], np.array(vectors))
+    first, second = (probing.word_map(each, "bat") for each in (states, moved))
+    same = [second.sentences.index(s) for s in first.sentences]
+    same[3] = same[2] + 1  # two uses in one sentence
+    assert np.array_equal(first.coordinates, second.coordinates[:, same])
+    assert np.array_equal(first.joint, second.joint[:, same])
+
+
+def test_a_sample_is_that_of_the_texts_and_is_recorded():
+    texts = [f"bat number {i}" for i in range(40)]
+    states = random_states(texts, seed=1)
+    found = probing.word_map(states, "bat", max_uses=7)
+    assert len(found) == 7 and found.decisions[0].name == "sampled"
+    back = random_states(texts[::-1], seed=1)
+    again = probing.word_map(back, "bat", max_uses=7)
+    assert set(again.sentences) == set(found.sentences)
+
+
+def test_missing_uses_are_left_out_and_counted():
+    states = random_states(["bat one", "bat two", "bat three"], missing=(2,))
+    found = probing.word_map(states, "bat")
+    assert found.of_text.tolist() == [0, 2]
+    (decision,) = found.decisions
+    assert decision.name == "missing" and decision.value == 1
+    with pytest.raises(InputError, match="has a vector"):
+        probing.word_map(random_states(["bat one"], missing=(0,)), "bat")
+
+
+def test_uses_that_are_one_point_stay_in_the_middle():
+    one = probing.word_map(random_states(["a bat"]), "bat")
+    assert not one.coordinates.any() and np.isnan(one.similarity).all()
+    vectors = np.random.default_rng(0).normal(size=(2, 3, 4))
+    vectors[0] = vectors[0, 0]
+    found = probing.word_map(made_states(["bat", "bat", "bat"], vectors), "bat")
+    assert not found.coordinates[0].any() and np.isnan(found.shown[0])
+    assert found.similarity[0] == pytest.approx(1.0, abs=1e-3)
+    two = probing.word_map(random_states(["bat a", "bat b"]), "bat")
+    assert two.shown == pytest.approx(np.ones(3)) and not two.coordinates[-1, :, 1].any()
+
+
+def test_layers_are_chosen_by_number():
+    states = states_of()
+    found = probing.word_map(states, "bat", [1, -1])
+    assert found.layers == (1, 3)
+    assert probing.word_map(states, "bat", 2).layers == (2,)
+    everything = probing.word_map(states, "bat")
+    np.testing.assert_allclose(found.coordinates[1], everything.coordinates[3], atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("word", "layers", "says"),
+    [
+        ("bta", "all", "'bta' does not occur; there are 'bat'"),
+        ("", "all", "expected a word"),
+        ([], "all", "expected a word"),
+        ("bat", 4, "expected one of the layers 0, 1, 2, 3; got 4"),
+        ("bat", "some", "expected layers as numbers"),
+        ("bat", [], "whole numbers"),
+        ("bat", [1, 1], "each layer once"),
+        ("bat", 1.5, "whole numbers"),
+    ],
+)
+def test_what_is_not_there_is_refused(word, layers, says):
+    with pytest.raises(InputError, match=says):
+        probing.word_map(states_of(), word, layers)
+
+
+def test_states_of_whole_texts_have_no_words():
+    with pytest.raises(InputError, match="of whole texts"):
+        probing.word_map(random_states(["bat"], unit="text"), "bat")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import logging
+import sys
 
 import numpy as np
 import pandas as pd
@@ -260,6 +261,17 @@ def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811
     assert "holds other files" in refused(*sts, *STS)
     assert (out / "thesis.txt").read_text() == "years of work"
     assert "no" in refused("train", "read", tmp_path / "nowhere")
+
+
+def test_a_missing_extra_is_one_line(tiny_bert, pairs_file, tmp_path, monkeypatch):  # noqa: F811
+    out = tmp_path / "o"
+    sts = ("train", "sts", pairs_file, *STS, "--encoder", tiny_bert, "--out", out)
+    monkeypatch.setitem(sys.modules, "peft", None)
+    assert 'pip install "embedtopics[train]"' in refused(*sts, "--lora-rank", 2)
+    monkeypatch.setitem(sys.modules, "accelerate", None)
+    told = refused(*sts)
+    assert "training needs accelerate" in told and 'pip install "embedtopics[train]"' in told
+    assert not out.exists()
 
 
 def test_labels_that_are_not_known(tmp_path):

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -88,6 +88,7 @@ def test_of_equal_encoders_one_in_twenty_is_called_different(statistic, n, monke
     assert (1 if statistic is statistics.mean else 5) <= called <= 26
 
 
+@settings(deadline=None, max_examples=60)
 @given(
     values=st.lists(st.integers(-4, 30), min_size=100, max_size=150),
     half=st.booleans(),

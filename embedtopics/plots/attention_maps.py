@@ -80,7 +80,7 @@ def attention(
     names = [escape(cut(token, _TOKEN)) + LEFT_TO_RIGHT for token in found.tokens]
     panels, named = _places(found, len(heads), columns, width, height)
     largest = float(weights[heads].max(initial=0.0)) or 1.0
-    traces, axes = [], {}
+    traces, axes = [], dict[str, Any]()
     notes = _title(found, number, panels)
     for place, one in enumerate(heads):
         axis = str(place + 1) if place else ""

@@ -181,7 +181,7 @@ def _places(
     gap = _NAMES + 56
     n_columns = chosen_columns(n, columns, inner, 280, gap)
     across = (inner - (n_columns - 1) * gap) / n_columns
-    up = _MAIN + n_strips * (_STRIP + _BETWEEN)
+    up: float = _MAIN + n_strips * (_STRIP + _BETWEEN)
     head, foot, top, bottom = 34, 52, 10, 4
     if height is not None:
         up = max((height - top - bottom) / -(-n // n_columns) - head - foot, 120)

@@ -150,7 +150,7 @@ def found_map(
             raise InputError(f'expected "all" or one of the layers {kept}; got {one!r}')
     if not numbers:
         raise InputError("expected at least one layer, got none")
-    return found, [found.layers.index(int(number)) for number in numbers]
+    return found, [found.layers.index(int(str(number))) for number in numbers]
 
 
 def legend_lines(groups: Sequence[UseGroup], width: int | None) -> int:

@@ -27,6 +27,8 @@ def desk(tmp_path, monkeypatch):
     demo = pd.read_csv(demo_path(), keep_default_na=False).rename(columns={"text": "body"})
     demo.to_csv(tmp_path / "articles.csv", index=False)
     inferences().to_json(tmp_path / "pairs.jsonl", orient="records", lines=True)
+    shutil.copy(REPOSITORY / "data" / "words_in_context.csv", tmp_path)
+    (tmp_path / "treebank.conllu").write_text(treebank(), "utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -47,10 +49,22 @@ def inferences():
     return pd.DataFrame(rows, columns=["a", "b", "y"])
 
 
+def treebank():
+    """The sentences of words_in_context.csv, each word but the first below the first."""
+    table = pd.read_csv(REPOSITORY / "data" / "words_in_context.csv")
+    lines = []
+    for text, tags in zip(table["text"], table["tags"], strict=True):
+        for number, (word, tag) in enumerate(zip(text.split(), tags.split(), strict=True), 1):
+            head = "0\troot" if number == 1 else "1\tdep"
+            lines.append(f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t_\t_")
+        lines.append("")
+    return "\n".join(lines) + "\n"
+
+
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_python_blocks_run(desk):
-    assert len(PYTHON) == 9
+    assert len(PYTHON) == 10
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)
@@ -123,7 +137,7 @@ def test_commands_run(desk, request, command):
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 19
+    assert len(list(commands())) == 20
 
 
 def test_make_targets_exist():

@@ -34,13 +34,11 @@ def main() -> None:
     found = probing.probe(states, task, control=True, show_progress=False)
     probed = time.perf_counter()
     scores = list(found.scores)
-    mixed = probing.scalar_mix(states, task, show_progress=False)
-    scores += mixed.scores
     twin = probing.hidden_states(task, probing.random_twin(encoder), show_progress=False)
-    with_twin = probing.probe(
-        states, task, layers=[0], baselines=(), random_states=twin, show_progress=False
+    mixed = probing.probe(
+        states, task, baselines=(), random_states=twin, mix=True, show_progress=False
     )
-    scores += with_twin.of("random model", "accuracy")
+    scores += [one for one in mixed.scores if one.what != "probe"]
     hidden = probing.probe(
         states, task, probe="mlp", control=True, baselines=(), n_seeds=1, show_progress=False
     )

@@ -52,11 +52,10 @@ def read_curves(curves: Curves) -> Diagnosis:
     Returns
     -------
     Diagnosis
-        "uncertain" with fewer than 5 validations, where less than half of the redrawn curves agree
-        with the verdict, where the losses part while the validation loss does not turn, and where
-        the loss fell but the metric was best before training. Its
-        confidence is then the largest share that any verdict has. The same curves always give the
-        same diagnosis.
+        The verdict that most of the redrawn curves have; "uncertain" with fewer than 5 validations,
+        where no verdict has half of them, where the losses part while the validation loss does
+        not turn, and where the loss fell but the metric was best before training. The confidence
+        is the largest share that any verdict has. The same curves always give the same diagnosis.
 
     Raises
     ------
@@ -75,7 +74,9 @@ def read_curves(curves: Curves) -> Diagnosis:
     counts = np.bincount(decide(redrawn), minlength=len(VERDICTS))
     shares = dict(zip(VERDICTS, (counts / _DRAWS).tolist(), strict=True))
     likely = VERDICTS[int(decide(found)[0])]
-    confidence, verdict = shares[likely], likely
+    # Where the curve itself is on an edge, most of those drawn from it say on which side it lies.
+    verdict = max(shares, key=lambda one: (shares[one], one == likely))
+    confidence = shares[verdict]
     if verdict in ("just right", "could learn more") and _serves_not(curves):
         return _in_vain(curves, shares, describe(curves, series, found, redrawn))
     if confidence < LEAST_CONFIDENCE:

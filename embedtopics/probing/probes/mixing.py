@@ -236,7 +236,9 @@ def fit_mixes(
             asked.repeat_interleave(n_mixes),
             reduction="sum",
         )
-        loss = loss / len(units) + (decay * model.matrix.square()).sum()
+        # Of gain and weights together: a large gain would otherwise undo the penalty.
+        weights = model.gain[:, :, None] * model.matrix
+        loss = loss / len(units) + (decay * weights.square()).sum()
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()

@@ -291,32 +291,32 @@ def _measured(
             sums[at, 2 + length] += mean_rank_correlation(tree, own)
             sums[at, 2 + n_lengths + length] += 1
     whole = sums.sum(axis=0, keepdims=True)
-    drawn = (
-        resampled_sums(sums, N_RESAMPLES, seed) if len(sums) > 1 else np.empty((0, sums.shape[1]))
-    )
+    drawn = np.empty((0, sums.shape[1]))
+    if len(sums) > 1:
+        drawn = resampled_sums(sums, N_RESAMPLES, seed)
     n_sentences, n_edges = int(whole[0, 2 + n_lengths :].sum()), int(whole[0, 1])
-    figures = [
-        ("spearman", _by_length, n_sentences),
-        ("uuas", _edges, n_edges),
-    ]
     return [
-        score(
-            what, layer, metric, estimate(float(of(whole)[0]), of(drawn) if len(drawn) else [], n)
-        )
-        for metric, of, n in figures
+        score(what, layer, metric, estimate(float(of(whole, whole)[0]), of(drawn, whole), n))
+        for metric, of, n in (("spearman", _by_length, n_sentences), ("uuas", _edges, n_edges))
     ]
 
 
-def _by_length(sums: Float64Array) -> Float64Array:
-    total, n = np.split(sums[:, 2:], 2, axis=1)
-    means = np.divide(total, n, out=np.zeros_like(total), where=n > 0)
-    n_lengths = (n > 0).sum(axis=1)
-    found = np.full(len(sums), np.nan)
-    np.divide(means.sum(axis=1), n_lengths, out=found, where=n_lengths > 0)
-    return found
+def _by_length(sums: Float64Array, whole: Float64Array) -> Float64Array:
+    """Average over the words of a length, and then over lengths.
+
+    A length of which no sentence was drawn keeps the mean of all its sentences: left out, it would
+    shift the figure, since long sentences are rare and hard.
+    """
+    (total, n), (of_all, n_of_all) = (np.split(one[:, 2:], 2, axis=1) for one in (sums, whole))
+    there = n_of_all[0] > 0
+    if not there.any():
+        return np.full(len(sums), np.nan)
+    means = np.tile(of_all[:, there] / n_of_all[:, there], (len(sums), 1))
+    np.divide(total[:, there], n[:, there], out=means, where=n[:, there] > 0)
+    return np.asarray(means.mean(axis=1))
 
 
-def _edges(sums: Float64Array) -> Float64Array:
+def _edges(sums: Float64Array, whole: Float64Array) -> Float64Array:
     found = np.full(len(sums), np.nan)
     np.divide(sums[:, 0], sums[:, 1], out=found, where=sums[:, 1] > 0)
     return found

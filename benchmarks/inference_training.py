@@ -19,13 +19,11 @@ from benchmarks.training_sets import TESTS, inference_dev, inference_pairs, test
 __all__ = ["measure", "render"]
 
 BASE = "all-MiniLM-L6-v2"
-N_PAIRS: dict[str, int | None] = {"sentence encoder": 20_000, "raw encoder": None}
-"""None is all of them."""
-
+N_PAIRS = {"sentence encoder": 20_000, "raw encoder": 40_000}
 OBJECTIVES = ("softmax", "ranking")
 SETTINGS = {
     "sentence encoder": {"epochs": 1, "batch_size": 32, "learning_rate": 2e-5},
-    "raw encoder": {"epochs": 2, "batch_size": 32, "learning_rate": 2e-4},
+    "raw encoder": {"epochs": 1, "batch_size": 32, "learning_rate": 2e-4},
 }
 """A raw and small encoder has far to go, and is quick: its step is larger, and it sees more."""
 

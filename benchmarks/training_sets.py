@@ -9,7 +9,15 @@ import numpy as np
 
 from benchmarks.corpora import _read_rows
 
-__all__ = ["INFERENCE", "TESTS", "inference_pairs", "sts_pairs", "test_pairs"]
+__all__ = [
+    "INFERENCE",
+    "TESTS",
+    "inference_dev",
+    "inference_pairs",
+    "sts_pairs",
+    "sts_training_pairs",
+    "test_pairs",
+]
 
 INFERENCE = ("lingnli", "snli_counterfactual", "multinli_sample", "mpe", "xnli")
 TESTS = ("STS-B test", "STS12", "STS13", "STS14", "SICK-R test")

@@ -20,6 +20,7 @@ from benchmarks import (
     encoder_training,
     encoding,
     inference_training,
+    layers,
     learning_curves,
     static_encoder,
     static_student,
@@ -56,6 +57,7 @@ BENCHMARKS = {
     "inference_training": inference_training,
     "domain_adaptation": domain_adaptation,
     "learning_curves": learning_curves,
+    "layers": layers,
     "comparison": comparison,
     "coherence": coherence,
 }

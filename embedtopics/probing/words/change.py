@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import checked_count
+from embedtopics.corpus.hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation import interval, resampled_counts
 from embedtopics.probing.spaces import Space, blocks, open_space
@@ -74,7 +75,7 @@ def semantic_change(
     states : HiddenStates
     words : str or sequence of str
     groups : sequence, one label a text
-        Of exactly two kinds; None, NaN and "" leave a text out.
+        Of exactly two kinds; None, NaN, NaT, pandas.NA and "" leave a text out.
     layer : int
     n_permutations, n_resamples : int
         Of the test, and of the intervals over texts within each group. The intervals are "basic"
@@ -172,9 +173,7 @@ def _two_groups(
 
 
 def _label(group: Any) -> str:
-    if group is None or (isinstance(group, (float, np.floating)) and np.isnan(group)):
-        return ""
-    return str(group)
+    return "" if is_missing(group) else str(group)
 
 
 def _asked(

@@ -1,6 +1,7 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -173,9 +174,10 @@ def test_words_too_rare_are_listed_and_rates_are_those_of_scipy():
     assert found.groups == ("1990", "2020")
 
 
-def test_texts_without_a_group_are_left_out_and_counted():
+@pytest.mark.parametrize("empty", [(None, float("nan"), ""), (pd.NA, pd.NaT, None)])
+def test_texts_without_a_group_are_left_out_and_counted(empty):
     states, groups = dated(9, seed=4)
-    groups[4], groups[8], groups[0] = None, float("nan"), ""
+    groups[4], groups[8], groups[0] = empty
     found = probing.semantic_change(states, "w", groups, min_uses=1)
     [change] = found.words
     truth = brute(states, "w", {1, 2, 3}, {5, 6, 7})

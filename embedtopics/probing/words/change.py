@@ -35,6 +35,9 @@ MEASURES = ("apd", "excess", "prototype")
 AT_ONCE = 256
 """Ways of dealing the texts that are measured together."""
 
+MOST_UNKNOWN = 0.05
+"""Share of the draws of texts without a value, from which on there is no interval."""
+
 TIED = 1e-10
 """Differences that rounding alone may make."""
 
@@ -245,14 +248,16 @@ def _measure(
         )
     by_deal = np.concatenate(dealt, axis=1)
     low, high = interval(drawn.T)
+    # Draws of one text alone have no pairs within the group; those left show too little.
+    low, high = np.where(np.isnan(drawn).mean(axis=1) > MOST_UNKNOWN, np.nan, [low, high])
     as_large = (by_deal >= value[:, None] - TIED).sum(axis=1)
     p = as_large / by_deal.shape[1] if exact else (1 + as_large) / (1 + by_deal.shape[1])
     least = (0.0, -np.inf, 0.0)
     found = [
         ChangeMeasure(
-            float(value[i]), float(max(2 * value[i] - high[i], least[i])),
-            float(max(2 * value[i] - low[i], least[i])), float(by_deal[i].mean()), float(p[i]),
-            float("nan"),
+            float(value[i]), float(np.maximum(2 * value[i] - high[i], least[i])),
+            float(np.maximum(2 * value[i] - low[i], least[i])), float(by_deal[i].mean()),
+            float(p[i]), float("nan"),
         )
         for i in range(len(MEASURES))
     ]  # fmt: skip

@@ -154,11 +154,15 @@ def _unit(vectors: npt.NDArray[np.generic]) -> Float64Array:
 
 
 def _similarity(vectors: Float64Array) -> float:
-    """Return the mean cosine of two different uses, which the length of the sum gives."""
+    """Return the mean cosine of two different uses, which the length of the sum gives.
+
+    A vector of zeros has a cosine of 0 with all.
+    """
     n = len(vectors)
     if n < 2:
         return float("nan")
-    return float((np.square(vectors.sum(axis=0)).sum() - n) / (n * (n - 1)))
+    alone = np.square(vectors).sum()
+    return float((np.square(vectors.sum(axis=0)).sum() - alone) / (n * (n - 1)))
 
 
 def _planes(

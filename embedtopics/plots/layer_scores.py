@@ -27,6 +27,7 @@ from embedtopics.plots.panels import (
 )
 from embedtopics.plots.text import INK, LEFT_TO_RIGHT, MUTED, cut, escape
 from embedtopics.results import LayerScores, ScalarMix
+from embedtopics.results.probing import LOWER_IS_BETTER
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -37,7 +38,6 @@ _MAIN, _STRIP, _BETWEEN = 300, 64, 30
 """Pixels of a panel: the scores, and each strip below them."""
 _NAMES = 164
 """Pixels for the names at the right ends."""
-_FEWER_IS_BETTER = {"bits per label", "codelength"}
 
 # name, colour, dash, symbol; those of no layer have no symbol. The order is that of the names.
 _KINDS = {
@@ -81,10 +81,11 @@ def layers(
 ) -> Figure:
     """Draw what a probe reads at each layer, beside its controls and baselines.
 
-    Bands are 95 % intervals. The ring is around the layer with the best figure, whose interval
-    tells what else may be best. Below the scores stand the selectivity, which is what the probe
-    reads beyond a control task (Hewitt & Liang 2019), where it was measured, and the weights of
-    the scalar mix (Peters et al. 2018), with the extremes over seeds. A dotted line stands at the
+    Bands are 95 % intervals. The ring is around the layer with the best figure on the test part,
+    which by that choice is on the high side (`LayerScores.chosen` is not). Below the scores stand
+    the selectivity, which is what the probe reads beyond a control task (Hewitt & Liang 2019),
+    where it was measured, and the weights of the scalar mix (Peters et al. 2018), with the
+    extremes over seeds. A dotted line stands at the
     expected layer (Tenney et al. 2019).
 
     Parameters
@@ -263,7 +264,7 @@ def _best(
     ] if curves else []  # fmt: skip
     if len(known) < 2:
         return [], []
-    sign = -1 if metric in _FEWER_IS_BETTER else 1
+    sign = -1 if metric in LOWER_IS_BETTER else 1
     value, layer = max(known, key=lambda pair: (sign * pair[0], -pair[1]))
     color = curves[0].color
     ring = {
@@ -289,6 +290,8 @@ def _expected(
     at = scores.expected_layer
     if not math.isfinite(at):
         return [], []
+    low, high = scores.expected_layer_interval
+    within = f" ({low:.1f} to {high:.1f})" if math.isfinite(low) and math.isfinite(high) else ""
     line = {
         "type": "scatter", "mode": "lines", "x": [at, at], "y": list(span), "hoverinfo": "skip",
         "line": {"color": MUTED, "width": 1.2, "dash": "dot"}, "showlegend": False,
@@ -296,8 +299,9 @@ def _expected(
     }  # fmt: skip
     note = {
         "x": at, "y": 0, "xref": f"x{number}", "yref": f"y{number} domain", "yanchor": "bottom",
-        "xanchor": "left", "xshift": 3, "showarrow": False, "text": f"expected layer {at:.1f}",
-        "font": {"size": 11, "color": MUTED}, "bgcolor": "rgba(255,255,255,0.75)",
+        "xanchor": "left", "xshift": 3, "showarrow": False,
+        "text": f"expected layer {at:.1f}{within}", "font": {"size": 11, "color": MUTED},
+        "bgcolor": "rgba(255,255,255,0.75)",
     }  # fmt: skip
     return [line], [note]
 

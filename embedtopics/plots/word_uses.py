@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import is_number, is_whole
+from embedtopics.corpus.hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.plots.palette import NOISE_COLOR, PALETTE
 from embedtopics.plots.text import LEFT_TO_RIGHT, cut, escape, plain, wrap
@@ -139,9 +139,7 @@ def _labels(found: WordMap, colors: Sequence[Any]) -> list[Any]:
 
 
 def _is_none(label: Any) -> bool:
-    if isinstance(label, str):
-        return not label
-    return label is None or (isinstance(label, (float, np.floating)) and math.isnan(label))
+    return is_missing(label) or (isinstance(label, str) and not label)
 
 
 def checked_uses(found: WordMap, uses: Sequence[int], most: int | None = None) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ from embedtopics.results.inputs import Decision
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LayerScores", "ProbeScore", "ProbeTask", "ScalarMix"]
+__all__ = ["LOWER_IS_BETTER", "LayerScores", "ProbeScore", "ProbeTask", "ScalarMix"]
+
+LOWER_IS_BETTER = ("bits per label",)
+"""Metrics of which the least is the best."""
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -118,7 +122,10 @@ class LayerScores:
     mix : ScalarMix or None
     decisions : tuple of Decision
     expected_layer_interval : (float, float)
-        The 95 % interval of the expected layer over sentences; NaN where it has none.
+        The 95 % interval of the expected layer over sentences; NaN where it has none, or where
+        what all layers add is not surely above 0.
+    chosen_layer : int or None
+        That of the least cross-entropy on the dev part; None where layers were not compared there.
     """
 
     task: str
@@ -133,6 +140,7 @@ class LayerScores:
     mix: ScalarMix | None = None
     decisions: tuple[Decision, ...] = field(default=())
     expected_layer_interval: tuple[float, float] = (float("nan"), float("nan"))
+    chosen_layer: int | None = None
 
     def of(self, what: str, metric: str) -> tuple[ProbeScore, ...]:
         """Return the figures of one kind, by layer."""
@@ -140,18 +148,49 @@ class LayerScores:
         return tuple(sorted(found, key=lambda s: -1 if s.layer is None else s.layer))
 
     def best(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
-        """Return the highest figure of one kind; of equals the lowest layer's.
+        """Return the best figure of one kind; of equals the lowest layer's.
+
+        The highest, or of `LOWER_IS_BETTER` the least; unknown ones do not count. It was chosen on
+        the part that it was measured on, and with it its interval: as an estimate of what the
+        layer would do elsewhere it is too good, the more so the more layers there are. `chosen`
+        gives a figure that is not.
 
         Raises
         ------
         InputError
             If nothing of that kind was measured.
         """
+        found = [score for score in self._known(metric, what) if not math.isnan(score.value)]
+        if not found:
+            raise InputError(f"expected a known figure of {what}, {metric}; all are NaN")
+        sign = -1 if metric in LOWER_IS_BETTER else 1
+        return max(found, key=lambda s: sign * s.value)
+
+    def chosen(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
+        """Return the figure of the layer that the dev part chooses.
+
+        The test part had no say in it, so that the figure and its interval hold for that layer.
+
+        Raises
+        ------
+        InputError
+            If the dev part chose no layer, or nothing of that kind was measured there.
+        """
+        if self.chosen_layer is None:
+            raise InputError(f"expected layers compared on the dev part; {self.task!r} has none")
+        found = [score for score in self._known(metric, what) if score.layer == self.chosen_layer]
+        if not found:
+            raise InputError(
+                f"expected {what}, {metric} of layer {self.chosen_layer}; it is of no single layer"
+            )
+        return found[0]
+
+    def _known(self, metric: str, what: str) -> tuple[ProbeScore, ...]:
         found = self.of(what, metric)
         if not found:
             kinds = sorted({f"{s.what}, {s.metric}" for s in self.scores})
             raise InputError(f"expected one of {'; '.join(kinds)}; got {what}, {metric}")
-        return max(found, key=lambda s: s.value)
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """Return the figures as a table: task, what, layer, metric, value, low, high and n."""

@@ -22,7 +22,8 @@ class ChangeMeasure:
     Parameters
     ----------
     value, low, high : float
-        The figure, and its 95 % interval over texts.
+        The figure, and its 95 % interval over texts; NaN bounds of the excess where a group has
+        three texts or fewer, of which too many draws hold one alone.
     by_chance : float
         Its mean when texts are dealt to the groups at random.
     p, q : float

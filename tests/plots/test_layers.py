@@ -123,7 +123,9 @@ def test_the_mix_is_a_strip_of_bars_and_the_expected_layer_a_line():
     assert equal.y[0] == pytest.approx(1 / 5)
     (line,) = [t for t in figure.data if t.name == "expected layer"]
     assert line.x == (2.5, 2.5)
-    assert any("expected layer 2.5" in note.text for note in figure.layout.annotations)
+    assert "expected layer 2.5" in [note.text for note in figure.layout.annotations]
+    figure = plots.layers(dataclasses.replace(found, expected_layer_interval=(1.94, 3.06)))
+    assert "expected layer 2.5 (1.9 to 3.1)" in [note.text for note in figure.layout.annotations]
     bare = plots.layers(scores(mix=None, expected_layer=NAN))
     assert not [t for t in bare.data if t.type == "bar" or t.name == "expected layer"]
 

@@ -163,3 +163,9 @@ def test_what_is_not_there_is_refused(word, layers, says):
 def test_states_of_whole_texts_have_no_words():
     with pytest.raises(InputError, match="of whole texts"):
         probing.word_map(random_states(["bat"], unit="text"), "bat")
+
+
+def test_a_vector_of_zeros_is_like_none():
+    vectors = np.array([[[0, 0], [1, 0], [1, 1]]], dtype=float)
+    found = probing.word_map(made_states(["bat", "bat", "bat"], vectors), "bat")
+    assert found.similarity[0] == pytest.approx(np.sqrt(0.5) / 3, abs=1e-3)

@@ -66,7 +66,7 @@ def contextualization(
         Different sentences that a word must stand in, and uses of it that are looked at. Sentences
         of the same wording are one context. Words without a letter are left out.
     n_words, n_sentences : int
-        That are drawn, where there are more.
+        That are drawn, where there are more. Memory grows with the square of `n_words`.
     n_resamples : int
         Of the intervals, over words (over sentences, for the intra-sentence similarity).
     match_case : bool

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import checked_count
@@ -26,6 +27,7 @@ __all__ = [
     "check_twin",
     "checked",
     "checked_baselines",
+    "chosen_layer",
     "told_of_control",
 ]
 
@@ -183,3 +185,16 @@ def told_of_control(units: Units, train: Sequence[int], test: Sequence[int]) -> 
         "has: a control, whose labels are drawn by type, can know no others but by chance."
     )
     return Decision("probing", "known_types", share, message)
+
+
+def chosen_layer(trained: Sequence[Trained]) -> int | None:
+    """Return the layer whose probes, of all seeds, lose least on the dev part; of equals the first.
+
+    The penalty of each layer was chosen there too.
+    """
+    losses = {
+        one.source.layer: float(np.mean([found.losses[0].min() for found in one.fits]))
+        for one in trained
+        if one.is_asked and one.source.layer is not None
+    }
+    return min(losses, key=lambda layer: losses[layer]) if losses else None

@@ -90,19 +90,15 @@ class Features:
         Raises
         ------
         InputError
-            If a vector is not finite.
+            If a vector of any unit is not finite, among those that are only asked about too.
         """
+        self._refuse_infinite()
         total = torch.zeros(self.width, dtype=torch.float64)
         squares = torch.zeros(self.width, dtype=torch.float64)
         bare = Features(self.vectors, self.rows)
         begin = bare.take(units[:1])[0].double()  # near the mean: no digits are lost
         for piece in pieces_of(units):
             x = bare.take(piece).double()
-            if not torch.isfinite(x).all():
-                row = int(self.rows[piece[int((~torch.isfinite(x)).any(dim=1).nonzero()[0])], 0])
-                raise InputError(
-                    f"expected finite vectors; that of row {row} is not: read the states anew"
-                )
             total += (x - begin).sum(dim=0)
             squares += (x - begin).square_().sum(dim=0)
         mean = total / len(units)
@@ -110,6 +106,17 @@ class Features:
         varies = deviation > 1e-6 * (1 + (mean + begin).abs())
         scale = torch.where(varies, 1 / deviation, torch.zeros_like(deviation))
         return Features(self.vectors, self.rows, (mean + begin).float(), scale.float())
+
+    def _refuse_infinite(self) -> None:
+        """Refuse vectors that half precision cannot hold: a probe would answer by them, wrongly."""
+        stored = np.asarray(self.vectors)
+        for piece in pieces_of(self.rows):
+            is_finite = np.isfinite(stored[piece]).all(axis=2)
+            if not is_finite.all():
+                raise InputError(
+                    f"expected finite vectors; that of row {int(piece[~is_finite][0])} is not: "
+                    "read the states anew, in float32"
+                )
 
 
 def pieces_of(units: Int64Array, size: int = UNITS_AT_ONCE) -> Iterator[Int64Array]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import is_whole
+from embedtopics.corpus.hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision, HiddenStates, ProbeTask
@@ -213,7 +214,7 @@ def pair_rows(states: HiddenStates, pairs: npt.NDArray[Any]) -> Int64Array:
 def _label(value: Any, row: int) -> str:
     if isinstance(value, str):
         return str(value)
-    if value is None or value != value:  # a missing value of pandas is not equal to itself
+    if is_missing(value):
         return ""
     if is_whole(value) or isinstance(value, (bool, np.bool_)):
         return str(value)

@@ -23,6 +23,10 @@ __all__ = ["MixModel", "Mixes", "expected_layer", "fit_mixes", "measured_mixes",
 SHARE_RATE = 0.03
 """Of Adam, for what the softmax takes and for the gain; they have no scale of their own."""
 
+MOST_WITHOUT = 0.025
+"""Share of the draws without an expected layer, from which on the others say nothing of it: the
+lower end of the interval of what all layers add lies below 0."""
+
 Float64Array = npt.NDArray[np.float64]
 
 
@@ -105,7 +109,16 @@ def with_mixes(
     again, _ = expected_layer(layers, np.stack([one.drawn for one in found], axis=1))
     low, high = interval(again) if len(again) else (np.nan, np.nan)
     decisions = scores.decisions
+    share = float(np.isnan(again).mean()) if len(again) else 0.0
+    if share > MOST_WITHOUT:
+        message = (
+            f"In {share:.0%} of the draws of other sentences the layers together add nothing, so "
+            "that the expected layer has no interval: it could be anywhere."
+        )
+        decisions = (*decisions, Decision("probing", "unsure_expected_layer", share, message))
+        low = high = np.nan
     if np.isnan(value[0]):
+        decisions = scores.decisions
         message = "No mix is better than the first layer alone: the task has no expected layer."
         decisions = (*decisions, Decision("probing", "no_expected_layer", True, message))
         low = high = np.nan

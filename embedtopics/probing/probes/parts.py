@@ -13,6 +13,7 @@ from embedtopics._checks import checked_level
 from embedtopics.corpus import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.probing.probes.labels import PARTS, Labelled
+from embedtopics.probing.words.finding import numbered
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision, HiddenStates
 
@@ -83,7 +84,9 @@ def dealt_out(
     group = sentence[:, 0] if sentence.shape[1] == 1 else _connected(sentence)
     types, place = _types(states, labelled.rows)
     part, decisions = parts_of(labelled, group, test_share, dev_share)
-    order = np.lexsort([target, place, *sentence.T, group, part])
+    # Copies of a sentence in different texts have different vectors: their texts settle the order.
+    text = numbered(states.texts)[states.of_text[labelled.rows]]
+    order = np.lexsort([target, place, *text.T, *sentence.T, group, part])
     units = Units(
         rows=labelled.rows[order],
         target=target[order].astype(np.int64),

@@ -20,6 +20,7 @@ from embedtopics.probing.probes.asking import (
     check_twin,
     checked,
     checked_baselines,
+    chosen_layer,
     told_of_control,
 )
 from embedtopics.probing.probes.baselines import (
@@ -252,6 +253,7 @@ def _measured(
         n_dev=n_dev,
         n_test=n_test,
         decisions=(*units.decisions, *decisions, *told),
+        chosen_layer=chosen_layer(trained),
     )
     return with_mixes(found, mixes, drawn) if mixes else found
 

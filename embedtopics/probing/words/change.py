@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import checked_count
+from embedtopics.corpus.hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation import interval, resampled_counts
 from embedtopics.probing.spaces import Space, blocks, open_space
@@ -33,6 +34,9 @@ Float64Array = npt.NDArray[np.float64]
 MEASURES = ("apd", "excess", "prototype")
 AT_ONCE = 256
 """Ways of dealing the texts that are measured together."""
+
+MOST_UNKNOWN = 0.05
+"""Share of the draws of texts without a value, from which on there is no interval."""
 
 TIED = 1e-10
 """Differences that rounding alone may make."""
@@ -74,7 +78,7 @@ def semantic_change(
     states : HiddenStates
     words : str or sequence of str
     groups : sequence, one label a text
-        Of exactly two kinds; None, NaN and "" leave a text out.
+        Of exactly two kinds; None, NaN, NaT, pandas.NA and "" leave a text out.
     layer : int
     n_permutations, n_resamples : int
         Of the test, and of the intervals over texts within each group. The intervals are "basic"
@@ -172,9 +176,7 @@ def _two_groups(
 
 
 def _label(group: Any) -> str:
-    if group is None or (isinstance(group, (float, np.floating)) and np.isnan(group)):
-        return ""
-    return str(group)
+    return "" if is_missing(group) else str(group)
 
 
 def _asked(
@@ -246,14 +248,16 @@ def _measure(
         )
     by_deal = np.concatenate(dealt, axis=1)
     low, high = interval(drawn.T)
+    # Draws of one text alone have no pairs within the group; those left show too little.
+    low, high = np.where(np.isnan(drawn).mean(axis=1) > MOST_UNKNOWN, np.nan, [low, high])
     as_large = (by_deal >= value[:, None] - TIED).sum(axis=1)
     p = as_large / by_deal.shape[1] if exact else (1 + as_large) / (1 + by_deal.shape[1])
     least = (0.0, -np.inf, 0.0)
     found = [
         ChangeMeasure(
-            float(value[i]), float(max(2 * value[i] - high[i], least[i])),
-            float(max(2 * value[i] - low[i], least[i])), float(by_deal[i].mean()), float(p[i]),
-            float("nan"),
+            float(value[i]), float(np.maximum(2 * value[i] - high[i], least[i])),
+            float(np.maximum(2 * value[i] - low[i], least[i])), float(by_deal[i].mean()),
+            float(p[i]), float("nan"),
         )
         for i in range(len(MEASURES))
     ]  # fmt: skip

@@ -12,7 +12,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation import silhouettes
 from embedtopics.probing.spaces import open_space
 from embedtopics.probing.words.cutting import Cuts, cut, nearest_center
-from embedtopics.probing.words.finding import rows_of_word, use_at, word_key
+from embedtopics.probing.words.finding import numbered, rows_of_word, use_at, word_key
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision, HiddenStates, SenseCount, WordSenses, WordUse
 
@@ -102,7 +102,7 @@ def senses(
     drawn, decisions = _drawn(uses, max_uses, seed)
     most = max_senses if n_senses is None else n_senses
     settings = _Settings(most, min_size, alpha, n_clouds, n_resamples, seed)
-    texts = np.unique([states.texts[uses[i].text] for i in drawn.tolist()], return_inverse=True)[1]
+    texts = numbered([states.texts[uses[i].text] for i in drawn.tolist()])
     found = _choose(vectors[drawn], texts, settings, n_senses)
     if n_senses is not None and n_senses > 1 and found.labels is None:
         raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import unicodedata
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.results import HiddenStates, WordUse
 
-__all__ = ["find_use", "refuse_texts", "rows_of_word", "types_of", "use_at", "word_key"]
+__all__ = ["find_use", "numbered", "refuse_texts", "rows_of_word", "types_of", "use_at", "word_key"]
 
 SUGGESTED = 3
 LISTED = 5
@@ -28,6 +29,15 @@ def word_key(word: str, match_case: bool = False) -> str:
     """Return what a word has in common with its other spellings."""
     plain = unicodedata.normalize("NFC", word)
     return plain if match_case else plain.casefold()
+
+
+def numbered(texts: Sequence[str]) -> Int64Array:
+    """Return the place of each text among the different ones, in alphabetical order.
+
+    numpy would make them all as long as the longest.
+    """
+    number = {text: place for place, text in enumerate(sorted(set(texts)))}
+    return np.array([number[text] for text in texts], dtype=np.int64)
 
 
 def types_of(

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import checked_count
+from embedtopics.corpus.hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.evaluation import interval, resampled_sums, silhouettes
 from embedtopics.probing.combining import chosen_layers
 from embedtopics.probing.spaces import blocks, open_space
-from embedtopics.probing.words.finding import refuse_texts, rows_of_word, word_key
+from embedtopics.probing.words.finding import numbered, refuse_texts, rows_of_word, word_key
 from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision, HiddenStates, SenseScore, SenseSeparation
 
@@ -54,7 +55,7 @@ def sense_separation(
         among the units of the same word. In texts that are split into words, the word at place
         `i` of text `t` is ``states.rows_of(t).start + i``.
     labels : sequence of str
-        The sense of each; those of "" are left out.
+        The sense of each; those without, "", None or NaN, are left out.
     layers : int, sequence of int, "all" or "last N"
     adjust : {"none", "center", "standardize"}
     match_case : bool
@@ -140,7 +141,7 @@ def _labelled(
     if isinstance(labels, (str, bytes)) or len(labels) != len(units):
         what = repr(labels) if isinstance(labels, (str, bytes)) else str(len(labels))
         raise InputError(f"expected a sense for each of the {len(units)} uses; got {what}")
-    senses = np.array([str(label) for label in labels], dtype=object)
+    senses = np.array(["" if is_missing(label) else str(label) for label in labels], dtype=object)
     known = np.flatnonzero((senses != "") & ~states.missing[units])
     decisions = []
     if len(known) < len(units):
@@ -161,7 +162,7 @@ def _figures(
     """Return what each use adds to each figure, shape (n_uses, 1 + 3 * n_layers), and its text."""
     classes = np.unique(senses.astype(str), return_inverse=True)[1]
     wordings = [states.texts[t] for t in states.of_text[units]]
-    texts = np.unique(wordings, return_inverse=True)[1]
+    texts = numbered(wordings)
     most = np.bincount(classes).argmax()
     columns = [(classes == most).astype(np.float64)]
     for space in spaces:

@@ -53,6 +53,7 @@ def test_layers_with_more_signal_tell_labels_in_fewer_bits_than_controls_take():
     scores = probing.probe(states, tags, control=True, baselines=[], description_length=True)
     none, much = (one.value for one in scores.of("probe", "bits per label"))
     assert much < 0.8 < none
-    assert scores.best("compression").layer == 1 and scores.best("compression").value > 2
+    assert scores.best("bits per label").layer == scores.best("compression").layer == 1
+    assert scores.best("compression").value > 2
     for one in scores.of("control", "bits per label"):
         assert one.value > 1.2

@@ -1,6 +1,7 @@
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from scipy.stats import false_discovery_control
 
 from embedtopics import InputError, probing
 from embedtopics.probing import spaces
-from tests.probing.made import made_states
+from tests.probing.made import made_states, random_states
 
 
 def unit(rows):
@@ -139,7 +140,7 @@ def test_the_order_of_the_texts_and_of_the_groups_does_not_matter(order, swap):
     one = probing.semantic_change(states, "w", groups, **asked).words[0]
     two = probing.semantic_change(other, "w", [names[groups[t]] for t in order], **asked).words[0]
     if not swap:
-        assert one == two  # to the last bit
+        assert repr(one) == repr(two)  # to the last bit; without an interval, too
     for name in ("apd", "excess", "prototype"):
         assert abs(getattr(one, name).value - getattr(two, name).value) < 1e-12
 
@@ -173,9 +174,10 @@ def test_words_too_rare_are_listed_and_rates_are_those_of_scipy():
     assert found.groups == ("1990", "2020")
 
 
-def test_texts_without_a_group_are_left_out_and_counted():
+@pytest.mark.parametrize("empty", [(None, float("nan"), ""), (pd.NA, pd.NaT, None)])
+def test_texts_without_a_group_are_left_out_and_counted(empty):
     states, groups = dated(9, seed=4)
-    groups[4], groups[8], groups[0] = None, float("nan"), ""
+    groups[4], groups[8], groups[0] = empty
     found = probing.semantic_change(states, "w", groups, min_uses=1)
     [change] = found.words
     truth = brute(states, "w", {1, 2, 3}, {5, 6, 7})
@@ -208,3 +210,18 @@ def test_bad_numbers_are_refused(name):
     states, groups = dated(6)
     with pytest.raises(InputError, match=f"{name} must be an integer"):
         probing.semantic_change(states, "w", groups, **{name: 0})
+
+
+@pytest.mark.parametrize(("n", "is_known"), [(2, False), (3, False), (4, True)])
+def test_groups_of_so_few_texts_have_no_interval_of_the_excess(n, is_known):
+    """Half of the draws of two texts hold one alone; all others are the two as they are."""
+    states = random_states([f"w u{i} v" for i in range(2 * n)])
+    [change] = probing.semantic_change(
+        states, "w", ["a"] * n + ["b"] * n, min_uses=1, n_resamples=400
+    ).words
+    bounds = np.array([change.excess.low, change.excess.high])
+    if is_known:
+        assert bounds[0] < change.excess.value < bounds[1]
+    else:
+        assert np.isnan(bounds).all()
+    assert change.apd.low < change.apd.high and change.prototype.low <= change.prototype.high

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.metrics import silhouette_samples
 
@@ -107,11 +108,12 @@ def test_the_order_of_the_texts_does_not_matter(labelled):
         np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
 
 
-def test_what_is_left_out_is_told(labelled):
+@pytest.mark.parametrize("empty", ["", None, float("nan"), pd.NA])
+def test_what_is_left_out_is_told(labelled, empty):
     states, senses = labelled
     units = units_of(states)
-    fewer = ["" if i in (2, 5) else s for i, s in enumerate(senses)]
-    fewer = [s if not s.startswith("Bow") else "Bow_0" for s in fewer]
+    fewer = [s if not s.startswith("Bow") else "Bow_0" for s in senses]
+    fewer = [empty if i in (2, 5) else s for i, s in enumerate(fewer)]
     states.n_pieces[units[0]] = 0
     found = probing.sense_separation(states, units, fewer, n_resamples=10)
     told = {d.name: d.value for d in found.decisions}

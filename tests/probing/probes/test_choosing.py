@@ -1,0 +1,158 @@
+"""Which layer is called the best, and by what; what is refused because it would choose wrongly."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from embedtopics import InputError, probing
+from embedtopics.probing.probes.asking import chosen_layer
+from embedtopics.probing.probes.fitting import Fit
+from embedtopics.probing.probes.labels import labelled_units
+from embedtopics.probing.probes.mixing import Mixes, with_mixes
+from embedtopics.probing.probes.parts import DEV, TEST, dealt_out
+from embedtopics.results import Estimate, LayerScores, ProbeScore, ScalarMix
+from tests.probing.made import made_states, random_states
+from tests.probing.probes.problems import tagged_states
+
+STATES, TAGGED = tagged_states(n_texts=40, signals=(0.0, 1.0, 3.0))
+
+
+def scores_of(*figures, **others):
+    """Scores of (what, layer, metric, value)."""
+    made = tuple(ProbeScore(*one, float("nan"), float("nan"), 10) for one in figures)
+    return LayerScores("made", "made", ("A", "B"), made, 10, 10, 10, **others)
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return probing.probe(STATES, TAGGED, baselines=[])
+
+
+def test_of_equals_the_lowest_layer_is_the_best_and_unknown_figures_are_not():
+    nan = float("nan")
+    values = {0: nan, 1: 0.5, 2: 0.9, 3: 0.9, 4: nan, 5: 0.5}
+    found = scores_of(*(("probe", n, "spearman", v) for n, v in values.items()))
+    assert found.best("spearman").layer == 2
+    found = scores_of(*(("probe", n, "bits per label", v) for n, v in values.items()))
+    assert found.best("bits per label").layer == 1
+    with pytest.raises(InputError, match=re.escape("of probe, uuas; all are NaN")):
+        scores_of(("probe", 0, "uuas", nan)).best("uuas")
+
+
+def test_the_chosen_layer_loses_least_on_the_dev_part(scores):
+    assert scores.chosen_layer == 2
+    (expected,) = [one for one in scores.of("probe", "accuracy") if one.layer == 2]
+    assert scores.chosen() == expected
+    made = [
+        (layer, is_asked, [Fit((), (), np.array([row])) for row in losses])
+        for layer, is_asked, losses in [
+            (0, False, [[0.1, 0.1]]), (3, True, [[0.9, 0.5], [0.7, 0.8]]),
+            (1, True, [[0.4, 0.9], [0.7, 0.9]]), (None, True, [[0.0, 0.0]]),
+        ]
+    ]  # fmt: skip
+
+    class One:
+        def __init__(self, layer, is_asked, fits):
+            self.source = type("Source", (), {"layer": layer})
+            self.is_asked, self.fits = is_asked, fits
+
+    # Layer 3: 0.5 and 0.7 at their best penalties; layer 1: 0.4 and 0.7.
+    assert chosen_layer([One(*own) for own in made]) == 1
+    assert chosen_layer([One(*made[3])]) is None
+
+
+def test_the_test_part_has_no_say_in_the_layer_chosen(scores):
+    units = dealt_out(STATES, labelled_units(STATES, TAGGED), test_share=0.2, dev_share=0.1, seed=0)
+    flat = [tag for own in TAGGED for tag in own]
+    for row in units.rows[units.of(TEST), 0].tolist():
+        flat[row] = "NOUN"  # told by no vector
+    other = probing.probe(STATES, flat, baselines=[])
+    assert other.chosen_layer == scores.chosen_layer == 2
+    assert other.chosen().value < scores.chosen().value
+
+
+def test_what_chose_no_layer_names_none():
+    made = scores_of(("combination", None, "accuracy", 0.5))
+    with pytest.raises(InputError, match="compared on the dev part; 'made' has none"):
+        made.chosen(what="combination")
+    made = replace(made, chosen_layer=1)
+    with pytest.raises(InputError, match="combination, accuracy of layer 1"):
+        made.chosen(what="combination")
+    with pytest.raises(InputError, match="expected one of combination, accuracy; got mlp"):
+        made.chosen(what="mlp")
+
+
+@pytest.mark.parametrize("part", [DEV, TEST])
+def test_vectors_that_are_only_asked_about_must_be_finite_too(part):
+    units = dealt_out(STATES, labelled_units(STATES, TAGGED), test_share=0.2, dev_share=0.1, seed=0)
+    row = int(units.rows[units.of(part)[0], 0])
+    vectors = [np.array(one) for one in STATES.vectors]
+    vectors[1][row] = np.inf
+    with pytest.raises(InputError, match=f"that of row {row} is not"):
+        probing.probe(made_states(STATES.texts, vectors), TAGGED, baselines=[])
+
+
+def test_every_kind_of_missing_value_is_no_label():
+    states = random_states([f"a{i} b{i} c{i} d{i}" for i in range(12)])
+    tags = [[None, pd.NA, "X", "Y"] if i % 2 else [np.nan, pd.NaT, "X", "Y"] for i in range(12)]
+    labelled = labelled_units(states, tags)
+    assert labelled.labels == ("X", "Y") * 12
+    assert [one.value for one in labelled.decisions] == [24]
+
+
+def test_copies_of_a_sentence_in_other_texts_stand_in_the_order_of_their_texts():
+    """Their vectors differ, by what stands around them."""
+    texts = [f"s{i} s{i} x y" for i in range(9)]
+
+    def order(chosen):
+        states = random_states([texts[i] for i in chosen])
+        second = np.array(
+            [2 * t + (p > 1) for t, p in zip(states.of_text, states.position, strict=True)]
+        )
+        states = replace(states, sentences=second.astype(np.int32))
+        units = dealt_out(
+            states, labelled_units(states, [["A", "A", "B", "C"]] * 9), test_share=0.3,
+            dev_share=0.2, seed=0,
+        )  # fmt: skip
+        return [(states.texts[states.of_text[row]], int(states.position[row]))
+                for row in units.rows[:, 0].tolist()]  # fmt: skip
+
+    assert order(range(9)) == order([3, 8, 0, 1, 7, 2, 6, 5, 4])
+
+
+def test_figures_do_not_depend_on_the_number_of_threads():
+    states, tags = tagged_states(n_texts=40, width=256, signals=(0.1, 0.1))
+    n_threads = torch.get_num_threads()
+    found = []
+    try:
+        for n in (1, 3):
+            torch.set_num_threads(n)
+            found.append(probing.probe(states, tags, baselines=[], control=True))
+    finally:
+        torch.set_num_threads(n_threads)
+    assert found[0].scores == found[1].scores
+    assert [d.message for d in found[0].decisions] == [d.message for d in found[1].decisions]
+
+
+@pytest.mark.parametrize(("n_without", "is_known"), [(20, True), (30, False)])
+def test_an_expected_layer_that_many_draws_do_not_have_has_no_interval(n_without, is_known):
+    last = np.full(1000, 0.8)
+    last[:n_without] = 0.5
+    drawn = {
+        ("cumulative mix", layer): Estimate(value, value, value, 9, own)
+        for layer, value, own in [
+            (0, 0.5, np.full(1000, 0.5)), (1, 0.6, np.full(1000, 0.5)), (2, 0.8, last),
+        ]
+    }  # fmt: skip
+    mixes = Mixes([], ScalarMix((0, 1, 2), np.full((1, 3), 1 / 3), np.ones(1)))
+    found = with_mixes(scores_of(), mixes, drawn)
+    assert found.expected_layer == pytest.approx((1 * 0.1 + 2 * 0.2) / 0.3)
+    told = [one.value for one in found.decisions if one.name == "unsure_expected_layer"]
+    if is_known:
+        assert found.expected_layer_interval == (2.0, 2.0) and not told
+    else:
+        assert np.isnan(found.expected_layer_interval).all() and told == [0.03]

@@ -232,9 +232,10 @@ def _umask() -> int:
     return mask
 
 
-def write_manifest(folder: Path, kind: str, version: int) -> None:
-    """Record the size and SHA-256 of every file below a folder."""
-    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name != MANIFEST]
+def write_manifest(folder: Path, kind: str, version: int, but: Iterable[str] = ()) -> None:
+    """Record the size and SHA-256 of every file below a folder, but some names."""
+    left_out = {MANIFEST, *but}
+    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name not in left_out]
     files = {
         str(path.relative_to(folder).as_posix()): {"bytes": path.stat().st_size, "sha256": digest}
         for path, digest in zip(paths, _sha256_of(paths), strict=True)

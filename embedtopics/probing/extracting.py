@@ -18,6 +18,7 @@ from embedtopics._progress import progress_bar
 from embedtopics.encoders.loading import Vocabulary, load_vocabulary
 from embedtopics.encoders.resolve import DEFAULT_MODEL
 from embedtopics.errors import InputError
+from embedtopics.probing.locking import only_writer
 from embedtopics.probing.opening import Layered, Source, chosen_device, open_layered, source_of
 from embedtopics.probing.planning import Plan, cut_into_blocks, make_plan
 from embedtopics.probing.reading import Reading, number_sentences, read_texts
@@ -26,6 +27,7 @@ from embedtopics.probing.storing import (
     Writer,
     assemble,
     begin_store,
+    check_folder,
     open_store,
     refuse_another,
     unfinished_about,
@@ -70,9 +72,9 @@ def hidden_states(
 ) -> HiddenStates:
     """Return the vectors of all words of texts at all layers of an encoder.
 
-    They are written to disk as they are made, and mapped into memory, so that a large corpus
-    takes no more memory than a small one. An extraction that was killed goes on where it was when
-    it is called again with the same arguments; one that is finished is opened.
+    They are written to disk as they are made, and mapped into memory: of a corpus, only the texts
+    and the places of their words and tokens are held. An extraction that was killed goes on where
+    it was when it is called again with the same arguments; one that is finished is opened.
 
     Parameters
     ----------
@@ -112,7 +114,8 @@ def hidden_states(
     ------
     InputError
         If an argument is bad; the message names the row. If `out` holds other files, or states of
-        another encoder, of other texts or settings: the message says what differs.
+        another encoder, of other texts or settings: the message says what differs. If another
+        process writes it, or the disk is full.
     ModelLoadError
         If the checkpoint cannot be loaded, or is no encoder.
     CorruptFileError
@@ -189,10 +192,19 @@ def _check(wish: _Wish) -> None:
 
 def _extract(reading: Reading, source: Source, wish: _Wish, out: Path) -> HiddenStates:
     description = _describe(reading, source, wish)
-    if (out / MANIFEST).is_file():
-        states, about = open_store(out)
-        refuse_another(about, _with_layers(description, about, wish), out)
-        return states
+    if not (out / MANIFEST).is_file():
+        check_folder(out)
+        with only_writer(out):
+            if not (out / MANIFEST).is_file():  # another has finished it meanwhile
+                return _make(reading, source, wish, out, description)
+    states, about = open_store(out)
+    refuse_another(about, _with_layers(description, about, wish), out)
+    return states
+
+
+def _make(
+    reading: Reading, source: Source, wish: _Wish, out: Path, description: dict[str, Any]
+) -> HiddenStates:
     begun = unfinished_about(out)
     if begun is not None:
         refuse_another(begun, _with_layers(description, begun, wish), out)
@@ -262,15 +274,15 @@ def _write_blocks(
     show_progress: bool | None,
 ) -> int:
     """Run what is not done yet; return how many numbers float16 could not hold."""
-    n_done, n_clipped = writer.done()
+    n_units, n_clipped = writer.done()
     layers = writer.empty.layers
     most_tokens = max(1, _BLOCK_BYTES // (4 * len(layers) * layered.width))
-    todo = [b for b in cut_into_blocks(plan, most_tokens) if b.end_run > n_done or not plan.runs]
+    todo = [block for block in cut_into_blocks(plan, most_tokens) if block.end_unit > n_units]
     sizes = [len(run.ids) // 4 for run in plan.runs]
     with progress_bar(
         total=sum(sizes), unit="token", description="Extracting", show=show_progress
     ) as bar:
-        bar.update(sum(sizes[:n_done]))
+        bar.update(sum(sizes[: todo[0].first_run] if todo else sizes))
         for block in todo:
             vectors = pool_block(
                 layered,
@@ -283,7 +295,7 @@ def _write_blocks(
                 tokens_per_batch=writer.description["tokens_per_batch"],
                 progress=bar.update,
             )
-            n_clipped = writer.append(vectors, block.end_run, block.end_unit, n_clipped)
+            n_clipped = writer.append(vectors, block.end_unit, n_clipped)
     return n_clipped
 
 

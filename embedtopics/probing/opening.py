@@ -115,11 +115,20 @@ def chosen_device(device: str | None) -> str:
     Raises
     ------
     InputError
-        If torch does not know it.
+        If torch does not know it, or it is not there.
     """
     if device is None:
         return "cuda" if has_gpu() else "cpu"
     check_device(device)
+    import torch
+
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:  # as it was built
+        raise InputError(
+            f"expected a device that is there, got {device!r}: {one_line(error)}; leave it out for "
+            "the fastest that is"
+        ) from None
     return device
 
 

@@ -7,7 +7,7 @@ import json
 import re
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -68,9 +68,15 @@ def read_texts(texts: Any) -> Reading:
     of_task = isinstance(texts, ProbeTask)
     if of_task:
         texts = texts.texts
-    if isinstance(texts, (str, bytes)) or not hasattr(texts, "__iter__"):
+    if isinstance(texts, (str, bytes)):
         raise InputError(
             f"expected a sequence of texts, got one {type(texts).__name__}; put it in a list"
+        )
+    # The keys of a dict and the columns of a table can be gone through, but are no texts.
+    unordered = isinstance(texts, (Mapping, Set)) or hasattr(texts, "columns")
+    if unordered or not hasattr(texts, "__iter__"):
+        raise InputError(
+            f"expected a sequence of texts, got a {type(texts).__name__}; give a list of its texts"
         )
     rows = list(texts)
     if not rows:

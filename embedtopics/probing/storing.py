@@ -19,8 +19,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,8 @@ from embedtopics.protocols import FloatArray
 from embedtopics.results import Decision, HiddenStates
 
 __all__ = [
-    "Writer", "assemble", "begin_store", "open_states", "open_store", "refuse_another",
-    "unfinished_about",
+    "Writer", "assemble", "begin_store", "check_folder", "open_states", "open_store",
+    "refuse_another", "unfinished_about",
 ]  # fmt: skip
 
 KIND = "hidden states"
@@ -83,7 +83,7 @@ class Writer:
         return _unfinished(self.folder)
 
     def done(self) -> tuple[int, int]:
-        """Return how many sequences are done, and how many numbers were cut to what float16 holds.
+        """Return how many units are done, and how many numbers were cut to what float16 holds.
 
         What was written behind them, by a process that was killed, is cut off.
 
@@ -93,7 +93,7 @@ class Writer:
             If a file holds less than was written to it.
         """
         progress = _read_json(self.unfinished / _PROGRESS)
-        n_runs, n_units = int(progress["runs"]), int(progress["units"])
+        n_units = int(progress["units"])
         for path in self._paths():
             size = n_units * self.width * np.dtype(self.dtype).itemsize
             found = path.stat().st_size if path.is_file() else 0
@@ -104,17 +104,17 @@ class Writer:
                 )
             if found > size:
                 os.truncate(path, size)
-        return n_runs, int(progress["clipped"])
+        return n_units, int(progress["clipped"])
 
-    def append(self, vectors: FloatArray, n_runs: int, n_units: int, n_clipped: int) -> int:
+    def append(self, vectors: FloatArray, n_units: int, n_clipped: int) -> int:
         """Write a block of all layers, and then that it is there.
 
         Parameters
         ----------
         vectors : float32 ndarray of shape (n_layers, n_new, width)
             Overwritten.
-        n_runs, n_units : int
-            Sequences and units that are done with these.
+        n_units : int
+            Units that are done with these.
         n_clipped : int
             Numbers that were cut before.
 
@@ -127,13 +127,13 @@ class Writer:
             if self.dtype == "float16":
                 n_clipped += int((np.abs(layer) > _MOST).sum())
                 np.clip(layer, -_MOST, _MOST, out=layer)
-            with path.open("ab") as file:
+            with _on_disk(self.folder), path.open("ab") as file:
                 file.write(layer.astype(np.dtype(self.dtype).newbyteorder("<")).data)
                 file.flush()
                 os.fsync(file.fileno())
         _write_json(
             self.unfinished / _PROGRESS,
-            {"runs": n_runs, "units": n_units, "clipped": n_clipped},
+            {"units": n_units, "clipped": n_clipped},
         )
         return n_clipped
 
@@ -141,11 +141,13 @@ class Writer:
         """Give the folder its name, and open it."""
         folder = self.unfinished
         _write_json(folder / "about.json", _about(self, decisions))
-        (folder / _PROGRESS).unlink()
-        write_manifest(folder, KIND, VERSION)
-        with suppress(OSError):  # it is not there, or holds something
-            self.folder.rmdir()
-        folder.rename(self.folder)
+        with _on_disk(self.folder):
+            # Checksums of large files take minutes: until they are there, work can go on.
+            write_manifest(folder, KIND, VERSION, but=(_PROGRESS,))
+            with suppress(OSError):  # it is not there, or holds something
+                self.folder.rmdir()
+            folder.rename(self.folder)
+            (self.folder / _PROGRESS).unlink()
         vectors = _map_vectors(
             self.folder, self.empty.layers, (len(self.empty.of_text), self.width), self.dtype
         )
@@ -166,6 +168,17 @@ def unfinished_about(folder: Path) -> dict[str, Any] | None:
     return about
 
 
+def check_folder(folder: Path) -> None:
+    """Make sure, before the work, that a store can be written.
+
+    Raises
+    ------
+    InputError
+        If there are other files, or nothing can be written.
+    """
+    check_output_folder(folder, KIND)
+
+
 def begin_store(writer: Writer) -> None:
     """Write all but the vectors, unless it was begun before.
 
@@ -179,10 +192,10 @@ def begin_store(writer: Writer) -> None:
         for left in folder.glob(".writing-*"):
             shutil.rmtree(left)
         return
-    check_output_folder(writer.folder, KIND)
-    if folder.is_dir():  # killed before the first block, or behind the last
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
+    with _on_disk(writer.folder):
+        if folder.is_dir():  # killed before it was begun
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
     empty = writer.empty
     _write_json(folder / "texts.json", list(empty.texts))
     _write_json(folder / "about.json", _about(writer, ()))
@@ -193,7 +206,7 @@ def begin_store(writer: Writer) -> None:
         )  # fmt: skip
     for path in writer._paths():
         path.write_bytes(b"")
-    _write_json(folder / _PROGRESS, {"runs": 0, "units": 0, "clipped": 0})
+    _write_json(folder / _PROGRESS, {"units": 0, "clipped": 0})
 
 
 def open_states(folder: str | os.PathLike[str]) -> HiddenStates:
@@ -309,6 +322,18 @@ def _about(writer: Writer, decisions: Sequence[Decision]) -> dict[str, Any]:
         "width": writer.width,
         "decisions": [vars(decision) for decision in decisions],
     }
+
+
+@contextmanager
+def _on_disk(folder: Path) -> Iterator[None]:
+    """Say in one sentence that a disk is full, or gone."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"could not write {folder}: {error.strerror or error}; free some space, and call "
+            "hidden_states with the same arguments to go on; or name another folder"
+        ) from error
 
 
 def _unfinished(folder: Path) -> Path:

@@ -14,7 +14,7 @@ from embedtopics.encoders.checkpoint import Checkpoint
 from embedtopics.encoders.hub import one_line
 from embedtopics.encoders.loading import silent_transformers
 from embedtopics.encoders.resolve import DEFAULT_MODEL
-from embedtopics.errors import ModelLoadError
+from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.probing.opening import source_of
 
 __all__ = ["random_twin"]
@@ -62,7 +62,8 @@ def random_twin(encoder: Any = DEFAULT_MODEL, seed: int = 0) -> SentenceEncoder:
     --------
     >>> states = hidden_states(texts, random_twin("all-MiniLM-L6-v2"))  # doctest: +SKIP
     """
-    checked_count(seed, "seed", 0)
+    if checked_count(seed, "seed", 0) >= 2**64:
+        raise InputError(f"expected a seed below 2 ** 64, all that torch takes; got {seed}")
     source = source_of(encoder)
     root = Path(tempfile.mkdtemp(prefix="embedtopics-twin-"))
     try:

@@ -1,6 +1,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from embedtopics import InputError, ModelLoadError, probing
@@ -189,6 +190,9 @@ def test_an_encoder_can_be_given_itself(tiny_bert):
         ([["a"], "b"], "str in row 1"),
         ([["a"], ["b", 3]], "int as word 1 of row 1"),
         ([3], "a string or words; got int in row 0"),
+        ({"a": "the cat"}, "got a dict; give a list"),
+        ({"the cat", "a"}, "got a set; give a list"),
+        (pd.DataFrame({"text": ["the cat"]}), "got a DataFrame; give a list"),
     ],
 )
 def test_bad_texts_are_refused(texts, message, tiny_bert):
@@ -210,6 +214,7 @@ def test_bad_texts_are_refused(texts, message, tiny_bert):
         ({"max_length": 2}, "from 3 up"),
         ({"tokens_per_batch": 0}, "tokens_per_batch"),
         ({"device": "abacus"}, "abacus"),
+        ({"device": "cuda:99"}, "a device that is there, got 'cuda:99'"),
         ({"encoder": "tfidf"}, "got TfidfEncoder"),
     ],
 )

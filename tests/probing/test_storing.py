@@ -13,6 +13,7 @@ import pytest
 
 from embedtopics import CorruptFileError, InputError, probing
 from embedtopics.probing import extracting, storing
+from embedtopics.probing.locking import only_writer
 
 TEXTS = [
     "the cat sat on the mat",
@@ -186,6 +187,88 @@ def test_a_damaged_beginning_is_not_gone_on_with(tiny_bert, tmp_path, monkeypatc
     os.truncate(path, 10)
     with pytest.raises(CorruptFileError, match=r"layer-01.f16 is damaged: it has 10 bytes"):
         probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")
+
+
+@pytest.mark.parametrize("texts", [TEXTS, [["", "\u200b"], [""]]])
+def test_nothing_is_lost_or_written_twice_by_one_killed_at_the_checksums(
+    texts, tiny_bert, tmp_path, monkeypatch
+):
+    probing.hidden_states(texts, tiny_bert, out=tmp_path / "whole")
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+
+        def killed(*_, **__):
+            raise KeyboardInterrupt
+
+        patched.setattr(storing, "write_manifest", killed)
+        probing.hidden_states(texts, tiny_bert, out=tmp_path / "s")
+    monkeypatch.setattr(extracting, "pool_block", None)
+    probing.hidden_states(texts, tiny_bert, out=tmp_path / "s")
+    assert contents(tmp_path / "s") == contents(tmp_path / "whole")
+
+
+def test_a_second_writer_is_refused_and_the_first_one_goes_on(
+    tiny_bert, finished, tmp_path, monkeypatch
+):
+    out, kept, said = tmp_path / "s", extracting.pool_block, []
+
+    def meanwhile(*a, **b):
+        if not said:
+            with pytest.raises(InputError, match="another process writes it now") as refused:
+                probing.hidden_states(TEXTS, tiny_bert, out=out)
+            said.append(refused)
+        return kept(*a, **b)
+
+    (tmp_path / ".s.lock").touch()  # of one that was killed
+    monkeypatch.setattr(extracting, "pool_block", meanwhile)
+    probing.hidden_states(TEXTS, tiny_bert, out=out)
+    assert said and contents(out) == contents(finished)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_another_process_is_kept_out_until_the_first_one_ends(tmp_path):
+    code = f"""
+from pathlib import Path
+from embedtopics.probing.locking import only_writer
+with only_writer(Path({str(tmp_path / "s")!r})):
+    print("locked", flush=True)
+    input()
+"""
+    other = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with other:
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(InputError, match="another process"), only_writer(tmp_path / "s"):
+            pass
+        other.kill()
+        other.wait()
+        with only_writer(tmp_path / "s"):
+            assert (tmp_path / ".s.lock").exists()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_full_disk_is_told_and_what_is_there_goes_on(tiny_bert, finished, tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(storing.os, "fsync", full)
+        with pytest.raises(InputError, match="No space left on device; free some space"):
+            probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")
+    probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")
+    assert contents(tmp_path / "s") == contents(finished)
+
+
+def test_what_came_into_the_place_of_an_unfinished_store_is_kept(tiny_bert, tmp_path, monkeypatch):
+    out = tmp_path / "s"
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        stop_at(patched, 4)
+        probing.hidden_states(TEXTS, tiny_bert, out=out)
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    monkeypatch.setattr(extracting, "open_layered", None)  # refused before the work
+    with pytest.raises(InputError, match="holds other files"):
+        probing.hidden_states(TEXTS, tiny_bert, out=out)
 
 
 def test_other_folders_are_refused(tiny_bert, tmp_path):

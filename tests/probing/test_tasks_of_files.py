@@ -44,7 +44,7 @@ def test_labelled_texts_keep_their_parts(write):
 
 def test_labelled_texts_that_are_none(write):
     good = write("g.jsonl", texts((1, "a b"), (0, "c")))
-    with pytest.raises(InputError, match=r"b\.jsonl, row 2: expected a text .* got none"):
+    with pytest.raises(InputError, match=r"b\.jsonl, row 2: expected a text .* got ' '"):
         text_task({"train": write("b.jsonl", texts((1, "x"), (0, " "))), "test": good})
     with pytest.raises(InputError, match=r"n\.jsonl, row 1: expected a label"):
         text_task({"train": write("n.jsonl", texts((None, "x"), ("y", "z"))), "test": good})
@@ -96,6 +96,20 @@ def test_pairs_with_a_sentence_in_common_are_dealt_to_one_part(write):
             sides.setdefault(task.texts[text][0], set()).add(part)
     assert len(sides) == 40 and all(len(own) == 1 for own in sides.values())
     assert Counter(task.parts) == {"train": 96, "dev": 12, "test": 12}
+
+
+def test_a_sentence_in_another_case_is_dealt_to_the_same_part(write):
+    rows = [
+        (0, 0, f"{shared} {i}", f"{letter} {i}", letter == "a")
+        for i in range(60)
+        for shared, letter in (("Shared", "a"), ("shared", "z"))
+    ]
+    task = pair_task(write("a.jsonl", uses(*rows)))
+    sides = {}
+    for (first, *_), part in zip(task.pairs.tolist(), task.parts, strict=True):
+        sides.setdefault(task.texts[first][1], set()).add(part)
+    assert len(sides) == 60 and all(len(own) == 1 for own in sides.values())
+    assert set(task.parts) == {"train", "dev", "test"}
 
 
 @pytest.mark.parametrize("place", [4, -1, 0.5, 1e12])

@@ -52,5 +52,7 @@ def test_weights_are_drawn_as_the_architecture_draws_them(tiny_bert, tmp_path):
 def test_bad_input(tiny_bert):
     with pytest.raises(InputError, match="seed must be an integer from 0"):
         probing.random_twin(tiny_bert, seed=-1)
+    with pytest.raises(InputError, match="a seed below"):
+        probing.random_twin(tiny_bert, seed=2**64)
     with pytest.raises(InputError, match="a transformer, whose layers"):
         probing.random_twin("tfidf")

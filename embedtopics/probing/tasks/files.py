@@ -70,7 +70,7 @@ def text_task(
     labels: list[str] = []
     parts: list[str] = []
     for part, rows in _read(files):
-        texts += _texts(rows, text)
+        texts += rows.texts(text)
         labels += _labels(rows, label)
         parts += [part] * len(rows)
     keys = [key_of(one) for one in texts]
@@ -166,17 +166,6 @@ def _read(files: Files) -> list[tuple[str, Rows]]:
     return [("", Rows(Path(files).expanduser()))]
 
 
-def _texts(rows: Rows, column: str) -> tuple[str, ...]:
-    found = rows.texts(column)
-    for row, text in enumerate(found, start=1):
-        if not text.strip():
-            raise InputError(
-                f"{rows.path.name}, row {row}: expected a text in the column {column!r}, got none; "
-                "remove the row"
-            )
-    return found
-
-
 def _labels(rows: Rows, column: str) -> list[str]:
     made = []
     for row, cell in enumerate(rows.cells(column), start=1):
@@ -192,7 +181,7 @@ def _labels(rows: Rows, column: str) -> list[str]:
 
 def _uses(rows: Rows, column: str, place: str) -> Iterator[_Use]:
     """Yield the words of each sentence, and which of them is meant."""
-    texts, numbers = _texts(rows, column), rows.numbers(place).tolist()
+    texts, numbers = rows.texts(column), rows.numbers(place).tolist()
     for row, (text, number) in enumerate(zip(texts, numbers, strict=True), start=1):
         words = tuple(text.split())
         if not (number.is_integer() and 0 <= number < len(words)):
@@ -243,10 +232,14 @@ def _dealt_pairs(pairs: Any, keys: Sequence[str], seed: int) -> list[str]:
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    ones = np.ones(len(pairs), dtype=np.int8)
-    links = coo_matrix((ones, (pairs[:, 0], pairs[:, 2])), shape=(len(keys), len(keys)))
+    # Texts that differ in case alone are one sentence, here as everywhere.
+    number = {key: nth for nth, key in enumerate(sorted(set(keys)))}
+    of_text = np.array([number[key] for key in keys])
+    ones = np.ones(len(pairs), dtype=np.int32)
+    ends = of_text[pairs[:, 0]], of_text[pairs[:, 2]]
+    links = coo_matrix((ones, ends), shape=(len(number), len(number)))
     _, groups = connected_components(links, directed=False)
     least: dict[int, str] = {}
-    for key, group in zip(keys, groups.tolist(), strict=True):
-        least[group] = min(least.get(group, key), key)
-    return list(dealt([least[groups[text]] for text in pairs[:, 0].tolist()], seed))
+    for key, nth in number.items():  # ascending: the first of a group stays
+        least.setdefault(groups[nth], key)
+    return list(dealt([least[groups[nth]] for nth in ends[0].tolist()], seed))

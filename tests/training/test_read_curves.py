@@ -73,8 +73,7 @@ def test_a_constant_added_to_the_loss_makes_no_run_look_better(kind, seed, const
     curves = curves_first.draw(kind, seed)
     one, other = training.read_curves(curves), training.read_curves(changed(curves, 1.0, constant))
     assert other.verdict in (one.verdict, "learns nothing")
-    if one.verdict == other.verdict:
-        assert one.confidence == pytest.approx(other.confidence, abs=0.03)
+    assert other.shares["learns nothing"] >= one.shares["learns nothing"] - 0.05
 
 
 def test_the_same_curves_have_the_same_diagnosis():

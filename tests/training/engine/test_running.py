@@ -43,9 +43,10 @@ def by_a_plain_loop(lesson, options):
          {"params": others, "weight_decay": 0.0}], lr=options.learning_rate,
     )  # fmt: skip
     plan = BatchPlan(lesson.examples.lengths, options.batch_size, options.seed)
-    n_steps = options.epochs * len(plan) // options.accumulation
+    epochs = int(options.epochs)
+    n_steps = epochs * len(plan) // options.accumulation
     n_warm = -(-options.warmup * n_steps // 1)
-    batches = [batch for epoch in range(options.epochs) for batch in plan.of_epoch(epoch)]
+    batches = [batch for epoch in range(epochs) for batch in plan.of_epoch(epoch)]
     losses = []
     for step in range(int(n_steps)):
         share = step / n_warm if step < n_warm else (n_steps - step) / (n_steps - n_warm)

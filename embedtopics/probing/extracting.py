@@ -14,11 +14,11 @@ from typing import Any
 
 from embedtopics._checks import checked_count, is_whole
 from embedtopics._files import MANIFEST
+from embedtopics._locking import only_writer
 from embedtopics._progress import progress_bar
 from embedtopics.encoders.loading import Vocabulary, load_vocabulary
 from embedtopics.encoders.resolve import DEFAULT_MODEL
 from embedtopics.errors import InputError
-from embedtopics.probing.locking import only_writer
 from embedtopics.probing.opening import Layered, Source, chosen_device, open_layered, source_of
 from embedtopics.probing.planning import Plan, cut_into_blocks, make_plan
 from embedtopics.probing.reading import Reading, number_sentences, read_texts

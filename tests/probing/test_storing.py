@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from embedtopics import CorruptFileError, InputError, probing
+from embedtopics._locking import only_writer
 from embedtopics.probing import extracting, storing
-from embedtopics.probing.locking import only_writer
 
 TEXTS = [
     "the cat sat on the mat",
@@ -228,7 +228,7 @@ def test_a_second_writer_is_refused_and_the_first_one_goes_on(
 def test_another_process_is_kept_out_until_the_first_one_ends(tmp_path):
     code = f"""
 from pathlib import Path
-from embedtopics.probing.locking import only_writer
+from embedtopics._locking import only_writer
 with only_writer(Path({str(tmp_path / "s")!r})):
     print("locked", flush=True)
     input()

@@ -1,0 +1,1 @@
+"""The collection in other engines: Parquet, and the stores that speak `VectorStore`."""

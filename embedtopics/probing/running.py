@@ -10,7 +10,7 @@ import numpy as np
 from embedtopics.encoders.batching import longest_first, token_batches
 from embedtopics.probing.opening import Layered
 from embedtopics.probing.planning import Run
-from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     import torch
@@ -95,31 +95,56 @@ def _pool_batch(
     rows = np.concatenate([run.rows for run in runs])
     order = np.argsort(rows, kind="stable")
     units, sizes = np.unique(rows, return_counts=True)
-    tensors = [
-        torch.from_numpy(array).to(layered.device)
-        for array in (places[order].astype(np.int64), sizes)
-    ]
+    places = places[order].astype(np.int64)
     with torch.inference_mode():
         output = layered.model(
             input_ids=torch.from_numpy(ids).to(layered.device),
             attention_mask=torch.from_numpy(mask).to(layered.device),
             output_hidden_states=True,
         )
-        found = []
-        for layer in layers:
-            tokens = output.hidden_states[layer].flatten(0, 1).index_select(0, tensors[0])
-            found.append(_reduce(tokens.float(), tensors[1], by_maximum).cpu().numpy())
-    return units, found
+        if layered.device == "cpu" and not by_maximum:
+            reduce = _adder(places, sizes)
+        else:
+            reduce = _segment_reducer(places, sizes, layered.device, by_maximum)
+        return units, [reduce(output.hidden_states[n].flatten(0, 1).float()) for n in layers]
 
 
-def _reduce(tokens: torch.Tensor, sizes: torch.Tensor, by_maximum: bool) -> torch.Tensor:
-    """Add up neighbouring rows, or take their maximum."""
+def _adder(places: Int64Array, sizes: Int64Array) -> Callable[[torch.Tensor], FloatArray]:
+    """Return what adds up the tokens of each unit, the first first.
+
+    Most words are one token, so that nearly all is done by taking rows: several times as fast as
+    adding token by token.
+    """
+    starts = np.cumsum(sizes) - sizes
+    first = places[starts]
+    later = []
+    for step in range(1, int(sizes.max(initial=0))):
+        units = np.flatnonzero(sizes > step)
+        later.append((units, places[starts[units] + step]))
+
+    def add(tokens: torch.Tensor) -> FloatArray:
+        vectors: FloatArray = tokens.numpy()
+        total: FloatArray = vectors[first]
+        for units, at in later:
+            total[units] += vectors[at]
+        return total
+
+    return add
+
+
+def _segment_reducer(
+    places: Int64Array, sizes: Int64Array, device: str, by_maximum: bool
+) -> Callable[[torch.Tensor], FloatArray]:
+    """Return what adds up the tokens of each unit, or takes their maximum, where they are."""
     import torch
 
-    if len(sizes) == len(tokens):
-        return tokens
-    if tokens.device.type != "cpu" or by_maximum:
+    at, lengths = (torch.from_numpy(array).to(device) for array in (places, sizes))
+
+    def reduce(tokens: torch.Tensor) -> FloatArray:
         # On a GPU, adding by index has no fixed order, and so no fixed last bit.
-        return torch.segment_reduce(tokens, "max" if by_maximum else "sum", lengths=sizes, axis=0)
-    units = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
-    return tokens.new_zeros(len(sizes), tokens.shape[1]).index_add_(0, units, tokens)
+        chosen = tokens.index_select(0, at)
+        how = "max" if by_maximum else "sum"
+        found: FloatArray = torch.segment_reduce(chosen, how, lengths=lengths, axis=0).cpu().numpy()
+        return found
+
+    return reduce

@@ -15,7 +15,14 @@ from embedtopics.corpus.tables import MISSING_MARKERS, Table, name_rows, note
 from embedtopics.errors import InputError
 from embedtopics.results import Decision
 
-__all__ = ["check_text_column", "find_column", "guess_columns", "guess_text_column", "read_ids"]
+__all__ = [
+    "check_text_column",
+    "find_column",
+    "guess_columns",
+    "guess_text_column",
+    "read_id",
+    "read_ids",
+]
 
 # In order of preference: a file with "abstract" and "description" holds abstracts.
 _TEXT_NAMES = (
@@ -151,7 +158,7 @@ def read_ids(values: Iterable[object], table: Table) -> tuple[str, ...]:
     InputError
         One is missing, or two rows have the same.
     """
-    ids = [_read_id(value) for value in values]
+    ids = [read_id(value) for value in values]
     missing = [row for row, value in enumerate(ids) if not value]
     if missing:
         raise InputError(
@@ -169,7 +176,8 @@ def read_ids(values: Iterable[object], table: Table) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def _read_id(value: object) -> str:
+def read_id(value: object) -> str:
+    """Return an identifier as a corpus keeps it; "" where there is none."""
     if is_missing(value):
         return ""
     if isinstance(value, float | np.floating) and float(value).is_integer():
@@ -229,7 +237,7 @@ def _holds_only_numbers(values: list[object]) -> bool:
 
 def _is_key(column: pd.Series) -> bool:
     values = column.tolist()
-    keys = {_read_id(value) for value in values}
+    keys = {read_id(value) for value in values}
     return len(keys) == len(values) and "" not in keys
 
 

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from embedtopics.encoders.cached import CachedEncoder
-    from embedtopics.encoders.choosing import encoder_from_settings, fitted, resolve_encoder
+    from embedtopics.encoders.choosing import (
+        describe_encoder,
+        encoder_from_settings,
+        fitted,
+        resolve_encoder,
+    )
     from embedtopics.encoders.distilling import distill
     from embedtopics.encoders.fasttext import FastTextEncoder
     from embedtopics.encoders.languages import language_warning
@@ -29,6 +34,7 @@ __all__ = [
     "StaticEncoder",
     "TfidfEncoder",
     "WordVectorEncoder",
+    "describe_encoder",
     "distill",
     "encoder_from_settings",
     "fitted",
@@ -46,6 +52,7 @@ _HOME = {
     "TfidfEncoder": "tfidf",
     "WordVectorEncoder": "word_vectors",
     "distill": "distilling",
+    "describe_encoder": "choosing",
     "encoder_from_settings": "choosing",
     "fitted": "choosing",
     "language_warning": "languages",

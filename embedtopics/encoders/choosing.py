@@ -16,7 +16,7 @@ from embedtopics.encoders.transformer import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder
 
-__all__ = ["encoder_from_settings", "fitted", "resolve_encoder"]
+__all__ = ["describe_encoder", "encoder_from_settings", "fitted", "resolve_encoder"]
 
 _BY_KIND: dict[str, tuple[str, str]] = {
     "fasttext": ("embedtopics.encoders.fasttext", "FastTextEncoder"),
@@ -128,3 +128,13 @@ def fitted(encoder: Encoder, texts: Sequence[str]) -> Encoder:
         return encoder
     made: Encoder = copy.copy(encoder).fit(texts)
     return made
+
+
+def describe_encoder(encoder: Encoder) -> dict[str, Any]:
+    """Return what has to be known of an encoder to tell it from others, and to load it again."""
+    return {
+        "encoder": getattr(encoder, "name", type(encoder).__name__),
+        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+        # Only what can be made again from a few words has settings.
+        "encoder_settings": getattr(encoder, "settings", None),
+    }

@@ -14,7 +14,7 @@ from embedtopics._memory import peak_memory
 from embedtopics._versions import package_versions
 from embedtopics.clustering import cluster
 from embedtopics.corpus import Corpus, require_text
-from embedtopics.encoders import language_warning
+from embedtopics.encoders import describe_encoder, language_warning
 from embedtopics.errors import InputError
 from embedtopics.neighbors import build_graph
 from embedtopics.protocols import (
@@ -62,12 +62,7 @@ from embedtopics.topics.guidance.settling import named_topics, outcome, settle
 from embedtopics.topics.memberships import Joined
 from embedtopics.topics.places import Places, find_places, spread_graph
 from embedtopics.topics.recorded import GIVEN
-from embedtopics.topics.vectors import (
-    describe_encoder,
-    encode_documents,
-    encoder_of_given,
-    given_vectors,
-)
+from embedtopics.topics.vectors import encode_documents, encoder_of_given, given_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

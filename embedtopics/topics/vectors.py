@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 __all__ = [
-    "describe_encoder", "encode_documents", "encoder_of_given", "given_vectors",
+    "encode_documents", "encoder_of_given", "given_vectors",
     "matching_encoder", "recorded_encoder",
 ]  # fmt: skip
 
@@ -145,16 +145,6 @@ def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
             'GB); take encoder="lsa", or TfidfEncoder with n_components or max_features'
         )
     return np.asarray(vectors.astype(np.float32).toarray())
-
-
-def describe_encoder(encoder: Encoder) -> dict[str, Any]:
-    """Return what has to be known of an encoder to tell it from others, and to load it again."""
-    return {
-        "encoder": getattr(encoder, "name", type(encoder).__name__),
-        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
-        # Only what can be made again from a few words has settings.
-        "encoder_settings": getattr(encoder, "settings", None),
-    }
 
 
 def recorded_encoder(result: TopicResult) -> Encoder:

@@ -41,9 +41,14 @@ def print_scores(scores: LayerScores, out: Path | None = None) -> None:
     for score in scores.of("scalar mix", "accuracy"):
         console.print(f"scalar mix of the layers: {_spell(score)}", soft_wrap=True)
     if scores.expected_layer == scores.expected_layer:
-        console.print(f"expected layer: {scores.expected_layer:.2f}", soft_wrap=True)
+        low, high = scores.expected_layer_interval
+        within = f" ({low:.2f} to {high:.2f})" if low == low else ""
+        console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
+    if scores.chosen_layer is not None:
+        chosen = scores.chosen("accuracy", what)
+        console.print(f"chosen on dev: layer {chosen.layer}, {_spell(chosen)}", soft_wrap=True)
     best = scores.best("accuracy", what)
-    console.print(f"best: layer {best.layer}, {_spell(best)}", soft_wrap=True)
+    console.print(f"best on test: layer {best.layer}, {_spell(best)}", soft_wrap=True)
     for decision in scores.decisions:
         # Penalties, a number for each layer, are in the folder.
         if decision.name != "penalties":

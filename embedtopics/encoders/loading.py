@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 __all__ = [
-    "FAMILIES", "Vocabulary", "check_device", "load_model", "load_vocabulary",
+    "FAMILIES", "Vocabulary", "check_device", "load_model", "load_vocabulary", "require_device",
     "silent_transformers",
 ]  # fmt: skip
 
@@ -46,7 +46,7 @@ class Vocabulary:
 
 
 def check_device(device: str) -> None:
-    """Make sure that torch knows a device.
+    """Make sure that torch knows a device, whether it is there or not.
 
     Raises
     ------
@@ -58,6 +58,25 @@ def check_device(device: str) -> None:
         torch.device(device)
     except RuntimeError as error:
         raise InputError(f"expected a torch device, got {device!r}: {one_line(error)}") from None
+
+
+def require_device(device: str) -> None:
+    """Make sure that a device can be used here.
+
+    Raises
+    ------
+    InputError
+    """
+    import torch
+
+    check_device(device)
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:  # as torch was built
+        raise InputError(
+            f"expected a device that is there, got {device!r}: {one_line(error)}; leave it out for "
+            "the fastest that is"
+        ) from None
 
 
 def load_model(

@@ -17,7 +17,7 @@ from embedtopics.encoders.exporting import (
     export_model,
     least_cosine,
 )
-from embedtopics.encoders.loading import Vocabulary, check_device, load_model, load_vocabulary
+from embedtopics.encoders.loading import Vocabulary, load_model, load_vocabulary, require_device
 from embedtopics.encoders.pooling import pooled_model
 from embedtopics.encoders.prepared import Prepared, key_of, read_prepared, write_prepared
 from embedtopics.encoders.quantizing import measure_extremes, quantize_model, weight_bits
@@ -90,7 +90,7 @@ def check_machine(device: str | None, runtime: str | None, precision: str) -> No
     if runtime not in (None, "onnx", "torch"):
         raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
     if device not in (None, "cpu"):
-        check_device(str(device))
+        require_device(str(device))
     elif device == "cpu" and precision in ("float16", "bfloat16"):
         raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
     if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):

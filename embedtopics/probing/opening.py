@@ -10,7 +10,7 @@ from embedtopics._checks import checked_count
 from embedtopics.encoders import CachedEncoder, SentenceEncoder, resolve_encoder
 from embedtopics.encoders.checkpoint import Checkpoint
 from embedtopics.encoders.hub import one_line
-from embedtopics.encoders.loading import check_device, load_model
+from embedtopics.encoders.loading import load_model, require_device
 from embedtopics.encoders.resolve import contents_of
 from embedtopics.encoders.runtime import has_gpu
 from embedtopics.errors import InputError, ModelLoadError
@@ -119,16 +119,7 @@ def chosen_device(device: str | None) -> str:
     """
     if device is None:
         return "cuda" if has_gpu() else "cpu"
-    check_device(device)
-    import torch
-
-    try:
-        torch.empty(0, device=device)
-    except (AssertionError, NotImplementedError, RuntimeError) as error:  # as it was built
-        raise InputError(
-            f"expected a device that is there, got {device!r}: {one_line(error)}; leave it out for "
-            "the fastest that is"
-        ) from None
+    require_device(device)
     return device
 
 

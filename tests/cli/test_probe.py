@@ -67,7 +67,10 @@ def test_prints_and_writes_what_the_functions_return(tiny_bert, files, tmp_path)
     assert "plotly" in (out / "layers.html").read_text("utf-8").lower()
     best = scores.best()
     shown = f"{best.value:.3f} ({best.low:.3f} to {best.high:.3f})"
-    assert f"best: layer {best.layer}, {shown}" in done.stdout
+    assert f"best on test: layer {best.layer}, {shown}" in done.stdout
+    chosen = scores.chosen()
+    shown = f"{chosen.value:.3f} ({chosen.low:.3f} to {chosen.high:.3f})"
+    assert f"chosen on dev: layer {chosen.layer}, {shown}" in done.stdout
     for score in scores.of("probe", "accuracy"):
         assert f"{score.value:.3f}  {score.low:.3f} to {score.high:.3f}" in done.stdout
     for name in ("majority", "word type", "selectivity", "random"):

@@ -191,6 +191,7 @@ def test_damaged_weights_are_named(tiny_bert, tmp_path):
         ({"max_length": 2}, "max_length"),
         ({"max_length": 33}, "at most 32"),
         ({"device": "abacus"}, "torch device"),
+        ({"device": "cuda:99"}, "a device that is there, got 'cuda:99'"),
     ],
 )
 def test_parameters_out_of_range(tiny_bert, settings, message):

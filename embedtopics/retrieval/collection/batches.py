@@ -142,6 +142,7 @@ def _read_passages(
     steps = np.diff(positions, prepend=-1, append=len(texts))
     right = (steps == 0) | (steps == 1)
     right[[0, -1]] = steps[[0, -1]] == 1
+    right[:-1] &= positions < len(texts)
     if not right.all():
         at = int(np.flatnonzero(~right)[0])
         raise InputError(

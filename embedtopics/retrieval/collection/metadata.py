@@ -209,8 +209,8 @@ def _integer(name: str, row: int, value: Any) -> int:
 def _real(name: str, row: int, value: Any) -> float:
     if isinstance(value, (int, np.integer)) and abs(int(value)) > _EXACT:
         raise InputError(
-            f"the column {name!r} of the metadata holds in row {row + 1} {value} among numbers with "
-            "a fraction, which cannot hold it exactly; give that column as text"
+            f"the column {name!r} of the metadata holds in row {row + 1} {value} among "
+            "numbers with a fraction, which cannot hold it exactly; give that column as text"
         )
     return float(value) + 0.0  # SQLite knows no negative zero
 

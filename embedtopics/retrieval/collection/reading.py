@@ -1,4 +1,4 @@
-"""What is asked of a collection: one version of it, its documents, and those that meet a condition."""
+"""What is asked of a collection: a version of it, its documents, those under a condition."""
 
 from __future__ import annotations
 

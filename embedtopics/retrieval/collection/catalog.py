@@ -32,7 +32,8 @@ CREATE TABLE segments (
     first INTEGER NOT NULL,                    -- its documents have numbers from here
     last INTEGER NOT NULL,                     -- to here, and no others have
     n_passages INTEGER NOT NULL,
-    n_living INTEGER NOT NULL
+    n_living INTEGER NOT NULL,
+    n_files INTEGER NOT NULL
 );
 CREATE TABLE files (
     segment INTEGER NOT NULL, path TEXT NOT NULL, bytes INTEGER NOT NULL, sha256 TEXT NOT NULL,
@@ -196,6 +197,14 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
         raise CorruptFileError(
             f"{path} is not the catalogue of a collection, or its head is damaged; name another "
             "folder, or restore the file from a copy"
+        )
+    log = path.with_name(path.name + "-wal")
+    size, page = path.stat().st_size, connection.execute("PRAGMA page_size").fetchone()[0]
+    if size % page and not (log.exists() and log.stat().st_size):
+        # SQLite would take what is missing of the last page for zeros.
+        raise CorruptFileError(
+            f"{path} is damaged: its last page is cut off; restore the folder from a copy, or "
+            "build the collection again"
         )
     if version > SCHEMA_VERSION:
         raise CorruptFileError(

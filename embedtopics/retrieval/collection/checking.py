@@ -144,6 +144,14 @@ def _check_catalog(
         Problem(Path(CATALOG), f"the id {id!r} has {count} documents", _RESTORE)
         for id, count in doubled
     ]
+    lacking = connection.execute(
+        "SELECT number FROM segments WHERE n_files != "
+        "(SELECT count(*) FROM files WHERE segment = segments.number)"
+    )
+    problems += [
+        Problem(Path(CATALOG), f"it does not name all files of segment {number:06d}", _RESTORE)
+        for (number,) in lacking
+    ]
     problems += _check_documents(connection)
     return int(read_meta(connection, "version")), problems, list_files(connection)
 

@@ -118,7 +118,6 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
             fresh.chmod(0o777 & ~_umask())
             flush_folder(fresh)
             _take_the_place(fresh, folder)
-            flush_folder(folder.parent)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
@@ -166,7 +165,10 @@ def _take_the_place(fresh: Path, folder: Path) -> None:
         folder.rename(old)
     try:
         fresh.rename(folder)
+        flush_folder(folder.parent)
     except BaseException:  # an interrupt too
+        if folder.exists() and not fresh.exists():
+            folder.rename(fresh)
         if old.exists() and not folder.exists():
             old.rename(folder)
         raise

@@ -102,7 +102,8 @@ def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
     """
     path = folder / PASSAGES
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        # Opened here, because NumPy leaves a file open that it finds damaged.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             documents, spans = arrays["documents"], arrays["spans"]
         if documents.ndim != 1 or spans.shape != (len(documents), 2):
             raise ValueError(f"arrays of the shapes {documents.shape} and {spans.shape}")

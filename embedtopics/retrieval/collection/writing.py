@@ -217,7 +217,7 @@ class Writer:
                     self._connection.execute("DELETE FROM removed")
                     self._name_segment(files, documents, snapshot.n_documents)
         self._delete(old)
-        self._shrink()
+        self._shrink(sum(int((~s.alive).sum()) for s in snapshot.segments) / len(documents))
         return True
 
     def _replaced(self, ids: Sequence[DocumentId], update: bool) -> list[int]:
@@ -332,8 +332,8 @@ class Writer:
     def _name_segment(self, files: list[SegmentFile], documents: Int64Array, n_living: int) -> None:
         number = files[0].segment
         self._connection.execute(
-            "INSERT INTO segments VALUES (?, ?, ?, ?, ?)",
-            (number, int(documents[0]), int(documents[-1]), len(documents), n_living),
+            "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)",
+            (number, int(documents[0]), int(documents[-1]), len(documents), n_living, len(files)),
         )
         self._connection.executemany(
             "INSERT INTO files VALUES (?, ?, ?, ?)",
@@ -344,14 +344,14 @@ class Writer:
         for segment in segments:
             shutil.rmtree(segment_folder(self._folder, segment), ignore_errors=True)
 
-    def _shrink(self) -> None:
-        """Give space back that removed documents had, where it is a quarter or more."""
+    def _shrink(self, removed: float) -> None:
+        """Give back the space of removed passages, where these are a quarter of the others."""
         free, pages = (
             self._connection.execute(f"PRAGMA {name}").fetchone()[0]
             for name in ("freelist_count", "page_count")
         )
-        if 4 * free >= pages:
-            with suppress(sqlite3.OperationalError):  # it needs as much space again for a while
+        if removed >= 0.25 or 4 * free >= pages:
+            with suppress(sqlite3.Error):  # it needs as much space again for a while
                 self._connection.execute("VACUUM")
 
 

@@ -1,6 +1,7 @@
 """Segments whose files can be computed again from what the collection says of them."""
 
 import hashlib
+import itertools
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def passages_of(texts):
     positions, spans = [], []
     for position, text in enumerate(texts):
         cuts = np.linspace(0, len(text), 2 + len(text) % 3).astype(int)
-        for start, end in zip(cuts[:-1], cuts[1:], strict=True):
+        for start, end in itertools.pairwise(cuts):
             positions.append(position)
             spans.append((start, end))
     return positions, np.array(spans, dtype=np.int64).reshape(-1, 2)

@@ -63,9 +63,9 @@ def main():
         child = os.fork()
         if not child:
             write(Path(folder), seed, os.open(fifo, os.O_WRONLY))
-        print(child, flush=True)
+        say(sys.stdout.fileno(), child)
         os.waitpid(child, 0)
-        print("ended", flush=True)
+        say(sys.stdout.fileno(), "ended")
 
 
 if __name__ == "__main__":

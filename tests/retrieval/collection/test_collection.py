@@ -117,7 +117,7 @@ def test_removing(tmp_path):
     collection = small(tmp_path / "a")
     version = collection.version()
     with collection.writing() as writer:
-        with pytest.raises(InputError, match="1 of the ids .*'d1'"):
+        with pytest.raises(InputError, match=r"1 of the ids .*'d1'"):
             writer.remove(["d0", "d1"])
         with pytest.raises(InputError, match="missing must be"):
             writer.remove(["d0"], missing="drop")

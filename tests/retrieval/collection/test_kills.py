@@ -38,13 +38,13 @@ class Loop:
         fifo = folder.parent / f"fifo-{seed}"
         os.mkfifo(fifo)
         print(json.dumps([str(folder), seed, str(fifo)]), file=self.process.stdin, flush=True)
-        child = int(self.process.stdout.readline())
+        (child,) = json.loads(self.process.stdout.readline())
         with fifo.open() as said:
             # The clock starts with its first word, so that kills fall on writes.
             lines = [said.readline()]
             time.sleep(seconds)
             os.kill(child, signal.SIGKILL)
-            assert self.process.stdout.readline() == "ended\n"
+            assert json.loads(self.process.stdout.readline()) == ["ended"]
             lines += said.read().splitlines()
         fifo.unlink()
         return [json.loads(line) for line in lines]

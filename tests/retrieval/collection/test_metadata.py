@@ -59,7 +59,9 @@ def date(*parts):
             "date", [date(2020, 2, 1), None, date(1999, 12, 31, 23, 59, 59, 500000)],
         ),
         (
-            pd.Series([datetime.date(1066, 10, 14), None, np.datetime64("2020-01-01")], dtype=object),
+            pd.Series(
+                [datetime.date(1066, 10, 14), None, np.datetime64("2020-01-01")], dtype=object
+            ),
             "date", [date(1066, 10, 14), None, date(2020, 1, 1)],
         ),
         ([None, float("nan"), pd.NaT], "missing", [None, None, None]),
@@ -84,7 +86,7 @@ def test_names_are_never_sql(collection):
     for i, name in enumerate(names[1:], 1):
         found = collection.candidates(f"{collection.column_sql(name)} = ?", [i])
         assert found.tolist() == [1], name
-    with pytest.raises(InputError, match="no column 'none'.*année"):
+    with pytest.raises(InputError, match=r"no column 'none'.*année"):
         collection.column_sql("none")
 
 
@@ -132,7 +134,7 @@ def test_integers_and_real_numbers_meet(collection):
     with pytest.raises(InputError, match=f"row 2 {2**53 + 1}"):
         grow(collection, pd.DataFrame({"score": [1, 2**53 + 1]}), 30)
     grow(collection, pd.DataFrame({"large": [2**53 + 1]}), 30)
-    with pytest.raises(InputError, match="'large' .* integer .* gives real"):
+    with pytest.raises(InputError, match=r"'large' .* integer .* gives real"):
         grow(collection, pd.DataFrame({"large": [0.5]}), 40)
 
 
@@ -212,7 +214,8 @@ def test_conditions(collection):
     year, source, score, day = (collection.column_sql(name) for name in frame)
     living = np.arange(200) % 7 != 0
     for condition, parameters, expected in (
-        (f"{year} >= ? AND {source} = ?", [2010, "b"], (frame.year >= 2010) & (frame.source == "b")),
+        (f"{year} >= ? AND {source} = ?", [2010, "b"],
+         (frame.year >= 2010) & (frame.source == "b")),
         (f"{score} < ?", [0.5], frame.score < 0.5),
         (f"{score} IS NULL OR {year} IN (?, ?)", [2000, 2001],
          frame.score.isna() | frame.year.isin([2000, 2001])),

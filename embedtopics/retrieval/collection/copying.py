@@ -84,8 +84,8 @@ def _copy_into(source: Path, fresh: Path) -> None:
             for path in fresh.iterdir():
                 path.unlink()
     (fresh / SEGMENTS).mkdir(exist_ok=True)
-    with (fresh / CATALOG).open("r+b") as file:  # no connection to it is open
-        os.fsync(file.fileno())
+    with (fresh / CATALOG).open("r+b") as catalog:  # no connection to it is open
+        os.fsync(catalog.fileno())
     for below in sorted((p for p in fresh.rglob("*") if p.is_dir()), reverse=True):
         flush_folder(below)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics.corpus.hashing import is_missing, replace_surrogates
+from embedtopics.corpus.hashing import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.results import Decision
 
@@ -122,7 +122,8 @@ def read_frame(frame: pd.DataFrame, decisions: list[Decision]) -> list[GivenColu
 
 def _read_column(name: str, column: pd.Series, decisions: list[Decision]) -> GivenColumn:
     values: list[Any] = column.astype(object).tolist()
-    values = [None if is_missing(value) else value for value in values]
+    gaps = column.isna().tolist()
+    values = [None if gap else value for gap, value in zip(gaps, values, strict=True)]
     kind_of = {type(None): "missing"}
     for row, value in enumerate(values):
         if type(value) not in kind_of:

@@ -175,6 +175,24 @@ def test_compaction_copies_living_passages_in_order(tmp_path):
     assert_clean(collection)
 
 
+def test_compaction_gives_space_back_beside_a_reader(tmp_path):
+    collection = Collection.create(tmp_path / "a", {})
+    with collection.writing() as writer:
+        add(writer, range(100), ["long text " * 300] * 100)
+        writer.remove(range(0, 100, 2))
+    size = (tmp_path / "a" / "catalog.sqlite").stat().st_size
+    pages = collection.batches(10)
+    first = next(pages)
+    with collection.writing() as writer:
+        assert writer.compact(make_segment)
+    assert [d.id for page in [first, *pages] for d in page] == list(range(1, 100, 2))
+    with collection.writing():
+        pass
+    assert (tmp_path / "a" / "catalog.sqlite").stat().st_size < 0.7 * size
+    assert [d.number for d in collection.documents([2, 100])] == [2, 100]
+    assert_clean(collection)
+
+
 def test_a_second_writer_is_told_at_once(tmp_path):
     collection = small(tmp_path / "a")
     (tmp_path / "link").symlink_to(tmp_path / "a")

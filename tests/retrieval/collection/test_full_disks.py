@@ -3,6 +3,7 @@
 import errno
 import os
 import sqlite3
+import sys
 
 import numpy as np
 import pytest
@@ -157,6 +158,31 @@ def test_a_failing_commit_beside_a_reader_leaves_its_files_to_the_next_writer(
     with collection.writing():
         assert folders(collection) == ["000001", "000002", "000003", "000005"]
     assert_clean(collection)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are put on disk on POSIX")
+@pytest.mark.parametrize("kind", ["add", "compact"])
+def test_all_files_are_on_disk_before_they_are_named(tmp_path, monkeypatch, kind):
+    collection = small(tmp_path / "a")
+    fsync, events = os.fsync, []
+
+    def record(handle):
+        fsync(handle)
+        events.append(os.fstat(handle).st_ino)
+
+    monkeypatch.setattr(os, "fsync", record)
+    with collection.writing() as writer:
+        events.clear()
+        writer._connection.set_trace_callback(events.append)
+        WRITES[kind](writer)
+    new = tmp_path / "a" / "segments" / "000003"
+    needed = {path.stat().st_ino for path in (new.parent, new, *new.rglob("*"))}
+    assert len(needed) == 6
+    assert needed <= set(events[: events.index("BEGIN IMMEDIATE")])
+    assert needed.isdisjoint(events[events.index("BEGIN IMMEDIATE") :])
+    with collection.writing() as writer:
+        assert writer._connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert writer._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, OSError])

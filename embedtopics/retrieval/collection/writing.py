@@ -195,20 +195,12 @@ class Writer:
         is_compact = len(snapshot.segments) <= 1 and all(s.alive.all() for s in snapshot.segments)
         if not snapshot.segments or (is_compact and not always):
             return False
-        segment, row = (
-            np.concatenate(parts)
-            for parts in zip(
-                *(
-                    (np.full(rows.size, at, np.int32), rows)
-                    for at, rows in enumerate(np.flatnonzero(s.alive) for s in snapshot.segments)
-                ),
-                strict=True,
-            )
-        )
+        rows = [np.flatnonzero(view.alive) for view in snapshot.segments]
+        segment = np.repeat(np.arange(len(rows), dtype=np.int32), [part.size for part in rows])
         # Numbers go up from segment to segment, so that this is their order already.
         documents = np.concatenate([s.documents[s.alive] for s in snapshot.segments])
         spans = np.concatenate([s.spans[s.alive] for s in snapshot.segments])
-        sources = Sources(snapshot.segments, segment, row.astype(np.int64, copy=False))
+        sources = Sources(snapshot.segments, segment, np.concatenate(rows))
         old = [int(view.name) for view in snapshot.segments]
         with explaining(self._folder, is_writing=True):
             with self._new_segment(documents, spans, make_segment, sources) as files:
@@ -217,7 +209,8 @@ class Writer:
                     self._connection.execute("DELETE FROM removed")
                     self._name_segment(files, documents, snapshot.n_documents)
         self._delete(old)
-        self._shrink(sum(int((~s.alive).sum()) for s in snapshot.segments) / len(documents))
+        n_before = sum(len(view.documents) for view in snapshot.segments)
+        self._shrink(n_before / len(documents) - 1)
         return True
 
     def _replaced(self, ids: Sequence[DocumentId], update: bool) -> list[int]:

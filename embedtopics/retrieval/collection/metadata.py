@@ -1,0 +1,338 @@
+"""Metadata in a table of SQL: what kind a column is, and its values there and back.
+
+A column of the caller's name becomes one called ``c0``, ``c1`` ..., so that no name can be read as
+SQL. Its values are stored as they are, without SQL types: truth values as 0 and 1, dates as ISO
+text that sorts as the dates do, missing values as NULL.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sqlite3
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.corpus.hashing import replace_surrogates
+from embedtopics.errors import InputError
+from embedtopics.results import Decision
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "KINDS", "Column", "date_text", "fit_columns", "read_columns", "read_frame", "restore_row",
+]  # fmt: skip
+
+KINDS = ("text", "integer", "real", "boolean", "date", "missing")
+"""A column in which no value was seen is "missing"; it becomes what its first value is."""
+_MOST_COLUMNS = 1900
+_EXACT = 2**53
+"""Up to here floating-point numbers hold every integer."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the metadata.
+
+    Parameters
+    ----------
+    position : int
+        In the order in which columns were added.
+    name : str
+        As the caller gave it.
+    kind : str
+        One of `KINDS`.
+    """
+
+    position: int
+    name: str
+    kind: str
+
+    @property
+    def sql(self) -> str:
+        """Its name in SQL."""
+        return f"metadata.c{self.position}"
+
+
+@dataclass(frozen=True, eq=False)
+class GivenColumn:
+    """A column of new rows, as it will be stored."""
+
+    name: str
+    kind: str
+    values: list[Any]
+
+
+def read_columns(connection: sqlite3.Connection) -> dict[str, Column]:
+    """Return the columns that there are, by name."""
+    query = "SELECT position, name, kind FROM columns ORDER BY position"
+    return {name: Column(at, name, kind) for at, name, kind in connection.execute(query)}
+
+
+def date_text(value: datetime.date) -> str:
+    """Return a date as it is stored: ISO, in UTC where it has a time zone, as short as may be.
+
+    Such texts sort as the dates do.
+
+    Examples
+    --------
+    >>> date_text(datetime.date(2020, 2, 1)), date_text(datetime.datetime(2020, 2, 1))
+    ('2020-02-01', '2020-02-01')
+    >>> date_text(datetime.datetime(2020, 2, 1, 9, 30))
+    '2020-02-01T09:30:00'
+    """
+    if not isinstance(value, datetime.datetime):
+        return value.isoformat()
+    if value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    at_midnight = value.time() == datetime.time()
+    return value.date().isoformat() if at_midnight else value.isoformat()
+
+
+def read_frame(frame: pd.DataFrame, decisions: list[Decision]) -> list[GivenColumn]:
+    """Read what is known about new documents, one row each.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        Never changed.
+    decisions : list of Decision
+        What was done to values is noted here.
+
+    Raises
+    ------
+    InputError
+        If a name is no text or stands twice, or a column holds values of several kinds, or of
+        none that can be stored.
+    """
+    seen: set[str] = set()
+    columns = []
+    for position, name in enumerate(frame.columns):
+        if not isinstance(name, str) or replace_surrogates(name) != name:
+            raise InputError(f"names of metadata must be text; got {name!r}; rename that column")
+        if name in seen:
+            raise InputError(f"the column {name!r} stands twice in the metadata; rename one")
+        seen.add(name)
+        columns.append(_read_column(name, frame.iloc[:, position], decisions))
+    return columns
+
+
+def _read_column(name: str, column: pd.Series, decisions: list[Decision]) -> GivenColumn:
+    values: list[Any] = column.astype(object).tolist()
+    gaps = column.isna().tolist()
+    values = [None if gap else value for gap, value in zip(gaps, values, strict=True)]
+    kind_of = {type(None): "missing"}
+    for row, value in enumerate(values):
+        if type(value) not in kind_of:
+            kind_of[type(value)] = _kind(name, row, value)
+    kinds = set(kind_of.values()) - {"missing"}
+    if kinds == {"integer", "real"}:
+        kinds = {"real"}
+    if len(kinds) > 1:
+        first = next(value for value in values if value is not None)
+        expected = kind_of[type(first)]
+        row = next(
+            row
+            for row, value in enumerate(values)
+            if value is not None and _differs(kind_of[type(value)], expected)
+        )
+        raise InputError(
+            f"the column {name!r} of the metadata holds {expected} values and, in row {row + 1}, "
+            f"{kind_of[type(values[row])]}: {values[row]!r}; give it one kind of values"
+        )
+    kind = kinds.pop() if kinds else "missing"
+    if kind == "missing":
+        return GivenColumn(name, kind, values)
+    return GivenColumn(name, kind, _stored(name, kind, values, decisions))
+
+
+def _differs(kind: str, expected: str) -> bool:
+    return kind != expected and {kind, expected} != {"integer", "real"}
+
+
+def _kind(name: str, row: int, value: Any) -> str:
+    for types, kind in (
+        ((bool, np.bool_), "boolean"),
+        ((int, np.integer), "integer"),
+        ((float, np.floating), "real"),
+        ((str,), "text"),
+        ((datetime.date, np.datetime64), "date"),
+    ):
+        # A timedelta of NumPy is an integer to Python.
+        if isinstance(value, types) and not isinstance(value, np.timedelta64):  # type: ignore[arg-type]
+            return kind
+    raise InputError(
+        f"the column {name!r} of the metadata holds in row {row + 1} a {type(value).__name__}; "
+        "text, numbers, truth values and dates can be stored; turn it into one of these"
+    )
+
+
+def _stored(name: str, kind: str, values: list[Any], decisions: list[Decision]) -> list[Any]:
+    """Return values as they go into SQL, which knows only text and numbers of 64 bits."""
+    convert: Callable[[int, Any], Any] = {
+        "boolean": lambda row, value: int(value),
+        "integer": lambda row, value: _integer(name, row, value),
+        "real": lambda row, value: _real(name, row, value),
+        "text": lambda row, value: replace_surrogates(str(value)),
+        "date": lambda row, value: date_text(_date(name, row, value)),
+    }[kind]
+    stored = [None if v is None else convert(row, v) for row, v in enumerate(values)]
+    if kind == "text":
+        repaired = sum(a is not None and a != b for a, b in zip(values, stored, strict=True))
+        if repaired:
+            decisions.append(Decision(
+                "retrieval", "metadata_surrogates", repaired,
+                f"half characters in {repaired} values of the column {name!r} were replaced by "
+                "U+FFFD, because they cannot be written as UTF-8",
+            ))  # fmt: skip
+    if kind == "date":
+        zoned = sum(getattr(value, "tzinfo", None) is not None for value in values)
+        if zoned:
+            decisions.append(Decision(
+                "retrieval", "metadata_time_zones", zoned,
+                f"{zoned} dates of the column {name!r} had a time zone; they are kept in UTC",
+            ))  # fmt: skip
+    return stored
+
+
+def _integer(name: str, row: int, value: Any) -> int:
+    if not -(2**63) <= int(value) < 2**63:
+        raise InputError(
+            f"the column {name!r} of the metadata holds in row {row + 1} {value}, which needs more "
+            "than 64 bits; give that column as text"
+        )
+    return int(value)
+
+
+def _real(name: str, row: int, value: Any) -> float:
+    if isinstance(value, (int, np.integer)) and abs(int(value)) > _EXACT:
+        raise InputError(
+            f"the column {name!r} of the metadata holds in row {row + 1} {value} among "
+            "numbers with a fraction, which cannot hold it exactly; give that column as text"
+        )
+    return float(value) + 0.0  # SQLite knows no negative zero
+
+
+def _date(name: str, row: int, value: Any) -> datetime.date:
+    import pandas as pd
+
+    try:
+        if isinstance(value, np.datetime64):
+            value = pd.Timestamp(value)
+        if getattr(value, "nanosecond", 0):
+            raise ValueError("it is finer than a microsecond; round it with Series.dt.floor('us')")
+        if isinstance(value, pd.Timestamp):
+            value = value.to_pydatetime()
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC)
+    except (ValueError, OverflowError) as error:
+        raise InputError(
+            f"the column {name!r} of the metadata holds in row {row + 1} the date {value}, which "
+            f"cannot be stored: {error}"
+        ) from error
+    stored: datetime.date = value
+    return stored
+
+
+def fit_columns(
+    connection: sqlite3.Connection, given: list[GivenColumn], decisions: list[Decision]
+) -> tuple[list[Column], list[GivenColumn]]:
+    """Fit columns of new rows to those that there are.
+
+    Integers go into a column of real numbers, and whole real numbers into one of integers, because
+    tables change between these two with the first missing value; other real numbers make a column
+    of integers one of real numbers.
+
+    Returns
+    -------
+    list of Column
+        For each column, as it will be.
+    list of GivenColumn
+        The values in that kind.
+
+    Raises
+    ------
+    InputError
+        If a column holds another kind of values than before, or there are too many columns.
+    """
+    there = read_columns(connection)
+    columns, fitted = [], []
+    position = len(there)
+    for new in given:
+        old = there.get(new.name)
+        if old is None:
+            old = Column(position, new.name, new.kind)
+            position += 1
+        if new.kind != "missing":
+            new = _fit(connection, old, new, decisions)
+            old = replace(old, kind=new.kind)
+        columns.append(old)
+        fitted.append(new)
+    if position > _MOST_COLUMNS:
+        raise InputError(
+            f"a collection can have {_MOST_COLUMNS:,} columns of metadata, not {position:,}; "
+            "leave out those that are not searched by"
+        )
+    return columns, fitted
+
+
+def _fit(
+    connection: sqlite3.Connection, old: Column, new: GivenColumn, decisions: list[Decision]
+) -> GivenColumn:
+    pair = (old.kind, new.kind)
+    if old.kind in ("missing", new.kind):
+        return new
+    if pair == ("real", "integer"):
+        values = [
+            None if v is None else _real(new.name, row, v) for row, v in enumerate(new.values)
+        ]
+        return GivenColumn(new.name, "real", values)
+    if pair == ("integer", "real"):
+        if all(v is None or (v.is_integer() and abs(v) <= _EXACT) for v in new.values):
+            values = [None if v is None else int(v) for v in new.values]
+            return GivenColumn(new.name, "integer", values)
+        beyond = f"SELECT 1 FROM metadata WHERE {old.sql} NOT BETWEEN ? AND ? LIMIT 1"
+        if connection.execute(beyond, (-_EXACT, _EXACT)).fetchone() is None:
+            decisions.append(Decision(
+                "retrieval", "metadata_widened", new.name,
+                f"the column {new.name!r} held integers; it holds real numbers from now on",
+            ))  # fmt: skip
+            return new
+    row = next(row for row, value in enumerate(new.values) if value is not None)
+    raise InputError(
+        f"the column {new.name!r} of the metadata holds {old.kind} values so far; row {row + 1} "
+        f"gives {new.kind}: {new.values[row]!r}; give it the same kind, or another name"
+    )
+
+
+def store_columns(connection: sqlite3.Connection, columns: list[Column]) -> None:
+    """Make the columns that are new, and note what kind each is now."""
+    there = {column.position: column for column in read_columns(connection).values()}
+    for column in columns:
+        if column.position not in there:
+            connection.execute(f"ALTER TABLE metadata ADD COLUMN c{column.position}")
+            connection.execute(
+                "INSERT INTO columns VALUES (?, ?, ?)",
+                (column.position, column.name, column.kind),
+            )
+        elif there[column.position] != column:
+            connection.execute(
+                "UPDATE columns SET kind = ? WHERE position = ?", (column.kind, column.position)
+            )
+
+
+_RESTORE: Mapping[str, Callable[[Any], Any]] = {
+    "boolean": bool, "real": float, "date": datetime.datetime.fromisoformat,
+}  # fmt: skip
+
+
+def restore_row(columns: list[Column], values: tuple[Any, ...]) -> dict[str, Any]:
+    """Return a row of the metadata as the caller knows it; dates are `datetime.datetime`."""
+    restored = {}
+    for column, value in zip(columns, values, strict=True):
+        restore = _RESTORE.get(column.kind)
+        restored[column.name] = value if value is None or restore is None else restore(value)
+    return restored

@@ -1,0 +1,303 @@
+import json
+import sqlite3
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.retrieval.collection import Collection
+from tests.retrieval.collection.fake import (
+    add,
+    assert_clean,
+    make_segment,
+    passages_of,
+    read_vectors,
+    small,
+    state,
+)
+
+
+def test_what_was_added_is_there(tmp_path):
+    collection = Collection.create(tmp_path / "a", {"encoder": "x", "k": [1, 2]})
+    assert collection.version() == 0 and collection.snapshot().segments == ()
+    texts = ["One.", "Zwei 🙂 with\x00zero", ""]
+    with collection.writing() as writer:
+        numbers = add(writer, ["b", "a", "c"], texts)
+    assert numbers.tolist() == [1, 2, 3]
+    again = Collection.open(tmp_path / "a", verify=True)
+    assert [(d.number, d.id, d.text) for d in again.documents([3, 2, 1, 2])] == [
+        (3, "c", ""), (2, "a", texts[1]), (1, "b", "One."), (2, "a", texts[1])
+    ]  # fmt: skip
+    assert again.documents([4, 1])[0] is None
+    assert again.numbers(["a", "none", "b"]) == {"a": 2, "b": 1}
+    snapshot = again.snapshot()
+    assert (snapshot.version, snapshot.n_documents) == (1, 3)
+    assert snapshot.settings == again.settings() == {"encoder": "x", "k": [1, 2]}
+    expected = passages_of(texts)
+    np.testing.assert_array_equal(snapshot.segments[0].documents, np.array(expected[0]) + 1)
+    np.testing.assert_array_equal(snapshot.segments[0].spans, expected[1])
+    assert snapshot.segments[0].alive.all() and snapshot.n_passages == len(expected[0])
+    assert_clean(again)
+
+
+def test_ids_keep_their_type(tmp_path):
+    collection = Collection.create(tmp_path / "a", {})
+    ids = ["1", 1, 1.5, "1.5", np.int64(7), np.float32(0.25), np.str_("é"), -(2**63), float("inf")]
+    with collection.writing() as writer:
+        add(writer, ids, ["t"] * len(ids))
+    found = [d.id for d in collection.documents(range(1, 10))]
+    assert found == ids
+    expected = [str, int, float, str, int, float, str, int, float]
+    assert [type(id) for id in found] == expected
+    assert collection.numbers([1, "1", 1.5, 7.0]) == {1: 2, "1": 1, 1.5: 3, 7: 5}
+
+
+@pytest.mark.parametrize(
+    ("ids", "texts", "said"),
+    [
+        (["a", True], ["x", "y"], "row 2 must be text or a number"),
+        ([None], ["x"], "row 1 must be text or a number"),
+        ([float("nan")], ["x"], "NaN"),
+        ([2**63], ["x"], "64 bits"),
+        (["\ud800"], ["x"], "half a character"),
+        (["a", "b", "a"], ["x"] * 3, "'a' stands in row 1 and again in row 3"),
+        ([1, 1.0], ["x"] * 2, "row 2"),
+        (["a"], ["x", "y"], "1 ids, 2 texts"),
+        (["a", "b"], ["x", None], "text in row 2"),
+        (["a"], ["\udfff"], "text in row 1"),
+    ],
+)
+def test_bad_documents_are_refused(tmp_path, ids, texts, said):
+    collection = Collection.create(tmp_path / "a", {})
+    with collection.writing() as writer, pytest.raises(InputError, match=said):
+        writer.add(ids, texts, None, (range(len(ids)), [(0, 0)] * len(ids)), make_segment)
+    assert collection.version() == 0
+
+
+@pytest.mark.parametrize(
+    ("positions", "spans", "said"),
+    [
+        ([0], [(0, 1)], "not so at passage 2"),
+        ([1, 0], [(0, 1)] * 2, "passage 1"),
+        ([0, 0, 1, 2], [(0, 1)] * 4, "passage 4"),
+        ([0, 1], [(0, 1), (0, 4)], "passage 2 goes from character 0 to 4"),
+        ([0, 1], [(2, 1), (0, 1)], "passage 1"),
+        ([0, 1], [(-1, 1), (0, 1)], "passage 1"),
+        ([0.0, 1.0], [(0, 1), (0, 1)], "float64"),
+        ([0, 1], [0, 1], "shape"),
+        ([], np.empty((0, 2), int), "passage 1"),
+    ],
+)
+def test_bad_passages_are_refused(tmp_path, positions, spans, said):
+    collection = Collection.create(tmp_path / "a", {})
+    positions = np.array(positions) if positions else np.empty(0, int)
+    with collection.writing() as writer, pytest.raises(InputError, match=said):
+        writer.add(["a", "b"], ["abc", "def"], None, (positions, spans), make_segment)
+
+
+def test_known_ids_are_refused_or_replaced(tmp_path):
+    collection = small(tmp_path / "a")
+    before = state(collection)
+    with collection.writing() as writer:
+        with pytest.raises(InputError, match=r"'d3' in row 2 .*, and 1 others"):
+            add(writer, ["new", "d3", "d4"], ["x"] * 3)
+        assert state(collection) == before
+        numbers = add(writer, ["new", "d3"], ["x", "replaced"], update=True)
+        assert add(writer, ["d1"], ["back again"]).tolist() == [numbers[-1] + 1]
+    changes = {"new": ("x", {}), "d3": ("replaced", {}), "d1": ("back again", {})}
+    assert state(collection) == {**before, **changes}
+    assert collection.numbers(["d3"]) == {"d3": numbers[1]}
+    assert_clean(collection)
+
+
+def test_removing(tmp_path):
+    collection = small(tmp_path / "a")
+    version = collection.version()
+    with collection.writing() as writer:
+        with pytest.raises(InputError, match=r"1 of the ids .*'d1'"):
+            writer.remove(["d0", "d1"])
+        with pytest.raises(InputError, match="missing must be"):
+            writer.remove(["d0"], missing="drop")
+        assert writer.remove(["d1"], missing="ignore") == 0
+        assert collection.version() == version and "d0" in state(collection)
+        assert writer.remove(["d0", "d0", "d1"], missing="ignore") == 1
+        assert collection.version() == version + 1
+        assert writer.remove([100, 1.5]) == 2
+        assert [view.name for view in collection.snapshot().segments] == ["000001"]
+        assert not (tmp_path / "a" / "segments" / "000002").exists()
+        writer.remove(["d2", "d3", "d4", "d5"])
+        assert collection.snapshot().segments == () and collection.snapshot().n_documents == 0
+        assert not writer.compact(make_segment)
+        assert add(writer, ["d0"], ["Again."]).tolist() == [9]
+    assert [view.name for view in collection.snapshot().segments] == ["000003"]
+    assert_clean(collection)
+
+
+def test_a_removed_text_is_not_left_in_the_file(tmp_path):
+    collection = Collection.create(tmp_path / "a", {})
+    with collection.writing() as writer:
+        add(writer, ["a", "b"], ["kept " * 50, "very secret words " * 50])
+        writer.remove(["b"])
+    content = (tmp_path / "a" / "catalog.sqlite").read_bytes()
+    assert b"kept" in content and b"secret" not in content
+
+
+def test_adding_nothing_makes_no_version(tmp_path):
+    collection = Collection.create(tmp_path / "a", {})
+    with collection.writing() as writer:
+        assert add(writer, [], []).shape == (0,)
+    assert collection.version() == 0 and list((tmp_path / "a" / "segments").iterdir()) == []
+
+
+def test_compaction_copies_living_passages_in_order(tmp_path):
+    collection = small(tmp_path / "a")
+    before, old = state(collection), collection.snapshot()
+    mapped = np.memmap(old.segments[0].folder / "vectors.f32", np.float32, "r").reshape(-1, 4)
+    kept = np.array(mapped)
+    told = []
+    with collection.writing() as writer:
+        assert writer.compact(lambda *args: (told.append(args), make_segment(*args)))
+        assert not writer.compact(make_segment)
+        assert writer.compact(make_segment, always=True)
+    assert state(collection) == before
+    (view,) = collection.snapshot().segments
+    assert view.alive.all() and (np.diff(view.documents) >= 0).all()
+    assert [p.name for p in (tmp_path / "a" / "segments").iterdir()] == [view.name] == ["000004"]
+    _, documents, _, sources = told[0]
+    for number, segment, row in zip(documents, sources.segment, sources.row, strict=True):
+        assert old.segments[segment].documents[row] == number
+        assert old.segments[segment].alive[row]
+    np.testing.assert_array_equal(mapped, kept)
+    assert len(read_vectors(view)) == collection.snapshot().n_passages
+    assert_clean(collection)
+
+
+def test_compaction_gives_space_back_beside_a_reader(tmp_path):
+    collection = Collection.create(tmp_path / "a", {})
+    with collection.writing() as writer:
+        add(writer, range(100), ["long text " * 300] * 100)
+        writer.remove(range(0, 100, 2))
+    size = (tmp_path / "a" / "catalog.sqlite").stat().st_size
+    pages = collection.batches(10)
+    first = next(pages)
+    with collection.writing() as writer:
+        assert writer.compact(make_segment)
+    assert [d.id for page in [first, *pages] for d in page] == list(range(1, 100, 2))
+    with collection.writing():
+        pass
+    assert (tmp_path / "a" / "catalog.sqlite").stat().st_size < 0.7 * size
+    assert [d.number for d in collection.documents([2, 100])] == [2, 100]
+    assert_clean(collection)
+
+
+def test_a_second_writer_is_told_at_once(tmp_path):
+    collection = small(tmp_path / "a")
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    code = (
+        "import sys; from embedtopics.retrieval.collection import Collection\n"
+        "with Collection.open(sys.argv[1]).writing(): pass"
+    )
+    with collection.writing():
+        for name in ("a", "link"):
+            done = subprocess.run(
+                [sys.executable, "-c", code, tmp_path / name], capture_output=True, text=True
+            )
+            assert "InputError: expected to be the only one that writes" in done.stderr
+        with pytest.raises(InputError, match="the only one"), collection.writing():
+            pass
+    with collection.writing() as writer:
+        writer.remove(["d0"])
+
+
+def test_readers_keep_their_version_during_a_write(tmp_path):
+    collection = small(tmp_path / "a")
+    before = state(collection)
+    pages = collection.batches(2)
+    first = next(pages)
+    snapshot = collection.snapshot()
+    with collection.writing() as writer:
+
+        def slowly(folder, *others):
+            make_segment(folder, *others)
+            assert state(collection) == before
+
+        writer.add(["x"], ["While."], None, ([0], [(0, 6)]), slowly)
+        writer.remove(["d2"])
+        assert collection.version() == snapshot.version + 2
+    rest = [document for page in pages for document in page]
+    assert {d.id: (d.text, d.metadata) for d in first + rest} == before
+    assert snapshot.segments[0].alive.tolist() == [d != 2 for d in snapshot.segments[0].documents]
+
+
+def test_threads_ask_at_the_same_time(tmp_path):
+    collection = small(tmp_path / "a", 40)
+    expected, failures = state(collection), []
+
+    def ask():
+        try:
+            for _ in range(5):
+                assert state(collection) == expected
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_creating_refuses_what_is_there(tmp_path):
+    small(tmp_path / "a")
+    with pytest.raises(InputError, match="already"):
+        Collection.create(tmp_path / "a", {})
+    (tmp_path / "b").mkdir()
+    Collection.create(tmp_path / "b", {})
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "mine.txt").write_text("keep")
+    with pytest.raises(InputError, match="other files"):
+        Collection.create(tmp_path / "c", {})
+    with pytest.raises(InputError, match="is a file"):
+        Collection.create(tmp_path / "c" / "mine.txt", {})
+    with pytest.raises(InputError, match="JSON"):
+        Collection.create(tmp_path / "d", {"a": {1, 2}})
+    assert not (tmp_path / "d").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c"]
+
+
+def test_opening_what_is_no_collection(tmp_path):
+    with pytest.raises(InputError, match="expected the folder"):
+        Collection.open(tmp_path / "none")
+    with pytest.raises(CorruptFileError, match=r"no catalog\.sqlite"):
+        Collection.open(tmp_path)
+    with sqlite3.connect(tmp_path / "catalog.sqlite") as connection:
+        connection.execute("CREATE TABLE mine (a)")
+    connection.close()
+    with pytest.raises(CorruptFileError, match="not the catalogue of a collection"):
+        Collection.open(tmp_path)
+
+
+def test_newer_formats_are_refused(tmp_path):
+    collection = small(tmp_path / "a")
+    connection = sqlite3.connect(tmp_path / "a" / "catalog.sqlite")
+    connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    for ask in (lambda: Collection.open(tmp_path / "a"), collection.snapshot):
+        with pytest.raises(CorruptFileError, match=r"format 2, newer .* upgrade"):
+            ask()
+    with pytest.raises(CorruptFileError, match="newer"), collection.writing():
+        pass
+
+
+def test_conditions_cannot_write(tmp_path):
+    collection = small(tmp_path / "a")
+    assert collection.candidates("documents.id = ?", ["d3"]).tolist() == [4]
+    assert collection.candidates("1").tolist() == [1, 3, 4, 5, 6, 7, 8]
+    assert collection.candidates("0").dtype == np.int64
+    with pytest.raises(sqlite3.Error):
+        collection.candidates("1) ; DELETE FROM documents; --")
+    assert json.dumps(sorted(map(str, state(collection)))) and collection.version() == 3

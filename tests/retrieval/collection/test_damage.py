@@ -1,0 +1,175 @@
+"""Files that are not as they were written are named; nothing is answered from them."""
+
+import shutil
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.retrieval.collection import Collection, check
+from tests.retrieval.collection.fake import add, assert_clean, small, state
+
+FILES = ["passages.npz", "vectors.f32", "dense/index.bin"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    small(tmp_path / "a")
+    return tmp_path / "a"
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("how", ["missing", "truncated", "longer", "empty"])
+def test_sizes_are_seen_when_a_collection_is_opened(folder, name, how):
+    path = folder / "segments" / "000001" / name
+    content = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_bytes({"truncated": content[:-1], "longer": content + b"x", "empty": b""}[how])
+    with pytest.raises(CorruptFileError, match=f"{path} is damaged.*restore"):
+        Collection.open(folder)
+    problems = check(folder)
+    assert path in {problem.file for problem in problems}
+    assert {problem.file for problem in problems} <= {path}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_flipped_bit_is_seen_when_all_is_verified(folder, name):
+    path = folder / "segments" / "000002" / name
+    content = bytearray(path.read_bytes())
+    for place in (0, len(content) // 2, len(content) - 1):
+        content[place] ^= 4
+        path.write_bytes(content)
+        Collection.open(folder)
+        with pytest.raises(CorruptFileError, match=f"{path}: its checksum"):
+            Collection.open(folder, verify=True)
+        assert {problem.file for problem in check(folder)} == {path}
+        content[place] ^= 4
+    path.write_bytes(content)
+    assert check(folder) == []
+
+
+def test_a_segment_that_is_gone(folder):
+    shutil.rmtree(folder / "segments" / "000002")
+    collection = Collection(folder)
+    with pytest.raises(CorruptFileError, match=r"000002/passages\.npz is damaged .*missing"):
+        collection.snapshot()
+    assert len(check(folder)) == len(FILES)
+
+
+@pytest.mark.parametrize("size", [0, 50, 100, 5000, -4096, -1])
+def test_a_truncated_catalogue(folder, size):
+    path = folder / "catalog.sqlite"
+    content = path.read_bytes()
+    path.write_bytes(content[:size])
+    with pytest.raises(CorruptFileError, match=r"catalog\.sqlite .*restore"):
+        Collection.open(folder)
+    with pytest.raises(CorruptFileError, match=r"catalog\.sqlite"), Collection(folder).writing():
+        pass
+    (problem,) = check(folder)
+    assert problem.file == path
+
+
+@pytest.mark.parametrize("place", [0, 5, 15, 16, 18, 21, 29, 59, 68, 70])
+def test_a_flipped_head_of_the_catalogue(folder, place):
+    path = folder / "catalog.sqlite"
+    content = bytearray(path.read_bytes())
+    content[place] ^= 0xF0
+    path.write_bytes(content)
+    try:
+        Collection.open(folder, verify=True)
+    except CorruptFileError as error:
+        assert "catalog.sqlite" in str(error)
+        assert check(folder)[0].file == path
+    else:  # these bytes are of no use to readers
+        assert place in (18, 29, 59)
+        assert state(Collection.open(folder))["d0"] == ("Text number 0.", {})
+
+
+def test_every_flipped_page_of_the_catalogue_is_seen(folder):
+    with Collection.open(folder).writing() as writer:
+        frame = pd.DataFrame({"n": range(50), "s": ["x" * 40] * 50})
+        add(writer, range(200, 250), [f"{'long text ' * 150}{i}" for i in range(50)], frame)
+    path = folder / "catalog.sqlite"
+    whole = path.read_bytes()
+    rng = np.random.default_rng(0)
+    expected = state(Collection.open(folder))
+    n_seen = 0
+    for place in rng.integers(0, len(whole), 60):
+        content = bytearray(whole)
+        content[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(content)
+        problems = check(folder)
+        n_seen += bool(problems)
+        if not problems:  # an unused byte: all that is stored is still what it was
+            assert state(Collection.open(folder)) == expected
+    assert n_seen > 20
+
+
+def change(folder, *statements):
+    connection = sqlite3.connect(folder / "catalog.sqlite")
+    with connection:
+        for statement in statements:
+            connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE documents SET text = 'Text number 9.' WHERE id = 'd3'", "'d3' differs"),
+        ("UPDATE documents SET id = 'd9' WHERE id = 'd3'", "'d9' differs"),
+        ("DELETE FROM metadata WHERE number = 3", "'d2' has no metadata"),
+        ("INSERT INTO metadata (number) VALUES (99)", "99 belong to no document"),
+        ("DELETE FROM removed", "documents that are not there, such as 2"),
+        ("INSERT INTO removed VALUES (3)", "are there and removed, such as number 3"),
+        ("INSERT INTO documents VALUES (99, 'x', 0, 'x')", "no passage, such as number 99"),
+        ("UPDATE segments SET n_living = 4 WHERE number = 1", "not those that the catalogue"),
+        ("UPDATE segments SET last = 4 WHERE number = 1", "not those that the catalogue"),
+        ("DELETE FROM files WHERE path = 'vectors.f32'", "all files of segment 000001"),
+        ("DROP TABLE removed", "no such table"),
+    ],
+)
+def test_what_does_not_belong_together(folder, statement, said):
+    change(folder, statement)
+    assert any(said in problem.what for problem in check(folder))
+    with pytest.raises(CorruptFileError):
+        Collection.open(folder, verify=True)
+
+
+def test_doubled_ids(folder):
+    change(
+        folder,
+        "ALTER TABLE documents RENAME TO old",
+        "CREATE TABLE documents (number INTEGER PRIMARY KEY AUTOINCREMENT, id, digest, text)",
+        "INSERT INTO documents SELECT number, iif(id = 'd3', 'd4', id), digest, text FROM old",
+        "DROP TABLE old",
+    )
+    assert "the id 'd4' has 2 documents" in {problem.what for problem in check(folder)}
+
+
+def test_leftovers_are_named_and_swept_but_nothing_else(folder):
+    segments = folder / "segments"
+    (segments / "000009").mkdir()
+    (segments / "000009" / "vectors.f32").write_bytes(b"half")
+    (segments / "mine").mkdir()
+    (folder / "notes.txt").write_text("mine")
+    collection = Collection.open(folder, verify=True)
+    (problem,) = check(folder)
+    assert problem.file == segments / "000009" and "next writer" in str(problem)
+    before = state(collection)
+    with collection.writing():
+        assert not (segments / "000009").exists()
+    assert (segments / "mine").is_dir() and (folder / "notes.txt").is_file()
+    assert state(collection) == before
+    assert_clean(collection)
+
+
+def test_checking_what_is_not_there(tmp_path):
+    with pytest.raises(InputError, match="expected the folder"):
+        check(tmp_path / "none")
+    (problem,) = check(tmp_path)
+    assert problem.file.name == "catalog.sqlite"

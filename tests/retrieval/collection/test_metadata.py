@@ -1,0 +1,226 @@
+import datetime
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics.errors import InputError
+from embedtopics.retrieval.collection import Collection, date_text
+from tests.retrieval.collection.fake import add, assert_clean, make_segment, passages_of, state
+
+NASTY = 'x"; drop table documents;--'
+UTC = datetime.UTC
+
+
+@pytest.fixture
+def collection(tmp_path):
+    return Collection.create(tmp_path / "a", {})
+
+
+def grow(collection, frame, start=0):
+    ids = list(range(start, start + len(frame)))
+    before = frame.copy(deep=True)
+    with collection.writing() as writer:
+        writer.add(ids, ["t"] * len(ids), frame, passages_of(["t"] * len(ids)), make_segment)
+        decisions = writer.decisions
+    pd.testing.assert_frame_equal(frame, before)
+    return decisions
+
+
+def column(collection, name):
+    return [d.metadata[name] for batch in collection.batches() for d in batch]
+
+
+def date(*parts):
+    return datetime.datetime(*parts)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "expected"),
+    [
+        (pd.Series(["é", None, "ʼ\x00"]), "text", ["é", None, "ʼ\x00"]),
+        (pd.Series(["a", np.nan, pd.NA], dtype=object), "text", ["a", None, None]),
+        (pd.Series(["b", "a", None], dtype="category"), "text", ["b", "a", None]),
+        ([np.str_("a"), "b", ""], "text", ["a", "b", ""]),
+        ([1, 2**63 - 1, -(2**63)], "integer", [1, 2**63 - 1, -(2**63)]),
+        (np.array([1, 2, 3], np.uint8), "integer", [1, 2, 3]),
+        (pd.Series([1, None, 3], dtype="Int64"), "integer", [1, None, 3]),
+        ([np.int8(1), 2, None], "real", [1.0, 2.0, None]),  # pandas makes it so
+        (pd.Series([np.int8(1), 2, None], dtype=object), "integer", [1, 2, None]),
+        ([0.1, float("nan"), float("inf")], "real", [0.1, None, math.inf]),
+        (np.array([0.5, 2, 3], np.float32), "real", [0.5, 2.0, 3.0]),
+        (pd.Series([1, 2.5, None], dtype=object), "real", [1.0, 2.5, None]),
+        ([True, False, True], "boolean", [True, False, True]),
+        (pd.Series([np.bool_(True), None, False], dtype=object), "boolean", [True, None, False]),
+        (pd.Series([True, None, False], dtype="boolean"), "boolean", [True, None, False]),
+        (
+            pd.to_datetime(["2020-02-01", None, "1999-12-31T23:59:59.5"], format="ISO8601"),
+            "date", [date(2020, 2, 1), None, date(1999, 12, 31, 23, 59, 59, 500000)],
+        ),
+        (
+            pd.Series(
+                [datetime.date(1066, 10, 14), None, np.datetime64("2020-01-01")], dtype=object
+            ),
+            "date", [date(1066, 10, 14), None, date(2020, 1, 1)],
+        ),
+        ([None, float("nan"), pd.NaT], "missing", [None, None, None]),
+    ],
+)  # fmt: skip
+def test_every_kind_comes_back(collection, values, kind, expected):
+    grow(collection, pd.DataFrame({"k": values}))
+    assert collection.columns() == {"k": kind}
+    found = column(collection, "k")
+    assert found == expected
+    assert [type(value) for value in found] == [type(value) for value in expected]
+    assert_clean(collection)
+
+
+def test_names_are_never_sql(collection):
+    names = [NASTY, "année", "", "Year", "year", "c0", "a.b", "?", "'", "\x00", "number", "id"]
+    grow(collection, pd.DataFrame({name: [i, -i] for i, name in enumerate(names)}))
+    assert list(collection.columns()) == names
+    (first, second) = collection.documents([1, 2])
+    assert dict(first.metadata) == {name: i for i, name in enumerate(names)}
+    assert dict(second.metadata) == {name: -i for i, name in enumerate(names)}
+    for i, name in enumerate(names[1:], 1):
+        found = collection.candidates(f"{collection.column_sql(name)} = ?", [i])
+        assert found.tolist() == [1], name
+    with pytest.raises(InputError, match=r"no column 'none'.*année"):
+        collection.column_sql("none")
+
+
+def test_columns_are_added_later(collection):
+    grow(collection, pd.DataFrame({"a": ["x"]}))
+    with collection.writing() as writer:
+        add(writer, ["no metadata"], ["t"])
+    grow(collection, pd.DataFrame({"b": [True], "gap": [None]}), 10)
+    assert collection.columns() == {"a": "text", "b": "boolean", "gap": "missing"}
+    assert column(collection, "a") == ["x", None, None]
+    assert column(collection, "b") == [None, None, True]
+    grow(collection, pd.DataFrame({"gap": [datetime.date(2020, 1, 1)]}), 20)
+    assert collection.columns()["gap"] == "date"
+    assert column(collection, "gap")[-2:] == [None, date(2020, 1, 1)]
+    assert_clean(collection)
+
+
+def test_a_column_keeps_its_kind(collection):
+    grow(collection, pd.DataFrame({"a": [1, 2], "b": ["x", None]}))
+    before = state(collection)
+    for frame, said in (
+        ({"b": ["y", "z"], "a": [None, "three"]}, "'a' .* integer .* row 2 gives text: 'three'"),
+        ({"a": [True, False]}, "'a' .* row 1 gives boolean"),
+        ({"c": [1, 2], "b": [None, 1.5]}, "'b' .* text .* row 2 gives real: 1.5"),
+        ({"b": [date(2020, 1, 1)] * 2}, "row 1 gives date"),
+    ):
+        with pytest.raises(InputError, match=said):
+            grow(collection, pd.DataFrame(frame), 10)
+    assert state(collection) == before and collection.version() == 1
+    assert collection.columns() == {"a": "integer", "b": "text"}
+
+
+def test_integers_and_real_numbers_meet(collection):
+    grow(collection, pd.DataFrame({"year": [2020, 2021], "score": [0.5, 1.5]}))
+    decisions = grow(collection, pd.DataFrame({"year": [2022.0, np.nan], "score": [1, 2]}), 10)
+    assert decisions == [] and collection.columns() == {"year": "integer", "score": "real"}
+    assert column(collection, "year") == [2020, 2021, 2022, None]
+    assert [type(value) for value in column(collection, "score")] == [float] * 4
+    (decision,) = grow(collection, pd.DataFrame({"year": [2022.5]}), 20)
+    assert (decision.name, decision.value) == ("metadata_widened", "year")
+    assert collection.columns()["year"] == "real"
+    assert column(collection, "year") == [2020.0, 2021.0, 2022.0, None, 2022.5]
+    assert type(column(collection, "year")[0]) is float
+    assert_clean(collection)
+    with pytest.raises(InputError, match=f"row 2 {2**53 + 1}"):
+        grow(collection, pd.DataFrame({"score": [1, 2**53 + 1]}), 30)
+    grow(collection, pd.DataFrame({"large": [2**53 + 1]}), 30)
+    with pytest.raises(InputError, match=r"'large' .* integer .* gives real"):
+        grow(collection, pd.DataFrame({"large": [0.5]}), 40)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1, "two"], "holds integer values and, in row 2, text: 'two'"),
+        ([None, "one", True], "in row 3, boolean"),
+        ([1, True], "in row 2, boolean"),
+        ([1, 2**63], "row 2 9223372036854775808, which needs more than 64 bits"),
+        ([1.5, 2**60], "exactly"),
+        (["a", ["b"]], "row 2 a list"),
+        ([b"a"], "row 1 a bytes"),
+        ([1j], "complex"),
+        ([pd.Timedelta("1D")], "Timedelta"),
+        ([np.timedelta64(1, "D")], "row 1 a"),
+        ([pd.Timestamp("2020-01-01T00:00:00.000000001")], "microsecond"),
+        ([np.datetime64("20000-01-01", "s")], "cannot be stored"),
+    ],
+)
+def test_other_values_are_refused(collection, values, said):
+    with pytest.raises(InputError, match=f"column 'k' .*{said}"):
+        grow(collection, pd.DataFrame({"k": pd.Series(values, dtype=object)}))
+    assert collection.version() == 0 and collection.columns() == {}
+
+
+def test_other_names_are_refused(collection):
+    with pytest.raises(InputError, match="got 3"):
+        grow(collection, pd.DataFrame([[1]], columns=[3]))
+    with pytest.raises(InputError, match="'a' stands twice"):
+        grow(collection, pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    with pytest.raises(InputError, match="2 texts, 1 rows of metadata"), collection.writing() as w:
+        add(w, [1, 2], ["x", "y"], pd.DataFrame({"a": [1]}))
+    with pytest.raises(InputError, match="1,900 columns"):
+        grow(collection, pd.DataFrame([range(1901)], columns=[f"n{i}" for i in range(1901)]))
+
+
+def test_what_is_done_to_values_is_noted(collection):
+    zone = datetime.timezone(datetime.timedelta(hours=2))
+    frame = pd.DataFrame({
+        "when": pd.Series([datetime.datetime(2020, 1, 1, 1, tzinfo=zone), None], dtype=object),
+        "text": pd.Series(["a\ud800", "b"], dtype=object),
+    })  # fmt: skip
+    decisions = grow(collection, frame)
+    assert [(d.name, d.value) for d in decisions] == [
+        ("metadata_time_zones", 1), ("metadata_surrogates", 1),
+    ]  # fmt: skip
+    assert column(collection, "when") == [date(2019, 12, 31, 23), None]
+    assert column(collection, "text") == ["a\ufffd", "b"]
+
+
+def test_dates_sort_as_text():
+    dates = [
+        datetime.date(999, 1, 1), date(2020, 1, 1), date(2020, 1, 1, 0, 0, 0, 1),
+        date(2020, 1, 1, 0, 0, 1), date(2020, 1, 1, 0, 0, 1, 500000), date(2020, 1, 1, 0, 0, 2),
+        date(2020, 1, 1, 23), datetime.date(2020, 1, 2),
+        datetime.datetime(2020, 1, 3, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=1))),
+        datetime.datetime(2020, 1, 3, 1, tzinfo=UTC),
+    ]  # fmt: skip
+    texts = [date_text(value) for value in dates]
+    assert texts == sorted(texts) and len(set(texts)) == len(texts)
+    assert texts[-2] == "2020-01-03"
+    for value, text in zip(dates[1:7], texts[1:7], strict=True):
+        assert datetime.datetime.fromisoformat(text) == value
+
+
+def test_conditions(collection):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "year": rng.integers(1990, 2025, 200), "source": rng.choice(["a", "b", "c"], 200),
+        "score": np.where(rng.random(200) < 0.2, np.nan, rng.random(200)),
+        "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 200), "h"),
+    })  # fmt: skip
+    grow(collection, frame)
+    with collection.writing() as writer:
+        writer.remove(list(range(0, 200, 7)))
+    year, source, score, day = (collection.column_sql(name) for name in frame)
+    living = np.arange(200) % 7 != 0
+    for condition, parameters, expected in (
+        (f"{year} >= ? AND {source} = ?", [2010, "b"],
+         (frame.year >= 2010) & (frame.source == "b")),
+        (f"{score} < ?", [0.5], frame.score < 0.5),
+        (f"{score} IS NULL OR {year} IN (?, ?)", [2000, 2001],
+         frame.score.isna() | frame.year.isin([2000, 2001])),
+        (f"{day} <= ?", [date_text(date(2020, 1, 3))], frame.day <= "2020-01-03"),
+    ):  # fmt: skip
+        found = collection.candidates(condition, parameters)
+        assert found.tolist() == (np.flatnonzero(expected & living) + 1).tolist()
+        assert len(found)

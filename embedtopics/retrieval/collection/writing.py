@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -16,6 +16,7 @@ from embedtopics._locking import only_writer
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.results import Decision
+from embedtopics.retrieval.collection.annotating import write_annotations
 from embedtopics.retrieval.collection.batches import Batch, DocumentId, read_batch
 from embedtopics.retrieval.collection.catalog import (
     SEGMENTS,
@@ -212,6 +213,16 @@ class Writer:
         n_before = sum(len(view.documents) for view in snapshot.segments)
         self._shrink(n_before / len(documents) - 1)
         return True
+
+    def annotate(
+        self, numbers: Sequence[int], frame: pd.DataFrame, settings: Mapping[str, Any]
+    ) -> None:
+        """Write columns of the metadata anew, and entries of the settings.
+
+        See `write_annotations`; documents that are not among `numbers` lose what they had there.
+        """
+        with explaining(self._folder, is_writing=True), self._transaction():
+            self.decisions += write_annotations(self._connection, numbers, frame, settings)
 
     def _replaced(self, ids: Sequence[DocumentId], update: bool) -> list[int]:
         """Return the numbers of documents that new ones take the place of."""

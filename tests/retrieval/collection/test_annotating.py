@@ -1,0 +1,69 @@
+"""Metadata that come later are there for filters, and whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics.errors import InputError
+from embedtopics.retrieval.collection import Collection, check
+
+
+def nothing(folder, documents, spans, sources):
+    pass
+
+
+@pytest.fixture
+def collection(tmp_path):
+    made = Collection.create(tmp_path / "c", {"encoder": "x"})
+    with made.writing() as writer:
+        frame = pd.DataFrame({"year": [2001, 2002, None]})
+        writer.add(["a", "b", "c"], ["A", "B", "C"], frame, ([0, 1, 2], [(0, 1)] * 3), nothing)
+    return made
+
+
+def test_annotations_are_read_filtered_and_replaced(collection):
+    numbers = collection.numbers(["c", "a"])
+    frame = pd.DataFrame({"topic": [3, -1], "name": ["x", None]})
+    before = collection.version()
+    with collection.writing() as writer:
+        writer.annotate([numbers["c"], numbers["a"]], frame, {"topics": {"n": 2}})
+    assert collection.version() == before + 1
+    assert [document.metadata for document in collection.documents([1, 2, 3])] == [
+        {"year": 2001, "topic": -1, "name": None},
+        {"year": 2002, "topic": None, "name": None},
+        {"year": None, "topic": 3, "name": "x"},
+    ]
+    assert collection.candidates(f"{collection.column_sql('topic')} = ?", [3]).tolist() == [3]
+    assert collection.settings() == {"encoder": "x", "topics": {"n": 2}}
+    assert check(collection.folder) == []
+    with collection.writing() as writer:
+        writer.annotate([2], pd.DataFrame({"topic": [7], "name": ["y"]}), {"topics": {"n": 1}})
+    assert [document.metadata["topic"] for document in collection.documents([1, 2, 3])] == [
+        None, 7, None,
+    ]  # fmt: skip
+    assert collection.settings()["topics"] == {"n": 1} and check(collection.folder) == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (pd.DataFrame({"year": ["old"]}), "'year' of the metadata holds"),
+        (pd.DataFrame({"topic": [1, 2]}), "a row for each of 1 documents, got 2"),
+    ],
+)
+def test_what_does_not_fit_changes_nothing(collection, frame, said):
+    before = collection.version(), collection.columns(), collection.documents([1, 2, 3])
+    with collection.writing() as writer, pytest.raises(InputError, match=said):
+        writer.annotate([1], frame, {"topics": {}})
+    assert (collection.version(), collection.columns(), collection.documents([1, 2, 3])) == before
+    assert "topics" not in collection.settings() and check(collection.folder) == []
+
+
+def test_later_documents_may_follow(collection):
+    with collection.writing() as writer:
+        writer.annotate([1], pd.DataFrame({"x": [np.float64(0.5)]}), {})
+        writer.add(["d"], ["D"], None, ([0], [(0, 1)]), nothing)
+    assert collection.documents([4])[0].metadata == {"year": None, "x": None}
+    assert check(collection.folder) == []

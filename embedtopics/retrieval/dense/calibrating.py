@@ -86,7 +86,7 @@ def _with_truth(vectors: FloatArray, rows: Int64Array, queries: FloatArray | Non
     n = len(vectors)
     itself = rows if queries is None else np.full(len(rows), -1, dtype=np.int64)
     asking = np.ascontiguousarray(vectors[rows]) if queries is None else queries
-    k = min(K, n - 1 if queries is None else n)
+    k = min(K, max(0, n - 1) if queries is None else n)
     near, found = nearest_exactly(asking, vectors, np.arange(n), min(k + 1, n))
     near, _ = _without(itself, near, found, k)
     least = near[:, -1] if k else np.zeros(len(rows), dtype=np.float32)
@@ -146,7 +146,7 @@ def calibrated(
     asked = settings.ef_search if isinstance(index, Graph) else settings.n_probe
     breadth = asked or _least(
         lambda breadth: recall_at(breadth, n_candidates),
-        1, index.widest, 1.0 - (1.0 - MARGIN) * missed,
+        index.narrowest, index.widest, 1.0 - (1.0 - MARGIN) * missed,
     )  # fmt: skip
     return replace(segment, breadth=min(breadth, index.widest), n_candidates=n_candidates)
 

@@ -62,6 +62,11 @@ class Codes:
     axes: FloatArray
 
     @property
+    def narrowest(self) -> int:
+        """One list."""
+        return 1
+
+    @property
     def widest(self) -> int:
         """All lists."""
         return int(self.index.nlist)

@@ -21,6 +21,9 @@ __all__ = ["GRAPH_FILES", "Graph", "build_graph_index", "open_graph"]
 
 GRAPH_FILES = ("graph.faiss",)
 
+NARROWEST = 27
+"""Smallest breadth that is tried: ten rows, the query itself, and those that settle ties."""
+
 WIDEST = 4096
 """Largest breadth that is tried."""
 
@@ -41,6 +44,11 @@ class Graph:
     index: Any
     storage: Any
     vectors: FloatArray
+
+    @property
+    def narrowest(self) -> int:
+        """Breadth at least: FAISS returns no more rows than that."""
+        return min(NARROWEST, self.widest)
 
     @property
     def widest(self) -> int:

@@ -16,11 +16,14 @@ import numpy.typing as npt
 from embedtopics._compiling import compiled
 from embedtopics.protocols import FloatArray, Int64Array
 
-__all__ = ["nearest_of_rows", "nearest_of_rows_half", "projected"]
+__all__ = ["keep_best", "nearest_of_rows", "nearest_of_rows_half", "projected"]
 
 UInt16Array = npt.NDArray[np.uint16]
 
 NOBODY = -1
+
+AT_ONCE = 128
+"""Products whose highest is looked at first, which the processor does for several at once."""
 
 
 def _given(dtype: Any, n_axes: int) -> Any:
@@ -174,3 +177,36 @@ def projected(queries: FloatArray, axes: FloatArray, out: FloatArray) -> None:
     for i in range(len(queries)):
         for a in range(len(axes)):
             out[i, a] = _dot(queries[i], axes[a])
+
+
+@numba.njit(fastmath={"nnan", "reassoc"})
+def _highest(values: FloatArray) -> np.float32:
+    highest = np.float32(-np.inf)
+    for value in values:
+        highest = max(highest, value)
+    return highest
+
+
+@compiled(
+    numba.void(
+        _given(numba.float32, 2), _given(numba.int64, 1), numba.float32[:, ::1],
+        numba.int64[:, ::1],
+    ),
+    nogil=True,
+)  # fmt: skip
+def keep_best(
+    products: FloatArray, rows: Int64Array, similarities: FloatArray, found: Int64Array
+) -> None:
+    """Let the products of queries and some rows into the heaps of the best, as far as they go.
+
+    Heaps begin with -inf. What stays out is not above the root.
+    """
+    for i in range(len(products)):
+        line, best, names = products[i], similarities[i], found[i]
+        for start in range(0, len(rows), AT_ONCE):
+            end = min(len(rows), start + AT_ONCE)
+            if _highest(line[start:end]) <= best[0]:
+                continue
+            for j in range(start, end):
+                if line[j] > best[0]:
+                    _replace_last(best, names, line[j], rows[j])

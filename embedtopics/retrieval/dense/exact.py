@@ -12,15 +12,15 @@ from embedtopics.retrieval.dense._threads import parts_of, work_on_parts
 
 __all__ = ["nearest_among", "nearest_exactly"]
 
-BATCH = 20
-"""Queries from which FAISS multiplies matrices, which is faster than one query after the other;
-fewer are compared by our own loop, as fast as by FAISS's."""
+BATCH = 8
+"""Queries from which matrices are multiplied, several times faster than FAISS does it for fewer
+than some hundred queries; fewer are compared by our own loop, as fast as by FAISS's."""
 
 QUERIES_AT_ONCE = 256
 """Queries that are multiplied at a time."""
 
-ROWS_AT_ONCE = 32_768
-"""Allowed vectors that are gathered at a time, to be multiplied."""
+ROWS_AT_ONCE = 8192
+"""Vectors that are multiplied at a time, and gathered before if not all are allowed."""
 
 SPARE = 16
 """Rows fetched beyond k, so that the k-th place is settled by similarities of our own."""
@@ -102,23 +102,26 @@ def nearest_exactly(
 def _by_products(
     queries: FloatArray, vectors: FloatArray, rows: Int64Array, k: int
 ) -> tuple[FloatArray, Int64Array]:
-    """Let FAISS multiply, look at the best again, and start anew where that might not suffice.
+    """Multiply matrices, look at the best again, and start anew where that might not suffice.
 
     A sum of d products in float32 is off by d * 2**-24 of the norms at most, in whatever order it
-    is taken (Higham 2002, equation 3.5). FAISS's sums and ours then differ by twice that: a row
-    that FAISS left out cannot be among the nearest if the last that it returned is further below
+    is taken (Higham 2002, equation 3.5). The sums of BLAS and ours then differ by twice that: a
+    row that was left out cannot be among the nearest if the last that was kept is further below
     our k-th.
     """
-    candidates, below = [], np.full(len(queries), -np.inf)
-    for block in _blocks(rows, len(vectors)):
+    from embedtopics.retrieval.dense._kernels import keep_best
+
+    n_kept = min(len(rows), k + SPARE)
+    rough = np.full((len(queries), n_kept), -np.inf, dtype=np.float32)
+    candidates = np.full((len(queries), n_kept), -1, dtype=np.int64)
+    for part in parts_of(len(rows), ROWS_AT_ONCE):
+        block = rows[part]
         values = vectors[block[0] : block[-1] + 1]
         if len(values) != len(block):
             values = vectors[block]
-        rough, places = _multiplied(queries, values, min(len(block), k + SPARE))
-        candidates.append(block[places])
-        if places.shape[1] < len(block):
-            below = np.maximum(below, rough[:, -1])
-    similarities, found = nearest_among(queries, vectors, np.concatenate(candidates, axis=1), k)
+        keep_best(queries @ values.T, block, rough, candidates)
+    similarities, found = nearest_among(queries, vectors, candidates, k)
+    below = rough[:, 0] if n_kept < len(rows) else np.full(len(queries), -np.inf)
     norms = np.linalg.norm(queries.astype(np.float64), axis=1)
     error = 2.0 * queries.shape[1] * 2.0**-24 * UNIT * norms
     unsure = np.flatnonzero(below + error >= similarities[:, -1]) if k else []
@@ -129,17 +132,3 @@ def _by_products(
 
     work_on_parts(work, parts_of(len(unsure), 1))
     return similarities, found
-
-
-def _blocks(rows: Int64Array, n: int) -> list[Int64Array]:
-    """Cut the rows into blocks; all vectors together are one, for they need not be gathered."""
-    if len(rows) == n:
-        return [rows]
-    return [rows[part] for part in parts_of(len(rows), ROWS_AT_ONCE)]
-
-
-def _multiplied(queries: FloatArray, values: FloatArray, k: int) -> tuple[FloatArray, Int64Array]:
-    import faiss
-
-    found: tuple[FloatArray, Int64Array] = faiss.knn(queries, values, k, faiss.METRIC_INNER_PRODUCT)
-    return found

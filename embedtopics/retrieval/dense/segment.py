@@ -16,20 +16,27 @@ from embedtopics.retrieval.dense._threads import parts_of, work_on_parts
 from embedtopics.retrieval.dense.codes import Codes, open_codes
 from embedtopics.retrieval.dense.exact import SPARE, nearest_among, nearest_exactly
 from embedtopics.retrieval.dense.files import read_about, read_vectors
+from embedtopics.retrieval.dense.filtering import Allowed, allowed_rows
 from embedtopics.retrieval.dense.graph import Graph, open_graph
 from embedtopics.retrieval.dense.settings import KINDS
 
-__all__ = ["DenseSegment", "allowed_rows", "open_dense", "open_index"]
+__all__ = ["DenseSegment", "open_dense", "open_index"]
 
 QUERIES_AT_ONCE = 16
 """Queries that are given to FAISS together; from twenty on it would sum in another order."""
 
 FEW_ROWS = 20_000
-"""Rows that are sooner compared one by one, in one to two milliseconds, than found by an index
-that has to pass over all others."""
+"""Allowed rows that are compared one by one, in a few milliseconds, instead of letting the index
+pass over all others."""
 
-FEW_SHARE = 0.02
-"""Share of rows that are compared one by one, however many these are: exact where few pass."""
+FEW_SHARE = 0.05
+"""Share of rows that are compared one by one, however many these are: up to about a tenth that was
+as fast as to look into all lists."""
+
+FEW_SHARE_OF_GRAPH = 0.2
+"""The same for a graph, on which one would walk for long among rows that may not be found."""
+
+HALF = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +86,8 @@ class DenseSegment:
             Finite; of length 1 if similarities are to be cosines.
         k : int
         rows : int64 array of rows, or bool array of shape (n,), optional
-            Those that may be found; by default all. Where at most 20,000 are allowed, or 2 % of
-            all, each is compared, whatever the kind of index.
+            Those that may be found; by default all. Where at most 20,000 are allowed, or 5 % of
+            all (with "hnsw", 20 %), each is compared, whatever the kind of index.
 
         Returns
         -------
@@ -98,18 +105,15 @@ class DenseSegment:
         k = checked_count(k, "k")
         asked = self._checked_queries(queries)
         allowed = allowed_rows(rows, len(self))
-        n_allowed = len(self) if allowed is None else len(allowed)
         near = np.full((len(asked), k), -np.inf, dtype=np.float32)
         found = np.full((len(asked), k), -1, dtype=np.int64)
-        n_wanted = min(k, n_allowed)
+        n_wanted = min(k, allowed.n_rows)
         if n_wanted and len(asked):
-            part = slice(0, n_wanted)
-            if self._is_few(n_allowed, n_wanted):
-                every = np.arange(len(self)) if allowed is None else allowed
-                answer = nearest_exactly(asked, self.vectors, every, n_wanted)
+            if self._is_few(allowed, n_wanted):
+                answer = nearest_exactly(asked, self.vectors, allowed.rows(), n_wanted)
             else:
                 answer = self._look(asked, allowed, n_wanted)
-            near[:, part], found[:, part] = answer
+            near[:, :n_wanted], found[:, :n_wanted] = answer
         return near, found
 
     def _checked_queries(self, queries: npt.ArrayLike) -> FloatArray:
@@ -126,12 +130,12 @@ class DenseSegment:
             raise InputError(f"expected finite queries; query {row} is not; encode it again")
         return asked
 
-    def _is_few(self, n_allowed: int, n_wanted: int) -> bool:
+    def _is_few(self, allowed: Allowed, n_wanted: int) -> bool:
         """Tell whether it is best to compare every allowed vector."""
-        if self.index is None or 2 * self._n_candidates(n_wanted) >= n_allowed:
+        if self.index is None or 2 * self._n_candidates(n_wanted) >= allowed.n_rows:
             return True
-        is_all = n_allowed == len(self)
-        return not is_all and n_allowed <= max(FEW_ROWS, FEW_SHARE * len(self))
+        few_share = FEW_SHARE_OF_GRAPH if isinstance(self.index, Graph) else FEW_SHARE
+        return not allowed.is_all and (allowed.n_rows <= FEW_ROWS or allowed.share <= few_share)
 
     def _n_candidates(self, n_wanted: int) -> int:
         """Return how many vectors are compared in full; the graph compares all that it meets."""
@@ -139,18 +143,13 @@ class DenseSegment:
             return n_wanted + SPARE
         return self.n_candidates * max(10, n_wanted) // 10
 
-    def _look(
-        self, queries: FloatArray, allowed: Int64Array | None, k: int
-    ) -> tuple[FloatArray, Int64Array]:
+    def _look(self, queries: FloatArray, allowed: Allowed, k: int) -> tuple[FloatArray, Int64Array]:
         """Find candidates, compare them in full, and compare all where candidates were too few."""
         index = self.index
         assert index is not None
-        n_allowed = len(self) if allowed is None else len(allowed)
-        # The nearest that are allowed, or that are more than ten, lie further away.
-        further = (len(self) / n_allowed) * max(1.0, k / 10.0) ** 0.5
-        breadth = min(index.widest, int(np.ceil(self.breadth * further)))
-        n_candidates = min(n_allowed, self._n_candidates(k))
-        selector, _bits = _selector(allowed, len(self))
+        breadth = min(index.widest, int(np.ceil(self.breadth * self._further(allowed, k))))
+        n_candidates = min(allowed.n_rows, self._n_candidates(k))
+        selector, _bits = allowed.selector()
         near = np.empty((len(queries), k), dtype=np.float32)
         found = np.empty((len(queries), k), dtype=np.int64)
 
@@ -161,52 +160,20 @@ class DenseSegment:
         work_on_parts(work, parts_of(len(queries), QUERIES_AT_ONCE))
         short = np.flatnonzero(found[:, -1] < 0)
         if len(short):
-            every = np.arange(len(self)) if allowed is None else allowed
-            near[short], found[short] = nearest_exactly(queries[short], self.vectors, every, k)
+            near[short], found[short] = nearest_exactly(
+                queries[short], self.vectors, allowed.rows(), k
+            )
         return near, found
 
+    def _further(self, allowed: Allowed, k: int) -> float:
+        """Return how many times further than for the ten nearest of all the index looks.
 
-def allowed_rows(rows: npt.ArrayLike | None, n: int) -> Int64Array | None:
-    """Return rows ascending, each once; None for all of them.
-
-    Raises
-    ------
-    InputError
-        If they are neither rows below n nor a mask of n truth values.
-    """
-    if rows is None:
-        return None
-    given = np.asarray(rows)
-    if given.dtype == np.bool_:
-        if given.shape != (n,):
-            raise InputError(
-                f"expected a mask of shape ({n},), one truth value a row; got {given.shape}"
-            )
-        return None if given.all() and n else np.flatnonzero(given)
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise InputError(
-            "expected allowed rows as a one-dimensional array of whole numbers, or a mask; got "
-            f"{given.dtype} of shape {given.shape}"
-        )
-    allowed = given.astype(np.int64)
-    if (np.diff(allowed) <= 0).any():
-        allowed = np.unique(allowed)
-    if allowed.size and (allowed[0] < 0 or allowed[-1] >= n):
-        bad = allowed[0] if allowed[0] < 0 else allowed[-1]
-        raise InputError(f"expected allowed rows from 0 to {n - 1}; got {bad}")
-    return None if allowed.size == n and n else allowed
-
-
-def _selector(allowed: Int64Array | None, n: int) -> tuple[Any, Any]:
-    """Return FAISS's selector of rows, and the bits that must live as long as it."""
-    import faiss
-
-    if allowed is None:
-        return None, None
-    mask = np.zeros(n, dtype=np.bool_)
-    mask[allowed] = True
-    bits = np.packbits(mask, bitorder="little")
-    return faiss.IDSelectorBitmap(bits), bits
+        Those that are allowed may all lie far away, as with a filter by subject. Where less than
+        half are, all lists are looked into: with their short codes that costs little.
+        """
+        if allowed.share < HALF and isinstance(self.index, Codes):
+            return float(self.index.widest)
+        return max(1.0, k / 10.0) ** 0.5 / allowed.share
 
 
 def open_dense(folder: str | Path, mmap: bool = True) -> DenseSegment:

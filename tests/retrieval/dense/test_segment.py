@@ -34,10 +34,11 @@ def never_few(monkeypatch):
     """Let filtered searches go by the index, however few rows pass."""
     monkeypatch.setattr(segment_module, "FEW_ROWS", 0)
     monkeypatch.setattr(segment_module, "FEW_SHARE", 0.0)
+    monkeypatch.setattr(segment_module, "FEW_SHARE_OF_GRAPH", 0.0)
 
 
 def test_finds_the_nearest_and_their_inner_products(opened, vectors):
-    queries = clustered(60, 48, seed=0)[:40] * 0 + clustered(3100, 48)[-40:]
+    queries = clustered(3100, 48)[-40:]
     near, found = opened.search(queries, 10)
     products = queries.astype(np.float64) @ stored(vectors, opened.kind).T
     exact = np.take_along_axis(products, found, axis=1)
@@ -75,6 +76,19 @@ def test_filter_by_the_index(opened, vectors, never_few, share):
     assert recall(found, -np.sort(-products, axis=1)[:, :5], exact) >= 0.93
     by_rows = opened.search(queries, 5, np.flatnonzero(mask)[::-1])
     np.testing.assert_array_equal(by_rows[1], found)
+
+
+@pytest.mark.parametrize("kind", ["ivf", "ivfpq", "sq"])
+def test_filter_by_another_subject_than_that_of_the_query(folders, vectors, monkeypatch, kind):
+    monkeypatch.setattr(segment_module, "FEW_ROWS", 0)
+    opened, shares = open_dense(folders[kind]), []
+    for query in vectors[::300]:
+        other = vectors[np.argmin(vectors @ query)]
+        allowed = np.argsort(vectors @ other)[-900:]
+        products = query.astype(np.float64) @ stored(vectors, kind).T
+        found = opened.search(query[None], 10, allowed)[1][0]
+        shares.append((products[found] >= np.sort(products[allowed])[-10] - 1e-6).mean())
+    assert np.mean(shares) >= 0.95
 
 
 @pytest.mark.parametrize("n_allowed", [0, 1, 7, 30])

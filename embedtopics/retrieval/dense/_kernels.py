@@ -43,10 +43,10 @@ def _dot(a: FloatArray, b: FloatArray) -> np.float32:
 @numba.njit(inline="always")
 def _before(one: np.float32, row: int, other: np.float32, other_row: int) -> bool:
     """Tell whether one row comes before another: nearer, or as near and of a lower number."""
-    return one > other or (one == other and row < other_row)
+    return bool(one > other or (one == other and row < other_row))
 
 
-@numba.njit
+@numba.njit()
 def _sift_down(similarities: FloatArray, rows: Int64Array, place: int, n: int) -> None:
     """Move the entry at a place of the heap, whose root comes last of all, to where it belongs."""
     similarity, row = similarities[place], rows[place]
@@ -65,14 +65,14 @@ def _sift_down(similarities: FloatArray, rows: Int64Array, place: int, n: int) -
     similarities[place], rows[place] = similarity, row
 
 
-@numba.njit
+@numba.njit()
 def _replace_last(similarities: FloatArray, rows: Int64Array, s: np.float32, row: int) -> None:
     """Put a row in the place of the last of the heap."""
     similarities[0], rows[0] = s, row
     _sift_down(similarities, rows, 0, len(rows))
 
 
-@numba.njit
+@numba.njit()
 def _sort(similarities: FloatArray, rows: Int64Array) -> None:
     """Turn the heap into a list, nearest first."""
     for n in range(len(rows) - 1, 0, -1):
@@ -81,14 +81,14 @@ def _sort(similarities: FloatArray, rows: Int64Array) -> None:
         _sift_down(similarities, rows, 0, n)
 
 
-@numba.njit
+@numba.njit()
 def _empty(similarities: FloatArray, rows: Int64Array) -> None:
     """Begin with nobody; any row comes before that, for it has the highest number."""
     similarities[:] = -np.inf
     rows[:] = np.iinfo(np.int64).max
 
 
-@numba.njit
+@numba.njit()
 def _close(similarities: FloatArray, rows: Int64Array) -> None:
     """Sort, and mark the places that stayed empty."""
     _sort(similarities, rows)

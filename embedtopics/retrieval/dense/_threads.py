@@ -1,12 +1,19 @@
-"""Threads of ours beside one another, each with one of FAISS's."""
+"""FAISS, and threads of ours beside one another, each with one of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
-__all__ = ["one_thread", "parts_of", "work_on_parts"]
+__all__ = ["faiss_module", "one_thread", "parts_of", "work_on_parts"]
+
+
+def faiss_module() -> Any:
+    """Import FAISS, whose own type hints lack much of what it has."""
+    return import_module("faiss")
 
 
 def parts_of(n: int, size: int) -> list[slice]:
@@ -20,9 +27,7 @@ def work_on_parts(work: Callable[[slice], None], parts: list[slice]) -> None:
     The parts do not depend on the number of threads, and each is worked on by a single one:
     so neither do sums whose order FAISS and BLAS choose by their number of threads.
     """
-    import faiss
-
-    n_threads = min(len(parts), faiss.omp_get_max_threads())
+    n_threads = min(len(parts), faiss_module().omp_get_max_threads())
 
     def work_alone(part: slice) -> None:
         with one_thread():
@@ -40,8 +45,7 @@ def work_on_parts(work: Callable[[slice], None], parts: list[slice]) -> None:
 @contextmanager
 def one_thread() -> Iterator[None]:
     """Let FAISS use one thread where it is called from this one."""
-    import faiss
-
+    faiss = faiss_module()
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:

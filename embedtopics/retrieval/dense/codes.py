@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.retrieval.dense._threads import one_thread, parts_of, work_on_parts
+from embedtopics.retrieval.dense._threads import faiss_module, one_thread, parts_of, work_on_parts
 from embedtopics.retrieval.dense.settings import DenseSettings
 
 __all__ = ["CODE_FILES", "Codes", "build_codes", "open_codes"]
@@ -85,8 +85,7 @@ class Codes:
             Lists that are looked into.
         allowed : faiss.IDSelector or None
         """
-        import faiss
-
+        faiss = faiss_module()
         asking = _projected(queries, self.axes)
         how = faiss.IVFSearchParameters(nprobe=min(breadth, self.widest), sel=allowed)
         found: Int64Array = self.index.search(asking, n_wanted, params=how)[1]
@@ -104,8 +103,7 @@ def build_codes(folder: Path, vectors: FloatArray, kind: str, settings: DenseSet
     kind : {"ivf", "ivfpq", "sq"}
     settings : DenseSettings
     """
-    import faiss
-
+    faiss = faiss_module()
     n, d = vectors.shape
     rng = np.random.default_rng(settings.seed)
     n_lists = 1
@@ -139,8 +137,7 @@ def open_codes(folder: Path, n: int, d: int) -> Codes:
     CorruptFileError
         If they are not.
     """
-    import faiss
-
+    faiss = faiss_module()
     path = folder / CODE_FILES[0]
     try:
         index = faiss.read_index(str(path))
@@ -208,8 +205,7 @@ def _projected(vectors: FloatArray, axes: FloatArray) -> FloatArray:
 
 def _middles(learning: FloatArray, n_lists: int, seed: int) -> FloatArray:
     """Return the middles of the lists, unit vectors found by k-means."""
-    import faiss
-
+    faiss = faiss_module()
     if n_lists == 1:
         return np.zeros((1, learning.shape[1]), dtype=np.float32)
     clusters: Any = faiss.Kmeans(
@@ -224,8 +220,7 @@ def _middles(learning: FloatArray, n_lists: int, seed: int) -> FloatArray:
 
 def _fill(index: Any, quantizer: Any, vectors: FloatArray, axes: FloatArray) -> None:
     """Put all vectors into their lists."""
-    import faiss
-
+    faiss = faiss_module()
     parts = parts_of(len(vectors), ROWS_AT_ONCE)
     coordinates = np.empty((len(vectors), len(axes)), dtype=np.float32)
     lists = np.empty(len(vectors), dtype=np.int64)

@@ -124,7 +124,7 @@ def _by_products(
     below = rough[:, 0] if n_kept < len(rows) else np.full(len(queries), -np.inf)
     norms = np.linalg.norm(queries.astype(np.float64), axis=1)
     error = 2.0 * queries.shape[1] * 2.0**-24 * UNIT * norms
-    unsure = np.flatnonzero(below + error >= similarities[:, -1]) if k else []
+    unsure = np.flatnonzero(below + error >= similarities[:, -1])
 
     def work(part: slice) -> None:
         asking = unsure[part]

@@ -27,7 +27,7 @@ ROWS_AT_ONCE = 8192
 OFF_UNIT = 1e-3
 """What a norm may differ from one; vectors that were float16 before are of such norms."""
 
-_DTYPES = {"vectors.f32": np.dtype("<f4"), "vectors.f16": np.dtype("<f2")}
+_DTYPES: dict[str, np.dtype[Any]] = {"vectors.f32": np.dtype("<f4"), "vectors.f16": np.dtype("<f2")}
 
 
 def checked_vectors(vectors: Any) -> FloatArray:

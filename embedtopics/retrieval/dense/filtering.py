@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
+from embedtopics.retrieval.dense._threads import faiss_module
 
 __all__ = ["Allowed", "allowed_rows"]
 
@@ -46,8 +47,7 @@ class Allowed:
         """Return what FAISS asks, None for all rows, and the bits that must live as long."""
         if self.is_all:
             return None, None
-        import faiss
-
+        faiss = faiss_module()
         bits = np.packbits(self.mask, bitorder="little")
         return faiss.IDSelectorBitmap(bits), bits
 

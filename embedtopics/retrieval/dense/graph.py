@@ -14,7 +14,7 @@ import numpy as np
 
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray, Int64Array
-from embedtopics.retrieval.dense._threads import one_thread
+from embedtopics.retrieval.dense._threads import faiss_module, one_thread
 from embedtopics.retrieval.dense.settings import DenseSettings
 
 __all__ = ["GRAPH_FILES", "Graph", "build_graph_index", "open_graph"]
@@ -59,8 +59,7 @@ class Graph:
         self, queries: FloatArray, n_wanted: int, breadth: int, allowed: Any | None
     ) -> Int64Array:
         """Return rows that may be near, -1 where there are no more; see `Codes.candidates`."""
-        import faiss
-
+        faiss = faiss_module()
         how = faiss.SearchParametersHNSW(efSearch=max(breadth, n_wanted), sel=allowed)
         found: Int64Array = self.index.search(queries, n_wanted, params=how)[1]
         return found
@@ -72,8 +71,7 @@ def build_graph_index(folder: Path, vectors: FloatArray, settings: DenseSettings
     FAISS builds the same graph on any number of threads from version 1.15 on; earlier ones are
     held to one.
     """
-    import faiss
-
+    faiss = faiss_module()
     index = faiss.IndexHNSWFlat(vectors.shape[1], settings.M, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction = settings.ef_construction
     index.hnsw.rng = faiss.RandomGenerator(settings.seed)
@@ -93,8 +91,7 @@ def open_graph(folder: Path, vectors: FloatArray, mmap: bool) -> Graph:
     CorruptFileError
         If it cannot be read, or is not of these vectors.
     """
-    import faiss
-
+    faiss = faiss_module()
     path = folder / GRAPH_FILES[0]
     try:
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC if mmap else 0)
@@ -117,8 +114,7 @@ def open_graph(folder: Path, vectors: FloatArray, mmap: bool) -> Graph:
 
 def _shown(vectors: FloatArray) -> Any:
     """Return a flat index over vectors that stay where they are."""
-    import faiss
-
+    faiss = faiss_module()
     octets = vectors.reshape(-1).view(np.uint8)
     pointer = faiss.swig_ptr(octets)
     view = faiss.MaybeOwnedVectorUInt8()

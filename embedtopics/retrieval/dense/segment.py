@@ -173,7 +173,7 @@ class DenseSegment:
         """
         if allowed.share < HALF and isinstance(self.index, Codes):
             return float(self.index.widest)
-        return max(1.0, k / 10.0) ** 0.5 / allowed.share
+        return float(max(1.0, k / 10.0) ** 0.5 / allowed.share)
 
 
 def open_dense(folder: str | Path, mmap: bool = True) -> DenseSegment:

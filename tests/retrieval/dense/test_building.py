@@ -1,0 +1,300 @@
+"""What is written, what is measured, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import faiss
+import numpy as np
+import pytest
+
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.retrieval.dense import DenseSettings, build_dense, open_dense
+from embedtopics.retrieval.dense import codes as codes_module
+from embedtopics.retrieval.dense.calibrating import MARGIN, calibrated, samples, share_found
+from embedtopics.retrieval.dense.settings import choose_kind
+from tests.retrieval.dense.conftest import KINDS, clustered
+
+TIMES = ("queries_per_second", "exact_queries_per_second", "seconds")
+
+
+def timeless(about):
+    measured = {k: v for k, v in about["measured"].items() if k not in TIMES}
+    return {**{k: v for k, v in about.items() if k not in TIMES}, "measured": measured}
+
+
+def content(folder):
+    return {
+        p.name: p.read_bytes() for p in folder.rglob("*") if p.is_file() and p.suffix != ".json"
+    }
+
+
+def brute_recall(vectors, queries, itself, found):
+    """Recall at ten by float64, each query left out of its own answer."""
+    products = queries.astype(np.float64) @ vectors.astype(np.float64).T
+    products[np.arange(len(queries)), itself] = -9
+    least = -np.sort(-products, axis=1)[:, 9]
+    kept = [[row for row in line if row != i][:10] for line, i in zip(found, itself, strict=True)]
+    exact = np.take_along_axis(products, np.array(kept), axis=1)
+    return (exact >= least[:, None] - 1e-6).mean()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_said_is_what_is_there(kind, folders, vectors):
+    opened = open_dense(folders[kind])
+    about = opened.about
+    assert about == json.loads((folders[kind] / "dense" / "dense.json").read_text())
+    assert about["kind"] == about["asked"] == kind
+    files = [p for p in folders[kind].rglob("*") if p.is_file() and p.name != "dense.json"]
+    sizes = {p.relative_to(folders[kind]).as_posix(): p.stat().st_size for p in files}
+    assert about["files"] == sizes
+    half = kind in ("ivfpq", "sq")
+    assert about["bytes"]["vectors"] == vectors.size * (2 if half else 4)
+    assert about["bytes"]["index"] == sum(sizes.values()) - about["bytes"]["vectors"]
+    raw = np.fromfile(folders[kind] / about["vectors"], dtype=np.float16 if half else np.float32)
+    np.testing.assert_array_equal(raw.reshape(vectors.shape), vectors.astype(raw.dtype))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_recall_that_is_recorded_is_that_of_brute_force(kind, folders, vectors):
+    opened = open_dense(folders[kind])
+    _, held_out = samples(vectors, None, 0)
+    found = opened.search(held_out.queries, 11)[1]
+    np.testing.assert_array_equal(vectors[held_out.itself], held_out.queries)
+    expected = brute_recall(vectors, held_out.queries, held_out.itself, found)
+    assert opened.about["measured"]["recall"] == pytest.approx(expected, abs=1e-9)
+    assert opened.about["measured"]["reached"] and expected >= 0.95
+
+
+def test_sq_takes_a_third_of_flat_at_most_and_finds_nearly_all(folders):
+    flat, sq = (open_dense(folders[kind]).about for kind in ("flat", "sq"))
+    assert sq["bytes"]["memory"] <= flat["bytes"]["memory"] / 3
+    assert sq["measured"]["recall"] >= 0.97
+
+
+@pytest.mark.parametrize("recall", [0.9, 0.97])
+def test_calibration_takes_the_least_that_suffices(tmp_path, recall):
+    vectors = clustered(6000, 32, seed=5, n_clusters=400)
+    settings = DenseSettings(kind="ivf", recall=recall)
+    about = build_dense(tmp_path, vectors, settings)
+    opened = open_dense(tmp_path)
+    first, second = samples(vectors, None, 0)
+    assert not set(first.itself) & set(second.itself)
+    wanted = 1 - (1 - MARGIN) * (1 - recall)
+    n_probe = about["parameters"]["n_probe"]
+    assert n_probe > 1
+    assert share_found(opened, first, vectors) >= wanted
+    assert share_found(replace(opened, breadth=n_probe - 1), first, vectors) < wanted
+    assert share_found(opened, second, vectors) == about["measured"]["recall"] >= recall
+    again = calibrated(replace(opened, breadth=1, n_candidates=1), first, vectors, settings)
+    assert (again.breadth, again.n_candidates) == (opened.breadth, opened.n_candidates)
+
+
+def test_more_recall_takes_more_lists(tmp_path):
+    vectors = clustered(6000, 32, seed=5, n_clusters=400)
+    probes = [
+        build_dense(tmp_path, vectors, DenseSettings(kind="ivf", recall=r))["parameters"]["n_probe"]
+        for r in (0.5, 0.9, 0.99)
+    ]
+    assert probes == sorted(set(probes))
+
+
+def test_what_an_expert_set_stays_and_a_recall_that_is_missed_is_said(tmp_path):
+    vectors = clustered(2000, 32, n_clusters=400)
+    about = build_dense(
+        tmp_path, vectors,
+        DenseSettings(kind="ivf", recall=0.99, n_lists=100, n_probe=2, n_candidates=12),
+    )  # fmt: skip
+    parameters = about["parameters"]
+    assert (parameters["n_lists"], parameters["n_probe"], parameters["n_candidates"]) == (
+        100,
+        2,
+        12,
+    )
+    assert about["measured"]["recall"] < 0.99 and about["measured"]["reached"] is False
+    graph = DenseSettings(kind="hnsw", M=8, ef_construction=20, ef_search=77)
+    assert build_dense(tmp_path, vectors, graph)["parameters"]["ef_search"] == 77
+
+
+def test_real_queries_may_be_given(tmp_path):
+    vectors, queries = clustered(2000, 32), clustered(60, 32, seed=9)
+    about = build_dense(tmp_path, vectors, DenseSettings(kind="ivf"), queries=queries)
+    assert about["measured"]["queries"] == "given" and about["measured"]["n_queries"] == 30
+    with pytest.raises(InputError, match="two queries or more with 32 dimensions"):
+        build_dense(tmp_path, vectors, queries=queries[:1])
+    with pytest.raises(InputError, match="two queries or more with 32 dimensions"):
+        build_dense(tmp_path, vectors, queries=clustered(5, 31))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_same_bits_on_any_number_of_threads(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(codes_module, "ROWS_AT_ONCE", 500)
+    vectors = clustered(2000, 40, seed=3)
+    settings, queries = DenseSettings(kind=kind, M=8, seed=7), clustered(50, 40, seed=4)
+    threads, seen = faiss.omp_get_max_threads(), []
+    try:
+        for n_threads in (1, 2, 3, 1):
+            faiss.omp_set_num_threads(n_threads)
+            folder = tmp_path / str(len(seen))
+            folder.mkdir()
+            about = build_dense(folder, vectors, settings)
+            near, found = open_dense(folder).search(queries, 8)
+            seen.append((timeless(about), content(folder), near.tobytes(), found.tobytes()))
+    finally:
+        faiss.omp_set_num_threads(threads)
+    assert all(one == seen[0] for one in seen[1:])
+
+
+def test_the_seed_decides(tmp_path):
+    vectors = clustered(2000, 40, seed=3)
+    for seed in (0, 1):
+        (tmp_path / str(seed)).mkdir()
+        build_dense(tmp_path / str(seed), vectors, DenseSettings(kind="ivf", seed=seed))
+    assert content(tmp_path / "0")["codes.faiss"] != content(tmp_path / "1")["codes.faiss"]
+
+
+def test_building_again_over_mapped_vectors_leaves_only_what_belongs(tmp_path):
+    vectors = clustered(1000, 16)
+    build_dense(tmp_path, vectors, DenseSettings(kind="ivf"))
+    mapped = np.asarray(open_dense(tmp_path).vectors)
+    about = build_dense(tmp_path, mapped, DenseSettings(kind="hnsw", M=4))
+    assert sorted(content(tmp_path)) == ["graph.faiss", "vectors.f32"]
+    assert about["files"].keys() == {"vectors.f32", "dense/graph.faiss"}
+    np.testing.assert_array_equal(open_dense(tmp_path).vectors, vectors)
+
+
+def test_vectors_are_not_changed(tmp_path):
+    vectors = clustered(500, 16)
+    before = vectors.copy()
+    vectors.flags.writeable = False
+    for kind in KINDS:
+        build_dense(tmp_path, vectors, DenseSettings(kind=kind, M=4))
+    np.testing.assert_array_equal(vectors, before)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "settings", "kind"),
+    [
+        (100, 384, {}, "flat"),
+        (52_083, 384, {}, "flat"),
+        (52_084, 384, {}, "ivf"),
+        (52_083, 384, {"memory_limit": 50_000_000}, "ivfpq"),
+        (52_084, 384, {"memory_limit": 50_000_000}, "ivfpq"),
+        (52_084, 384, {"memory_limit": 90_000_000}, "ivf"),
+        (573_000, 384, {"recall": 1.0}, "flat"),
+        (573_000, 384, {"flat_bytes": 10**9}, "flat"),
+        (200, 384, {"kind": "sq"}, "flat"),
+        (200, 384, {"flat_bytes": 0}, "flat"),
+        (200, 384, {"kind": "hnsw"}, "hnsw"),
+        (573_000, 384, {"kind": "sq"}, "sq"),
+    ],
+)  # fmt: skip
+def test_kind_is_chosen_by_size(n, d, settings, kind):
+    chosen, why = choose_kind(n, d, DenseSettings(**settings))
+    assert chosen == kind and why
+
+
+def test_a_limit_that_cannot_be_kept_is_said():
+    assert "stay on disk" in choose_kind(10**6, 384, DenseSettings(memory_limit=10**6))[1]
+    assert "stay on disk" not in choose_kind(10**6, 384, DenseSettings(memory_limit=10**9))[1]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"kind": "annoy"}, {"recall": 1.5}, {"recall": True}, {"memory_limit": 0}, {"seed": -1},
+        {"M": 1}, {"ef_search": 0}, {"n_probe": 2.5}, {"n_lists": 0}, {"n_candidates": "3"},
+        {"kept_variance": -0.1}, {"flat_bytes": -1}, {"ef_construction": 0},
+    ],
+)  # fmt: skip
+def test_bad_settings_are_refused(bad):
+    name = "kind" if "kind" in bad else next(iter(bad))
+    with pytest.raises(InputError, match=name):
+        DenseSettings(**bad)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "said"),
+    [
+        (np.ones(3), r"shape \(n, d\)"),
+        (np.ones((3, 0)), r"shape \(n, d\)"),
+        (np.ones((3, 2), dtype=int), "int64"),
+        (np.array([[1.0, 0.0], [1.0, 1.0]]), "row 1 has length 1.41421"),
+        (np.array([[1.0, 0.0], [np.nan, 1.0]]), "row 1 has length nan"),
+        (np.array([[np.inf, 0.0]]), "row 0 has length inf"),
+    ],
+)
+def test_bad_vectors_are_refused(tmp_path, vectors, said):
+    with pytest.raises(InputError, match=said):
+        build_dense(tmp_path, vectors)
+
+
+@pytest.fixture
+def built(tmp_path):
+    def build(kind):
+        build_dense(tmp_path, clustered(300, 16), DenseSettings(kind=kind, M=4))
+        return tmp_path
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("flat", "vectors.f32"), ("sq", "vectors.f16"), ("ivf", "dense/codes.faiss"),
+        ("ivf", "dense/axes.npy"), ("hnsw", "dense/graph.faiss"), ("flat", "dense/dense.json"),
+    ],
+)  # fmt: skip
+def test_a_missing_or_cut_file_is_named(built, kind, name):
+    path = built(kind) / name
+    whole = path.read_bytes()
+    for part in (whole[:-7], whole + b"x" if path.suffix != ".json" else b"{", b""):
+        path.write_bytes(part)
+        with pytest.raises(CorruptFileError, match=path.name):
+            open_dense(path.parents[len(name.split("/")) - 1])
+    path.unlink()
+    with pytest.raises(CorruptFileError, match=path.name):
+        open_dense(path.parents[len(name.split("/")) - 1])
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("ivf", "codes.faiss"), ("hnsw", "graph.faiss"), ("ivf", "axes.npy")],
+)
+def test_bytes_that_faiss_cannot_read_are_refused(built, kind, name):
+    path = built(kind) / "dense" / name
+    path.write_bytes(b"\x00" * path.stat().st_size)
+    with pytest.raises(CorruptFileError, match=name):
+        open_dense(path.parents[1])
+
+
+@pytest.mark.parametrize(("kind", "name"), [("ivf", "codes.faiss"), ("hnsw", "graph.faiss")])
+def test_the_index_of_other_vectors_is_refused(built, tmp_path_factory, kind, name):
+    folder, other = built(kind), tmp_path_factory.mktemp("other")
+    build_dense(other, clustered(290, 16), DenseSettings(kind=kind, M=4))
+    taken = (other / "dense" / name).read_bytes()
+    (folder / "dense" / name).write_bytes(taken)
+    about = json.loads((folder / "dense" / "dense.json").read_text())
+    about["files"][f"dense/{name}"] = len(taken)
+    (folder / "dense" / "dense.json").write_text(json.dumps(about))
+    with pytest.raises(CorruptFileError, match=rf"{name} does not hold .* of 300 vectors"):
+        open_dense(folder)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"format": 2}, "newer than this version reads"),
+        ({"n": 299}, "vectors.f32"), ({"d": 8}, "vectors.f32"), ({"n": -1}, "damaged"),
+        ({"kind": "ball tree"}, "unknown kind"), ({"vectors": "../secret"}, "damaged"),
+        ({"files": {"vectors.f32": 19200, "../x": 1}}, "damaged"),
+        ({"parameters": None}, "damaged"), ({"n": "many"}, "damaged"),
+    ],
+)  # fmt: skip
+def test_statements_that_cannot_be_are_refused(built, change, said):
+    folder = built("flat")
+    path = folder / "dense" / "dense.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(CorruptFileError, match=said):
+        open_dense(folder)

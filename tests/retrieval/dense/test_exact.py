@@ -1,0 +1,85 @@
+"""The exact search, held to every pair compared on its own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.retrieval.dense.exact import BATCH, nearest_among, nearest_exactly
+
+
+def one_by_one(queries, vectors, rows, k):
+    """Compare each pair in a call of its own, and sort by similarity, then row."""
+    near = np.array(
+        [
+            [nearest_among(q[None], vectors, np.array([[r]]), 1)[0][0, 0] for r in rows]
+            for q in queries
+        ]
+    )
+    order = np.array([np.lexsort((rows, -line))[:k] for line in near])
+    return np.take_along_axis(near, order, axis=1), rows[order]
+
+
+def unit(rng, n, d):
+    vectors = rng.normal(size=(n, d))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    n=st.integers(1, 60), d=st.integers(1, 40), k=st.integers(1, 60), seed=st.integers(0, 99),
+    n_queries=st.sampled_from([1, 2, BATCH, BATCH + 3]), share=st.floats(0, 1),
+    repeated=st.booleans(),
+)  # fmt: skip
+def test_equals_every_pair_on_its_own(n, d, k, seed, n_queries, share, repeated):
+    rng = np.random.default_rng(seed)
+    vectors = unit(rng, n, d)
+    if repeated:
+        vectors = vectors[rng.integers(max(1, n // 5), size=n)]
+    queries = unit(rng, n_queries, d)
+    rows = np.sort(rng.choice(n, max(1, int(share * n)), replace=False))
+    k = min(k, len(rows))
+    expected = one_by_one(queries, vectors, rows, k)
+    near, found = nearest_exactly(queries, vectors, rows, k)
+    np.testing.assert_array_equal(found, expected[1])
+    np.testing.assert_array_equal(near, expected[0])
+    true = np.einsum("ij,ikj->ik", queries.astype(float), vectors[found].astype(float))
+    np.testing.assert_allclose(near, true, atol=d * 2.0**-23)
+
+
+@pytest.mark.parametrize("n_queries", [1, BATCH])
+def test_float16_is_compared_as_the_float32_that_it_stands_for(n_queries):
+    rng = np.random.default_rng(0)
+    vectors = unit(rng, 500, 37).astype(np.float16)
+    vectors[0, :4] = [0.0, -0.0, 6e-8, -6e-5]  # zero and subnormal numbers
+    queries = unit(rng, n_queries, 37)
+    rows = np.arange(500)
+    half = nearest_exactly(queries, vectors.view(np.uint16), rows, 500)
+    whole = nearest_exactly(queries, vectors.astype(np.float32), rows, 500)
+    np.testing.assert_array_equal(half[0], whole[0])
+    np.testing.assert_array_equal(half[1], whole[1])
+
+
+def test_a_place_settled_by_the_last_bit_is_settled_by_our_sums():
+    # More near-equal vectors than are fetched beyond k: the answer must not depend on FAISS's sums.
+    rng = np.random.default_rng(1)
+    base = unit(rng, 1, 384)
+    vectors = base + 1e-7 * rng.normal(size=(400, 384)).astype(np.float32)
+    queries = np.repeat(base, BATCH, axis=0)
+    together = nearest_exactly(queries, vectors, np.arange(400), 10)
+    alone = nearest_exactly(base, vectors, np.arange(400), 10)
+    np.testing.assert_array_equal(together[1], np.repeat(alone[1], BATCH, axis=0))
+    np.testing.assert_array_equal(together[0], np.repeat(alone[0], BATCH, axis=0))
+
+
+def test_blocks_of_gathered_rows_give_what_all_rows_give(monkeypatch):
+    monkeypatch.setattr("embedtopics.retrieval.dense.exact.ROWS_AT_ONCE", 64)
+    rng = np.random.default_rng(2)
+    vectors, queries = unit(rng, 1000, 16), unit(rng, BATCH, 16)
+    rows = np.flatnonzero(rng.random(1000) < 0.9)
+    near, found = nearest_exactly(queries, vectors, rows, 30)
+    alone = [nearest_among(q[None], vectors, rows[None], 30) for q in queries]
+    np.testing.assert_array_equal(found, np.concatenate([rows for _, rows in alone]))
+    np.testing.assert_array_equal(near, np.concatenate([values for values, _ in alone]))

@@ -1,0 +1,201 @@
+"""Searching a segment of every kind, held to brute force."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.retrieval.dense import DenseSettings, build_dense, open_dense
+from embedtopics.retrieval.dense import segment as segment_module
+from tests.retrieval.dense.conftest import KINDS, clustered
+
+
+def stored(vectors, kind):
+    half = kind in ("ivfpq", "sq")
+    return vectors.astype(np.float16).astype(np.float64) if half else vectors.astype(np.float64)
+
+
+def recall(found, truth_near, exact):
+    return (exact >= truth_near[:, -1:] - 1e-6).mean()
+
+
+@pytest.fixture(params=KINDS)
+def opened(request, folders):
+    return open_dense(folders[request.param])
+
+
+@pytest.fixture
+def never_few(monkeypatch):
+    """Let filtered searches go by the index, however few rows pass."""
+    monkeypatch.setattr(segment_module, "FEW_ROWS", 0)
+    monkeypatch.setattr(segment_module, "FEW_SHARE", 0.0)
+    monkeypatch.setattr(segment_module, "FEW_SHARE_OF_GRAPH", 0.0)
+
+
+def test_finds_the_nearest_and_their_inner_products(opened, vectors):
+    queries = clustered(3100, 48)[-40:]
+    near, found = opened.search(queries, 10)
+    products = queries.astype(np.float64) @ stored(vectors, opened.kind).T
+    exact = np.take_along_axis(products, found, axis=1)
+    np.testing.assert_allclose(near, exact, atol=2e-6)
+    assert (np.diff(near, axis=1) <= 0).all()
+    best = -np.sort(-products, axis=1)[:, :10]
+    assert recall(found, best, exact) >= (1.0 if opened.kind == "flat" else 0.95)
+
+
+def test_similarity_depends_neither_on_the_batch_nor_on_the_kind(folders, vectors):
+    queries = clustered(3100, 48)[-50:]
+    for halves in (("flat", "hnsw", "ivf"), ("ivfpq", "sq")):
+        values = {}
+        for kind in halves:
+            opened = open_dense(folders[kind])
+            together = opened.search(queries, 10)
+            alone = [opened.search(query[None], 10) for query in queries]
+            for whole, parts in zip(together, zip(*alone, strict=True), strict=True):
+                np.testing.assert_array_equal(whole, np.concatenate(parts))
+            for line, (near, found) in enumerate(zip(*together, strict=True)):
+                for similarity, row in zip(near, found, strict=True):
+                    assert values.setdefault((line, row), similarity) == similarity
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.97])
+def test_filter_by_the_index(opened, vectors, never_few, share):
+    rng = np.random.default_rng(3)
+    mask = rng.random(len(vectors)) < share
+    queries = clustered(3100, 48)[-30:]
+    near, found = opened.search(queries, 5, mask)
+    assert mask[found].all()
+    products = np.where(mask, queries.astype(np.float64) @ stored(vectors, opened.kind).T, -2)
+    exact = np.take_along_axis(products, found, axis=1)
+    np.testing.assert_allclose(near, exact, atol=2e-6)
+    assert recall(found, -np.sort(-products, axis=1)[:, :5], exact) >= 0.93
+    by_rows = opened.search(queries, 5, np.flatnonzero(mask)[::-1])
+    np.testing.assert_array_equal(by_rows[1], found)
+
+
+@pytest.mark.parametrize("kind", ["ivf", "ivfpq", "sq"])
+def test_filter_by_another_subject_than_that_of_the_query(folders, vectors, monkeypatch, kind):
+    monkeypatch.setattr(segment_module, "FEW_ROWS", 0)
+    opened, shares = open_dense(folders[kind]), []
+    for query in vectors[::300]:
+        other = vectors[np.argmin(vectors @ query)]
+        allowed = np.argsort(vectors @ other)[-900:]
+        products = query.astype(np.float64) @ stored(vectors, kind).T
+        found = opened.search(query[None], 10, allowed)[1][0]
+        shares.append((products[found] >= np.sort(products[allowed])[-10] - 1e-6).mean())
+    assert np.mean(shares) >= 0.95
+
+
+@pytest.mark.parametrize("n_allowed", [0, 1, 7, 30])
+def test_few_allowed_rows_are_compared_exactly(opened, vectors, n_allowed):
+    rows = np.sort(np.random.default_rng(4).choice(len(vectors), n_allowed, replace=False))
+    queries = clustered(3100, 48)[-25:]
+    near, found = opened.search(queries, 10, rows)
+    products = queries.astype(np.float64) @ stored(vectors, opened.kind)[rows].T
+    n = min(10, n_allowed)
+    np.testing.assert_array_equal(found[:, :n], rows[np.argsort(-products, axis=1)[:, :n]])
+    np.testing.assert_allclose(near[:, :n], -np.sort(-products, axis=1)[:, :n], atol=2e-6)
+    assert (found[:, n:] == -1).all() and (near[:, n:] == -np.inf).all()
+
+
+def test_k_rows_come_back_where_k_pass_far_from_the_query(opened, vectors, never_few):
+    query = vectors[:1]
+    far = np.argsort(query[0] @ vectors.T)[:200]
+    near, found = opened.search(query, 12, far)
+    assert set(found[0]) <= set(far) and len(set(found[0])) == 12
+    assert np.isfinite(near).all()
+
+
+def test_more_than_there_are(opened, vectors):
+    near, found = opened.search(vectors[:2], len(vectors) + 5)
+    assert sorted(found[0, :-5]) == list(range(len(vectors)))
+    assert (found[:, -5:] == -1).all() and (near[:, -5:] == -np.inf).all()
+
+
+def test_mapped_and_read_give_the_same_bits(folders):
+    queries = clustered(3100, 48)[-30:]
+    for folder in folders.values():
+        mapped, read = open_dense(folder), open_dense(folder, mmap=False)
+        assert not mapped.vectors.flags.writeable and not read.vectors.flags.writeable
+        for one, other in zip(mapped.search(queries, 7), read.search(queries, 7), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_threads_may_search_at_once(opened):
+    queries = clustered(3100, 48)[-60:]
+    masks = [None, np.arange(3000) % 2 == 0, np.arange(1500, 3000)]
+    calls = [(queries[i : i + 7], masks[i % 3]) for i in range(50)]
+    expected = [opened.search(q, 5, rows) for q, rows in calls]
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda call: opened.search(call[0], 5, call[1]), calls))
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])
+
+
+@pytest.mark.parametrize(
+    ("queries", "k", "rows", "said"),
+    [
+        (np.ones((1, 48)), 0, None, "k must be an integer from 1 up"),
+        (np.ones((1, 48)), 2.0, None, "k must be an integer"),
+        (np.ones((1, 47)), 1, None, r"shape \(n_queries, 48\)"),
+        (np.ones(48), 1, None, r"shape \(n_queries, 48\)"),
+        ([["a"] * 48], 1, None, "expected queries"),
+        (np.array([[0.0] * 48, [np.nan] * 48]), 1, None, "query 1 is not"),
+        (np.full((1, 48), np.inf), 1, None, "query 0 is not"),
+        (np.ones((1, 48)), 1, [3000], "rows from 0 to 2999; got 3000"),
+        (np.ones((1, 48)), 1, [-1, 5], "rows from 0 to 2999; got -1"),
+        (np.ones((1, 48)), 1, [0.5], "whole numbers"),
+        (np.ones((1, 48)), 1, np.ones(10, dtype=bool), r"mask of shape \(3000,\)"),
+    ],
+)  # fmt: skip
+def test_bad_questions_are_refused(folders, queries, k, rows, said):
+    with pytest.raises(InputError, match=said):
+        open_dense(folders["flat"]).search(queries, k, rows)
+
+
+def test_no_query_gives_no_answer(opened):
+    near, found = opened.search(np.empty((0, 48), dtype=np.float32), 3)
+    assert near.shape == found.shape == (0, 3)
+
+
+def test_questions_are_not_changed(opened):
+    queries, rows = clustered(5, 48), np.array([9, 3, 3, 1])
+    before = queries.copy(), rows.copy()
+    opened.search(queries, 3, rows)
+    np.testing.assert_array_equal(queries, before[0])
+    np.testing.assert_array_equal(rows, before[1])
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    n=st.sampled_from([0, 1, 2, 3, 255, 256, 300]), d=st.integers(1, 19),
+    kind=st.sampled_from(KINDS), k=st.integers(1, 12), data=st.data(),
+)  # fmt: skip
+def test_any_size_dimension_and_filter(tmp_path_factory, n, d, kind, k, data):
+    vectors = clustered(n, d, seed=n + d)
+    repeated = data.draw(st.sampled_from(["none", "some", "all"]))
+    if n and repeated != "none":
+        vectors = vectors[np.arange(n) % (1 if repeated == "all" else max(1, n // 3))]
+    folder = tmp_path_factory.mktemp("any")
+    build_dense(folder, vectors, DenseSettings(kind=kind, M=4, ef_construction=10))
+    mask = np.random.default_rng(k).random(n) < data.draw(st.sampled_from([0.0, 0.1, 0.5, 1.0]))
+    queries = clustered(2, d, seed=99)
+    near, found = open_dense(folder).search(queries, k, mask)
+    n_there = min(k, int(mask.sum()))
+    assert (found[:, n_there:] == -1).all() and (near[:, n_there:] == -np.inf).all()
+    there = found[:, :n_there]
+    assert mask[there].all() and all(len(set(line)) == n_there for line in there)
+    half = kind in ("ivfpq", "sq") and n >= 256
+    kept = vectors.astype(np.float16) if half else vectors
+    products = queries.astype(np.float64) @ kept.astype(np.float64).T
+    exact = np.take_along_axis(products, there, axis=1)
+    np.testing.assert_allclose(near[:, :n_there], exact, atol=2e-6)
+    if open_dense(folder).kind == "flat":
+        best = -np.sort(-np.where(mask, products, -9), axis=1)[:, :n_there]
+        np.testing.assert_allclose(exact, best, atol=2e-6)

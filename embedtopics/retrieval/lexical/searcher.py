@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
-from embedtopics.results import Decision
 from embedtopics.retrieval.lexical.segment import LexicalSegment
 from embedtopics.retrieval.lexical.settings import LexicalSettings
 from embedtopics.retrieval.lexical.words import QueryWords, query_words
@@ -130,9 +130,7 @@ class LexicalSearcher:
         """Return the words that a query asks for, see `query_words`."""
         return query_words(query, self.settings)
 
-    def search(
-        self, query: str, k: int, masks: Sequence[Mask | None] | None = None
-    ) -> LexicalHits:
+    def search(self, query: str, k: int, masks: Sequence[Mask | None] | None = None) -> LexicalHits:
         """Return the passages with the highest scores.
 
         The work is that of reading the postings of the query's words, each once, however long the
@@ -155,12 +153,11 @@ class LexicalSearcher:
         InputError
             If `k` is not positive, or a mask has the wrong shape.
         """
-        if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-            raise InputError(f"k must be a positive integer, got {k!r}")
+        k = checked_count(k, "k")
         allowed = _checked(masks, self.segments, "masks")
         wanted = self._wanted(query)
         found = [
-            self._best_of(number, wanted, int(k), allowed[number])
+            self._best_of(number, wanted, k, allowed[number])
             for number in range(len(self.segments))
         ]
         scores = np.concatenate([np.zeros(0), *(part[0] for part in found)])
@@ -187,56 +184,28 @@ class LexicalSearcher:
             The same as `search` gives; 0 for a passage without any word of the query.
         """
         scores = np.zeros(len(rows))
-        for word in self._wanted(query).values():
-            scores += self._parts_at(word, segments, rows)
+        for part in self.parts_at(query, segments, rows).values():
+            scores += part
         return scores
 
-    def parts_at(self, query: str, segment: int, row: int) -> dict[str, float]:
-        """Return each word's part of one passage's score.
+    def parts_at(
+        self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
+    ) -> dict[str, FloatVector]:
+        """Return what each word adds to the scores of given passages.
 
         Parameters
         ----------
         query : str
-        segment, row : int
+        segments, rows : integer ndarray of shape (n,)
 
         Returns
         -------
-        dict of str to float
-            Words as the query has them, of those that the passage holds in some inflection, the
-            largest part first, ties in alphabetical order. Words with one stem share its part by
-            how often the query has each. The parts add up to the score.
+        dict of str to float64 ndarray of shape (n,)
+            By form of the index, in alphabetical order, of the words that living passages hold; 0
+            where a passage does not hold one. They add up to `scores_at`.
         """
-        words = self.read(query)
-        where = np.array([segment]), np.array([row])
-        parts: dict[str, float] = {}
-        for form, wanted in self._wanted(query).items():
-            part = float(self._parts_at(wanted, *where)[0])
-            for written, times in words.written[form].items():
-                if part > 0:
-                    parts[written] = part * times / words.weight(form)
-        return dict(sorted(parts.items(), key=lambda item: (-item[1], item[0])))
-
-    def decisions(self, query: str) -> tuple[Decision, ...]:
-        """Return what there is to say about a query: no words, stop words only, words not held."""
-        words = self.read(query)
-        if not words.written:
-            listed = list(words.stop_words)
-            message = (
-                f"The query has stop words alone ({_shown(listed)}), which are not looked for by "
-                "words: lexical search finds nothing."
-                if listed
-                else "The query has no words: lexical search finds nothing."
-            )
-            name = "only stop words" if listed else "empty query"
-            return (Decision("retrieval", name, listed, message),)
-        known = self._wanted(query)
-        missing = sorted({w for f, of in words.written.items() if f not in known for w in of})
-        if not missing:
-            return ()
-        message = f"No document holds {_shown(missing)}; lexical search goes by the other words."
-        if not known:
-            message = f"No document holds any word of the query ({_shown(missing)})."
-        return (Decision("retrieval", "words not held", missing, message),)
+        wanted = self._wanted(query)
+        return {form: self._parts_at(word, segments, rows) for form, word in wanted.items()}
 
     def _wanted(self, query: str) -> dict[str, _Wanted]:
         """Return those forms of a query that living passages hold, in alphabetical order."""
@@ -263,7 +232,9 @@ class LexicalSearcher:
         """Return a word's part of the scores of passages that hold it."""
         k1, b = self.settings.k1, self.settings.b
         times = counts.astype(np.float64)
-        return np.asarray(word.worth * times / (k1 * (1 - b + b * lengths / self.mean_length) + times))
+        return np.asarray(
+            word.worth * times / (k1 * (1 - b + b * lengths / self.mean_length) + times)
+        )
 
     def _best_of(
         self, place: int, wanted: dict[str, _Wanted], k: int, allowed: Mask | None
@@ -305,12 +276,6 @@ class LexicalSearcher:
 
 def _words_of(settings: LexicalSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return settings.stop_words, settings.stems
-
-
-def _shown(words: Sequence[str]) -> str:
-    """Return some words for people, the first few where they are many."""
-    few = ", ".join(repr(word[:40]) for word in words[:5])
-    return few if len(words) <= 5 else f"{few} and {len(words) - 5:,} more"
 
 
 def _checked(

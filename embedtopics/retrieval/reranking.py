@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -66,6 +67,7 @@ def load_cross_encoder(
 
     try:
         with silent_transformers():
+            _check_weights(folder)
             model = CrossEncoder(
                 str(folder),
                 device=device,
@@ -73,6 +75,8 @@ def load_cross_encoder(
                 trust_remote_code=False,
                 model_kwargs={"use_safetensors": True},
             )
+    except ModelLoadError:
+        raise
     except Exception as error:  # whatever transformers makes of a folder
         raise ModelLoadError(
             f"expected a cross-encoder that sentence-transformers can load, got {folder}: "
@@ -87,7 +91,7 @@ def load_cross_encoder(
 
 
 def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
-    """Return the folder of a checkpoint with safetensors weights, fetched where it must be."""
+    """Return the folder of a checkpoint, fetched where it must be."""
     from embedtopics.encoders.hub import Miss, cached_snapshot, download_snapshot
 
     folder = Path(name).expanduser()
@@ -107,12 +111,53 @@ def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
                     "checkpoint, or connect to the network once"
                 )
         folder = found
-    if not any(folder.glob("*.safetensors")):
-        raise ModelLoadError(
-            f"expected safetensors weights in {folder}, got none, and pickled ones are never "
-            "loaded; choose a checkpoint with a model.safetensors"
-        )
     return folder.absolute()
+
+
+def _check_weights(folder: Path) -> None:
+    """Make sure that all weights are there, that of the head included, and none is pickled.
+
+    sentence-transformers would put a head with random weights on any encoder, and scores by chance
+    must not pass for an answer.
+
+    Raises
+    ------
+    ModelLoadError
+    """
+    pickled = [p for p in folder.rglob("*.bin") if not any(p.parent.glob("*.safetensors"))]
+    if pickled or not any(folder.glob("*.safetensors")):
+        raise ModelLoadError(
+            f"expected safetensors weights in {pickled[0].parent if pickled else folder}, got "
+            "none, and pickled ones are never loaded; choose a checkpoint with a model.safetensors"
+        )
+    names = _read(folder / "config.json").get("architectures") or [""]
+    of_modules = _read(folder / "config_sentence_transformers.json", {}).get("model_type")
+    if str(names[0]).endswith("ForSequenceClassification"):
+        from transformers import AutoModelForSequenceClassification
+
+        _, report = AutoModelForSequenceClassification.from_pretrained(
+            folder, use_safetensors=True, local_files_only=True, output_loading_info=True
+        )
+        missing = sorted(report["missing_keys"])
+        if missing:
+            raise ModelLoadError(
+                f"expected all weights of a {names[0]} in {folder}, got none for {len(missing)} "
+                f"tensors, such as {missing[0]}; fetch the checkpoint again"
+            )
+    elif not str(names[0]).endswith("ForCausalLM") and of_modules != "CrossEncoder":
+        raise ModelLoadError(
+            f"expected a cross-encoder, got a checkpoint without a head that gives scores "
+            f"({names[0] or 'no architecture'}, {folder}); choose one that was trained for ranking"
+        )
+
+
+def _read(path: Path, default: Any = None) -> dict[str, Any]:
+    if default is not None and not path.is_file():
+        return dict(default)
+    content = json.loads(path.read_text("utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name} holds no object")
+    return content
 
 
 def pair_scores(

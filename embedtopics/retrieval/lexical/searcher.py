@@ -1,0 +1,295 @@
+"""BM25 over all segments of a collection, as if it had been indexed at once.
+
+Score of a passage for a query (Robertson and Zaragoza 2009; the variant of Lucene as in Kamphuis,
+de Vries, Boytsov and Lin 2020, which is also the default of the package bm25s)::
+
+    sum over the words w of the query, each as often as the query has it, of
+        log(1 + (N - n + 0.5) / (n + 0.5)) * f / (f + k1 * (1 - b + b * l / mean(l)))
+
+with f how often the passage holds w, l its length in words, N the number of living passages and
+n how many of these hold w. Removed passages count nowhere: neither in N, nor in n, nor in mean(l).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._checks import checked_count
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int64Array
+from embedtopics.retrieval.lexical.segment import LexicalSegment
+from embedtopics.retrieval.lexical.settings import LexicalSettings
+from embedtopics.retrieval.lexical.words import QueryWords, query_words
+
+__all__ = ["LexicalHits", "LexicalSearcher"]
+
+Mask = npt.NDArray[np.bool_]
+FloatVector = npt.NDArray[np.float64]
+
+
+class LexicalHits(NamedTuple):
+    """Passages that hold a word of the query, best first; ties by segment, then row.
+
+    Parameters
+    ----------
+    scores : float64 ndarray of shape (n_hits,)
+        All above 0.
+    segments : int64 ndarray of shape (n_hits,)
+        Number of each hit's segment, in the order in which they were given.
+    rows : int64 ndarray of shape (n_hits,)
+        Row within the segment.
+    """
+
+    scores: FloatVector
+    segments: Int64Array
+    rows: Int64Array
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A word of the query: its number in each segment, and what one occurrence is worth."""
+
+    numbers: tuple[int, ...]
+    worth: float
+
+
+@dataclass(frozen=True, eq=False)
+class LexicalSearcher:
+    """One version of a collection, searched by words; made by `of`.
+
+    Parameters
+    ----------
+    segments : tuple of LexicalSegment
+    alive : tuple of (bool ndarray or None)
+        For each segment the passages that are there; None where all are.
+    settings : LexicalSettings
+    n_passages : int
+        Living ones.
+    mean_length : float
+        Of the living passages, in words.
+    """
+
+    segments: tuple[LexicalSegment, ...]
+    alive: tuple[Mask | None, ...]
+    settings: LexicalSettings
+    n_passages: int
+    mean_length: float
+
+    @classmethod
+    def of(
+        cls,
+        segments: Sequence[LexicalSegment],
+        alive: Sequence[Mask | None] | None = None,
+        settings: LexicalSettings | None = None,
+    ) -> LexicalSearcher:
+        """Take stock of the segments of a collection; only their lengths are read.
+
+        Parameters
+        ----------
+        segments : sequence of LexicalSegment
+        alive : sequence of (bool ndarray of shape (n_passages,) or None), optional
+            For each segment the passages that were not removed; all by default.
+        settings : LexicalSettings, optional
+            Of the collection; those of the first segment by default. Other constants of BM25 than
+            the segments were built with may be given, other words may not.
+
+        Returns
+        -------
+        LexicalSearcher
+
+        Raises
+        ------
+        InputError
+            If a mask has the wrong shape, or segments were built from words of another kind.
+        """
+        segments = tuple(segments)
+        settings = settings or (segments[0].settings if segments else LexicalSettings())
+        for number, segment in enumerate(segments):
+            if _words_of(segment.settings) != _words_of(settings):
+                raise InputError(
+                    "expected segments with the same stop words and stems, got others in segment "
+                    f"{number}; build the collection again with one setting"
+                )
+        masks = _checked(alive, segments, "alive")
+        masks = tuple(None if mask is None or mask.all() else mask for mask in masks)
+        lengths = [
+            s.lengths if mask is None else s.lengths[mask]
+            for s, mask in zip(segments, masks, strict=True)
+        ]
+        n_passages = sum(map(len, lengths))
+        n_words = sum(int(some.sum(dtype=np.int64)) for some in lengths)
+        return cls(segments, masks, settings, n_passages, n_words / max(n_passages, 1))
+
+    def read(self, query: str) -> QueryWords:
+        """Return the words that a query asks for, see `query_words`."""
+        return query_words(query, self.settings)
+
+    def search(self, query: str, k: int, masks: Sequence[Mask | None] | None = None) -> LexicalHits:
+        """Return the passages with the highest scores.
+
+        The work is that of reading the postings of the query's words, each once, however long the
+        query is.
+
+        Parameters
+        ----------
+        query : str
+        k : int
+            How many at most. A passage without any word of the query is never returned.
+        masks : sequence of (bool ndarray of shape (n_passages,) or None), optional
+            For each segment the passages that may be returned. They do not change the scores.
+
+        Returns
+        -------
+        LexicalHits
+
+        Raises
+        ------
+        InputError
+            If `k` is not positive, or a mask has the wrong shape.
+        """
+        k = checked_count(k, "k")
+        allowed = _checked(masks, self.segments, "masks")
+        wanted = self._wanted(query)
+        found = [
+            self._best_of(number, wanted, k, allowed[number])
+            for number in range(len(self.segments))
+        ]
+        scores = np.concatenate([np.zeros(0), *(part[0] for part in found)])
+        rows = np.concatenate([np.zeros(0, np.int64), *(part[1] for part in found)])
+        sizes = [len(part[0]) for part in found]
+        segments = np.repeat(np.arange(len(found), dtype=np.int64), sizes)
+        order = np.argsort(-scores, kind="stable")[:k]  # of segments, and rows in order
+        return LexicalHits(scores[order], segments[order], rows[order])
+
+    def scores_at(
+        self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
+    ) -> FloatVector:
+        """Return the scores of given passages, such as those that dense search found.
+
+        Parameters
+        ----------
+        query : str
+        segments, rows : integer ndarray of shape (n,)
+            Number of each passage's segment, and its row there.
+
+        Returns
+        -------
+        float64 ndarray of shape (n,)
+            The same as `search` gives; 0 for a passage without any word of the query.
+        """
+        scores = np.zeros(len(rows))
+        for part in self.parts_at(query, segments, rows).values():
+            scores += part
+        return scores
+
+    def parts_at(
+        self, query: str, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
+    ) -> dict[str, FloatVector]:
+        """Return what each word adds to the scores of given passages.
+
+        Parameters
+        ----------
+        query : str
+        segments, rows : integer ndarray of shape (n,)
+
+        Returns
+        -------
+        dict of str to float64 ndarray of shape (n,)
+            By form of the index, in alphabetical order, of the words that living passages hold; 0
+            where a passage does not hold one. They add up to `scores_at`.
+        """
+        wanted = self._wanted(query)
+        return {form: self._parts_at(word, segments, rows) for form, word in wanted.items()}
+
+    def _wanted(self, query: str) -> dict[str, _Wanted]:
+        """Return those forms of a query that living passages hold, in alphabetical order."""
+        words = self.read(query)
+        wanted = {}
+        for form in words.written:
+            numbers = tuple(segment.find(form) for segment in self.segments)
+            n = sum(
+                self._n_living(place, number) for place, number in enumerate(numbers) if number >= 0
+            )
+            if n:
+                rarity = math.log(1 + (self.n_passages - n + 0.5) / (n + 0.5))
+                wanted[form] = _Wanted(numbers, words.weight(form) * rarity)
+        return wanted
+
+    def _n_living(self, place: int, number: int) -> int:
+        rows, _ = self.segments[place].postings(number)
+        mask = self.alive[place]
+        return len(rows) if mask is None else int(np.count_nonzero(mask[rows]))
+
+    def _worth(
+        self, word: _Wanted, counts: npt.NDArray[Any], lengths: npt.NDArray[Any]
+    ) -> FloatVector:
+        """Return a word's part of the scores of passages that hold it."""
+        k1, b = self.settings.k1, self.settings.b
+        times = counts.astype(np.float64)
+        return np.asarray(
+            word.worth * times / (k1 * (1 - b + b * lengths / self.mean_length) + times)
+        )
+
+    def _best_of(
+        self, place: int, wanted: dict[str, _Wanted], k: int, allowed: Mask | None
+    ) -> tuple[FloatVector, Int64Array]:
+        """Return the k best scores of a segment and all that tie with the last, by row."""
+        segment = self.segments[place]
+        scores = np.zeros(len(segment))
+        for word in wanted.values():
+            rows, counts = segment.postings(word.numbers[place])
+            # A word has each row once, so that nothing is lost in adding by index.
+            scores[rows] += self._worth(word, counts, segment.lengths[rows])
+        found = scores > 0
+        for mask in (self.alive[place], allowed):
+            if mask is not None:
+                found &= mask
+        rows_found = np.flatnonzero(found)
+        best = scores[rows_found]
+        if len(best) > k:
+            near = best >= np.partition(best, len(best) - k)[len(best) - k]
+            best, rows_found = best[near], rows_found[near]
+        return best, rows_found
+
+    def _parts_at(
+        self, word: _Wanted, segments: npt.NDArray[Any], rows: npt.NDArray[Any]
+    ) -> FloatVector:
+        """Return a word's part of the scores of given passages, 0 where they do not hold it."""
+        parts = np.zeros(len(rows))
+        for place in np.unique(segments).tolist():
+            here = np.flatnonzero(np.asarray(segments) == place)
+            segment = self.segments[place]
+            holding, counts = segment.postings(word.numbers[place])
+            where = np.searchsorted(holding, rows[here])
+            held = where < len(holding)
+            held[held] = holding[where[held]] == rows[here[held]]
+            here, where = here[held], where[held]
+            parts[here] = self._worth(word, counts[where], segment.lengths[rows[here]])
+        return parts
+
+
+def _words_of(settings: LexicalSettings) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return settings.stop_words, settings.stems
+
+
+def _checked(
+    masks: Sequence[Mask | None] | None, segments: tuple[LexicalSegment, ...], name: str
+) -> tuple[Mask | None, ...]:
+    """Make sure that there is one mask or None for each segment, of its length."""
+    if masks is None:
+        return (None,) * len(segments)
+    if len(masks) != len(segments):
+        raise InputError(f"expected {len(segments)} {name}, one a segment, got {len(masks)}")
+    for number, (mask, segment) in enumerate(zip(masks, segments, strict=True)):
+        if mask is not None and (mask.shape != (len(segment),) or mask.dtype != np.bool_):
+            raise InputError(
+                f"expected in {name} a bool array of shape ({len(segment)},) for segment {number}, "
+                f"got {mask.dtype} of shape {mask.shape}"
+            )
+    return tuple(masks)

@@ -1,0 +1,252 @@
+"""A cross-encoder reads query and passage together, and puts the best hits in a better order."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._checks import checked_count
+from embedtopics.errors import InputError, ModelLoadError
+
+__all__ = ["PairScorer", "load_cross_encoder", "pair_scores", "reranked"]
+
+BATCH_SIZE = 32
+
+
+@runtime_checkable
+class PairScorer(Protocol):
+    """Says how well passages answer queries, as `sentence_transformers.CrossEncoder` does."""
+
+    def predict(self, pairs: list[tuple[str, str]], /) -> Any:
+        """Return one number a pair of query and passage; higher is better."""
+        ...
+
+
+def load_cross_encoder(
+    name: str | os.PathLike[str], *, revision: str | None = None, device: str = "cpu"
+) -> PairScorer:
+    """Load a cross-encoder from a folder or the hub's cache, else from the hub after saying so.
+
+    Code that comes with a checkpoint is never run, and pickled weights are never read.
+
+    Parameters
+    ----------
+    name : str or path
+        Folder, or a name such as "cross-encoder/ms-marco-MiniLM-L6-v2".
+    revision : str, optional
+        Commit, branch or tag on the hub.
+    device : str
+        As torch names it.
+
+    Returns
+    -------
+    PairScorer
+
+    Raises
+    ------
+    InputError
+        If `name` is no name, or torch does not know the device.
+    ModelLoadError
+        If the checkpoint is nowhere, has no safetensors weights, cannot be read, or does not give
+        one number a pair.
+    """
+    from embedtopics.encoders.hub import one_line
+    from embedtopics.encoders.loading import check_device, silent_transformers
+
+    if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
+        raise InputError(f"expected the name or folder of a cross-encoder, got {name!r}")
+    check_device(device)
+    folder = _folder_of(name, revision)
+    from sentence_transformers import CrossEncoder
+
+    try:
+        with silent_transformers():
+            _check_weights(folder)
+            model = CrossEncoder(
+                str(folder),
+                device=device,
+                local_files_only=True,
+                trust_remote_code=False,
+                model_kwargs={"use_safetensors": True},
+            )
+    except ModelLoadError:
+        raise
+    except Exception as error:  # whatever transformers makes of a folder
+        raise ModelLoadError(
+            f"expected a cross-encoder that sentence-transformers can load, got {folder}: "
+            f"{one_line(error)}; choose a checkpoint for sequence classification"
+        ) from None
+    if model.num_labels != 1:
+        raise ModelLoadError(
+            f"expected a cross-encoder that gives one number a pair, got one that gives "
+            f"{model.num_labels} ({folder}); choose one that was trained for ranking"
+        )
+    return model
+
+
+def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
+    """Return the folder of a checkpoint, fetched where it must be."""
+    from embedtopics.encoders.hub import Miss, cached_snapshot, download_snapshot
+
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        if folder.exists() or os.fspath(name).startswith("."):
+            raise ModelLoadError(
+                f"expected the folder of a cross-encoder or a hub name, got {name!r}; check the "
+                "path"
+            )
+        found = cached_snapshot(os.fspath(name), revision)
+        if isinstance(found, Miss):
+            tried, found = found, download_snapshot(os.fspath(name), revision, with_code=False)
+            if isinstance(found, Miss):
+                raise ModelLoadError(
+                    f"expected a cross-encoder named {os.fspath(name)!r}, found none; tried in "
+                    f"order: folder {name}; {tried.reason}; {found.reason}; give the folder of a "
+                    "checkpoint, or connect to the network once"
+                )
+        folder = found
+    return folder.absolute()
+
+
+def _check_weights(folder: Path) -> None:
+    """Make sure that all weights are there, that of the head included, and none is pickled.
+
+    sentence-transformers would put a head with random weights on any encoder, and scores by chance
+    must not pass for an answer.
+
+    Raises
+    ------
+    ModelLoadError
+    """
+    pickled = [p for p in folder.rglob("*.bin") if not any(p.parent.glob("*.safetensors"))]
+    if pickled or not any(folder.glob("*.safetensors")):
+        raise ModelLoadError(
+            f"expected safetensors weights in {pickled[0].parent if pickled else folder}, got "
+            "none, and pickled ones are never loaded; choose a checkpoint with a model.safetensors"
+        )
+    names = _read(folder / "config.json").get("architectures") or [""]
+    of_modules = _read(folder / "config_sentence_transformers.json", {}).get("model_type")
+    if str(names[0]).endswith("ForSequenceClassification"):
+        from transformers import AutoModelForSequenceClassification
+
+        _, report = AutoModelForSequenceClassification.from_pretrained(
+            folder, use_safetensors=True, local_files_only=True, output_loading_info=True
+        )
+        missing = sorted(report["missing_keys"])
+        if missing:
+            raise ModelLoadError(
+                f"expected all weights of a {names[0]} in {folder}, got none for {len(missing)} "
+                f"tensors, such as {missing[0]}; fetch the checkpoint again"
+            )
+    elif not str(names[0]).endswith("ForCausalLM") and of_modules != "CrossEncoder":
+        raise ModelLoadError(
+            f"expected a cross-encoder, got a checkpoint without a head that gives scores "
+            f"({names[0] or 'no architecture'}, {folder}); choose one that was trained for ranking"
+        )
+
+
+def _read(path: Path, default: Any = None) -> dict[str, Any]:
+    if default is not None and not path.is_file():
+        return dict(default)
+    content = json.loads(path.read_text("utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError(f"{path.name} holds no object")
+    return content
+
+
+def pair_scores(
+    scorer: PairScorer | Callable[[list[tuple[str, str]]], Any],
+    query: str,
+    passages: Sequence[str],
+    batch_size: int = BATCH_SIZE,
+) -> npt.NDArray[np.float64]:
+    """Return how well each passage answers a query.
+
+    Parameters
+    ----------
+    scorer : PairScorer or callable
+        Given a list of (query, passage), it returns one number each.
+    query : str
+    passages : sequence of str
+        Equal ones are read once. The scorer is given them by length, so that a batch needs little
+        padding, and in an order that does not depend on the order of the hits.
+    batch_size : int
+        Pairs that the scorer is given at a time.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_passages,)
+
+    Raises
+    ------
+    InputError
+        If `scorer` is neither, or does not return one finite number a pair.
+    """
+    batch_size = checked_count(batch_size, "batch_size")
+    predict = getattr(scorer, "predict", scorer)
+    if isinstance(scorer, type) or not callable(predict):
+        raise InputError(
+            "expected a cross-encoder: an object with predict(pairs), or a function of pairs; got "
+            f"{scorer!r}"
+        )
+    different = sorted(set(passages), key=lambda passage: (len(passage), passage))
+    score_of: dict[str, float] = {}
+    for start in range(0, len(different), batch_size):
+        batch = different[start : start + batch_size]
+        given = _numbers(predict([(query, passage) for passage in batch]), len(batch))
+        score_of |= dict(zip(batch, given, strict=True))
+    return np.array([score_of[passage] for passage in passages], dtype=np.float64)
+
+
+def _numbers(given: Any, n_pairs: int) -> list[float]:
+    try:
+        scores = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            f"expected one number a pair from the cross-encoder, got {type(given).__name__} that "
+            "does not hold numbers"
+        ) from None
+    if scores.shape == (n_pairs, 1):
+        scores = scores[:, 0]
+    if scores.shape != (n_pairs,):
+        raise InputError(
+            f"expected {n_pairs} numbers from the cross-encoder, one a pair, got an array of shape "
+            f"{scores.shape}"
+        )
+    if not np.isfinite(scores).all():
+        raise InputError(
+            "expected finite numbers from the cross-encoder, got NaN or infinity for pair "
+            f"{int(np.flatnonzero(~np.isfinite(scores))[0]) + 1} of {n_pairs}"
+        )
+    return [float(score) for score in scores]
+
+
+def reranked(
+    scorer: PairScorer | Callable[[list[tuple[str, str]]], Any],
+    query: str,
+    passages: Sequence[str],
+    batch_size: int = BATCH_SIZE,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Put passages in the order of a cross-encoder, the best first.
+
+    Parameters
+    ----------
+    scorer, query, passages, batch_size
+        See `pair_scores`.
+
+    Returns
+    -------
+    order : int64 ndarray of shape (n_passages,)
+        Places among `passages`; those with equal scores stay in the order that they came in.
+    scores : float64 ndarray of shape (n_passages,)
+        In that order.
+    """
+    scores = pair_scores(scorer, query, passages, batch_size)
+    order = np.argsort(-scores, kind="stable").astype(np.int64)
+    return order, scores[order]

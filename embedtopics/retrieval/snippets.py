@@ -1,0 +1,283 @@
+"""The few words of a passage that show why it was found, with the query's words marked."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from embedtopics._checks import checked_count
+from embedtopics.errors import InputError
+from embedtopics.retrieval.lexical.settings import LexicalSettings
+from embedtopics.retrieval.lexical.words import WordForms, query_words
+from embedtopics.terms.spans import word_spans
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+__all__ = ["Snippet", "as_html", "as_terminal", "as_text", "snippet"]
+
+_MOST_READ = 20_000
+"""Characters of a passage that are looked through; placing words is slow."""
+
+_PER_WORD = 20
+"""Characters that a word of the snippet may have on average; what is longer is no prose."""
+
+# Controls have no glyph and steer terminals; directional overrides would turn round the words
+# beside the snippet; a lone surrogate cannot be written to a file.
+_UNSAFE = {
+    **dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), " "),
+    **dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A))),
+    **dict.fromkeys(range(0xD800, 0xE000), "\ufffd"),
+}
+_BLANKS = re.compile(r"\s+")
+
+
+@dataclass(frozen=True)
+class Snippet:
+    """A stretch of a text, and what to mark in it.
+
+    Parameters
+    ----------
+    text : str
+        The whole text as it was written, never as it may be shown: use `as_html`, `as_text` or
+        `as_terminal`.
+    span : (int, int)
+        First character of the stretch, and the one behind its last.
+    marks : tuple of (int, int)
+        Words of the query, as places in `text`; ascending, apart from one another.
+    cut : (bool, bool)
+        Whether the passage goes on before, and behind.
+    """
+
+    text: str
+    span: tuple[int, int]
+    marks: tuple[tuple[int, int], ...]
+    cut: tuple[bool, bool]
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A word of the passage: its place, and its form where the query asks for it."""
+
+    begin: int
+    end: int
+    form: str | None
+
+
+def snippet(
+    text: str,
+    query: str,
+    settings: LexicalSettings,
+    *,
+    span: tuple[int, int] | None = None,
+    weights: Mapping[str, float] | None = None,
+    n_words: int = 30,
+) -> Snippet:
+    """Choose the words of a passage that show most of a query.
+
+    The stretch is the one with the most different words of the query (by weight), and among these
+    with the most occurrences, and the first; what it needs is put in its middle. Without any word
+    of the query it is the passage's beginning. Words are compared as the index does: without
+    regard to case, to how accents and entities are written, and with stems to inflection.
+
+    Parameters
+    ----------
+    text : str
+        The document.
+    query : str
+    settings : LexicalSettings
+        Of the index.
+    span : (int, int), optional
+        The passage; the whole text by default. Of one longer than 20,000 characters the rest is
+        not looked at.
+    weights : mapping of str to float, optional
+        By form of the index, how much it is worth to show it, such as its part of the score; 1
+        for all by default.
+    n_words : int
+
+    Returns
+    -------
+    Snippet
+
+    Raises
+    ------
+    InputError
+        If `span` does not lie in the text, or `n_words` is not positive.
+    """
+    n_words = checked_count(n_words, "n_words")
+    first, last = span if span is not None else (0, len(text))
+    if not 0 <= first <= last <= len(text):
+        raise InputError(
+            f"expected a span within the {len(text):,} characters of the text, got "
+            f"({first}, {last}); give the passage's"
+        )
+    words = _placed(text, first, min(last, first + _MOST_READ), query, settings)
+    if not words:
+        begin, end = first, last
+    else:
+        low, high = _best_stretch(words, weights or {}, n_words)
+        # Punctuation at the passage's ends belongs to it.
+        begin = first if low == 0 else words[low].begin
+        end = last if high == len(words) else words[high - 1].end
+    marks = _joined([(w.begin, w.end) for w in words if w.form is not None])
+    begin, end = _shortened(text, begin, end, marks, _PER_WORD * n_words)
+    shown = [(max(b, begin), min(e, end)) for b, e in marks if b < end and e > begin]
+    before = bool(text[first:begin].strip())
+    return Snippet(text, (begin, end), tuple(shown), (before, bool(text[end:last].strip())))
+
+
+def _placed(
+    text: str, first: int, last: int, query: str, settings: LexicalSettings
+) -> list[_Placed]:
+    asked = query_words(query, settings).written
+    forms = WordForms(settings)
+    words = []
+    for word, begin, end in word_spans(text[first:last]):
+        form = forms.of(word) if asked else None
+        words.append(_Placed(first + begin, first + end, form if form in asked else None))
+    return words
+
+
+def _best_stretch(
+    words: list[_Placed], weights: Mapping[str, float], n_words: int
+) -> tuple[int, int]:
+    """Return the first word of the best stretch, and the one behind its last."""
+    n = min(n_words, len(words))
+    until = [0, *accumulate(word.form is not None for word in words)]
+    inside: dict[str, int] = {}
+    best, best_key = 0, (-1.0, -1)
+    for stop, word in enumerate(words, 1):
+        if word.form is not None:
+            inside[word.form] = inside.get(word.form, 0) + 1
+        start = stop - n
+        if start < 0:
+            continue
+        gone = words[start - 1].form if start else None
+        if gone is not None:
+            inside[gone] -= 1
+            if not inside[gone]:
+                del inside[gone]
+        # Added up anew each time, so that rounding cannot make a later stretch of equal worth win.
+        worth = sum(weights.get(form, 1.0) for form in sorted(inside))
+        if (key := (worth, until[stop] - until[start])) > best_key:
+            best, best_key = start, key
+    needed = [place for place in range(best, best + n) if words[place].form is not None]
+    if not needed:
+        return 0, n
+    middle = (needed[0] + needed[-1] + 1 - n) // 2
+    start = min(max(middle, 0), len(words) - n)
+    return start, start + n
+
+
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return spans of which those that overlap, as pairs of characters do, have become one."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if joined and begin < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
+
+
+def _shortened(
+    text: str, begin: int, end: int, marks: list[tuple[int, int]], most: int
+) -> tuple[int, int]:
+    """Return a stretch of at most so many characters, with the first mark of it."""
+    if end - begin <= most:
+        return begin, end
+    first = next((b for b, e in marks if e > begin), begin)
+    begin = max(begin, min(first - most // 4, end - most))
+    end = min(end, begin + most)
+    while begin < end and _hangs_on(text[begin]):
+        begin += 1
+    while begin < end < len(text) and _hangs_on(text[end]):
+        end -= 1
+    return begin, end
+
+
+def _hangs_on(letter: str) -> bool:
+    """Tell whether a character cannot be parted from the one before it."""
+    return unicodedata.category(letter) in ("Mn", "Mc", "Me") or letter == "\u200d"
+
+
+def _pieces(found: Snippet) -> Iterator[tuple[str, bool]]:
+    """Yield what is to be shown on one line, made safe, and whether it is marked."""
+    place, end = found.span
+    if found.cut[0]:
+        yield "… ", False
+    for begin, stop in (*found.marks, (end, end)):
+        for piece, marked in ((found.text[place:begin], False), (found.text[begin:stop], True)):
+            if piece:
+                yield _BLANKS.sub(" ", piece.translate(_UNSAFE)), marked
+        place = stop
+    if found.cut[1]:
+        yield " …", False
+
+
+def as_html(found: Snippet) -> str:
+    """Return a snippet as HTML, in which all but the marks is escaped.
+
+    Parameters
+    ----------
+    found : Snippet
+
+    Returns
+    -------
+    str
+        With ``<mark>`` around the words of the query.
+
+    Examples
+    --------
+    >>> as_html(snippet("A <b>rate</b> cut", "rate", LexicalSettings()))
+    'A &lt;b&gt;<mark>rate</mark>&lt;/b&gt; cut'
+    """
+    return "".join(
+        f"<mark>{html.escape(piece)}</mark>" if marked else html.escape(piece)
+        for piece, marked in _pieces(found)
+    )
+
+
+def as_text(found: Snippet, before: str = "", after: str = "") -> str:
+    """Return a snippet as one line of plain text, without controls.
+
+    Parameters
+    ----------
+    found : Snippet
+    before, after : str
+        What stands around the words of the query.
+
+    Returns
+    -------
+    str
+    """
+    return "".join(
+        f"{before}{piece}{after}" if marked else piece for piece, marked in _pieces(found)
+    )
+
+
+def as_terminal(found: Snippet, style: str = "bold") -> Text:
+    """Return a snippet for a terminal.
+
+    Parameters
+    ----------
+    found : Snippet
+    style : str
+        Of the words of the query, as rich names it.
+
+    Returns
+    -------
+    rich.text.Text
+        Which rich does not search for markup: brackets of the text stay brackets.
+    """
+    from rich.text import Text
+
+    shown = Text()
+    for piece, marked in _pieces(found):
+        shown.append(piece, style if marked else None)
+    return shown

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.retrieval.reranking import load_cross_encoder, pair_scores, reranked
+
+
+def length(pairs):
+    return [len(passage) - len(query) for query, passage in pairs]
+
+
+class Recorder:
+    def __init__(self):
+        self.batches = []
+
+    def predict(self, pairs):
+        self.batches.append(list(pairs))
+        return np.array(length(pairs), dtype=np.float32)[:, None]
+
+
+def test_scores_stay_with_their_passages():
+    passages = ["ccc", "a", "bb", "a", "dddd"]
+    recorder = Recorder()
+    assert pair_scores(recorder, "q", passages, 2).tolist() == [2, 0, 1, 0, 3]
+    assert recorder.batches == [
+        [("q", "a"), ("q", "bb")], [("q", "ccc"), ("q", "dddd")],
+    ]  # fmt: skip
+    assert pair_scores(length, "q", passages).tolist() == [2, 0, 1, 0, 3]
+    assert pair_scores(length, "q", []).tolist() == []
+
+
+def test_the_best_come_first_and_ties_stay():
+    order, scores = reranked(length, "", ["a", "ccc", "b", "dd", "c"])
+    assert order.tolist() == [1, 3, 0, 2, 4]
+    assert scores.tolist() == [3, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("scorer", "message"),
+    [
+        (3, "expected a cross-encoder"),
+        (Recorder, "expected a cross-encoder"),
+        (lambda pairs: [1.0], "expected 2 numbers"),
+        (lambda pairs: [[1.0, 2.0]] * len(pairs), "expected 2 numbers"),
+        (lambda pairs: ["x"] * len(pairs), "does not hold numbers"),
+        (lambda pairs: [1.0, float("nan")], "NaN or infinity for pair 2 of 2"),
+        (lambda pairs: [float("inf"), 1.0], "NaN or infinity for pair 1 of 2"),
+    ],
+)
+def test_bad_scorers_are_refused(scorer, message):
+    with pytest.raises(InputError, match=message):
+        pair_scores(scorer, "q", ["a", "bb"])
+    with pytest.raises(InputError, match="batch_size"):
+        pair_scores(length, "q", ["a"], 0)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Tiny checkpoints with random weights: with one score a pair, with three, without a head."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"]
+    made = {}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(3)
+        for name, model, labels in (
+            ("one", BertForSequenceClassification, 1),
+            ("three", BertForSequenceClassification, 3),
+            ("none", BertModel, 1),
+        ):
+            made[name] = tmp_path_factory.mktemp("cross-encoders") / name
+            config = BertConfig(
+                vocab_size=len(words), hidden_size=16, num_hidden_layers=2, num_labels=labels,
+                num_attention_heads=2, intermediate_size=32, max_position_embeddings=32,
+                initializer_range=0.7,
+            )  # fmt: skip
+            model(config).save_pretrained(made[name])
+            vocabulary = {word: i for i, word in enumerate(words)}
+            BertTokenizer(vocab=vocabulary).save_pretrained(made[name])
+    return made
+
+
+def test_a_checkpoint_scores_as_transformers_does(folders):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    passages = ["c d", "e", "a b c d e f", "h h"]
+    found = pair_scores(load_cross_encoder(folders["one"]), "a b", passages, 3)
+    model = AutoModelForSequenceClassification.from_pretrained(folders["one"]).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folders["one"])
+    for passage, score in zip(passages, found, strict=True):
+        with torch.inference_mode():
+            logit = model(**tokenizer("a b", passage, return_tensors="pt")).logits[0, 0]
+        assert score == pytest.approx(float(torch.sigmoid(logit)), abs=1e-5)
+    assert len(set(np.round(found, 4))) == len(passages)
+
+
+def test_checkpoints_that_cannot_rank_are_refused(folders, tmp_path):
+    with pytest.raises(ModelLoadError, match="gives 3"):
+        load_cross_encoder(folders["three"])
+    with pytest.raises(ModelLoadError, match=r"without a head.*BertModel"):
+        load_cross_encoder(folders["none"])
+    with pytest.raises(ModelLoadError, match="safetensors"):
+        load_cross_encoder(tmp_path)
+    with pytest.raises(ModelLoadError, match="check the path"):
+        load_cross_encoder("./nowhere")
+    with pytest.raises(ModelLoadError, match=r"none; tried in order.*HF_HUB_OFFLINE"):
+        load_cross_encoder("nobody/nothing")
+    with pytest.raises(InputError, match="name or folder of a cross-encoder"):
+        load_cross_encoder(3)
+    with pytest.raises(InputError, match="torch device"):
+        load_cross_encoder(folders["one"], device="abacus")
+
+
+def test_an_encoder_that_calls_itself_a_cross_encoder_is_refused(folders, tmp_path):
+    from shutil import copytree
+
+    copy = copytree(folders["none"], tmp_path / "copy")
+    config = json.loads((copy / "config.json").read_text())
+    config["architectures"] = ["BertForSequenceClassification"]
+    (copy / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelLoadError, match=r"got none for [0-9]+ tensors, such as"):
+        load_cross_encoder(copy)
+    (copy / "config.json").write_text("{")
+    with pytest.raises(ModelLoadError, match="can load"):
+        load_cross_encoder(copy)
+
+
+def test_pickled_weights_of_a_part_are_refused(folders, tmp_path):
+    from shutil import copytree
+
+    copy = copytree(folders["one"], tmp_path / "copy")
+    (copy / "2_Dense").mkdir()
+    (copy / "2_Dense" / "pytorch_model.bin").write_bytes(b"\x80")
+    with pytest.raises(ModelLoadError, match=r"safetensors weights in .*2_Dense"):
+        load_cross_encoder(copy)

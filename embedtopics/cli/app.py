@@ -17,11 +17,13 @@ from embedtopics.cli.evaluate_encoder import evaluate_encoder
 from embedtopics.cli.export import export
 from embedtopics.cli.find import find
 from embedtopics.cli.hierarchy import hierarchy
+from embedtopics.cli.index import app as index_app
 from embedtopics.cli.inspect import inspect
 from embedtopics.cli.label import label
 from embedtopics.cli.name import name
 from embedtopics.cli.over_time import over_time
 from embedtopics.cli.probe import probe
+from embedtopics.cli.search import search, search_eval
 from embedtopics.cli.topics import topics
 from embedtopics.cli.train import app as train_app
 
@@ -50,8 +52,11 @@ app.command()(edit)
 app.command()(label)
 app.command(name="over-time")(over_time)
 app.command()(probe)
+app.command()(search)
+app.command(name="search-eval")(search_eval)
 app.command()(topics)
 app.add_typer(cache_app, name="cache")
+app.add_typer(index_app, name="index")
 app.add_typer(train_app, name="train")
 
 

@@ -48,7 +48,7 @@ from embedtopics.results.parts import (
 )
 from embedtopics.results.probing import LayerScores, ProbeScore, ProbeTask, ScalarMix
 from embedtopics.results.reading import Exported
-from embedtopics.results.search import Hit, SearchHits
+from embedtopics.results.search import DuplicateGroups, Hit, SearchHits
 from embedtopics.results.student import StudentReport
 from embedtopics.results.topic_result import TopicResult
 from embedtopics.results.training import (
@@ -80,6 +80,7 @@ __all__ = [
     "Decision",
     "Diagnosis",
     "DistinctDocuments",
+    "DuplicateGroups",
     "Edit",
     "EncoderScores",
     "EncoderView",

@@ -11,7 +11,7 @@ from embedtopics.results.inputs import Decision
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Hit", "SearchHits"]
+__all__ = ["DuplicateGroups", "Hit", "SearchHits"]
 
 
 @dataclass(frozen=True)
@@ -115,3 +115,38 @@ class SearchHits:
             for rank, hit in enumerate(found, 1)
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=None if rows else list(own))
+
+
+@dataclass(frozen=True)
+class DuplicateGroups:
+    """Documents that are near-copies of each other.
+
+    Parameters
+    ----------
+    groups : tuple of tuple of hashable
+        Ids of each group of two or more, in the order in which documents were added; the largest
+        groups first. Two of a group need not be alike themselves: a chain of others joins them.
+    pairs : tuple of (hashable, hashable, float)
+        Documents whose cosine reaches the threshold, the most alike first; of a document with very
+        many copies only those with its nearest.
+    threshold : float
+    n_documents : int
+        Documents that were compared: those with text.
+    decisions : tuple of Decision
+    """
+
+    groups: tuple[tuple[Hashable, ...], ...]
+    pairs: tuple[tuple[Hashable, Hashable, float], ...]
+    threshold: float
+    n_documents: int
+    decisions: tuple[Decision, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a document: the number of its group, from 1, and its id."""
+        import pandas as pd
+
+        rows = [(number, id) for number, group in enumerate(self.groups, 1) for id in group]
+        return pd.DataFrame(rows, columns=["group", "id"])

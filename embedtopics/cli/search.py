@@ -1,0 +1,167 @@
+"""``embedtopics search`` and ``search-eval``: ask an index, and measure its answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from embedtopics.cli.guard import guarded
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from embedtopics.results import SearchHits
+
+__all__ = ["search", "search_eval"]
+
+Index = Annotated[Path, typer.Argument(help="The folder that `embedtopics index build` wrote.")]
+
+
+@guarded
+def search(
+    index: Index,
+    query: Annotated[str, typer.Argument(help="What you look for.")],
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents shown.")] = 10,
+    mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
+    where: Annotated[
+        str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
+    ] = None,
+    diversity: Annotated[
+        float, typer.Option(min=0, max=1, help="0 shows the best, more the less alike.")
+    ] = 0.0,
+    rerank: Annotated[
+        str | None, typer.Option(help="Name or folder of a cross-encoder that reorders the best.")
+    ] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the hits as a table: csv, tsv, jsonl or parquet.")
+    ] = None,
+) -> None:
+    """Search an index: by meaning, by words, or both."""
+    from embedtopics.cli.display import make_console
+    from embedtopics.cli.files import TABLE, check_target, write_table
+    from embedtopics.retrieval import SearchIndex
+
+    check_target(out, TABLE)
+    found = SearchIndex.load(index, encoder=encoder).search(
+        query,
+        k,
+        mode,
+        where,
+        diversity=diversity,
+        reranker=rerank,  # type: ignore[arg-type]
+    )
+    # Written before anything is printed: a closed pipe must not cost the results.
+    if out is not None:
+        write_table(found.to_frame(), out)
+    _print_hits(make_console(), found)
+
+
+def _print_hits(console: Console, found: SearchHits) -> None:
+    from rich.text import Text
+
+    from embedtopics.cli.display import printable
+    from embedtopics.retrieval.snippets import snippet
+
+    for rank, hit in enumerate(found.hits[0], 1):
+        parts = [f"{rank}.", printable(str(hit.id)), f"{hit.score:.3f}"]
+        if hit.similarity == hit.similarity:
+            parts.append(f"cosine {hit.similarity:.2f}")
+        if hit.terms:
+            words = ", ".join(f"{word} {part:.1f}" for word, part in hit.terms.items())
+            parts.append(f"words {printable(words)}")
+        if hit.topic is not None:
+            parts.append(f"topic {hit.topic}")
+        console.print(Text("  ".join(parts), style="bold"), soft_wrap=True)
+        cut = snippet(hit.text, hit.span, tuple(hit.terms))
+        shown = Text("   ")
+        for part, is_match in cut.parts:
+            shown.append(printable(part), style="bold yellow" if is_match else "")
+        console.print(shown)
+    if not found.hits[0]:
+        console.print("nothing was found")
+    for message in dict.fromkeys(decision.message for decision in found.decisions):
+        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+
+
+@guarded
+def search_eval(
+    index: Index,
+    queries: Annotated[Path, typer.Argument(readable=False, help="jsonl, csv or tsv: id, text.")],
+    qrels: Annotated[
+        Path, typer.Argument(readable=False, help="Judgements: TREC, BEIR tsv, or jsonl.")
+    ],
+    mode: Annotated[
+        list[str] | None, typer.Option(help="dense, lexical or hybrid; all three if left out.")
+    ] = None,
+    k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents for each query.")] = 100,
+    relevant_from: Annotated[
+        float, typer.Option(help="Least grade that counts as relevant.")
+    ] = 1.0,
+    where: Annotated[str | None, typer.Option(help="Filter on metadata.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the table of figures, too.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the intervals.")] = 0,
+) -> None:
+    """Measure an index on queries whose relevant documents are known."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from embedtopics import evaluation
+    from embedtopics.cli.display import make_console, printable
+    from embedtopics.cli.files import TABLE, check_target, write_table
+    from embedtopics.retrieval import SearchIndex
+
+    check_target(out, TABLE)
+    ids, texts = _judged(queries, qrels)
+    modes = list(dict.fromkeys(mode or ["dense", "lexical", "hybrid"]))
+    opened = SearchIndex.load(index)
+    scores = {}
+    for name in modes:
+        hits = opened.search(texts, k, name, where)  # type: ignore[arg-type]
+        scores[name] = evaluation.retrieval(
+            hits, qrels, (10, k), query_ids=ids, relevant_from=relevant_from, seed=seed
+        )
+    frames = [one.to_frame().assign(mode=name) for name, one in scores.items()]
+    if out is not None:
+        import pandas as pd
+
+        write_table(pd.concat(frames, ignore_index=True), out)
+    console = make_console()
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for column in ("measure", *modes):
+        shown.add_column(column)
+    for measure in scores[modes[0]].scores:
+        estimates = [scores[name].scores[measure] for name in modes]
+        cells = [f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in estimates]
+        shown.add_row(*(Text(cell) for cell in (measure, *cells)))
+    console.print(shown)
+    for name in modes[:-1]:
+        change = evaluation.compare_retrieval(scores[name], scores[modes[-1]], seed=seed)
+        gain = change.differences["ndcg@10"]
+        console.print(
+            f"{modes[-1]} - {name}: ndcg@10 {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], "
+            f"better for {change.better['ndcg@10']:,} queries, worse for "
+            f"{change.worse['ndcg@10']:,}",
+            soft_wrap=True,
+        )
+    for message in dict.fromkeys(d.message for one in scores.values() for d in one.decisions):
+        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+
+
+def _judged(queries: Path, qrels: Path) -> tuple[list[str], list[str]]:
+    """Return the queries that have judgements, with their ids."""
+    from embedtopics.errors import InputError
+    from embedtopics.evaluation import read_qrels, read_queries
+
+    judged = read_qrels(qrels)
+    asked = {name: text for name, text in read_queries(queries).items() if name in judged}
+    if not asked:
+        raise InputError(
+            f"expected judgements of queries in {queries}; none of the {len(judged):,} queries in "
+            f"{qrels} is there: their ids differ"
+        )
+    return list(asked), list(asked.values())

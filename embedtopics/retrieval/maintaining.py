@@ -1,0 +1,293 @@
+"""Building, adding, compacting, exporting: all that writes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._locking import only_writer
+from embedtopics.corpus.languages import detect_languages, main_languages
+from embedtopics.encoders import (
+    describe_encoder,
+    fitted,
+    language_warning,
+    resolve_encoder,
+)
+from embedtopics.errors import InputError
+from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
+from embedtopics.results import Decision
+from embedtopics.retrieval.building import Prepared, prepare, segment_maker
+from embedtopics.retrieval.collection import Collection
+from embedtopics.retrieval.collection.segments import Sources
+from embedtopics.retrieval.dense import DenseSettings
+from embedtopics.retrieval.lexical import LexicalSettings, lexical_settings
+from embedtopics.retrieval.opened import Opened, stored_vectors
+
+if TYPE_CHECKING:
+    from embedtopics.corpus import Corpus
+    from embedtopics.retrieval.stores import VectorStore
+
+__all__ = ["BuildWish", "Built", "add", "build", "compact", "export"]
+
+PASSAGES_AT_ONCE = 10_000
+
+
+@dataclass(frozen=True)
+class BuildWish:
+    """What is wanted of a new index; see `SearchIndex.build`."""
+
+    passages: bool
+    kind: str
+    recall: float
+    memory_limit: int | None
+    languages: tuple[str, ...] | None
+    stop_words: tuple[str, ...] | None
+    stems: bool
+    random_state: int
+
+
+@dataclass(frozen=True, eq=False)
+class Built:
+    """A new collection, and what made it."""
+
+    collection: Collection
+    encoder: Encoder | None
+    decisions: tuple[Decision, ...]
+
+
+def build(
+    corpus: Corpus,
+    out: Path | None,
+    encoder: Any,
+    embeddings: npt.ArrayLike | None,
+    wish: BuildWish,
+    overwrite: bool,
+    show_progress: bool | None,
+) -> Built:
+    """Make a collection of a corpus; at `out` it appears when it is whole."""
+    dense = DenseSettings(
+        kind=wish.kind, recall=wish.recall, memory_limit=wish.memory_limit, seed=wish.random_state
+    )
+    target = None if out is None else Path(os.path.abspath(out))
+    if target is None:
+        parent = Path(tempfile.mkdtemp(prefix="embedtopics-index-"))
+        try:
+            return _build_in(
+                parent / "index", corpus, encoder, embeddings, wish, dense, show_progress
+            )
+        except BaseException:  # an interrupt too
+            shutil.rmtree(parent, ignore_errors=True)
+            raise
+    _check_target(target, overwrite)
+    # What a killed build leaves beside the target is found by its name, and swept by the next.
+    beside = target.with_name(f".{target.name}.building")
+    with only_writer(beside):
+        shutil.rmtree(beside, ignore_errors=True)
+        try:
+            made = _build_in(beside, corpus, encoder, embeddings, wish, dense, show_progress)
+            copied = made.collection.copy_to(target, overwrite=overwrite)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    return Built(copied, made.encoder, made.decisions)
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    """Refuse a folder that is taken before hours are spent on what is to go there."""
+    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+        return
+    if not (target / "catalog.sqlite").is_file():
+        raise InputError(
+            f"expected a new folder for the index, got {target}, which holds something else; name "
+            "another"
+        )
+    if not overwrite:
+        raise InputError(
+            f"there is an index at {target} already; replace it with overwrite=True "
+            "(--overwrite), add to it, or name another folder"
+        )
+
+
+def _build_in(
+    folder: Path,
+    corpus: Corpus,
+    encoder: Any,
+    embeddings: npt.ArrayLike | None,
+    wish: BuildWish,
+    dense: DenseSettings,
+    show_progress: bool | None,
+) -> Built:
+    notes: list[Decision] = []
+    resolved = _encoder_for(corpus, encoder, embeddings)
+    languages = wish.languages
+    if languages is None:
+        shares = detect_languages(corpus.texts)
+        languages = main_languages(shares)
+        warning = None if resolved is None else language_warning(resolved, shares)
+        notes += [] if warning is None else [warning]
+    lexical = lexical_settings(languages, stop_words=wish.stop_words, stems=wish.stems)
+    prepared = prepare(
+        corpus, resolved, passages=wish.passages, embeddings=embeddings,
+        show_progress=show_progress,
+    )  # fmt: skip
+    about = {"encoder": str(encoder), "encoder_fingerprint": None, "encoder_settings": None}
+    settings = {
+        **(about if resolved is None else describe_encoder(resolved)),
+        "n_dimensions": int(prepared.vectors.shape[1]),
+        "passages": wish.passages and embeddings is None,
+        "languages": list(languages),
+        "dense": asdict(dense),
+        "lexical": lexical.to_json(),
+    }
+    collection = Collection.create(folder, settings)
+    notes += _write(collection, prepared, dense, lexical, update=False)
+    return Built(collection, resolved, (*prepared.decisions, *notes))
+
+
+def _encoder_for(corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None) -> Encoder | None:
+    """Return the encoder, which has learnt from the corpus if it has to; None where there is none.
+
+    Beside vectors that are given, an encoder is there for queries, and may be missing.
+    """
+    if encoder is None:
+        if embeddings is None:
+            raise InputError("expected an encoder, or embeddings; got neither")
+        return None
+    resolved = resolve_encoder(encoder, cached=True)
+    texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
+    return fitted(resolved, texts) if embeddings is None else resolved
+
+
+def _write(
+    collection: Collection,
+    prepared: Prepared,
+    dense: DenseSettings,
+    lexical: LexicalSettings,
+    update: bool,
+) -> list[Decision]:
+    """Add documents to a collection, and say what was decided."""
+    measured: list[Mapping[str, Any]] = []
+    make = segment_maker(
+        lambda sources: prepared.vectors,
+        lambda documents, spans: prepared.passages,
+        dense, lexical, measured,
+    )  # fmt: skip
+    with collection.writing() as writer:
+        writer.add(
+            prepared.ids, prepared.texts, prepared.metadata,
+            (prepared.positions, prepared.spans), make, update=update,
+        )  # fmt: skip
+        notes = list(writer.decisions)
+    return notes + [_kind_decision(about) for about in measured]
+
+
+def _kind_decision(about: Mapping[str, Any]) -> Decision:
+    return Decision(
+        "retrieval", "dense index", about["kind"],
+        f"The dense index is {about['kind']}: {about['why']}.",
+    )  # fmt: skip
+
+
+def add(
+    collection: Collection,
+    corpus: Corpus,
+    encoder: Encoder | None,
+    embeddings: npt.ArrayLike | None,
+    update: bool,
+    show_progress: bool | None,
+) -> tuple[Decision, ...]:
+    """Add a corpus as a segment of its own."""
+    settings = collection.settings()
+    prepared = prepare(
+        corpus, encoder, passages=settings["passages"], embeddings=embeddings,
+        show_progress=show_progress,
+    )  # fmt: skip
+    width, expected = prepared.vectors.shape[1], settings["n_dimensions"]
+    if len(prepared.vectors) and width != expected and prepared.vectors.any():
+        raise InputError(
+            f"expected vectors of {expected} dimensions, as those of the index, got {width}; give "
+            "those of its encoder"
+        )
+    dense = DenseSettings(**settings["dense"])
+    lexical = LexicalSettings.of_json(settings["lexical"])
+    notes = _write(collection, prepared, dense, lexical, update)
+    return (*prepared.decisions, *notes)
+
+
+def compact(collection: Collection) -> bool:
+    """Write all that is there as one segment; vectors are copied, not made again."""
+    settings = collection.settings()
+    make = segment_maker(
+        _vectors_from,
+        lambda documents, spans: _texts_of(collection, documents, spans),
+        DenseSettings(**settings["dense"]),
+        LexicalSettings.of_json(settings["lexical"]),
+        [],
+    )
+    with collection.writing() as writer:
+        return writer.compact(make)
+
+
+def _vectors_from(sources: Sources | None) -> FloatArray:
+    from embedtopics.retrieval.dense import open_dense
+
+    assert sources is not None
+    parts = [open_dense(view.folder).vectors for view in sources.segments]
+    vectors = np.empty((len(sources.row), parts[0].shape[1]), dtype=np.float32)
+    for number, part in enumerate(parts):
+        here = sources.segment == number
+        vectors[here] = stored_vectors(part, sources.row[here])
+    return vectors
+
+
+def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) -> list[str]:
+    """Return the texts of passages; each document is read once."""
+    texts: dict[int, str] = {}
+    numbers = np.unique(documents).tolist()
+    for start in range(0, len(numbers), PASSAGES_AT_ONCE):
+        for document in collection.documents(numbers[start : start + PASSAGES_AT_ONCE]):
+            assert document is not None  # the only writer asks
+            texts[document.number] = document.text
+    return [
+        texts[number][start:stop]
+        for number, (start, stop) in zip(documents.tolist(), spans.tolist(), strict=True)
+    ]
+
+
+def export(
+    collection: Collection, opened: Opened, target: str | os.PathLike[str] | VectorStore
+) -> int:
+    """Write all passages to a Parquet file or a vector store, and return how many."""
+    from embedtopics.retrieval.stores import export_parquet, export_to_store
+
+    settings = collection.settings()
+    documents = _documents(collection, opened)
+    if isinstance(target, str | os.PathLike):
+        return export_parquet(
+            documents, Path(target), columns=collection.columns(), settings=settings
+        )
+    return export_to_store(documents, target)
+
+
+def _documents(
+    collection: Collection, opened: Opened
+) -> Iterator[tuple[Any, str, Mapping[str, Any], Int32Array, FloatArray]]:
+    """Give (id, text, metadata, spans, vectors) of every document of a version."""
+    for view, dense in zip(opened.segments, opened.dense, strict=True):
+        rows = np.flatnonzero(view.alive)
+        starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))
+        groups = np.split(rows, starts[1:])
+        for begin in range(0, len(groups), PASSAGES_AT_ONCE):
+            part = groups[begin : begin + PASSAGES_AT_ONCE]
+            found = collection.documents([int(view.documents[g[0]]) for g in part])
+            for own, document in zip(part, found, strict=True):
+                if document is not None:  # removed meanwhile
+                    vectors = stored_vectors(dense.vectors, own)
+                    yield document.id, document.text, document.metadata, view.spans[own], vectors

@@ -66,6 +66,8 @@ from embedtopics.evaluation.pair_classes import (
 from embedtopics.evaluation.pairs import npmi_of_pairs
 from embedtopics.evaluation.ranking import rank_documents
 from embedtopics.evaluation.reliability import Reliability, krippendorff_alpha
+from embedtopics.evaluation.retrieval_files import read_qrels, read_queries, read_run
+from embedtopics.evaluation.retrieval_scores import compare_retrieval, retrieval
 from embedtopics.evaluation.search_scores import score_rankings, scores_by_query
 from embedtopics.evaluation.shares import (
     sample_size,
@@ -94,6 +96,7 @@ __all__ = [
     "c_v",
     "chance_overlap",
     "coding_sample",
+    "compare_retrieval",
     "difference_of",
     "diversity",
     "document_intrusion",
@@ -117,11 +120,15 @@ __all__ = [
     "rank_biased_overlap",
     "rank_documents",
     "read_pairs",
+    "read_qrels",
+    "read_queries",
+    "read_run",
     "read_sheet",
     "read_tasks",
     "resampled_counts",
     "resampled_means",
     "resampled_sums",
+    "retrieval",
     "sample_size",
     "sample_size_for_alpha",
     "sample_size_for_difference",

@@ -48,6 +48,7 @@ from embedtopics.results.parts import (
 )
 from embedtopics.results.probing import LayerScores, ProbeScore, ProbeTask, ScalarMix
 from embedtopics.results.reading import Exported
+from embedtopics.results.retrieval_scores import RetrievalComparison, RetrievalScores
 from embedtopics.results.search import DuplicateGroups, Hit, SearchHits
 from embedtopics.results.student import StudentReport
 from embedtopics.results.topic_result import TopicResult
@@ -112,6 +113,8 @@ __all__ = [
     "ProbeTask",
     "RareWord",
     "Reason",
+    "RetrievalComparison",
+    "RetrievalScores",
     "ScalarMix",
     "SearchHits",
     "SemanticChange",

@@ -1,0 +1,232 @@
+"""Runs measured against judgements, beside trec_eval."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.evaluation import compare_retrieval, interval, retrieval
+from embedtopics.evaluation import retrieval_scores as module
+from embedtopics.results import Hit, SearchHits
+
+KS = (1, 2, 3, 10)
+THEIRS = {f"ndcg_cut_{k}": f"ndcg@{k}" for k in KS}
+THEIRS |= {f"recall_{k}": f"recall@{k}" for k in KS} | {f"P_{k}": f"precision@{k}" for k in KS}
+THEIRS |= {"map": "map", "recip_rank": "mrr"}
+ASKED = {name.rsplit("_", 1)[0] + "." + ",".join(map(str, KS)) for name in THEIRS if "_" in name}
+ASKED = {name for name in ASKED if not name.startswith("recip")} | {"map", "recip_rank"}
+
+documents = st.sampled_from(["a", "b", "B", "é", "z9", "z10", "\uffff", "\U0001f600", "1", "2"])
+queries = st.sampled_from(["q1", "q2", "q10", "x"])
+# Ties, in double and in single precision.
+scores = st.sampled_from([0.0, -1.0, 0.5, 1.0, 1.0 + 1e-9, 1.0 - 1e-12, 1.0 + 1e-6, 1e-40, 3e5])
+runs = st.dictionaries(queries, st.dictionaries(documents, scores, max_size=10), min_size=1)
+judged = st.dictionaries(documents, st.integers(-2, 3), min_size=1, max_size=8)
+judgements = st.dictionaries(queries, judged, min_size=1)
+
+
+def of_trec_eval(run, qrels, level=1):
+    """Return trec_eval's measures; it leaves out queries that the run does not have."""
+    told = pytrec_eval.RelevanceEvaluator(qrels, ASKED, relevance_level=level).evaluate(run)
+    return {
+        query: {ours: told.get(query, {}).get(theirs, 0.0) for theirs, ours in THEIRS.items()}
+        for query in qrels
+    }
+
+
+@settings(max_examples=120, deadline=None)
+@given(runs, judgements, st.integers(1, 3))
+def test_measures_are_those_of_trec_eval(run, qrels, level):
+    if not set(run) & set(qrels):
+        with pytest.raises(InputError, match="none of the"):
+            retrieval(run, qrels, KS, n_resamples=0)
+        return
+    found = retrieval(run, qrels, KS, relevant_from=level, n_resamples=0)
+    expected = of_trec_eval(run, qrels, level)
+    assert found.queries == tuple(sorted(qrels)) and set(found.scores) == set(THEIRS.values())
+    for name, values in found.by_query.items():
+        for query, value in zip(found.queries, values, strict=True):
+            assert value == pytest.approx(expected[query][name], abs=1e-9), (query, name)
+        mean = np.mean([one[name] for one in expected.values()])
+        assert found.scores[name].value == pytest.approx(mean, abs=1e-9)
+        assert found.scores[name].n == len(qrels)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_means_are_those_of_ir_measures(seed):
+    ir_measures = pytest.importorskip("ir_measures")
+    rng = np.random.default_rng(seed)
+    qrels = {f"q{q}": {f"d{d}": int(rng.integers(-1, 4)) for d in rng.permutation(30)[:12]}
+             for q in range(6)}  # fmt: skip
+    run = {f"q{q}": {f"d{d}": float(rng.integers(0, 8)) for d in rng.permutation(30)[:20]}
+           for q in range(1, 6)}  # fmt: skip
+    asked = [ir_measures.nDCG @ 5, ir_measures.R @ 5, ir_measures.P @ 5, ir_measures.AP,
+             ir_measures.RR]  # fmt: skip
+    theirs = ir_measures.calc_aggregate(asked, qrels, run)
+    ours = retrieval(run, qrels, [5], n_resamples=0).scores
+    for measure, name in zip(
+        asked, ("ndcg@5", "recall@5", "precision@5", "map", "mrr"), strict=True
+    ):
+        assert ours[name].value == pytest.approx(theirs[measure], abs=1e-9), name
+
+
+QRELS = {"q1": {"a": 2, "b": 1, "c": 0}, "q2": {"a": 0}, "q3": {"c": 1}}
+RUN = {"q1": {"b": 3.0, "x": 2.0, "a": 1.0}, "q2": {"a": 1.0}, "q9": {"a": 1.0}}
+
+
+def test_what_was_decided_is_said():
+    found = retrieval(RUN, QRELS, [2, 5])
+    told = {one.name: one.value for one in found.decisions}
+    assert told == {"queries_missing": 1, "queries_left_out": 1, "queries_without_relevant": 1,
+                    "documents_unjudged": 1, "documents_ranked": 3}  # fmt: skip
+    # By hand: q1 has precision 1 and 2/3 at its relevant documents; q2 and q3 count as 0.
+    assert found.scores["map"].value == pytest.approx((1 + 2 / 3) / 2 / 3)
+    best = 2 + 1 / np.log2(3)
+    assert found.scores["ndcg@2"].value == pytest.approx(1 / best / 3)
+    assert not retrieval({"q": ["a"]}, {"q": {"a": 1}}, [1]).decisions
+
+
+def test_all_forms_of_run_and_judgements_mean_the_same():
+    order = {"q1": ["b", "x", "a"], "q2": ["a"], "q9": ["a"]}
+    pairs = {q: [(d, s) for d, s in reversed(found.items())] for q, found in RUN.items()}
+    rows = [(q, d, s) for q, found in RUN.items() for d, s in found.items()]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+    hits = SearchHits(
+        ("one", "two", "nine"),
+        tuple(tuple(Hit(d, s, s, s, s, "", (0, 0)) for d, s in found.items())
+              for found in RUN.values()),
+        "dense", 10,
+    )  # fmt: skip
+    expected = retrieval(RUN, QRELS, n_resamples=20)
+    graded = pd.DataFrame(
+        [(q, d, g) for q, found in QRELS.items() for d, g in found.items()],
+        columns=["query-id", "corpus-id", "score"],
+    )
+    for run in (order, pairs, table, table.sample(frac=1, random_state=1)):
+        for qrels in (QRELS, graded, graded.iloc[::-1]):
+            found = retrieval(run, qrels, n_resamples=20)
+            pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+            assert found.settings == expected.settings
+    found = retrieval(hits, QRELS, n_resamples=20, query_ids=["q1", "q2", "q9"])
+    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+    binary = retrieval(RUN, {"q1": ["a", "b"]}, [2], n_resamples=0)
+    assert binary.scores["ndcg@2"].value == pytest.approx(1 / (1 + 1 / np.log2(3)))
+
+
+def test_hits_keep_their_order_and_their_frame_is_a_run():
+    found = tuple(Hit(d, 1.0, 1.0, 0, 0, "", (0, 0)) for d in (1, 2))
+    hits = SearchHits(("text",), (found,), "dense", 2)
+    assert retrieval(hits, {7: {1: 1}}, query_ids=np.array([7])).scores["mrr"].value == 1
+    # Of a table only the scores are known, and of equal ones the higher id comes first.
+    assert retrieval(hits.to_frame(), {0: {1: 1}}).scores["mrr"].value == 0.5
+
+
+def test_parts_measured_one_by_one_are_the_whole(monkeypatch):
+    rng = np.random.default_rng(0)
+    run = {q: {d: float(rng.random()) for d in range(rng.integers(0, 40))} for q in range(30)}
+    qrels = {q: {d: int(rng.integers(0, 3)) for d in rng.permutation(50)[:9].tolist()}
+             for q in range(30)}  # fmt: skip
+    whole = retrieval(run, qrels)
+    monkeypatch.setattr(module, "ENTRIES_AT_ONCE", 300)
+    parts = retrieval(dict(reversed(run.items())), dict(reversed(qrels.items())))
+    for name, values in whole.by_query.items():
+        np.testing.assert_array_equal(values, parts.by_query[name])
+        np.testing.assert_array_equal(whole.scores[name].drawn, parts.scores[name].drawn)
+
+
+def test_differences_are_paired():
+    rng = np.random.default_rng(3)
+    qrels = {q: {0: 1} for q in range(200)}
+    ranks = rng.integers(0, 9, 200)
+    first = {q: [d + 1 for d in range(ranks[q])] + [0] for q in range(200)}
+    # One rank better for three of four queries that can be.
+    is_better = (ranks > 0) & (rng.random(200) < 0.75)
+    second = {q: first[q][1:] if is_better[q] else first[q] for q in range(200)}
+    one, other = (retrieval(run, qrels, [3], n_resamples=50) for run in (first, second))
+    found = compare_retrieval(one, other)
+    expected = 1 / (ranks + 1 - is_better) - 1 / (ranks + 1)
+    by_number = np.argsort([str(q) for q in range(200)])
+    np.testing.assert_allclose(
+        other.by_query["mrr"] - one.by_query["mrr"], expected[by_number], atol=1e-12
+    )
+    mrr = found.differences["mrr"]
+    assert mrr.value == pytest.approx(expected.mean()) and mrr.n == 200
+    # The interval is that of the differences themselves, drawn anew by another hand.
+    drawn = rng.choice(expected, (2000, 200)).mean(axis=1)
+    low, high = interval(drawn)
+    assert mrr.low == pytest.approx(low, abs=0.006) and mrr.high == pytest.approx(high, abs=0.006)
+    n_better = int(is_better.sum())
+    assert (found.better["mrr"], found.worse["mrr"], found.equal["mrr"]) == (
+        n_better, 0, 200 - n_better,
+    )  # fmt: skip
+    back = compare_retrieval(other, one).to_frame().set_index("measure")
+    assert back.loc["mrr", "worse"] == n_better and back.loc["mrr", "high"] < 0
+    assert list(back.columns) == ["first", "second", "difference", "low", "high", "better",
+                                  "worse", "equal", "n"]  # fmt: skip
+
+
+def test_only_what_was_measured_alike_is_compared():
+    one = retrieval(RUN, QRELS, [2])
+    for other in (
+        retrieval(RUN, QRELS, [3]),
+        retrieval(RUN, {**QRELS, "q2": {"a": 1}}, [2]),
+        retrieval(RUN, QRELS, [2], relevant_from=2),
+    ):
+        with pytest.raises(InputError, match="measured with the same"):
+            compare_retrieval(one, other)
+
+
+def test_tables_of_queries():
+    frame = retrieval(RUN, QRELS, [2]).by_query_frame()
+    assert frame["query"].tolist() == ["q1", "q2", "q3"]
+    assert frame["mrr"].tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: retrieval({"q": {1: 0.5}}, {"q": {"1": 1}}),
+         r"no document .* number \(such as 1\), those of the qrels text \(such as '1'\)"),
+        (lambda: retrieval({1: {"a": 0.5}}, {"1": {"a": 1}}),
+         r"none of the 1 queries .* number \(such as 1\), those of the qrels text"),
+        (lambda: retrieval({}, QRELS), "none of the 0 queries"),
+        (lambda: retrieval(RUN, {}), "some judgement"),
+        (lambda: retrieval(RUN, {"q": {}}), "some judgement"),
+        (lambda: retrieval(RUN, [1]), "expected qrels .* got a list"),
+        (lambda: retrieval([["a"]], QRELS), "expected a run .* got a list"),
+        (lambda: retrieval({"q1": {"a": float("nan")}}, QRELS), "'q1', document 'a': .* got nan"),
+        (lambda: retrieval({"q1": {"a": "high"}}, QRELS), "got 'high'"),
+        (lambda: retrieval({"q1": ["a", "b", "a"]}, QRELS), "'a' is ranked twice"),
+        (lambda: retrieval({"q1": [("a", 1.0), ("a", 2.0)]}, QRELS), "'a' is ranked twice"),
+        (lambda: retrieval({"q1": {"a", "b"}}, QRELS), "got a set"),
+        (lambda: retrieval({"q1": "a"}, QRELS), "got a str"),
+        (lambda: retrieval({"q1": [None]}, QRELS), "texts or numbers; got None"),
+        (lambda: retrieval(RUN, {"q1": ["a", "a"]}), "'a' is judged twice"),
+        (lambda: retrieval(RUN, {"q1": {"a": None}}), "finite number; got None"),
+        (lambda: retrieval(RUN, {"q1": 3}), "got a int"),
+        (lambda: retrieval(pd.DataFrame({"query": ["q1"], "document": ["a"]}), QRELS),
+         "got query, document, and no score"),
+        (lambda: retrieval(pd.DataFrame({"query": ["q1"] * 2, "document": ["a"] * 2,
+                                         "score": [1, 2]}), QRELS), "row 2: .* twice"),
+        (lambda: retrieval(pd.DataFrame({"query": ["q1"], "document": ["a"],
+                                         "score": [np.nan]}), QRELS), "row 1: .* got nan"),
+        (lambda: retrieval(RUN, QRELS, []), "ranks to look down to"),
+        (lambda: retrieval(RUN, QRELS, [0]), "each k must be an integer from 1 up; got 0"),
+        (lambda: retrieval(RUN, QRELS, [10**6]), "at most 100,000"),
+        (lambda: retrieval(RUN, QRELS, relevant_from=0), "above 0; got 0"),
+        (lambda: retrieval(RUN, QRELS, confidence=1), "confidence"),
+        (lambda: retrieval(RUN, QRELS, query_ids=["q1"]), "for SearchHits alone"),
+        (lambda: retrieval(SearchHits(("a",), ((),), "dense", 1), QRELS), "got none; give"),
+        (lambda: retrieval(SearchHits(("a",) * 2, ((),) * 2, "dense", 1), QRELS,
+                           query_ids=["q1", "q1"]), "'q1' twice"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_measured_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()

@@ -1,0 +1,152 @@
+"""Rows of metadata, and filters drawn together with what pandas says of them."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from hypothesis import strategies as st
+
+COLUMNS = {
+    "place": "text", "n": "integer", "share of votes": "real", "open": "boolean", "day": "date",
+}  # fmt: skip
+NAMES = {name: f'"{name}"' if " " in name else name for name in COLUMNS}
+
+texts = st.text(st.sampled_from(list("aAbé'\"\\%_\n 中\U0001f600")), max_size=4)
+integers = st.one_of(st.integers(-3, 3), st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63 - 1]))
+reals = st.one_of(st.sampled_from([0.5, -1.5, 1e300, 1e-9, 2.0]), st.integers(-2, 2).map(float))
+moments = st.sampled_from(
+    ["2019-12-31T23:59:59.999999", "2020-01-01T00:00:00", "2020-01-31T00:00:00", "2020-02-01",
+     "2020-01-31T12:00:00", "2020-01-31T12:00:30", "2020-01-31T12:00:30.500000", "2020-12-31"]
+)  # fmt: skip
+rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "place": st.none() | texts,
+            "n": st.none() | integers,
+            "share of votes": st.none() | reals | st.just(math.nan),
+            "open": st.none() | st.booleans(),
+            "day": st.none() | moments,
+        }
+    ),
+    min_size=1,
+    max_size=8,
+)
+
+
+def quoted(text):
+    quote = "'" if len(text) % 2 else '"'
+    return quote + text.replace("\\", "\\\\").replace(quote, quote * 2) + quote
+
+
+def compared(column, operator, value):
+    """Compare as pandas does; of nothing all comparisons are false but that for being unequal."""
+    return {
+        "==": column == value, "!=": ~(column == value), "<": column < value,
+        "<=": column <= value, ">": column > value, ">=": column >= value,
+    }[operator].fillna(operator == "!=").astype(bool)  # fmt: skip
+
+
+ORDERS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
+
+
+@st.composite
+def of_numbers(draw):
+    name = draw(st.sampled_from(["n", "share of votes"]))
+    values = draw(st.lists(integers | reals, min_size=1, max_size=3))
+    if len(values) > 1:
+        negation = draw(st.sampled_from(["", "not "]))
+        written = ", ".join(map(repr, values))
+        inside = lambda f: f[name].map(lambda v: v is not None and v in values)  # noqa: E731
+        return (
+            f"{NAMES[name]} {negation}in ({written})",
+            lambda f: ~inside(f).astype(bool) if negation else inside(f).astype(bool),
+        )
+    operator = draw(ORDERS)
+    return (
+        f"{NAMES[name]} {operator} {values[0]!r}",
+        lambda f: (
+            f[name]
+            .map(
+                lambda v: (
+                    operator == "!=" if v is None else bool(compare_exactly(v, operator, values[0]))
+                )
+            )
+            .astype(bool)
+        ),
+    )
+
+
+def compare_exactly(value, operator, asked):
+    # Python's integers, because pandas would round those above 2**53 to floats.
+    return {
+        "==": value == asked, "!=": value != asked, "<": value < asked, "<=": value <= asked,
+        ">": value > asked, ">=": value >= asked,
+    }[operator]  # fmt: skip
+
+
+@st.composite
+def of_texts(draw):
+    value = draw(texts)
+    word = draw(st.sampled_from(["==", "!=", "<", ">=", "contains", "startswith", "endswith"]))
+    series = lambda f: pd.Series(f["place"], dtype="str")  # noqa: E731
+    masks = {
+        "contains": lambda f: series(f).str.contains(value, regex=False, na=False),
+        "startswith": lambda f: series(f).str.startswith(value, na=False),
+        "endswith": lambda f: series(f).str.endswith(value, na=False),
+    }
+    if word in masks:
+        return f"place {word.upper()} {quoted(value)}", masks[word]
+    return f"place {word} {quoted(value)}", lambda f: compared(series(f), word, value)
+
+
+@st.composite
+def of_dates(draw):
+    text = draw(st.sampled_from(["2020", "2020-01", "2020-01-31", "2020-02-01", "2020-01-31T12:00",
+                                 "2020-01-31 12:00:30", "2019-12-31"]))  # fmt: skip
+    operator = draw(ORDERS)
+    period = pd.Period(text, freq=None if len(text) < 17 else "s")
+
+    def mask(frame):
+        day = pd.to_datetime(pd.Series(frame["day"], dtype=object), format="ISO8601")
+        within = (day >= period.start_time) & (day <= period.end_time)
+        return {
+            "==": within, "!=": ~within, "<": day < period.start_time,
+            "<=": day <= period.end_time, ">": day > period.end_time,
+            ">=": day >= period.start_time,
+        }[operator]  # fmt: skip
+
+    return f"day {operator} '{text}'", mask
+
+
+@st.composite
+def of_the_rest(draw):
+    name = draw(st.sampled_from(list(COLUMNS)))
+    if draw(st.booleans()):
+        return f"{NAMES[name]} IS null", lambda f: f[name].isna()
+    if draw(st.booleans()):
+        return f"{NAMES[name]} is not NULL", lambda f: f[name].notna()
+    value = draw(st.booleans())
+    return f"open == {str(value).lower()}", lambda f: f["open"].map(lambda v: v is value)
+
+
+def joined(inside):
+    several = st.lists(inside, min_size=2, max_size=3)
+    return st.one_of(
+        inside.map(lambda one: (f"not ({one[0]})", lambda f: ~one[1](f).astype(bool))),
+        several.map(
+            lambda parts: (
+                " and ".join(f"({text})" for text, _ in parts),
+                lambda f: pd.concat([mask(f) for _, mask in parts], axis=1).all(axis=1),
+            )
+        ),
+        several.map(
+            lambda parts: (
+                "(" + ") OR (".join(text for text, _ in parts) + ")",
+                lambda f: pd.concat([mask(f) for _, mask in parts], axis=1).any(axis=1),
+            )
+        ),
+    )
+
+
+filters = st.recursive(of_numbers() | of_texts() | of_dates() | of_the_rest(), joined, max_leaves=5)

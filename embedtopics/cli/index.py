@@ -184,7 +184,8 @@ def info(index: Index) -> None:
         shown.add_column(name, justify="left" if name == "kind" else "right")
     views = opened.opened().segments
     for view, about in zip(views, opened.measured, strict=True):
-        recall, speed = about.get("recall"), about.get("queries_per_second")
+        measured = about["measured"]
+        recall, speed = measured.get("recall"), measured.get("queries_per_second")
         cells = (
             view.name, f"{len(view.documents):,}", str(about["kind"]),
             "" if recall is None else f"{recall:.3f}", "" if speed is None else f"{speed:,.0f}",

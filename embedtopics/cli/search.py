@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from embedtopics.results import SearchHits
+    from embedtopics.retrieval.lexical import LexicalSettings
 
 __all__ = ["search", "search_eval"]
 
@@ -47,7 +48,8 @@ def search(
     from embedtopics.retrieval import SearchIndex
 
     check_target(out, TABLE)
-    found = SearchIndex.load(index, encoder=encoder).search(
+    opened = SearchIndex.load(index, encoder=encoder)
+    found = opened.search(
         query,
         k,
         mode,
@@ -58,14 +60,14 @@ def search(
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
         write_table(found.to_frame(), out)
-    _print_hits(make_console(), found)
+    _print_hits(make_console(), found, opened.opened().lexical.settings)
 
 
-def _print_hits(console: Console, found: SearchHits) -> None:
+def _print_hits(console: Console, found: SearchHits, settings: LexicalSettings) -> None:
     from rich.text import Text
 
     from embedtopics.cli.display import printable
-    from embedtopics.retrieval.snippets import snippet
+    from embedtopics.retrieval.snippets import as_terminal, snippet
 
     for rank, hit in enumerate(found.hits[0], 1):
         parts = [f"{rank}.", printable(str(hit.id)), f"{hit.score:.3f}"]
@@ -77,11 +79,8 @@ def _print_hits(console: Console, found: SearchHits) -> None:
         if hit.topic is not None:
             parts.append(f"topic {hit.topic}")
         console.print(Text("  ".join(parts), style="bold"), soft_wrap=True)
-        cut = snippet(hit.text, hit.span, tuple(hit.terms))
-        shown = Text("   ")
-        for part, is_match in cut.parts:
-            shown.append(printable(part), style="bold yellow" if is_match else "")
-        console.print(shown)
+        cut = snippet(hit.text, found.queries[0], settings, span=hit.span)
+        console.print(Text("   ") + as_terminal(cut, "bold yellow"))
     if not found.hits[0]:
         console.print("nothing was found")
     for message in dict.fromkeys(decision.message for decision in found.decisions):

@@ -15,8 +15,8 @@ from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Decision, Hit, SearchHits
 from embedtopics.retrieval.collection import Collection
 from embedtopics.retrieval.encoding import encode_texts, given_vectors
-from embedtopics.retrieval.explaining import query_decisions
-from embedtopics.retrieval.filters import Filter, expression_of, filter_sql, parse_filter
+from embedtopics.retrieval.explaining import explain, query_decisions
+from embedtopics.retrieval.filters import Filter, filter_sql, parse_filter
 from embedtopics.retrieval.fusing import FusionSettings
 from embedtopics.retrieval.opened import Opened, allow, vectors_at
 from embedtopics.retrieval.reranking import load_cross_encoder, reranked
@@ -113,7 +113,7 @@ def answer(
                 for query in dict.fromkeys(queries)
                 for one in query_decisions(opened.lexical, query)
             )
-        expression = "" if condition is None else expression_of(condition)
+        expression = "" if condition is None else condition.text
         return SearchHits(queries, hits, wish.mode, k, expression, said)
     raise InputError("another process keeps removing what is found; search again")
 
@@ -210,7 +210,7 @@ def hits_of(opened: Opened, collection: Collection, query: str, found: Found) ->
             reranked=float(found.reranked[place]),
             text=document.text,
             span=(start, stop),
-            terms=opened.lexical.parts_at(query, segment, row) if bm25 > 0 else {},
+            terms=explain(opened.lexical, query, segment, row).parts if bm25 > 0 else {},
             metadata=metadata,
             topic=topic,
             position=position,

@@ -168,7 +168,7 @@ class SearchIndex:
         CorruptFileError
             If a file is missing or damaged; the message names it.
         """
-        collection = Collection.open(folder, verify=verify)
+        collection = Collection.open(Path(folder), verify=verify)
         given = None if encoder is None else stored_encoder(collection.settings(), encoder)
         return cls(collection, encoder=given, mmap=mmap)
 
@@ -374,7 +374,7 @@ class SearchIndex:
         InputError
             If something else is there.
         """
-        copy = self._collection.copy_to(folder, overwrite=overwrite)
+        copy = self._collection.copy_to(Path(folder), overwrite=overwrite)
         return SearchIndex(copy, encoder=self._encoder, mmap=self._mmap)
 
     def export(self, target: str | os.PathLike[str] | VectorStore) -> int:

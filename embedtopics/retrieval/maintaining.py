@@ -267,13 +267,16 @@ def export(
     """Write all passages to a Parquet file or a vector store, and return how many."""
     from embedtopics.retrieval.stores import export_parquet, export_to_store
 
-    settings = collection.settings()
     documents = _documents(collection, opened)
-    if isinstance(target, str | os.PathLike):
-        return export_parquet(
-            documents, Path(target), columns=collection.columns(), settings=settings
-        )
-    return export_to_store(documents, target)
+    if not isinstance(target, str | os.PathLike):
+        return export_to_store(documents, target)
+    settings = collection.settings()
+    known = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
+    export_parquet(
+        documents, Path(target), columns=known, id_type="text", settings=settings,
+        fingerprint=settings.get("encoder_fingerprint") or "",
+    )  # fmt: skip
+    return opened.snapshot.n_passages
 
 
 def _documents(
@@ -290,4 +293,5 @@ def _documents(
             for own, document in zip(part, found, strict=True):
                 if document is not None:  # removed meanwhile
                     vectors = stored_vectors(dense.vectors, own)
-                    yield document.id, document.text, document.metadata, view.spans[own], vectors
+                    known = {n: v for n, v in document.metadata.items() if v is not None}
+                    yield document.id, document.text, known, view.spans[own], vectors

@@ -77,7 +77,7 @@ def similar(
         except Vanished:
             continue
         if texts:
-            said = "" if condition is None else str(where)
+            said = "" if condition is None else condition.text
             return SearchHits((texts[0].text,), (hits,), "dense", k, said)
 
 
@@ -131,7 +131,7 @@ def duplicates(opened: Opened, collection: Collection, threshold: float) -> Dupl
     for place in wanted.tolist():
         members.setdefault(int(labels[place]), []).append(names[place])
     groups = sorted(map(tuple, members.values()), key=len, reverse=True)
-    notes = ()
+    notes: tuple[Decision, ...] = ()
     if recall < 1:
         notes = (Decision(
             "retrieval", "approximate duplicates", recall,
@@ -180,11 +180,12 @@ def _near_pairs(vectors: FloatArray, least: float) -> tuple[list[tuple[int, int,
         return [], 1.0
     graph = build_graph(vectors, COPIES)
     found: dict[tuple[int, int], float] = {}
-    full = np.flatnonzero(graph.similarities[:, -1] >= least) if graph.k < len(vectors) - 1 else []
+    is_full = graph.k < len(vectors) - 1
+    full = np.flatnonzero(graph.similarities[:, -1] >= least) if is_full else np.empty(0, int)
     for place, (near, cosines) in enumerate(zip(graph.indices, graph.similarities, strict=True)):
         for other, cosine in zip(near[cosines >= least].tolist(), cosines.tolist(), strict=False):
             found[min(place, other), max(place, other)] = cosine
-    for place in np.asarray(full, dtype=np.int64).tolist():
+    for place in full.tolist():
         cosines = vectors @ vectors[place]
         for other in np.flatnonzero(cosines >= least).tolist():
             if other != place:

@@ -190,8 +190,10 @@ def _with_documents(
     for number, view in enumerate(opened.segments):
         here = segments == number
         documents[here] = view.documents[rows[here]]
-    values = [part.astype(np.float64) for part in (scores, similarities, bm25)]
-    return Found(documents, segments, rows, *values, np.full(len(rows), np.nan))
+    return Found(
+        documents, segments, rows, scores.astype(np.float64), similarities.astype(np.float64),
+        bm25.astype(np.float64), np.full(len(rows), np.nan),
+    )  # fmt: skip
 
 
 def first_documents(found: Found) -> Found:

@@ -68,7 +68,7 @@ def load_cross_encoder(
     try:
         with silent_transformers():
             _check_weights(folder)
-            model = CrossEncoder(
+            model: Any = CrossEncoder(
                 str(folder),
                 device=device,
                 local_files_only=True,
@@ -87,7 +87,8 @@ def load_cross_encoder(
             f"expected a cross-encoder that gives one number a pair, got one that gives "
             f"{model.num_labels} ({folder}); choose one that was trained for ranking"
         )
-    return model
+    scorer: PairScorer = model
+    return scorer
 
 
 def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:

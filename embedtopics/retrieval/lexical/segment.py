@@ -74,18 +74,18 @@ class LexicalSegment:
     def find(self, form: str) -> int:
         """Return the number of a word, or -1 where no passage holds it."""
         # UTF-8 keeps the order of the code points.
-        wanted, letters = form.encode("utf-8", "surrogatepass"), memoryview(self.letters)
+        wanted = form.encode("utf-8", "surrogatepass")
         low, high = 0, len(self.ends) - 1
         while low < high:
             middle = (low + high) // 2
-            if bytes(letters[self.ends[middle] : self.ends[middle + 1]]) < wanted:
+            if self._word(middle) < wanted:
                 low = middle + 1
             else:
                 high = middle
-        is_there = low < len(self.ends) - 1 and (
-            bytes(letters[self.ends[low] : self.ends[low + 1]]) == wanted
-        )
-        return low if is_there else -1
+        return low if low < len(self.ends) - 1 and self._word(low) == wanted else -1
+
+    def _word(self, number: int) -> bytes:
+        return self.letters[self.ends[number] : self.ends[number + 1]].tobytes()
 
     def postings(self, number: int) -> tuple[Int32Array, npt.NDArray[Any]]:
         """Return the passages that hold a word, and how often; none for the number -1."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         probing,
         reduction,
         report,
+        retrieval,
         terms,
         topics,
         training,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         ModelLoadError,
     )
     from embedtopics.results import TopicResult
+    from embedtopics.retrieval import SearchIndex
     from embedtopics.terms import ClassTfidf
     from embedtopics.topics import (
         Labels,
@@ -81,6 +83,7 @@ _HOME = {
     "Labels": "embedtopics.topics",
     "ManualLabels": "embedtopics.topics",
     "MustNotLink": "embedtopics.topics",
+    "SearchIndex": "embedtopics.retrieval",
     "SeedWords": "embedtopics.topics",
     "ZeroShot": "embedtopics.topics",
     "WordVectorEncoder": "embedtopics.encoders",
@@ -97,6 +100,7 @@ _ROOMS = (
     "probing",
     "reduction",
     "report",
+    "retrieval",
     "terms",
     "topics",
     "training",
@@ -117,6 +121,7 @@ __all__ = [
     "ModelLoadError",
     "MustNotLink",
     "RandomProjectionEncoder",
+    "SearchIndex",
     "SeedWords",
     "SentenceEncoder",
     "StaticEncoder",
@@ -137,6 +142,7 @@ __all__ = [
     "probing",
     "reduction",
     "report",
+    "retrieval",
     "terms",
     "topics",
     "training",

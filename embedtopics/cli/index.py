@@ -56,8 +56,8 @@ def build(
         str | None, typer.Option(help="Of the stop words, with commas; guessed if left out.")
     ] = None,
     stems: Annotated[
-        bool, typer.Option("--stems", help="Search by word stems: find inflections, too.")
-    ] = False,
+        bool, typer.Option(help="Search by word stems, so that inflections are found, too.")
+    ] = True,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an index that is there.")
     ] = False,
@@ -157,7 +157,8 @@ def check(index: Index) -> None:
     console = make_console()
     for problem in problems:
         console.print(
-            f"{printable(problem.file)}: {printable(problem.wrong)}; {printable(problem.remedy)}",
+            f"{printable(str(problem.file))}: {printable(problem.what)}; "
+            f"{printable(problem.remedy)}",
             soft_wrap=True,
         )
     if problems:

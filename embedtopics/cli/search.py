@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
@@ -49,18 +49,16 @@ def search(
 
     check_target(out, TABLE)
     opened = SearchIndex.load(index, encoder=encoder)
-    found = opened.search(
-        query,
-        k,
-        mode,
-        where,
-        diversity=diversity,
-        reranker=rerank,  # type: ignore[arg-type]
-    )
+    found = opened.search(query, k, _mode(mode), where, diversity=diversity, reranker=rerank)
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
         write_table(found.to_frame(), out)
     _print_hits(make_console(), found, opened.opened().lexical.settings)
+
+
+def _mode(name: str) -> Literal["dense", "hybrid", "lexical"]:
+    """Return a mode by its name; the search refuses what is none."""
+    return cast(Literal["dense", "hybrid", "lexical"], name)
 
 
 def _print_hits(console: Console, found: SearchHits, settings: LexicalSettings) -> None:
@@ -120,7 +118,7 @@ def search_eval(
     opened = SearchIndex.load(index)
     scores = {}
     for name in modes:
-        hits = opened.search(texts, k, name, where)  # type: ignore[arg-type]
+        hits = opened.search(texts, k, _mode(name), where)
         scores[name] = evaluation.retrieval(
             hits, qrels, (10, k), query_ids=ids, relevant_from=relevant_from, seed=seed
         )

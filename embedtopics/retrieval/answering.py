@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from embedtopics._checks import checked_count
@@ -84,7 +85,7 @@ def answer(
     reranker = wish.reranker
     if isinstance(reranker, str | os.PathLike):
         reranker = load_cross_encoder(reranker)
-    asked = _vectors(index, queries, vectors, wish.mode)
+    asked = _vectors(index, collection, queries, vectors, wish.mode)
     more = wish.diversity > 0 or reranker is not None
     inner = Wish(max(k, candidates) if more else k, wish.mode, wish.fusion or FusionSettings())
     condition = condition_of(collection, where)
@@ -119,14 +120,24 @@ def answer(
 
 
 def _vectors(
-    index: SearchIndex, queries: tuple[str, ...], vectors: npt.ArrayLike | None, mode: str
+    index: SearchIndex,
+    collection: Collection,
+    queries: tuple[str, ...],
+    vectors: npt.ArrayLike | None,
+    mode: str,
 ) -> FloatArray | None:
     """Return the queries' unit vectors, None where none are needed."""
     if mode == "lexical":
         return None
     if vectors is None:
-        # A query without text has no direction: it is near to nothing.
-        return encode_texts(index.encoder, queries, show_progress=False)[0] if queries else None
+        # A query without text has no direction, and is near to nothing.
+        written = [place for place, query in enumerate(queries) if query.strip()]
+        width = int(collection.settings()["n_dimensions"])
+        made = np.zeros((len(queries), width), dtype=np.float32)
+        if written:
+            texts = [queries[place] for place in written]
+            made[written] = encode_texts(index.encoder, texts, show_progress=False)[0]
+        return made
     return given_vectors(vectors, len(queries))
 
 

@@ -171,6 +171,7 @@ def segment_maker(
         found = vectors(sources)
         measured.append(build_dense(folder, found, dense))
         write_sum(folder, found)
-        build_lexical(folder, texts(documents, spans), lexical)
+        (folder / "lexical").mkdir(exist_ok=True)
+        build_lexical(folder / "lexical", texts(documents, spans), lexical)
 
     return make

@@ -74,7 +74,7 @@ class SearchIndex:
         memory_limit: int | None = None,
         languages: Iterable[str] | None = None,
         stop_words: Iterable[str] | None = None,
-        stems: bool = False,
+        stems: bool = True,
         overwrite: bool = False,
         random_state: int = 0,
         show_progress: bool | None = None,

@@ -89,7 +89,7 @@ def build(
     _check_target(target, overwrite)
     # What a killed build leaves beside the target is found by its name, and swept by the next.
     beside = target.with_name(f".{target.name}.building")
-    with only_writer(beside):
+    with only_writer(target.with_name(f"{target.name}.building")):
         shutil.rmtree(beside, ignore_errors=True)
         try:
             made = _build_in(beside, corpus, encoder, embeddings, wish, dense, show_progress)

@@ -116,7 +116,7 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
     for view in snapshot.segments:
         if view.name not in dense:
             dense[view.name] = open_dense(view.folder, mmap)
-            postings[view.name] = open_lexical(view.folder, mmap)
+            postings[view.name] = open_lexical(view.folder / "lexical", mmap)
     lexical = tuple(postings[view.name] for view in snapshot.segments)
     return Opened(
         snapshot=snapshot,

@@ -107,8 +107,11 @@ def find(
             near = nearest_passages(opened, vectors[open_queries], n, allowed)
         unfinished = []
         for place, number in enumerate(open_queries):
-            dense = None if near is None else (near[0][place], near[1][place], near[2][place])
             vector = None if vectors is None else vectors[number]
+            dense = None
+            # What has no direction is near to nothing.
+            if near is not None and vector is not None and vector.any():
+                dense = near[0][place], near[1][place], near[2][place]
             found, is_all = _one(opened, queries[number], vector, dense, masks, wish, n)
             results[number] = found
             if len(found.documents) < wish.k and not is_all and n < allowed.n:
@@ -136,12 +139,16 @@ def _one(
     if masks is not None:
         hits = opened.lexical.search(query, n, masks)
         is_all = is_all and len(hits.rows) < n
-    if hits is None:
+    if hits is None and dense is None:
+        none, no_score = np.empty(0, np.int64), np.empty(0)
+        found = _with_documents(opened, none, none, no_score, no_score, no_score)
+    elif hits is None:
         assert dense is not None
         similarities, segments, rows = dense
         bm25 = opened.lexical.scores_at(query, segments, rows)
         found = _with_documents(opened, segments, rows, similarities, similarities, bm25)
     elif dense is None:
+        assert hits is not None
         unknown = np.full(len(hits.rows), np.nan)
         found = _with_documents(opened, hits.segments, hits.rows, hits.scores, unknown, hits.scores)
     else:

@@ -32,7 +32,9 @@ judgements = st.dictionaries(queries, judged, min_size=1)
 
 def of_trec_eval(run, qrels, level=1):
     """Return trec_eval's measures; it leaves out queries that the run does not have."""
-    told = pytrec_eval.RelevanceEvaluator(qrels, ASKED, relevance_level=level).evaluate(run)
+    # Where all grades are negative it reads beyond its memory; nothing is relevant there.
+    safe = {query: judged for query, judged in qrels.items() if max(judged.values()) >= 0}
+    told = pytrec_eval.RelevanceEvaluator(safe, ASKED, relevance_level=level).evaluate(run)
     return {
         query: {ours: told.get(query, {}).get(theirs, 0.0) for theirs, ours in THEIRS.items()}
         for query in qrels

@@ -15,9 +15,10 @@ NAMES = {name: f'"{name}"' if " " in name else name for name in COLUMNS}
 texts = st.text(st.sampled_from(list("aAbé'\"\\%_\n 中\U0001f600")), max_size=4)
 integers = st.one_of(st.integers(-3, 3), st.sampled_from([2**53, 2**53 + 1, -(2**63), 2**63 - 1]))
 reals = st.one_of(st.sampled_from([0.5, -1.5, 1e300, 1e-9, 2.0]), st.integers(-2, 2).map(float))
-moments = st.sampled_from(
-    ["2019-12-31T23:59:59.999999", "2020-01-01T00:00:00", "2020-01-31T00:00:00", "2020-02-01",
-     "2020-01-31T12:00:00", "2020-01-31T12:00:30", "2020-01-31T12:00:30.500000", "2020-12-31"]
+MOMENTS = (
+    "2019-12-31T23:59:59.999999", "2020-01-01T00:00:00", "2020-01-31T00:00:00", "2020-02-01",
+    "2020-01-31T12:00:00", "2020-01-31T12:00:30", "2020-01-31T12:00:30.500000",
+    "2020-01-31T12:00:30.5", "2020-12-31", "2020-01-31T12:00:31",
 )  # fmt: skip
 rows = st.lists(
     st.fixed_dictionaries(
@@ -26,7 +27,7 @@ rows = st.lists(
             "n": st.none() | integers,
             "share of votes": st.none() | reals | st.just(math.nan),
             "open": st.none() | st.booleans(),
-            "day": st.none() | moments,
+            "day": st.none() | st.sampled_from(MOMENTS),
         }
     ),
     min_size=1,
@@ -47,7 +48,8 @@ def compared(column, operator, value):
     }[operator].fillna(operator == "!=").astype(bool)  # fmt: skip
 
 
-ORDERS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
+OPERATORS = ["==", "!=", "<", "<=", ">", ">="]
+ORDERS = st.sampled_from(OPERATORS)
 
 
 @st.composite
@@ -100,12 +102,12 @@ def of_texts(draw):
     return f"place {word} {quoted(value)}", lambda f: compared(series(f), word, value)
 
 
-@st.composite
-def of_dates(draw):
-    text = draw(st.sampled_from(["2020", "2020-01", "2020-01-31", "2020-02-01", "2020-01-31T12:00",
-                                 "2020-01-31 12:00:30", "2019-12-31"]))  # fmt: skip
-    operator = draw(ORDERS)
-    period = pd.Period(text, freq=None if len(text) < 17 else "s")
+DATES = ("2020", "2020-01", "2020-01-31", "2020-02-01", "2020-01-31T12:00", "2020-12",
+         "2020-01-31 12:00:30", "2020-01-31T12:00:30.5", "2019-12-31")  # fmt: skip
+
+
+def date_condition(text, operator):
+    period = pd.Period(text, freq=None if len(text) < 17 else "100ms" if "." in text else "s")
 
     def mask(frame):
         day = pd.to_datetime(pd.Series(frame["day"], dtype=object), format="ISO8601")
@@ -117,6 +119,9 @@ def of_dates(draw):
         }[operator]  # fmt: skip
 
     return f"day {operator} '{text}'", mask
+
+
+of_dates = st.builds(date_condition, st.sampled_from(DATES), ORDERS)
 
 
 @st.composite
@@ -149,4 +154,4 @@ def joined(inside):
     )
 
 
-filters = st.recursive(of_numbers() | of_texts() | of_dates() | of_the_rest(), joined, max_leaves=5)
+filters = st.recursive(of_numbers() | of_texts() | of_dates | of_the_rest(), joined, max_leaves=5)

@@ -110,7 +110,7 @@ class QdrantStore:
             raise InputError(f"vectors are compared by cosine or dot; got {similarity!r}")
         if path is not None and url is not None:
             raise InputError("a store is at a path or at a url; got both")
-        if not isinstance(name, str) or not re.fullmatch(r"[\w.-]{1,200}", name):
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,200}", name):
             raise InputError(f"a collection's name has letters, digits, - and _; got {name!r}")
         self.name = name
         self.n_dimensions = checked_count(n_dimensions, "n_dimensions")

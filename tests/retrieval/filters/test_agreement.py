@@ -5,10 +5,22 @@ from __future__ import annotations
 import sqlite3
 
 import pandas as pd
+import pytest
 from hypothesis import given, settings
+from qdrant_client.local.payload_filters import check_filter
 
 from embedtopics.retrieval.filters import expression_of, filter_sql, parse_filter, passes
-from tests.retrieval.drawn_filters import COLUMNS, filters, rows
+from embedtopics.retrieval.stores.checking import checked_payload
+from embedtopics.retrieval.stores.qdrant_filters import qdrant_filter
+from tests.retrieval.drawn_filters import (
+    COLUMNS,
+    DATES,
+    MOMENTS,
+    OPERATORS,
+    date_condition,
+    filters,
+    rows,
+)
 
 
 def stored(records):
@@ -39,6 +51,21 @@ def test_sql_and_rows_agree_with_pandas(records, drawn):
     assert list(found) == [(int(one), int(not one)) for one in expected]
     assert [passes(where, record) for record in records] == expected
     assert parse_filter(expression_of(where.tree), COLUMNS).tree == where.tree
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("date", DATES)
+def test_each_date_means_the_same_everywhere(date, operator):
+    records = [{**dict.fromkeys(COLUMNS), "day": moment} for moment in (*MOMENTS, None)]
+    text, mask = date_condition(date, operator)
+    expected = mask(pd.DataFrame(records)).tolist()
+    where = parse_filter(text, COLUMNS)
+    condition, parameters = filter_sql(where, lambda name: f'"{name}"')
+    answers = stored(records).execute(f"SELECT {condition} FROM t ORDER BY rowid", parameters)
+    assert [bool(one) for (one,) in answers] == expected
+    assert [passes(where, record) for record in records] == expected
+    payloads = [{"metadata": checked_payload(r, COLUMNS, 0)} for r in records]
+    assert [check_filter(qdrant_filter(where), one, 0, {}) for one in payloads] == expected
 
 
 def test_by_hand():

@@ -118,9 +118,7 @@ def test_qdrant_answers_filters_as_they_are_meant(records, drawn):
         asked = qdrant_filter(where)
     except InputError as error:
         assert "Qdrant cannot be asked for texts" in str(error) or "2**53" in str(error)
-        assert any(
-            word in text for word in ("place <", "place >", "ENDSWITH", "900", "-922", "922")
-        )
+        assert any(word in text for word in ("place <", "place >", "ENDSWITH", "900", "922"))
     else:
         found = [check_filter(asked, {"metadata": one}, 0, {}) for one in payloads]
         assert found == expected
@@ -211,7 +209,7 @@ def test_a_folder_keeps_what_was_written_and_is_opened_knowingly(tmp_path):
         ({"similarity": "l2"}, "cosine or dot; got 'l2'"),
         ({"n_dimensions": 0}, "n_dimensions must be"),
         ({"path": "a", "url": "http://b"}, "got both"),
-        ({"name": "a/../b"}, "a collection's name"),
+        ({"name": ".."}, "a collection's name"),
         ({"columns": {'a"b': "text"}}, "double quote"),
         ({"columns": {"a": "int"}}, "one of the kinds"),
     ],

@@ -14,7 +14,7 @@ import embedtopics
 
 ROOMS = [
     "clustering", "comparison", "corpus", "encoders", "evaluation", "neighbors", "plots",
-    "probing", "reduction", "report", "terms", "topics", "training",
+    "probing", "reduction", "report", "retrieval", "terms", "topics", "training",
 ]  # fmt: skip
 
 

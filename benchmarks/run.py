@@ -22,6 +22,8 @@ from benchmarks import (
     inference_training,
     layers,
     learning_curves,
+    search_quality,
+    search_speed,
     static_encoder,
     static_student,
     topic_predict,
@@ -58,6 +60,8 @@ BENCHMARKS = {
     "domain_adaptation": domain_adaptation,
     "learning_curves": learning_curves,
     "layers": layers,
+    "search_quality": search_quality,
+    "search_speed": search_speed,
     "comparison": comparison,
     "coherence": coherence,
 }

@@ -152,7 +152,8 @@ def render(result: Mapping[str, Any]) -> str:
     collection = (
         f"The whole collection, built in {result['build']['seconds']:.0f} s from ready vectors, "
         f"opens in {search['load_seconds']:.3f} s. Under a filter that "
-        f"{figure(search['n_passing'])} titles pass, recall@10 is {search['filtered_recall']:.4f} against brute force, and "
+        f"{figure(search['n_passing'])} titles pass, recall@10 is "
+        f"{search['filtered_recall']:.4f} against brute force, and "
         f"{'every' if search['filtered_full'] else 'not every'} query gets 10. One query at a "
         "time, encoding, texts and explanation included:"
     )

@@ -1,8 +1,8 @@
 """Search titles in a fresh process; started as ``python ... TASK JOB.json``.
 
 ``dense`` compares exact search with a bare FAISS index, and every kind with exact search;
-``memory`` says what one kind takes, ``build`` makes a collection, ``search`` opens it and asks it, ``vicinity``
-searches the same vectors with that library. One line of JSON is printed.
+``memory`` says what one kind takes, ``build`` makes a collection, ``search`` opens it and asks it,
+``vicinity`` searches the same vectors with that library. One line of JSON is printed.
 """
 
 from __future__ import annotations

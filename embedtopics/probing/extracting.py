@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -279,9 +280,14 @@ def _write_blocks(
     most_tokens = max(1, _BLOCK_BYTES // (4 * len(layers) * layered.width))
     todo = [block for block in cut_into_blocks(plan, most_tokens) if block.end_unit > n_units]
     sizes = [len(run.ids) // 4 for run in plan.runs]
-    with progress_bar(
-        total=sum(sizes), unit="token", description="Extracting", show=show_progress
-    ) as bar:
+    with (
+        progress_bar(
+            total=sum(sizes), unit="token", description="Extracting", show=show_progress
+        ) as bar,
+        ThreadPoolExecutor(1) as aside,
+    ):
+        # A block is written while the next is worked on.
+        written: Future[int] | None = None
         bar.update(sum(sizes[: todo[0].first_run] if todo else sizes))
         for block in todo:
             vectors = pool_block(
@@ -295,8 +301,9 @@ def _write_blocks(
                 tokens_per_batch=writer.description["tokens_per_batch"],
                 progress=bar.update,
             )
-            n_clipped = writer.append(vectors, block.end_unit, n_clipped)
-    return n_clipped
+            n_clipped = n_clipped if written is None else written.result()
+            written = aside.submit(writer.append, vectors, block.end_unit, n_clipped)
+        return n_clipped if written is None else written.result()
 
 
 def _decisions(plan: Plan, n_clipped: int, words: bool) -> list[Decision]:

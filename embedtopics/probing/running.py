@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,13 +57,20 @@ def pool_block(
     float32 ndarray of shape (n_layers, n_units, width)
         Zero for a unit without tokens.
     """
-    start = -np.inf if pooling == "max" else 0.0
-    pooled = np.full((len(layers), len(n_pieces), layered.width), start, dtype=np.float32)
+    pooled = np.zeros((len(layers), len(n_pieces), layered.width), dtype=np.float32)
+    if pooling == "max":
+        pooled[:] = -np.inf
     ids = [run.ids for run in runs]
     order = longest_first(ids, range(len(runs)))
-    for batch in token_batches([len(ids[k]) // 4 for k in order], tokens_per_batch):
-        chosen = [runs[k] for k in order[batch]]
-        rows, found = _pool_batch(layered, chosen, layers, pad_id, pooling == "max")
+    batches = [
+        [runs[k] for k in order[batch]]
+        for batch in token_batches([len(ids[k]) // 4 for k in order], tokens_per_batch)
+    ]
+
+    def work(chosen: list[Run]) -> tuple[np.ndarray, list[FloatArray]]:
+        return _pool_batch(layered, chosen, layers, pad_id, pooling == "max")
+
+    for chosen, (rows, found) in _worked_on(work, batches, layered.device):
         for layer, vectors in enumerate(found):
             # A unit may have tokens in several windows, and so in several batches.
             if pooling == "max":
@@ -76,6 +85,37 @@ def pool_block(
     if pooling == "mean":
         pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
     return pooled
+
+
+def _worked_on(
+    work: Callable[[list[Run]], tuple[np.ndarray, list[FloatArray]]],
+    batches: list[list[Run]],
+    device: str,
+) -> Iterator[tuple[list[Run], tuple[np.ndarray, list[FloatArray]]]]:
+    """Give each batch with its result, in order; on a CPU several batches are worked on at once.
+
+    A core for each batch is faster than all cores for one, whose many small steps wait for each
+    other; and no sum depends on the number of cores.
+    """
+    import torch
+
+    n_threads = torch.get_num_threads()
+    if device != "cpu":
+        yield from ((batch, work(batch)) for batch in batches)
+        return
+    executor = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
+    waiting: deque[Future[tuple[np.ndarray, list[FloatArray]]]] = deque()
+    try:
+        for number, batch in enumerate(batches):
+            waiting.append(executor.submit(work, batch))
+            if len(waiting) > 2 * n_threads:  # what is done and not taken fills memory
+                first = number + 1 - len(waiting)
+                yield batches[first], waiting.popleft().result()
+        for number in range(len(batches) - len(waiting), len(batches)):
+            yield batches[number], waiting.popleft().result()
+    finally:
+        executor.shutdown(cancel_futures=True)
+        torch.set_num_threads(n_threads)  # of the whole process, for some of its libraries
 
 
 def _pool_batch(

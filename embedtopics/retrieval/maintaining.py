@@ -26,6 +26,7 @@ from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.results import Decision
 from embedtopics.retrieval.building import Prepared, prepare, segment_maker
 from embedtopics.retrieval.collection import Collection
+from embedtopics.retrieval.collection.metadata import read_frame
 from embedtopics.retrieval.collection.segments import Sources
 from embedtopics.retrieval.dense import DenseSettings
 from embedtopics.retrieval.lexical import LexicalSettings, lexical_settings
@@ -125,6 +126,7 @@ def _build_in(
     show_progress: bool | None,
 ) -> Built:
     notes: list[Decision] = []
+    read_frame(corpus.metadata, [])  # what cannot be stored is refused before hours of encoding
     resolved = _encoder_for(corpus, encoder, embeddings)
     languages = wish.languages
     if languages is None:
@@ -205,6 +207,7 @@ def add(
 ) -> tuple[Decision, ...]:
     """Add a corpus as a segment of its own."""
     settings = collection.settings()
+    _check_new(collection, corpus, update)
     prepared = prepare(
         corpus, encoder, passages=settings["passages"], embeddings=embeddings,
         show_progress=show_progress,
@@ -219,6 +222,18 @@ def add(
     lexical = LexicalSettings.of_json(settings["lexical"])
     notes = _write(collection, prepared, dense, lexical, update)
     return (*prepared.decisions, *notes)
+
+
+def _check_new(collection: Collection, corpus: Corpus, update: bool) -> None:
+    """Refuse what cannot be added, before it is encoded."""
+    attached = collection.settings().get("topics", {}).get("columns", ())
+    own = [name for name in attached if name in corpus.metadata]
+    if own:
+        raise InputError(
+            f"the metadata have a column {own[0]!r} of their own, which is that of attached topics "
+            "in the index; rename it"
+        )
+    collection.check_new(corpus.ids, corpus.metadata, update=update)
 
 
 def compact(collection: Collection) -> bool:

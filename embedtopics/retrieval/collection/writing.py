@@ -135,7 +135,10 @@ class Writer:
     def remove(
         self, ids: Iterable[object], *, missing: Literal["raise", "ignore"] = "raise"
     ) -> int:
-        """Remove documents; their texts and metadata are overwritten at once.
+        """Remove documents; their texts and metadata are overwritten in the file.
+
+        That is done when the writer ends; or, where another process still reads an older version,
+        when the next one does.
 
         Parameters
         ----------

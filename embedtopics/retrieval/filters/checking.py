@@ -93,8 +93,9 @@ def checked_condition(
 
 def _checked(column: str, kind: str, value: Value | datetime) -> Value:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if kind == "date" and is_number and 1000 <= value <= 9999 and value == int(value):
-        return period_of(f"{int(value)}")
+    if kind == "date" and isinstance(value, (int, float)) and 1000 <= value <= 9999:
+        if value == int(value):
+            return period_of(f"{int(value)}")
     if kind == "date" and isinstance(value, (str, datetime, Period)):
         return value if isinstance(value, Period) else period_of(value)
     fits = {

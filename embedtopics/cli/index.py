@@ -220,7 +220,9 @@ def export(
     """Write all passages with their vectors to a Parquet file."""
     from embedtopics.cli.display import make_console
 
-    n = _load(index).export(out)
+    opened = _load(index)
+    n = opened.export(out)
+    _print_notes(opened.decisions)
     make_console().print(f"{n:,} passages in {out}", soft_wrap=True)
 
 

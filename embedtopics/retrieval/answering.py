@@ -145,12 +145,7 @@ def condition_of(collection: Collection, where: Where) -> Filter | None:
     """Read a filter against the columns that there are; None without one."""
     if where is None or (isinstance(where, str) and not where.strip()):
         return None
-    kinds = {
-        # A column without any value can be asked whether it has one.
-        name: "text" if kind == "missing" else kind
-        for name, kind in collection.columns().items()
-    }
-    return parse_filter(where, kinds)
+    return parse_filter(where, collection.columns())
 
 
 def passing(collection: Collection, condition: Filter | None) -> Int64Array | None:

@@ -18,6 +18,7 @@ from embedtopics.results import Decision, DuplicateGroups, SearchHits
 from embedtopics.retrieval import answering, attaching, maintaining, relating
 from embedtopics.retrieval.collection import Collection
 from embedtopics.retrieval.encoding import stored_encoder
+from embedtopics.retrieval.maintaining import listed
 from embedtopics.retrieval.opened import Opened, open_snapshot
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class SearchIndex:
     Attributes
     ----------
     decisions : tuple of Decision
-        What was decided, or noticed, when documents were added in this process.
+        What was decided, or noticed, when documents were added or exported in this process.
 
     Examples
     --------
@@ -124,8 +125,8 @@ class SearchIndex:
         """
         wish = maintaining.BuildWish(
             passages=passages, kind=kind, recall=recall, memory_limit=memory_limit,
-            languages=None if languages is None else tuple(_listed(languages, "languages")),
-            stop_words=None if stop_words is None else tuple(_listed(stop_words, "stop_words")),
+            languages=None if languages is None else tuple(listed(languages, "languages")),
+            stop_words=None if stop_words is None else tuple(listed(stop_words, "stop_words")),
             stems=stems, random_state=random_state,
         )  # fmt: skip
         corpus = Corpus.of(data)
@@ -358,7 +359,7 @@ class SearchIndex:
         InputError
             If ids are not there and `missing` is "raise"; nothing is removed then.
         """
-        wanted = [relating.id_of(value) for value in _listed(ids, "ids")]
+        wanted = [relating.id_of(value) for value in listed(ids, "ids")]
         with self._collection.writing() as writer:
             return writer.remove(wanted, missing=missing)
 
@@ -390,12 +391,6 @@ class SearchIndex:
         int
             Passages that were written.
         """
-        return maintaining.export(self._collection, self.opened(), target)
-
-
-def _listed(values: Iterable[Any], what: str) -> list[Any]:
-    from embedtopics.errors import InputError
-
-    if isinstance(values, str | bytes):
-        raise InputError(f"{what} must be a list, got one string {values!r}; put it in a list")
-    return list(values)
+        n, notes = maintaining.export(self._collection, self.opened(), target)
+        self.decisions = (*self.decisions, *notes)
+        return n

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.results import Decision
 from embedtopics.retrieval.building import Prepared, prepare, segment_maker
 from embedtopics.retrieval.collection import Collection
+from embedtopics.retrieval.collection.metadata import read_frame
 from embedtopics.retrieval.collection.segments import Sources
 from embedtopics.retrieval.dense import DenseSettings
 from embedtopics.retrieval.lexical import LexicalSettings, lexical_settings
@@ -34,8 +36,9 @@ from embedtopics.retrieval.opened import Opened, stored_vectors
 if TYPE_CHECKING:
     from embedtopics.corpus import Corpus
     from embedtopics.retrieval.stores import VectorStore
+    from embedtopics.retrieval.stores.parquet import Exportable
 
-__all__ = ["BuildWish", "Built", "add", "build", "compact", "export"]
+__all__ = ["BuildWish", "Built", "add", "build", "compact", "export", "listed"]
 
 PASSAGES_AT_ONCE = 10_000
 
@@ -61,6 +64,13 @@ class Built:
     collection: Collection
     encoder: Encoder | None
     decisions: tuple[Decision, ...]
+
+
+def listed(values: Iterable[Any], what: str) -> list[Any]:
+    """Return values as a list; one string is none, and is refused."""
+    if isinstance(values, str | bytes):
+        raise InputError(f"{what} must be a list, got one string {values!r}; put it in a list")
+    return list(values)
 
 
 def build(
@@ -125,6 +135,7 @@ def _build_in(
     show_progress: bool | None,
 ) -> Built:
     notes: list[Decision] = []
+    read_frame(corpus.metadata, [])  # what cannot be stored is refused before hours of encoding
     resolved = _encoder_for(corpus, encoder, embeddings)
     languages = wish.languages
     if languages is None:
@@ -205,6 +216,7 @@ def add(
 ) -> tuple[Decision, ...]:
     """Add a corpus as a segment of its own."""
     settings = collection.settings()
+    _check_new(collection, corpus, update)
     prepared = prepare(
         corpus, encoder, passages=settings["passages"], embeddings=embeddings,
         show_progress=show_progress,
@@ -219,6 +231,18 @@ def add(
     lexical = LexicalSettings.of_json(settings["lexical"])
     notes = _write(collection, prepared, dense, lexical, update)
     return (*prepared.decisions, *notes)
+
+
+def _check_new(collection: Collection, corpus: Corpus, update: bool) -> None:
+    """Refuse what cannot be added, before it is encoded."""
+    attached = collection.settings().get("topics", {}).get("columns", ())
+    own = [name for name in attached if name in corpus.metadata]
+    if own:
+        raise InputError(
+            f"the metadata have a column {own[0]!r} of their own, which is that of attached topics "
+            "in the index; rename it"
+        )
+    collection.check_new(corpus.ids, corpus.metadata, update=update)
 
 
 def compact(collection: Collection) -> bool:
@@ -263,35 +287,42 @@ def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) 
 
 def export(
     collection: Collection, opened: Opened, target: str | os.PathLike[str] | VectorStore
-) -> int:
-    """Write all passages to a Parquet file or a vector store, and return how many."""
+) -> tuple[int, tuple[Decision, ...]]:
+    """Write all passages to a Parquet file or a vector store; return how many, and notes."""
     from embedtopics.retrieval.stores import export_parquet, export_to_store
 
+    known = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
     documents = _documents(collection, opened)
     if not isinstance(target, str | os.PathLike):
-        return export_to_store(documents, target)
+        return export_to_store(documents, target, columns=known)
     settings = collection.settings()
-    known = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
-    export_parquet(
-        documents, Path(target), columns=known, id_type="text", settings=settings,
+    n = 0
+
+    def counted() -> Iterator[Exportable]:
+        nonlocal n
+        for document in documents:
+            n += len(document[3])
+            yield document
+
+    written = export_parquet(
+        counted(), Path(target), columns=known, id_type="text", settings=settings,
         fingerprint=settings.get("encoder_fingerprint") or "",
     )  # fmt: skip
-    return opened.snapshot.n_passages
+    return n, written.notes
 
 
-def _documents(
-    collection: Collection, opened: Opened
-) -> Iterator[tuple[Any, str, Mapping[str, Any], Int32Array, FloatArray]]:
+def _documents(collection: Collection, opened: Opened) -> Iterator[Exportable]:
     """Give (id, text, metadata, spans, vectors) of every document of a version."""
     for view, dense in zip(opened.segments, opened.dense, strict=True):
         rows = np.flatnonzero(view.alive)
         starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))
-        groups = np.split(rows, starts[1:])
-        for begin in range(0, len(groups), PASSAGES_AT_ONCE):
-            part = groups[begin : begin + PASSAGES_AT_ONCE]
-            found = collection.documents([int(view.documents[g[0]]) for g in part])
-            for own, document in zip(part, found, strict=True):
+        edges = np.append(starts, len(rows))
+        for begin in range(0, len(starts), PASSAGES_AT_ONCE):
+            here = edges[begin : begin + PASSAGES_AT_ONCE + 1]
+            found = collection.documents(view.documents[rows[here[:-1]]].tolist())
+            for document, (first, last) in zip(found, pairwise(here.tolist()), strict=True):
                 if document is not None:  # removed meanwhile
+                    own = rows[first:last]
                     vectors = stored_vectors(dense.vectors, own)
                     known = {n: v for n, v in document.metadata.items() if v is not None}
                     yield document.id, document.text, known, view.spans[own], vectors

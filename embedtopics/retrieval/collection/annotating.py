@@ -59,32 +59,50 @@ def write_annotations(
     notes: list[Decision] = []
     columns, given = fit_columns(connection, read_frame(frame, notes), notes)
     store_columns(connection, columns)
-    names = [f"c{column.position}" for column in columns]
-    connection.execute("UPDATE metadata SET " + ", ".join(f"{name} = NULL" for name in names))
-    connection.executemany(
-        f"UPDATE metadata SET {', '.join(f'{name} = ?' for name in names)} WHERE number = ?",
-        zip(*(column.values for column in given), numbers, strict=True),
+    rows = zip(*(column.values for column in given), strict=True)
+    _write_values(
+        connection,
+        [column.position for column in columns],
+        dict(zip(map(int, numbers), rows, strict=False)),
     )
     known = {**json.loads(read_meta(connection, "settings")), **settings}
     connection.execute(
         "UPDATE meta SET value = ? WHERE name = 'settings'", (json.dumps(known, allow_nan=False),)
     )
-    _renew_digests(connection)
     return notes
 
 
-def _renew_digests(connection: sqlite3.Connection) -> None:
+def _write_values(
+    connection: sqlite3.Connection, written: list[int], values: Mapping[int, tuple[Any, ...]]
+) -> None:
+    """Write columns of every document anew, and checksums with them.
+
+    A document that differs from its checksum before does so afterwards: damage stays to be seen.
+    """
+    if not written:
+        return
     positions = sorted(column.position for column in read_columns(connection).values())
     names = "".join(f", metadata.c{position}" for position in positions)
     query = (
-        f"SELECT number, id, text{names} FROM documents JOIN metadata USING (number) "
+        f"SELECT number, id, digest, text{names} FROM documents JOIN metadata USING (number) "
         "WHERE number > ? ORDER BY number LIMIT ?"
     )
-    after = -1
+    update = ", ".join(f"c{position} = ?" for position in written)
+    nothing, after = (None,) * len(written), -1
     while rows := connection.execute(query, (after, DOCUMENTS_AT_ONCE)).fetchall():
         digests = []
-        for number, id, text, *values in rows:
-            known = [(at, v) for at, v in zip(positions, values, strict=True) if v is not None]
-            digests.append((document_digest(number, id, text, known), number))
+        for number, id, digest, text, *there in rows:
+            known = dict(zip(positions, there, strict=True))
+            if document_digest(number, id, text, _present(known)) == digest:
+                known.update(zip(written, values.get(number, nothing), strict=True))
+                digests.append((document_digest(number, id, text, _present(known)), number))
+        connection.executemany(
+            f"UPDATE metadata SET {update} WHERE number = ?",
+            ((*values.get(row[0], nothing), row[0]) for row in rows),
+        )
         connection.executemany("UPDATE documents SET digest = ? WHERE number = ?", digests)
         after = rows[-1][0]
+
+
+def _present(values: Mapping[int, Any]) -> list[tuple[int, Any]]:
+    return [(position, value) for position, value in values.items() if value is not None]

@@ -58,7 +58,7 @@ def checked_id(value: object, row: int) -> DocumentId:
                 f"{where}, {value!r}, holds half a character and cannot be written as UTF-8; "
                 "give it another one"
             )
-        return str(value)
+        return str.__str__(value)
     if isinstance(value, float):
         if value != value:
             raise InputError(f"{where} is NaN, which is equal to nothing; give it another one")
@@ -99,7 +99,7 @@ def read_batch(
                 f"{text!r:.80}; Corpus.of repairs such texts"
             )
     _refuse_repeated(checked)
-    documents = [str(text) for text in checked_texts]
+    documents = [str.__str__(text) for text in checked_texts]
     positions, spans = _read_passages(passages, documents)
     return Batch(checked, documents, positions, spans)
 

@@ -18,7 +18,7 @@ from embedtopics.retrieval.collection.reading import living_passages
 from embedtopics.retrieval.collection.segments import (
     SegmentFile,
     check_sizes,
-    checksum,
+    damaged_files,
     list_files,
     read_passages,
     segment_folder,
@@ -92,7 +92,9 @@ def find_damage(folder: Path) -> list[Problem]:
     while True:
         try:
             version, problems, files = ask(folder, _check_catalog)
-            problems += _check_files(folder, files)
+            problems += [
+                Problem(path, what, _RESTORE) for path, what in damaged_files(folder, files)
+            ]
             problems += ask(folder, lambda c: list(_check_passages(c, folder)))
             if ask(folder, lambda c: int(read_meta(c, "version"))) == version:
                 return [Problem(folder / p.file, p.what, p.remedy) for p in problems]
@@ -117,16 +119,6 @@ def check_presence(folder: Path) -> None:
             return
         if files == ask(folder, list_files):  # a compaction deletes files, too
             raise CorruptFileError(f"{found[0]} is damaged: {found[1]}; {_RESTORE}")
-
-
-def _check_files(folder: Path, files: list[SegmentFile]) -> Iterator[Problem]:
-    wrong = dict(check_sizes(folder, files))
-    for file in files:
-        path = file.below(folder)
-        if path in wrong:
-            yield Problem(path, wrong[path], _RESTORE)
-        elif checksum(path) != file.sha256:
-            yield Problem(path, "its checksum differs from the one recorded when written", _RESTORE)
 
 
 def _check_catalog(

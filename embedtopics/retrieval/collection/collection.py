@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
@@ -19,6 +19,7 @@ from embedtopics.retrieval.collection.copying import (
     create_folder,
     find_folder,
 )
+from embedtopics.retrieval.collection.foreseeing import check_new
 from embedtopics.retrieval.collection.metadata import read_columns
 from embedtopics.retrieval.collection.reading import (
     PassageCache,
@@ -31,6 +32,9 @@ from embedtopics.retrieval.collection.reading import (
 )
 from embedtopics.retrieval.collection.views import Snapshot
 from embedtopics.retrieval.collection.writing import Writer, open_writer
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 __all__ = ["Collection"]
 
@@ -72,7 +76,7 @@ class Collection:
         folder : str or Path
             Missing or empty.
         settings : mapping
-            What JSON can hold; kept for ever.
+            What JSON can hold.
 
         Raises
         ------
@@ -139,6 +143,19 @@ class Collection:
             If an id is neither text nor a number.
         """
         return ask(self.folder, lambda connection: find_numbers(connection, ids))
+
+    def check_new(
+        self, ids: Iterable[object], metadata: pd.DataFrame | None = None, *, update: bool = False
+    ) -> None:
+        """Refuse ids and metadata that a writer would refuse, before vectors are made.
+
+        Raises
+        ------
+        InputError
+            If an id is there and `update` is false, or a column cannot be stored or holds another
+            kind of values than before.
+        """
+        ask(self.folder, lambda connection: check_new(connection, ids, metadata, update))
 
     def batches(self, size: int = 10_000) -> Iterator[list[StoredDocument]]:
         """Give all documents of one version, in the order of their numbers.

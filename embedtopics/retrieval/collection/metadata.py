@@ -123,7 +123,11 @@ def read_frame(frame: pd.DataFrame, decisions: list[Decision]) -> list[GivenColu
 def _read_column(name: str, column: pd.Series, decisions: list[Decision]) -> GivenColumn:
     values: list[Any] = column.astype(object).tolist()
     gaps = column.isna().tolist()
-    values = [None if gap else value for gap, value in zip(gaps, values, strict=True)]
+    # Columns of Arrow hold NaN that pandas does not count as missing, and SQL would.
+    values = [
+        None if gap or (isinstance(value, float) and value != value) else value
+        for gap, value in zip(gaps, values, strict=True)
+    ]
     kind_of = {type(None): "missing"}
     for row, value in enumerate(values):
         if type(value) not in kind_of:
@@ -176,7 +180,8 @@ def _stored(name: str, kind: str, values: list[Any], decisions: list[Decision]) 
         "boolean": lambda row, value: int(value),
         "integer": lambda row, value: _integer(name, row, value),
         "real": lambda row, value: _real(name, row, value),
-        "text": lambda row, value: replace_surrogates(str(value)),
+        # Not str(value), which gives the name of a member of an Enum.
+        "text": lambda row, value: replace_surrogates(str.__str__(value)),
         "date": lambda row, value: date_text(_date(name, row, value)),
     }[kind]
     stored = [None if v is None else convert(row, v) for row, v in enumerate(values)]
@@ -212,6 +217,11 @@ def _real(name: str, row: int, value: Any) -> float:
         raise InputError(
             f"the column {name!r} of the metadata holds in row {row + 1} {value} among "
             "numbers with a fraction, which cannot hold it exactly; give that column as text"
+        )
+    if isinstance(value, np.longdouble) and float(value) != value:
+        raise InputError(
+            f"the column {name!r} of the metadata holds in row {row + 1} {value}, which needs more "
+            "than 64 bits; turn that column into float64"
         )
     return float(value) + 0.0  # SQLite knows no negative zero
 

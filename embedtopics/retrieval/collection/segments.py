@@ -20,9 +20,9 @@ from embedtopics.retrieval.collection.catalog import SEGMENTS, flush_folder
 from embedtopics.retrieval.collection.views import SegmentView
 
 __all__ = [
-    "MakeSegment", "SegmentFile", "Sources", "check_sizes", "checksum", "damage", "is_segment_name",
-    "list_files", "read_passages", "seal", "segment_folder", "sweep", "unnamed_folders",
-    "write_passages",
+    "MakeSegment", "SegmentFile", "Sources", "check_sizes", "damage", "damaged_files",
+    "is_segment_name", "list_files", "read_passages", "seal", "segment_folder", "sweep",
+    "unnamed_folders", "write_passages",
 ]  # fmt: skip
 
 PASSAGES = "passages.npz"
@@ -166,6 +166,17 @@ def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Pa
             yield path, "it is missing"
         elif path.stat().st_size != file.bytes:
             yield path, f"it has {path.stat().st_size:,} bytes, not the {file.bytes:,} written"
+
+
+def damaged_files(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
+    """Read all files, and give each that is not as it was written, and what is wrong with it."""
+    wrong = dict(check_sizes(folder, files))
+    for file in files:
+        path = file.below(folder)
+        if path in wrong:
+            yield path, wrong[path]
+        elif checksum(path) != file.sha256:
+            yield path, "its checksum differs from the one recorded when written"
 
 
 def unnamed_folders(folder: Path, named: set[int]) -> list[Path]:

@@ -17,7 +17,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.results import Decision
 from embedtopics.retrieval.collection.annotating import write_annotations
-from embedtopics.retrieval.collection.batches import Batch, DocumentId, read_batch
+from embedtopics.retrieval.collection.batches import Batch, read_batch
 from embedtopics.retrieval.collection.catalog import (
     SEGMENTS,
     connect_writer,
@@ -26,6 +26,7 @@ from embedtopics.retrieval.collection.catalog import (
     flush_folder,
     merge_log,
 )
+from embedtopics.retrieval.collection.foreseeing import find_replaced
 from embedtopics.retrieval.collection.metadata import (
     Column,
     GivenColumn,
@@ -38,6 +39,9 @@ from embedtopics.retrieval.collection.segments import (
     MakeSegment,
     SegmentFile,
     Sources,
+    damage,
+    damaged_files,
+    list_files,
     seal,
     segment_folder,
     sweep,
@@ -114,7 +118,7 @@ class Writer:
         notes: list[Decision] = []
         given = [] if metadata is None else read_frame(metadata, notes)
         with explaining(self._folder, is_writing=True):
-            replaced = self._replaced(batch.ids, update)
+            replaced = find_replaced(self._connection, batch.ids, update)
             columns, given = fit_columns(self._connection, given, notes)
             first = self._next_number("documents")
             documents = first + batch.positions
@@ -131,7 +135,10 @@ class Writer:
     def remove(
         self, ids: Iterable[object], *, missing: Literal["raise", "ignore"] = "raise"
     ) -> int:
-        """Remove documents; their texts and metadata are overwritten at once.
+        """Remove documents; their texts and metadata are overwritten in the file.
+
+        That is done when the writer ends; or, where another process still reads an older version,
+        when the next one does.
 
         Parameters
         ----------
@@ -191,11 +198,15 @@ class Writer:
         ------
         InputError
             If it cannot be written.
+        CorruptFileError
+            If a file differs from its checksum: a new one must not make damage good.
         """
         snapshot = read_snapshot(self._folder, {})
         is_compact = len(snapshot.segments) <= 1 and all(s.alive.all() for s in snapshot.segments)
         if not snapshot.segments or (is_compact and not always):
             return False
+        for path, what in damaged_files(self._folder, list_files(self._connection)):
+            raise damage(path, what)
         rows = [np.flatnonzero(view.alive) for view in snapshot.segments]
         segment = np.repeat(np.arange(len(rows), dtype=np.int32), [part.size for part in rows])
         # Numbers go up from segment to segment, so that this is their order already.
@@ -223,20 +234,6 @@ class Writer:
         """
         with explaining(self._folder, is_writing=True), self._transaction():
             self.decisions += write_annotations(self._connection, numbers, frame, settings)
-
-    def _replaced(self, ids: Sequence[DocumentId], update: bool) -> list[int]:
-        """Return the numbers of documents that new ones take the place of."""
-        if self._connection.execute("SELECT 1 FROM documents LIMIT 1").fetchone() is None:
-            return []
-        found = find_numbers(self._connection, ids)
-        if found and not update:
-            row = next(row for row, id in enumerate(ids) if id in found)
-            raise InputError(
-                f"the id {ids[row]!r} in row {row + 1} is in the collection already"
-                + (f", and {len(found) - 1:,} others are" if len(found) > 1 else "")
-                + "; pass update=True to replace documents, or give new ids"
-            )
-        return sorted(found.values())
 
     def _next_number(self, table: str) -> int:
         query = "SELECT seq FROM sqlite_sequence WHERE name = ?"

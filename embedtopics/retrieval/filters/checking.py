@@ -11,7 +11,7 @@ from typing import Any
 from embedtopics.errors import InputError
 from embedtopics.retrieval.filters.tree import KINDS, TEXTUAL, Condition, Period, Value
 
-__all__ = ["Unfit", "check_columns", "checked_condition", "found_column", "period_of"]
+__all__ = ["Unfit", "check_columns", "checked_condition", "found_column", "in_utc", "period_of"]
 
 _DATE = re.compile(
     r"(?P<year>[0-9]{4})(?:-(?P<month>[0-9]{2})(?:-(?P<day>[0-9]{2})"
@@ -28,7 +28,7 @@ _HOW = {
     "integer": "write a number without quotes",
     "real": "write a number without quotes",
     "boolean": "write true or false without quotes",
-    "date": "write it as '2020-01-31', '2020-01' or '2020', in quotes",
+    "date": "write it as '2020-01-31' or '2020-01', in quotes, or a year as 2020",
 }
 _SHOWN_NAMES = 20
 
@@ -72,6 +72,8 @@ def checked_condition(
     ------
     Unfit
     """
+    if kind == "missing":
+        kind = _kind_of(values[0]) if values else "text"
     if operator in TEXTUAL and kind != "text":
         raise Unfit(
             f"{operator} looks into texts; column {column!r} holds {_NAMES[kind]}; compare it "
@@ -91,6 +93,9 @@ def checked_condition(
 
 def _checked(column: str, kind: str, value: Value | datetime) -> Value:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if kind == "date" and isinstance(value, (int, float)) and 1000 <= value <= 9999:
+        if value == int(value):
+            return period_of(f"{int(value)}")
     if kind == "date" and isinstance(value, (str, datetime, Period)):
         return value if isinstance(value, Period) else period_of(value)
     fits = {
@@ -107,6 +112,13 @@ def _checked(column: str, kind: str, value: Value | datetime) -> Value:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
         return int(value)  # 2.0 and 2 are one value
     return value
+
+
+def _kind_of(value: Value | datetime) -> str:
+    """Return what a column without any value is compared as: nothing in it is equal to anything."""
+    if isinstance(value, (bool, str)):
+        return "boolean" if isinstance(value, bool) else "text"
+    return "date" if isinstance(value, (datetime, Period)) else "real"
 
 
 def _described(value: Any) -> str:
@@ -138,7 +150,7 @@ def period_of(value: str | datetime) -> Period:
     ('2020-02-01T00:00:00', '2020-03-01T00:00:00')
     """
     if isinstance(value, datetime):
-        return period_of(_in_utc(value).isoformat(timespec="microseconds"))
+        return period_of(in_utc(value).isoformat(timespec="microseconds"))
     match = _DATE.fullmatch(value.strip())
     if not match:
         raise Unfit(
@@ -154,7 +166,7 @@ def period_of(value: str | datetime) -> Period:
             f"T{parts['hour'] or '00'}:{parts['minute'] or '00'}:{parts['second'] or '00'}"
             f".{fraction.ljust(6, '0')}{zone}"
         )
-        start = _in_utc(start)
+        start = in_utc(start)
     except (ValueError, OverflowError) as error:
         raise Unfit(f"the date {value!r} does not exist ({error}); correct it") from None
     try:
@@ -164,7 +176,8 @@ def period_of(value: str | datetime) -> Period:
     return Period(value.strip(), start, stop)
 
 
-def _in_utc(moment: datetime) -> datetime:
+def in_utc(moment: datetime) -> datetime:
+    """Return a moment in UTC and without a zone; one without a zone is taken for UTC."""
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 

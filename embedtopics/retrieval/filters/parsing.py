@@ -184,6 +184,9 @@ class _Parser:
                 "expected a condition such as year >= 2020"
                 + ("" if self.at else "; the filter is empty, leave it out")
             )
+        if token.kind == "keyword" and self.text[token.start : token.stop] in self.columns:
+            written = self.text[token.start : token.stop]
+            self.refuse(f'{written} is a word of filters, too; write the column as "{written}"')
         if token.kind == "number" or self.is_next("true", "false", "null", "none"):
             self.refuse(
                 "expected the name of a column first, such as year >= 2020 (or year between 2000 "
@@ -240,7 +243,9 @@ class _Parser:
         made: list[Value] = []
         for value, token in values:
             try:
-                made.extend(checked_condition(name, kind, operator, (value,)).values)
+                one = checked_condition(name, kind, operator, (value,))
+                made.extend(one.values)
+                kind = one.kind  # what a column without any value is compared as
             except Unfit as error:
                 self.refuse(str(error), token)
         return checked_condition(name, kind, operator, tuple(made))

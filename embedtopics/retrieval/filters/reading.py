@@ -23,7 +23,7 @@ from embedtopics.retrieval.filters.tree import Condition, Every, Filter, Node, N
 __all__ = ["MOST_VALUES", "expression_of", "parse_filter"]
 
 MOST_VALUES = 30_000
-"""Values in one filter; SQLite binds at most 32,766."""
+"""Values in one filter, a date counting twice; SQLite binds at most 32,766."""
 
 _MOST_SHOWN = 200
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
@@ -46,6 +46,7 @@ def parse_filter(where: str | Mapping[str, Any] | Filter, columns: Mapping[str, 
     - **Dates** are texts in ISO 8601 and name a stretch of time: ``date == '2020'`` is any moment
       of that year, ``date > '2020-01-31'`` is from the first of February on, and
       ``date <= '2020-01-31'`` is to the end of that day. Times with a zone are converted to UTC.
+      A year may be written as a number: ``date >= 2020``.
     - **A document without a value** passes no comparison. It passes whatever is the negation of
       one: ``year != 2020``, ``year not in (1, 2)`` and ``not year < 2020`` hold for it, as in
       pandas. So each filter and its negation divide the documents in two; ask ``is null`` or
@@ -59,8 +60,9 @@ def parse_filter(where: str | Mapping[str, Any] | Filter, columns: Mapping[str, 
     where : str, mapping or Filter
         A filter that was read before is taken as it is, if its columns are still there. An
         expression has at most 10,000 characters and 100 levels, a filter at most 30,000 values.
-    columns : mapping of str to {"text", "integer", "real", "boolean", "date"}
-        What the documents can be asked for.
+    columns : mapping of str to {"text", "integer", "real", "boolean", "date", "missing"}
+        What the documents can be asked for; "missing" is a column in which none has a value, which
+        may be compared with anything.
 
     Returns
     -------
@@ -82,7 +84,7 @@ def parse_filter(where: str | Mapping[str, Any] | Filter, columns: Mapping[str, 
     embedtopics.errors.InputError: filter, character 1: there is no column 'yaer'; did you mean
     'year'?; in: >>>yaer<<< > 3
     """
-    check_columns(columns)
+    check_columns({name: kind for name, kind in columns.items() if kind != "missing"})
     if isinstance(where, Filter):
         _check_again(where.tree, columns)
         return where
@@ -99,13 +101,16 @@ def parse_filter(where: str | Mapping[str, Any] | Filter, columns: Mapping[str, 
     tree = parts[0] if len(parts) == 1 else Every(parts)
     n_values = _n_values(tree)
     if n_values > MOST_VALUES:
-        raise InputError(f"a filter has at most {MOST_VALUES:,} values; got {n_values:,}; split it")
+        raise InputError(
+            f"a filter has at most {MOST_VALUES:,} values, a date counting twice; got "
+            f"{n_values:,}; split it"
+        )
     return Filter(_shown(tree), tree)
 
 
 def _check_again(node: Node, columns: Mapping[str, str]) -> None:
     if isinstance(node, Condition):
-        if columns.get(node.column) != node.kind:
+        if columns.get(node.column) not in (node.kind, "missing"):
             raise InputError(
                 f"the filter was read for a {node.kind} column {node.column!r}; here it is "
                 f"{columns.get(node.column, 'absent')}; read its text again"
@@ -176,7 +181,7 @@ def _plain(value: Any) -> Any:
 
 def _n_values(node: Node) -> int:
     if isinstance(node, Condition):
-        return len(node.values)
+        return len(node.values) * (2 if node.kind == "date" else 1)
     return sum(_n_values(part) for part in ((node.part,) if isinstance(node, Not) else node.parts))
 
 

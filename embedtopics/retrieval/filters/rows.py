@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from typing import Any
 
-from embedtopics.retrieval.filters.checking import Unfit, period_of
+from embedtopics.corpus.hashing import is_missing
+from embedtopics.retrieval.filters.checking import Unfit, in_utc, period_of
 from embedtopics.retrieval.filters.tree import Condition, Every, Filter, Node, Not, Period
 
 __all__ = ["passes"]
@@ -19,8 +20,8 @@ def passes(where: Filter, row: Mapping[str, Any]) -> bool:
     ----------
     where : Filter
     row : mapping
-        The document's metadata by column; a column that is not there, None, NaN and NaT are no
-        value. Dates may be dates, datetimes (in UTC) or texts in ISO 8601.
+        The document's metadata by column; a column that is not there, None, NaN, NaT and NA are
+        no value. Dates may be dates, datetimes or texts in ISO 8601; without a zone, in UTC.
 
     Returns
     -------
@@ -46,9 +47,9 @@ def _passes(node: Node, row: Mapping[str, Any]) -> bool:
 
 
 def _holds(condition: Condition, value: Any) -> bool:
-    is_missing = value is None or bool(value != value)
-    if condition.operator == "is null" or is_missing:
-        return is_missing and condition.operator == "is null"
+    has_value = not is_missing(value)
+    if condition.operator == "is null" or not has_value:
+        return condition.operator == "is null" and not has_value
     if condition.kind == "date":
         moment = _moment(value)
         return any(
@@ -86,7 +87,7 @@ def _in_time(operator: str, moment: datetime, period: Period) -> bool:
 
 def _moment(value: Any) -> datetime:
     if isinstance(value, datetime):
-        return value
+        return in_utc(value)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     try:

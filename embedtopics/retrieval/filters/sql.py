@@ -103,8 +103,10 @@ def _compared(column: str, operator: str, values: Sequence[Parameter]) -> Sql:
     if operator == "startswith":
         return f"substr({column}, 1, ?) = ?", [len(text), text]
     if operator == "endswith":
-        # Of an empty text, whose last 0 characters substr would take for all of them, always.
-        return (f"substr({column}, -?) = ?", [len(text), text]) if text else ("1", [])
+        # As bytes, because substr takes a NUL for the end of a text. Of an empty text, whose last
+        # 0 bytes it would take for all of them, always; of no bytes it would make NULL.
+        end = f"{column} != '' AND substr(CAST({column} AS BLOB), -?) = CAST(? AS BLOB)"
+        return (end, [len(text.encode()), text]) if text else ("1", [])
     return f"{column} {'=' if operator == '==' else operator} ?", values[:1]
 
 

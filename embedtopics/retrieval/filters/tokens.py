@@ -21,6 +21,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SYMBOL = re.compile(r"==|!=|<>|<=|>=|[=<>()\[\],]")
 _ESCAPES = {"\\": "\\", "'": "'", '"': '"', "n": "\n", "t": "\t", "r": "\r"}
+_CURVED = "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u2032\u2033\u00b4"
 _IN_QUOTES = "if it belongs to the name of a column, put the whole name in double quotes"
 _NOT_COMPUTED = f"filters do not compute; {_IN_QUOTES}"
 _REMEDIES = {
@@ -35,7 +36,11 @@ _REMEDIES = {
     "{": "write lists in parentheses: (1, 2)",
     ":": f"{_IN_QUOTES}, and dates and times in quotes",
     **dict.fromkeys("+-*/%^@", _NOT_COMPUTED),
-    **dict.fromkeys("\u2018\u2019\u201c\u201d\u00ab\u00bb\u201e", "use straight quotes: ' or \""),
+    **dict.fromkeys(_CURVED, "use straight quotes: ' or \""),
+    **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "write the minus of a number as -"),
+    "\u2264": "write <=",
+    "\u2265": "write >=",
+    "\u2260": "write !=",
 }
 
 
@@ -178,7 +183,7 @@ def _quoted(text: str, start: int) -> Token:
         else:
             parts.append(character)
             at += 1
-    raise fault(
-        text, start, len(text),
-        f"this quote is never closed; add {quote} behind the text, and write a quote inside twice",
-    )  # fmt: skip
+    remedy = f"add {quote} behind the text, and write a quote inside twice"
+    if any(character in _CURVED for character in text[start:]):
+        remedy = f"it is not closed by a curved one: use straight quotes on both sides, {quote}"
+    raise fault(text, start, len(text), f"this quote is never closed; {remedy}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -13,9 +13,13 @@ import numpy.typing as npt
 from embedtopics.corpus.hashing import is_missing
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
+from embedtopics.results import Decision
 from embedtopics.retrieval.filters.checking import Unfit, period_of
 
-__all__ = ["checked_ids", "checked_payload", "checked_vectors", "id_kind", "plain_id"]
+__all__ = [
+    "checked_ids", "checked_payload", "checked_vectors", "free_names", "id_kind", "plain_id",
+    "renamed",
+]  # fmt: skip
 
 
 def plain_id(value: Any) -> Hashable:
@@ -68,11 +72,25 @@ def checked_vectors(vectors: npt.ArrayLike, n_dimensions: int, n: int | None = N
 
 
 def checked_payload(
-    payload: Mapping[str, Any], columns: Mapping[str, str], name: Hashable
+    payload: Mapping[str, Any],
+    columns: Mapping[str, str],
+    name: Hashable,
+    *,
+    finite: bool = True,
 ) -> dict[str, str | int | float | bool]:
     """Return the values of a document's metadata as JSON has them; missing ones are left out.
 
     Dates become texts in ISO 8601, in UTC and without a zone.
+
+    Parameters
+    ----------
+    payload : mapping
+    columns : mapping of str to str
+        The kind of each.
+    name : hashable
+        Id of the document, for messages.
+    finite : bool
+        Whether infinite numbers, which JSON does not know, are refused.
 
     Raises
     ------
@@ -89,13 +107,31 @@ def checked_payload(
         value = given.item() if isinstance(given, np.generic) and not _is_date(given) else given
         if is_missing(value):
             continue
-        fitting = _fitting(value, columns[column])
+        fitting = _fitting(value, columns[column], finite)
         if fitting is None:
             raise InputError(
                 f"document {name!r}: expected {columns[column]} in column {column!r}; got {given!r}"
             )
         made[column] = fitting
     return made
+
+
+def free_names(columns: Iterable[str], taken: Collection[str]) -> dict[str, str]:
+    """Return what columns of metadata are called beside others: those names get underscores."""
+    known, made = list(columns), dict[str, str]()
+    for column in known:
+        name = column
+        while name in taken or (name != column and (name in known or name in made.values())):
+            name = f"{name}_"
+        made[column] = name
+    return made
+
+
+def renamed(names: Mapping[str, str]) -> tuple[Decision, ...]:
+    """Say which columns got another name."""
+    new = [name for column, name in names.items() if name != column]
+    message = f"Columns of metadata were renamed to {', '.join(new)}."
+    return (Decision("retrieval", "renamed_columns", new, message),) if new else ()
 
 
 def _is_date(value: Any) -> bool:
@@ -106,7 +142,7 @@ def _is_broken(text: str) -> bool:
     return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)
 
 
-def _fitting(value: Any, kind: str) -> str | int | float | bool | None:
+def _fitting(value: Any, kind: str, finite: bool) -> str | int | float | bool | None:
     """Return a value of a kind; None where it is of another."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if kind == "text":
@@ -117,7 +153,7 @@ def _fitting(value: Any, kind: str) -> str | int | float | bool | None:
         fits = is_number and value == value // 1 and -(2**63) <= value < 2**63
         return int(value) if fits else None
     if kind == "real":
-        return float(value) if is_number and math.isfinite(value) else None
+        return float(value) if is_number and (not finite or math.isfinite(value)) else None
     return _iso(value)
 
 

@@ -20,8 +20,10 @@ from embedtopics.retrieval.filters.checking import check_columns
 from embedtopics.retrieval.stores.checking import (
     checked_payload,
     checked_vectors,
+    free_names,
     id_kind,
     plain_id,
+    renamed,
 )
 
 __all__ = ["PARQUET_FORMAT", "Exportable", "export_parquet"]
@@ -117,6 +119,7 @@ class _Rows:
 
     def __init__(self, kinds: Mapping[str, str], id_type: str | None) -> None:
         self.kinds = kinds
+        self.names = free_names(kinds, _OWN)
         self.id_type = id_type
         self.takes_any_id = id_type == "text"
         self.n_dimensions = 0
@@ -126,7 +129,8 @@ class _Rows:
         """Yield id, passage, start, stop, text, vector and metadata of each passage."""
         for given, text, metadata, spans, vectors in documents:
             name = self._id(given)
-            kept = _with_dates(checked_payload(metadata, self.kinds, name), self.kinds)
+            kept = checked_payload(metadata, self.kinds, name, finite=False)
+            kept = _with_dates(kept, self.kinds)
             places, rows = self._passages(name, text, spans, vectors)
             self.n_empty += not len(places)
             values = tuple(kept.get(column) for column in self.kinds)
@@ -174,23 +178,9 @@ class _Rows:
             raise InputError(f"document {name!r}: {error}") from None
         return places.tolist(), rows
 
-    def names(self) -> list[str]:
-        """Return the names of the columns of metadata in the file."""
-        made: list[str] = []
-        for column in self.kinds:
-            name = column
-            while name in _OWN or name in made or (name != column and name in self.kinds):
-                name = f"{name}_"
-            made.append(name)
-        return made
-
     def notes(self) -> tuple[Decision, ...]:
         """Say what was renamed or has no row."""
-        made = []
-        renamed = [new for new, old in zip(self.names(), self.kinds, strict=True) if new != old]
-        if renamed:
-            message = f"Columns of metadata were renamed to {', '.join(renamed)}."
-            made.append(Decision("retrieval", "renamed_columns", renamed, message))
+        made = list(renamed(self.names))
         if self.n_empty:
             message = f"{self.n_empty} documents without a passage have no row."
             made.append(Decision("retrieval", "documents_without_passages", self.n_empty, message))
@@ -206,7 +196,7 @@ def _schema(rows: _Rows, fingerprint: str, settings: Mapping[str, Any]) -> Any:
     }  # fmt: skip
     about = {
         "format": PARQUET_FORMAT, "fingerprint": fingerprint, "n_dimensions": rows.n_dimensions,
-        "columns": dict(zip(rows.names(), rows.kinds.values(), strict=True)),
+        "columns": dict(zip(rows.names.values(), rows.kinds.values(), strict=True)),
         "settings": dict(settings),
     }  # fmt: skip
     try:
@@ -219,7 +209,7 @@ def _schema(rows: _Rows, fingerprint: str, settings: Mapping[str, Any]) -> Any:
         "vector": pa.list_(pa.float32(), rows.n_dimensions),
     }  # fmt: skip
     fields = [pa.field(name, kind, nullable=False) for name, kind in own.items()]
-    for name, kind in zip(rows.names(), rows.kinds.values(), strict=True):
+    for name, kind in zip(rows.names.values(), rows.kinds.values(), strict=True):
         fields.append(pa.field(name, types[kind]))
     return pa.schema(fields, metadata={"embedtopics": written})
 

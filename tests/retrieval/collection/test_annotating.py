@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +61,21 @@ def test_what_does_not_fit_changes_nothing(collection, frame, said):
         writer.annotate([1], frame, {"topics": {}})
     assert (collection.version(), collection.columns(), collection.documents([1, 2, 3])) == before
     assert "topics" not in collection.settings() and check(collection.folder) == []
+
+
+def test_damage_stays_to_be_seen(collection):
+    connection = sqlite3.connect(collection.folder / "catalog.sqlite")
+    connection.execute("UPDATE documents SET text = 'X' WHERE number = 2")
+    connection.commit()
+    connection.close()
+    for frame in (pd.DataFrame({"topic": [1, 2]}), pd.DataFrame(index=[0, 1])):
+        with collection.writing() as writer:
+            writer.annotate([np.int64(2), 3], frame, {})
+    assert [document.metadata["topic"] for document in collection.documents([1, 2, 3])] == [
+        None, 1, 2,
+    ]  # fmt: skip
+    (problem,) = check(collection.folder)
+    assert problem.what == "the document 'b' differs from its checksum"
 
 
 def test_later_documents_may_follow(collection):

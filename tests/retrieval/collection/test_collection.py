@@ -5,6 +5,7 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from embedtopics.errors import CorruptFileError, InputError
@@ -111,6 +112,24 @@ def test_known_ids_are_refused_or_replaced(tmp_path):
     assert state(collection) == {**before, **changes}
     assert collection.numbers(["d3"]) == {"d3": numbers[1]}
     assert_clean(collection)
+
+
+def test_what_will_be_refused_is_told_before(tmp_path):
+    collection = small(tmp_path / "a")
+    with collection.writing() as writer:
+        add(writer, ["e"], ["t"], pd.DataFrame({"n": [1]}))
+    before = state(collection), collection.version()
+    collection.check_new(["x"], pd.DataFrame({"n": [2.5], "m": ["a"]}))
+    collection.check_new(["d0"], update=True)
+    for ids, frame, said in (
+        (["x", "d0", 100], None, "'d0' in row 2 is in the collection already, and 1 others are"),
+        (["x"], pd.DataFrame({"n": ["a"]}), "'n' .* holds integer values so far"),
+        (["x"], pd.DataFrame({"m": [["a"]]}), "holds in row 1 a list"),
+        ([None], None, "the id in row 1"),
+    ):
+        with pytest.raises(InputError, match=said):
+            collection.check_new(ids, frame)
+    assert (state(collection), collection.version()) == before
 
 
 def test_removing(tmp_path):

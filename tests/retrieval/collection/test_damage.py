@@ -9,7 +9,7 @@ import pytest
 
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval.collection import Collection, check
-from tests.retrieval.collection.fake import add, assert_clean, small, state
+from tests.retrieval.collection.fake import add, assert_clean, make_segment, small, state
 
 FILES = ["passages.npz", "vectors.f32", "dense/index.bin"]
 
@@ -50,6 +50,18 @@ def test_a_flipped_bit_is_seen_when_all_is_verified(folder, name):
         content[place] ^= 4
     path.write_bytes(content)
     assert check(folder) == []
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_compaction_does_not_make_damage_good(folder, name):
+    path = folder / "segments" / "000002" / name
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 4
+    path.write_bytes(content)
+    before = check(folder)
+    with Collection(folder).writing() as writer, pytest.raises(CorruptFileError, match=str(path)):
+        writer.compact(make_segment)
+    assert check(folder) == before and len(before) == 1
 
 
 def test_a_segment_that_is_gone(folder):

@@ -33,15 +33,15 @@ class Loop:
         self.process.wait()
         self.process.stdout.close()
 
-    def run(self, folder, seed, seconds):
-        """Let it write for a while, kill it, and return what it said."""
+    def run(self, folder, seed, n_words, seconds):
+        """Let it say some words, kill it a while after the last, and return what it said."""
         fifo = folder.parent / f"fifo-{seed}"
         os.mkfifo(fifo)
         print(json.dumps([str(folder), seed, str(fifo)]), file=self.process.stdin, flush=True)
         (child,) = json.loads(self.process.stdout.readline())
         with fifo.open() as said:
-            # The clock starts with its first word, so that kills fall on writes.
-            lines = [said.readline()]
+            # The clock starts with a word, so that kills fall on writes however slow these are.
+            lines = [said.readline() for _ in range(n_words)]
             time.sleep(seconds)
             os.kill(child, signal.SIGKILL)
             assert json.loads(self.process.stdout.readline()) == ["ended"]
@@ -65,7 +65,9 @@ def kill_often(folder, n_kills, seed):
     done, unfinished = {}, 0
     with Loop() as loop:
         for number in range(n_kills):
-            said = loop.run(folder, number, rng.random() * 0.15)
+            # Uneven, so that the last word is that a write begins; the first says of making.
+            n_words = 1 + 2 * min(number, rng.randrange(4))
+            said = loop.run(folder, number, n_words, rng.random() * 0.02)
             before = done
             for word, *rest in said:
                 if word == "begin":

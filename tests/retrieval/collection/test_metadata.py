@@ -1,8 +1,11 @@
 import datetime
+import decimal
+import enum
 import math
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from embedtopics.errors import InputError
@@ -11,6 +14,10 @@ from tests.retrieval.collection.fake import add, assert_clean, make_segment, pas
 
 NASTY = 'x"; drop table documents;--'
 UTC = datetime.UTC
+
+
+class Colour(str, enum.Enum):  # noqa: UP042
+    RED = "red"
 
 
 @pytest.fixture
@@ -65,6 +72,13 @@ def date(*parts):
             "date", [date(1066, 10, 14), None, date(2020, 1, 1)],
         ),
         ([None, float("nan"), pd.NaT], "missing", [None, None, None]),
+        # Not a missing value to pandas, but to SQL.
+        (pd.array([math.nan, 1.0, None], pd.ArrowDtype(pa.float64())), "real", [None, 1.0, None]),
+        (pd.array([math.nan] * 3, pd.ArrowDtype(pa.float64())), "missing", [None] * 3),
+        (pd.array([2**53 + 1, None], pd.ArrowDtype(pa.int64())), "integer", [2**53 + 1, None]),
+        (pd.Series([Colour.RED, "blue"], dtype=object), "text", ["red", "blue"]),
+        (pd.Series([2, 1, None], dtype="category"), "integer", [2, 1, None]),
+        (np.array([0.1, -np.inf], np.float16), "real", [0.0999755859375, -math.inf]),
     ],
 )  # fmt: skip
 def test_every_kind_comes_back(collection, values, kind, expected):
@@ -153,6 +167,11 @@ def test_integers_and_real_numbers_meet(collection):
         ([np.timedelta64(1, "D")], "row 1 a"),
         ([pd.Timestamp("2020-01-01T00:00:00.000000001")], "microsecond"),
         ([np.datetime64("20000-01-01", "s")], "cannot be stored"),
+        ([pd.Period("2020-01")], "a Period"),
+        ([pd.Interval(0, 1)], "a Interval"),
+        ([decimal.Decimal("0.1")], "a Decimal"),
+        ([datetime.time(1)], "a time"),
+        ([0.5, np.longdouble(1) / 3], "row 2 0.3333.* needs more than 64 bits"),
     ],
 )
 def test_other_values_are_refused(collection, values, said):

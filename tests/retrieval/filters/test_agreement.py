@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import date, timedelta
 
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from qdrant_client.local.payload_filters import check_filter
 
+from embedtopics.errors import InputError
 from embedtopics.retrieval.filters import expression_of, filter_sql, parse_filter, passes
 from embedtopics.retrieval.stores.checking import checked_payload
 from embedtopics.retrieval.stores.qdrant_filters import qdrant_filter
@@ -54,10 +56,10 @@ def test_sql_and_rows_agree_with_pandas(records, drawn):
 
 
 @pytest.mark.parametrize("operator", OPERATORS)
-@pytest.mark.parametrize("date", DATES)
-def test_each_date_means_the_same_everywhere(date, operator):
+@pytest.mark.parametrize("written", DATES)
+def test_each_date_means_the_same_everywhere(written, operator):
     records = [{**dict.fromkeys(COLUMNS), "day": moment} for moment in (*MOMENTS, None)]
-    text, mask = date_condition(date, operator)
+    text, mask = date_condition(written, operator)
     expected = mask(pd.DataFrame(records)).tolist()
     where = parse_filter(text, COLUMNS)
     condition, parameters = filter_sql(where, lambda name: f'"{name}"')
@@ -135,3 +137,26 @@ def test_the_longest_and_deepest_filters_are_answered():
     ids = [f"a{n}" for n in range(30_000)]
     condition, parameters = filter_sql(parse_filter({"place": ids}, COLUMNS), lambda name: name)
     assert list(database.execute(f"SELECT {condition} FROM t", parameters)) == [(0,)]
+    days = [date(2000, 1, 1) + timedelta(days=n) for n in range(15_001)]
+    condition, parameters = filter_sql(parse_filter({"day": days[:-1]}, COLUMNS), lambda name: name)
+    assert list(database.execute(f"SELECT {condition} FROM t", parameters)) == [(0,)]
+    with pytest.raises(InputError, match="a date counting twice; got 30,002"):
+        parse_filter({"day": days}, COLUMNS)
+
+
+@pytest.mark.parametrize("word", ["==", "contains", "startswith", "endswith"])
+@pytest.mark.parametrize("value", ["b", "ab", "a", "", "é"])
+def test_a_stored_nul_ends_no_text(word, value):
+    for place in ("a\0b", "\0", "ab\0", "a\0é", "\0ab"):
+        (record,) = [{**dict.fromkeys(COLUMNS), "place": place}]
+        where = parse_filter(f"place {word} '{value}'", COLUMNS)
+        condition, parameters = filter_sql(where, lambda name: name)
+        ((answer,),) = stored([record]).execute(f"SELECT {condition} FROM t", parameters)
+        assert bool(answer) == passes(where, record), (place, word, value)
+
+
+def test_rows_may_hold_what_pandas_gives():
+    where = parse_filter("day == '2020-01-31T11:00'", COLUMNS)
+    assert passes(where, {"day": pd.Timestamp("2020-01-31T12:00+01:00")})
+    assert not passes(where, {"day": pd.NA})
+    assert passes(parse_filter("n is null", COLUMNS), {"n": pd.NA})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import tracemalloc
 from datetime import date, datetime
 
@@ -71,6 +72,12 @@ def test_what_is_written_is_read_back(tmp_path):
     assert table["share"].to_pylist() == [None] * 3 + [0.5] * 2 + [None]
     assert table["open"].to_pylist() == [None] * 3 + [True] * 2 + [None]
     assert len(pd.read_parquet(path)) == 6
+
+
+def test_infinite_numbers_are_kept(tmp_path):
+    documents = [document(str(x), 1, {"share": x}) for x in (math.inf, -math.inf)]
+    export_parquet(documents, tmp_path / "a.parquet", columns=COLUMNS)
+    assert pq.read_table(tmp_path / "a.parquet")["share"].to_pylist() == [math.inf, -math.inf]
 
 
 def test_ids_have_one_type(tmp_path):

@@ -53,7 +53,7 @@ def build(
         str, typer.Option(help="Of the dense index: auto, flat, hnsw, ivf, ivfpq or sq.")
     ] = "auto",
     recall: Annotated[
-        float, typer.Option(help="Share of the nearest that it has to find, where it is not flat.")
+        float, typer.Option(help="Share of the ten nearest that it has to find, if not flat.")
     ] = 0.95,
     memory: Annotated[
         int | None, typer.Option(min=1, help="MiB that vectors and dense index may take.")
@@ -62,7 +62,7 @@ def build(
         bool, typer.Option("--whole", help="Do not cut long texts into passages.")
     ] = False,
     languages: Annotated[
-        str | None, typer.Option(help="Of the stop words, with commas; guessed if left out.")
+        str | None, typer.Option(help="Codes, such as en,fr, for stop words and stems; guessed.")
     ] = None,
     stems: Annotated[
         bool, typer.Option(help="Search by word stems, so that inflections are found, too.")
@@ -79,12 +79,12 @@ def build(
     from embedtopics.retrieval import SearchIndex
 
     _refuse_learnt(encoder)
+    codes = _language_codes(languages)
     corpus = Corpus.from_file(file, text=text, id=id, time=time, encoding=encoding)
-    wanted = None if languages is None else [c.strip() for c in languages.split(",") if c.strip()]
     index = SearchIndex.build(
         corpus, out, encoder=encoder, kind=kind, recall=recall,
         memory_limit=None if memory is None else memory * MIB,
-        passages=not whole, languages=wanted, stems=stems, overwrite=overwrite, random_state=seed,
+        passages=not whole, languages=codes, stems=stems, overwrite=overwrite, random_state=seed,
     )  # fmt: skip
     _print_notes(index.decisions)
     shown = printable(str(out))
@@ -268,6 +268,18 @@ def _described(index: SearchIndex) -> str:
         f"{snapshot.n_documents:,} documents in {snapshot.n_passages:,} passages "
         f"({kinds}, {index.settings.get('encoder')}) in {index.folder}"
     )
+
+
+def _language_codes(written: str | None) -> list[str] | None:
+    from embedtopics.errors import InputError
+
+    if written is None:
+        return None
+    codes = [code.strip().lower() for code in written.split(",") if code.strip()]
+    for code in codes:
+        if len(code) != 2 or not code.isalpha():
+            raise InputError(f"--languages: expected codes such as en,fr; got {code!r}")
+    return codes
 
 
 def _refuse_learnt(name: str) -> None:

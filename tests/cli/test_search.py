@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import re
 import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 import embedtopics as et
@@ -82,9 +82,8 @@ def test_long_snippets_keep_to_the_terminal(tmp_path):
     for query in ("harbour", "港口"):
         done = run("search", out, query, "--mode", "lexical")
         lines = done.stdout.splitlines()
-        assert len(lines) > 3 and lines == [line.rstrip() for line in lines]
-        width = Console().measure
-        assert all(width(line).maximum <= 80 for line in lines), lines
+        assert len(lines) > 1 and lines == [line.rstrip() for line in lines]
+        assert all(cell_len(line) <= 80 for line in lines), lines
         assert all(line.startswith("   ") for line in lines if not line[0].isdigit())
 
 
@@ -95,7 +94,7 @@ def test_text_of_the_corpus_is_shown_and_never_obeyed(tmp_path):
     out, _ = build(tmp_path, frame)
     shown = ("--show", "source [red]\x1b[2J")
     done = run("search", out, "river", "--mode", "lexical", *shown)
-    assert done.exit_code == 0 and len(headlines(done.stdout.replace("id ", "id-"))) == 1
+    assert done.exit_code == 0 and done.stdout.startswith("1.  id")
     assert "[bold]red[/bold]" in done.stdout and "[link=http://x]here[/link]" in done.stdout
     told = run("index", "info", out)
     asked = run("search", out, f"nothing {EVIL}", "--where", f"'{EVIL}' == 1")
@@ -133,7 +132,7 @@ def test_evaluates_as_the_functions_do(index, tmp_path):
     out = tmp_path / "figures.csv"
     done = run("search-eval", index, queries, qrels, "--k", 5, "--out", out, "--seed", 3)
     assert done.exit_code == 0, done.output
-    assert max(map(len, done.stdout.splitlines()[:9])) <= 80
+    assert max(map(len, done.stdout.splitlines()[:6])) <= 80
     loaded = et.SearchIndex.load(index)
     read = pd.read_csv(out)
     scores = {}
@@ -171,12 +170,11 @@ def test_one_mode_filters_and_cuts_are_passed_on(index, tmp_path):
 
 def test_bad_input(index, tmp_path):
     assert "nothing.index" in refused("search", tmp_path / "nothing.index", "x")
-    assert "is no" in refused("search", tmp_path, "x") or True
+    assert "catalog.sqlite" in refused("search", tmp_path, "x")
     line = refused("search", index, "x", "--where", "source == 'press' and yaer > 3")
     assert "character 23" in line and ">>>yaer<<<" in line
     assert "expected a mode among" in refused("search", index, "x", "--mode", "magic")
     assert "there is no column 'nope'" in refused("search", index, "x", "--show", "nope")
-    assert "another.index" not in refused("search", index, "x", "--encoder", "all-MiniLM-L6-v2")
     line = refused("search", index, "x", "--encoder", "all-MiniLM-L6-v2")
     assert "expected the encoder of the collection" in line
     assert "--out must be a file whose name ends in .csv" in refused(

@@ -39,7 +39,9 @@ def write_judged_queries(folder):
     """Two questions, and the documents of the demo corpus that answer them."""
     queries = {"q1": "trains that are cancelled", "q2": "cliffs that fall into the sea"}
     themes = {"q1": "trains_regionaux", "q2": "coastal_erosion"}
-    pd.DataFrame(queries.items(), columns=["id", "text"]).to_csv(folder / "queries.csv")
+    pd.DataFrame(queries.items(), columns=["id", "text"]).to_csv(
+        folder / "queries.csv", index=False
+    )
     demo = pd.read_csv(demo_path(), keep_default_na=False)
     lines = [
         f"{query} 0 {document} 1"

@@ -212,20 +212,11 @@ def test_bad_input(index, built, tmp_path):
         assert f"{learnt} learns from the texts" in line
     refused("index", "build", file, "--out", tmp_path / "new.index", "--encoder", tmp_path / "no")
     assert "--overwrite" in refused("index", "build", file, "--encoder", "random", "--out", index)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("mine")
-    done = (
-        "index",
-        "build",
-        file,
-        "--encoder",
-        "random",
-        "--overwrite",
-        "--out",
-        tmp_path / "mine",
-    )
-    assert "something else" in refused(*done)
-    assert (tmp_path / "mine" / "thesis.txt").read_text() == "mine"
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("mine")
+    line = refused("index", "build", file, "--encoder", "random", "--overwrite", "--out", mine)
+    assert "something else" in line and (mine / "thesis.txt").read_text() == "mine"
     assert not (tmp_path / "new.index").exists()
     twice = rows().assign(id="same")
     twice.to_csv(tmp_path / "twice.csv", index=False)

@@ -14,6 +14,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics._demo import demo_path
+from embedtopics.retrieval.filters import parse_filter
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text("utf-8")
@@ -29,8 +30,25 @@ def desk(tmp_path, monkeypatch):
     inferences().to_json(tmp_path / "pairs.jsonl", orient="records", lines=True)
     shutil.copy(REPOSITORY / "data" / "words_in_context.csv", tmp_path)
     (tmp_path / "treebank.conllu").write_text(treebank(), "utf-8")
+    write_judged_queries(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def write_judged_queries(folder):
+    """Two questions, and the documents of the demo corpus that answer them."""
+    queries = {"q1": "trains that are cancelled", "q2": "cliffs that fall into the sea"}
+    themes = {"q1": "trains_regionaux", "q2": "coastal_erosion"}
+    pd.DataFrame(queries.items(), columns=["id", "text"]).to_csv(
+        folder / "queries.csv", index=False
+    )
+    demo = pd.read_csv(demo_path(), keep_default_na=False)
+    lines = [
+        f"{query} 0 {document} 1"
+        for query, theme in themes.items()
+        for document in demo.loc[demo["theme"] == theme, "id"]
+    ]
+    (folder / "qrels.tsv").write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def inferences():
@@ -64,7 +82,7 @@ def treebank():
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_python_blocks_run(desk):
-    assert len(PYTHON) == 10
+    assert len(PYTHON) == 12
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)
@@ -74,6 +92,8 @@ def test_python_blocks_run(desk):
     assert (desk / "comparison.html").stat().st_size > 100_000
     assert (desk / "my-encoder" / "model.safetensors").is_file()
     assert (desk / "my-student" / "model.safetensors").is_file()
+    assert names["hits"].hits[0] and (desk / "passages.parquet").is_file()
+    assert et.retrieval.check(desk / "articles.index") == []
 
 
 def commands():
@@ -120,6 +140,16 @@ def tuned(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def collection(tmp_path_factory):
+    """The index that the README's commands search."""
+    folder = tmp_path_factory.mktemp("collection")
+    demo = pd.read_csv(demo_path(), keep_default_na=False).rename(columns={"text": "body"})
+    corpus = et.Corpus.from_frame(demo, text="body", id="id", time="date")
+    et.SearchIndex.build(corpus, folder / "articles.index", show_progress=False)
+    return folder / "articles.index"
+
+
 @pytest.mark.slow
 @pytest.mark.smoke
 @pytest.mark.parametrize("command", list(commands()))
@@ -131,13 +161,29 @@ def test_commands_run(desk, request, command):
         scored = inferences().rename(columns={"a": "sentence1", "b": "sentence2"})
         scored["score"] = (scored.pop("y") == "entailment").astype(int)
         scored.to_csv(desk / "scored.csv", index=False)
+    if " articles.index" in command and "--out" not in command:
+        shutil.copytree(request.getfixturevalue("collection"), desk / "articles.index")
     done = run(command)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
 
 
 def test_all_commands_are_found():
-    assert len(list(commands())) == 20
+    assert len(list(commands())) == 25
+
+
+def test_every_filter_of_the_table_is_read():
+    columns = {
+        "year": "integer", "source": "text", "topic": "integer", "title": "text", "date": "date",
+        "author": "text", "column with spaces": "integer",
+    }  # fmt: skip
+    table = README.split("| filter | passes documents |")[1].split("\n\n")[0]
+    filters = re.findall(r"^\| `(.+?)` \|", table, re.M)
+    assert len(filters) == 5
+    asked = " ".join(filters)
+    for one in filters:
+        assert parse_filter(one, columns).text == one
+    assert all(name in asked for name in columns)
 
 
 def test_make_targets_exist():

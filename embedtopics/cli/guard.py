@@ -9,6 +9,7 @@ from typing import ParamSpec
 
 import typer
 
+from embedtopics.cli.display import printable
 from embedtopics.errors import EmbedTopicsError
 
 __all__ = ["guarded"]
@@ -27,7 +28,8 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         try:
             command(*args, **kwargs)
         except EmbedTopicsError as error:
-            typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+            # Messages quote what was given: files, filters, ids.
+            typer.echo(f"error: {printable(' '.join(str(error).split()))}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("interrupted; nothing was left half-written", err=True)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from embedtopics.cli.guard import guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from embedtopics.corpus import Corpus
     from embedtopics.results import Decision
+    from embedtopics.retrieval import SearchIndex
 
 __all__ = ["app"]
 
@@ -24,9 +25,17 @@ Index = Annotated[Path, typer.Argument(help="The folder that `embedtopics index 
 File = Annotated[Path, typer.Argument(readable=False, help="csv, tsv, jsonl, json, parquet, txt, "
                                       "or a folder of texts.")]  # fmt: skip
 Text = Annotated[str | None, typer.Option(help="Column of texts; guessed if left out.")]
-Id = Annotated[str | None, typer.Option(help="Column of ids; guessed if left out.")]
+Id = Annotated[
+    str | None, typer.Option(help="Column of ids; if left out they are made of the texts.")
+]
+Moved = Annotated[
+    str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
+]
 Encoding = Annotated[str, typer.Option(help="Of the file's characters.")]
 MIB = 1 << 20
+DAMAGED = 1
+LOOKED_AT = 20
+"""Documents that tell whether ids were named or made."""
 
 
 @app.command()
@@ -44,7 +53,7 @@ def build(
         str, typer.Option(help="Of the dense index: auto, flat, hnsw, ivf, ivfpq or sq.")
     ] = "auto",
     recall: Annotated[
-        float, typer.Option(help="Share of the nearest that it has to find, where it is not flat.")
+        float, typer.Option(help="Share of the ten nearest that it has to find, if not flat.")
     ] = 0.95,
     memory: Annotated[
         int | None, typer.Option(min=1, help="MiB that vectors and dense index may take.")
@@ -53,7 +62,7 @@ def build(
         bool, typer.Option("--whole", help="Do not cut long texts into passages.")
     ] = False,
     languages: Annotated[
-        str | None, typer.Option(help="Of the stop words, with commas; guessed if left out.")
+        str | None, typer.Option(help="Codes, such as en,fr, for stop words and stems; guessed.")
     ] = None,
     stems: Annotated[
         bool, typer.Option(help="Search by word stems, so that inflections are found, too.")
@@ -65,20 +74,23 @@ def build(
     seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
 ) -> None:
     """Index the documents of a file."""
-    from embedtopics.cli.display import make_console
+    from embedtopics.cli.display import make_console, printable
     from embedtopics.corpus import Corpus
     from embedtopics.retrieval import SearchIndex
 
+    _refuse_learnt(encoder)
+    codes = _language_codes(languages)
     corpus = Corpus.from_file(file, text=text, id=id, time=time, encoding=encoding)
-    wanted = None if languages is None else [c.strip() for c in languages.split(",") if c.strip()]
     index = SearchIndex.build(
         corpus, out, encoder=encoder, kind=kind, recall=recall,
         memory_limit=None if memory is None else memory * MIB,
-        passages=not whole, languages=wanted, stems=stems, overwrite=overwrite, random_state=seed,
+        passages=not whole, languages=codes, stems=stems, overwrite=overwrite, random_state=seed,
     )  # fmt: skip
     _print_notes(index.decisions)
+    shown = printable(str(out))
     make_console().print(
-        f'{index!r} in {out}\nnext: embedtopics search {out} "your question"', soft_wrap=True
+        f'indexed: {_described(index)}\nnext: embedtopics search {shown} "your question"',
+        soft_wrap=True,
     )
 
 
@@ -89,19 +101,26 @@ def add(
     file: File,
     text: Text = None,
     id: Id = None,
+    time: Annotated[
+        str | None, typer.Option(help="Column of dates; if left out, as in the index.")
+    ] = None,
     update: Annotated[
         bool, typer.Option("--update", help="Replace documents whose ids are there already.")
     ] = False,
+    encoder: Moved = None,
     encoding: Encoding = "utf-8",
 ) -> None:
     """Add the documents of a file."""
     from embedtopics.cli.display import make_console
 
-    opened = _load(index)
-    corpus = _read(file, text, id, encoding)
+    opened = _load(index, encoder)
+    corpus = _read_for(opened, file, text, id, time, encoding)
+    before = len(opened)
     n = opened.add(corpus, update=update)
     _print_notes(opened.decisions)
-    make_console().print(f"{n:,} documents were added; {opened!r}", soft_wrap=True)
+    replaced = before + n - len(opened)
+    said = f", of which {replaced:,} replaced one of the same id" if update else ""
+    make_console().print(f"added: {n:,} documents{said}; now {_described(opened)}", soft_wrap=True)
 
 
 @app.command()
@@ -131,7 +150,7 @@ def remove(
         raise InputError("expected ids to remove, or --file with ids; got none")
     opened = _load(index)
     n = opened.remove(wanted, missing="ignore" if missing else "raise")
-    make_console().print(f"{n:,} documents were removed; {opened!r}", soft_wrap=True)
+    make_console().print(f"removed: {n:,} documents; now {_described(opened)}", soft_wrap=True)
 
 
 @app.command()
@@ -143,27 +162,27 @@ def compact(index: Index) -> None:
     opened = _load(index)
     done = opened.compact()
     said = "compacted" if done else "nothing to do"
-    make_console().print(f"{said}; {opened!r}", soft_wrap=True)
+    make_console().print(f"{said}: {_described(opened)}", soft_wrap=True)
 
 
 @app.command()
 @guarded
 def check(index: Index) -> None:
-    """Compare all files with what was written; exits with 1 if something is wrong."""
+    """Compare all files with what was written; exits with 1 if something is damaged."""
     from embedtopics.cli.display import make_console, printable
     from embedtopics.retrieval import check as check_index
+    from embedtopics.retrieval.collection.checking import find_damage
 
     problems = check_index(index)
+    # What a killed writer left behind is told, and damages nothing.
+    damage = find_damage(index) if problems else []
     console = make_console()
     for problem in problems:
-        console.print(
-            f"{printable(str(problem.file))}: {printable(problem.what)}; "
-            f"{printable(problem.remedy)}",
-            soft_wrap=True,
-        )
-    if problems:
-        raise typer.Exit(1)
-    console.print(f"{_load(index)!r}: everything is as it was written", soft_wrap=True)
+        kind = "damaged" if problem in damage else "note"
+        console.print(f"{kind}: {printable(str(problem))}", soft_wrap=True)
+    if damage:
+        raise typer.Exit(DAMAGED)
+    console.print(f"as it was written: {_described(_load(index))}", soft_wrap=True)
 
 
 @app.command()
@@ -177,7 +196,7 @@ def info(index: Index) -> None:
 
     opened = _load(index)
     console = make_console()
-    console.print(repr(opened), soft_wrap=True)
+    console.print(_described(opened), soft_wrap=True)
     columns = ", ".join(f"{name} ({kind})" for name, kind in opened.columns.items())
     console.print(f"columns: {printable(columns) or 'none'}", soft_wrap=True)
     shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
@@ -192,7 +211,7 @@ def info(index: Index) -> None:
             "" if recall is None else f"{recall:.3f}", "" if speed is None else f"{speed:,.0f}",
             f"{sum(f.stat().st_size for f in view.folder.rglob('*') if f.is_file()) / 1e6:,.1f}",
         )  # fmt: skip
-        shown.add_row(*(Text(cell) for cell in cells))
+        shown.add_row(*(Text(printable(cell)) for cell in cells))
     console.print(shown)
 
 
@@ -203,39 +222,127 @@ def topics(
     results: Annotated[Path, typer.Argument(help="The folder that `embedtopics topics` wrote.")],
 ) -> None:
     """Attach topics: hits show theirs, and --where "topic == 3" works."""
-    from embedtopics.cli.display import make_console
+    from embedtopics.cli.display import make_console, printable
     from embedtopics.cli.results_folder import open_result
+    from embedtopics.retrieval.collection import Collection
 
     opened = _load(index)
     opened.topics(open_result(results))
-    make_console().print(f"topics are attached to {opened!r}", soft_wrap=True)
+    collection = Collection.open(index)
+    n = len(collection.candidates(f"{collection.column_sql('topic')} IS NOT NULL"))
+    make_console().print(
+        f"attached: topics to {n:,} of {_described(opened)}\n"
+        f'next: embedtopics search {printable(str(index))} "your question" --where "topic == 0"',
+        soft_wrap=True,
+    )
 
 
 @app.command()
 @guarded
 def export(
     index: Index,
-    out: Annotated[Path, typer.Argument(help="Parquet file for passages, vectors, metadata.")],
+    out: Annotated[Path, typer.Option(help="NAME.parquet for passages, vectors and metadata.")],
 ) -> None:
     """Write all passages with their vectors to a Parquet file."""
-    from embedtopics.cli.display import make_console
+    from embedtopics.cli.display import make_console, printable
+    from embedtopics.cli.files import check_target
 
+    check_target(out, (".parquet",))
     opened = _load(index)
     n = opened.export(out)
     _print_notes(opened.decisions)
-    make_console().print(f"{n:,} passages in {out}", soft_wrap=True)
+    make_console().print(f"written: {n:,} passages to {printable(str(out))}", soft_wrap=True)
 
 
-def _load(folder: Path) -> Any:
+def _load(folder: Path, encoder: str | None = None) -> SearchIndex:
     from embedtopics.retrieval import SearchIndex
 
-    return SearchIndex.load(folder)
+    return SearchIndex.load(folder, encoder=encoder)
 
 
-def _read(file: Path, text: str | None, id: str | None, encoding: str) -> Corpus:
+def _described(index: SearchIndex) -> str:
+    """Return what an index holds, in a line for people."""
+    from embedtopics.cli.display import printable
+
+    snapshot = index.opened().snapshot
+    kinds = " and ".join(sorted({segment.kind for segment in index.opened().dense})) or "empty"
+    return printable(
+        f"{snapshot.n_documents:,} documents in {snapshot.n_passages:,} passages "
+        f"({kinds}, {index.settings.get('encoder')}) in {index.folder}"
+    )
+
+
+def _language_codes(written: str | None) -> list[str] | None:
+    from embedtopics.errors import InputError
+
+    if written is None:
+        return None
+    codes = [code.strip().lower() for code in written.split(",") if code.strip()]
+    for code in codes:
+        if len(code) != 2 or not code.isalpha():
+            raise InputError(f"--languages: expected codes such as en,fr; got {code!r}")
+    return codes
+
+
+def _refuse_learnt(name: str) -> None:
+    """Refuse, before the work, an encoder that no later command could load again."""
+    from embedtopics.encoders import resolve_encoder
+    from embedtopics.errors import InputError
+
+    if not getattr(resolve_encoder(name), "is_fitted", True):
+        raise InputError(
+            f"expected an encoder that can be loaded again for queries; {name} learns from the "
+            "texts and is not stored with an index; give a checkpoint or a static encoder"
+        )
+
+
+def _read_for(
+    index: SearchIndex,
+    file: Path,
+    text: str | None,
+    id: str | None,
+    time: str | None,
+    encoding: str,
+) -> Corpus:
+    """Read documents that are to be added, with the columns in the parts that they have there.
+
+    Raises
+    ------
+    InputError
+        Where ids would be made of texts, or the guessed texts are metadata of the index.
+    """
+    from embedtopics.corpus import Corpus
+    from embedtopics.errors import InputError
+    from embedtopics.retrieval.collection import Collection
+
+    first = Corpus.from_file(file, text=text, id=id, encoding=encoding, limit=LOOKED_AT)
+    known = index.columns
+    if text is None and first.text_column in known:
+        raise InputError(
+            f"{file.name}: the column {first.text_column!r}, which looks like that of the texts, "
+            "is one of the metadata in the index; name the column of texts with --text"
+        )
+    there = next(Collection.open(index.folder).batches(LOOKED_AT), [])
+    made = _are_made([document.id for document in there], [document.text for document in there])
+    if id is None and there and not made and _are_made(first.ids, first.texts):
+        raise InputError(
+            f"{file.name}: the documents of the index have ids of their own, such as "
+            f"{there[0].id!r}; name the column of ids with --id"
+        )
+    if time is None:
+        dates = [name for name in first.metadata.columns if known.get(str(name)) == "date"]
+        time = str(dates[0]) if dates else None
+    return Corpus.from_file(file, text=text, id=id, time=time, encoding=encoding)
+
+
+def _are_made(ids: Sequence[object], texts: Sequence[str]) -> bool:
+    """Tell whether ids are those that the texts give, where none were named."""
     from embedtopics.corpus import Corpus
 
-    return Corpus.from_file(file, text=text, id=id, encoding=encoding)
+    made = Corpus.from_texts(list(texts)).ids
+    # Behind a hyphen stands how often the text has come before.
+    pairs = zip(ids, made, strict=True)
+    return any(str(id).split("-")[0] == own.split("-")[0] for id, own in pairs)
 
 
 def _print_notes(decisions: Iterable[Decision]) -> None:

@@ -11,23 +11,33 @@ from embedtopics.cli.guard import guarded
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
-    from embedtopics.results import SearchHits
+    from embedtopics.results import Hit, RetrievalScores, SearchHits
+    from embedtopics.retrieval import SearchIndex
     from embedtopics.retrieval.lexical import LexicalSettings
 
 __all__ = ["search", "search_eval"]
 
 Index = Annotated[Path, typer.Argument(help="The folder that `embedtopics index build` wrote.")]
+Where = Annotated[
+    str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
+]
+Moved = Annotated[
+    str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
+]
+MODES = ("dense", "lexical", "hybrid")
 
 
 @guarded
 def search(
     index: Index,
-    query: Annotated[str, typer.Argument(help="What you look for.")],
+    query: Annotated[list[str], typer.Argument(help="What you look for: words or a sentence.")],
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents shown.")] = 10,
     mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
-    where: Annotated[
-        str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
+    where: Where = None,
+    show: Annotated[
+        list[str] | None, typer.Option(help="Column to show, such as date (repeatable).")
     ] = None,
     diversity: Annotated[
         float, typer.Option(min=0, max=1, help="0 shows the best, more the less alike.")
@@ -35,12 +45,8 @@ def search(
     rerank: Annotated[
         str | None, typer.Option(help="Name or folder of a cross-encoder that reorders the best.")
     ] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the hits as a table: csv, tsv, jsonl or parquet.")
-    ] = None,
+    encoder: Moved = None,
+    out: Annotated[Path | None, typer.Option(help="NAME.csv for the hits as a table.")] = None,
 ) -> None:
     """Search an index: by meaning, by words, or both."""
     from embedtopics.cli.display import make_console
@@ -49,11 +55,24 @@ def search(
 
     check_target(out, TABLE)
     opened = SearchIndex.load(index, encoder=encoder)
-    found = opened.search(query, k, _mode(mode), where, diversity=diversity, reranker=rerank)
+    columns = _columns_of(opened, show or [])
+    found = opened.search(
+        " ".join(query), k, _mode(mode), where, diversity=diversity, reranker=rerank
+    )
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
         write_table(found.to_frame(), out)
-    _print_hits(make_console(), found, opened.opened().lexical.settings)
+    _print_hits(make_console(), found, opened.opened().lexical.settings, columns)
+
+
+def _columns_of(index: SearchIndex, names: list[str]) -> list[str]:
+    from embedtopics.errors import InputError
+
+    unknown = [name for name in names if name not in index.columns]
+    if unknown:
+        there = ", ".join(map(repr, index.columns)) or "none"
+        raise InputError(f"--show: there is no column {unknown[0]!r}; the index has {there}")
+    return names
 
 
 def _mode(name: str) -> Literal["dense", "hybrid", "lexical"]:
@@ -61,28 +80,48 @@ def _mode(name: str) -> Literal["dense", "hybrid", "lexical"]:
     return cast(Literal["dense", "hybrid", "lexical"], name)
 
 
-def _print_hits(console: Console, found: SearchHits, settings: LexicalSettings) -> None:
+def _print_hits(
+    console: Console, found: SearchHits, settings: LexicalSettings, columns: list[str]
+) -> None:
     from rich.text import Text
 
     from embedtopics.cli.display import printable
     from embedtopics.retrieval.snippets import as_terminal, snippet
 
     for rank, hit in enumerate(found.hits[0], 1):
-        parts = [f"{rank}.", printable(str(hit.id)), f"{hit.score:.3f}"]
-        if hit.similarity == hit.similarity:
-            parts.append(f"cosine {hit.similarity:.2f}")
-        if hit.terms:
-            words = ", ".join(f"{word} {part:.1f}" for word, part in hit.terms.items())
-            parts.append(f"words {printable(words)}")
-        if hit.topic is not None:
-            parts.append(f"topic {hit.topic}")
-        console.print(Text("  ".join(parts), style="bold"), soft_wrap=True)
+        console.print(Text(printable(_headline(rank, hit)), style="bold"), soft_wrap=True)
+        if columns:
+            known = [f"{name}: {_cell(hit, name)}" for name in columns]
+            console.print(Text(printable("   " + "  ".join(known)), style="dim"), soft_wrap=True)
         cut = snippet(hit.text, found.queries[0], settings, span=hit.span)
-        console.print(Text("   ") + as_terminal(cut, "bold yellow"))
+        for line in as_terminal(cut, "bold yellow").wrap(console, max(20, console.width - 3)):
+            line.rstrip()
+            console.print(Text("   ").append_text(line), soft_wrap=True)
     if not found.hits[0]:
         console.print("nothing was found")
     for message in dict.fromkeys(decision.message for decision in found.decisions):
         console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+
+
+def _headline(rank: int, hit: Hit) -> str:
+    """Return where a hit stands and why: its id, score, cosine, words and topic."""
+    parts = [f"{rank}.", str(hit.id), f"{hit.score:.3f}"]
+    if hit.similarity == hit.similarity:
+        parts.append(f"cosine {hit.similarity:.2f}")
+    if hit.terms:
+        words = ", ".join(f"{word} {part:.1f}" for word, part in hit.terms.items())
+        parts.append(f"words {words}")
+    if hit.topic is not None:
+        parts.append(f"topic {hit.topic}")
+    return "  ".join(parts)
+
+
+def _cell(hit: Hit, name: str) -> str:
+    """Return a hit's value of a column for people; a day without a time is only a day."""
+    value = hit.topic if name == "topic" and hit.topic is not None else hit.metadata.get(name)
+    if value is None:
+        return "-"
+    return str(value).removesuffix(" 00:00:00")
 
 
 @guarded
@@ -99,13 +138,13 @@ def search_eval(
     relevant_from: Annotated[
         float, typer.Option(help="Least grade that counts as relevant.")
     ] = 1.0,
-    where: Annotated[str | None, typer.Option(help="Filter on metadata.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table of figures, too.")] = None,
+    where: Where = None,
+    encoder: Moved = None,
+    out: Annotated[Path | None, typer.Option(help="NAME.csv for the table of figures.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the intervals.")] = 0,
 ) -> None:
     """Measure an index on queries whose relevant documents are known."""
-    from rich.table import Table
-    from rich.text import Text
+    import pandas as pd
 
     from embedtopics import evaluation
     from embedtopics.cli.display import make_console, printable
@@ -114,39 +153,49 @@ def search_eval(
 
     check_target(out, TABLE)
     ids, texts = _judged(queries, qrels)
-    modes = list(dict.fromkeys(mode or ["dense", "lexical", "hybrid"]))
-    opened = SearchIndex.load(index)
-    scores = {}
-    for name in modes:
+    opened = SearchIndex.load(index, encoder=encoder)
+    scores: dict[str, RetrievalScores] = {}
+    for name in dict.fromkeys(mode or MODES):
         hits = opened.search(texts, k, _mode(name), where)
         scores[name] = evaluation.retrieval(
-            hits, qrels, (10, k), query_ids=ids, relevant_from=relevant_from, seed=seed
+            hits, qrels, (min(10, k), k), query_ids=ids, relevant_from=relevant_from, seed=seed
         )
-    frames = [one.to_frame().assign(mode=name) for name, one in scores.items()]
+    measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
+    *others, last = scores
+    differences = {
+        other: evaluation.compare_retrieval(scores[other], scores[last], seed=seed)
+        for other in others
+    }
+    # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
-        import pandas as pd
-
-        write_table(pd.concat(frames, ignore_index=True), out)
+        write_table(pd.concat(measures, ignore_index=True), out)
     console = make_console()
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in ("measure", *modes):
-        shown.add_column(column)
-    for measure in scores[modes[0]].scores:
-        estimates = [scores[name].scores[measure] for name in modes]
-        cells = [f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in estimates]
-        shown.add_row(*(Text(cell) for cell in (measure, *cells)))
-    console.print(shown)
-    for name in modes[:-1]:
-        change = evaluation.compare_retrieval(scores[name], scores[modes[-1]], seed=seed)
-        gain = change.differences["ndcg@10"]
+    console.print(_table_of(scores))
+    ndcg = f"ndcg@{min(10, k)}"
+    for other, change in differences.items():
+        gain = change.differences[ndcg]
         console.print(
-            f"{modes[-1]} - {name}: ndcg@10 {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], "
-            f"better for {change.better['ndcg@10']:,} queries, worse for "
-            f"{change.worse['ndcg@10']:,}",
+            f"{last} - {other}: {ndcg} {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], "
+            f"better for {change.better[ndcg]:,} queries, worse for {change.worse[ndcg]:,}",
             soft_wrap=True,
         )
     for message in dict.fromkeys(d.message for one in scores.values() for d in one.decisions):
         console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+
+
+def _table_of(scores: dict[str, RetrievalScores]) -> Table:
+    """Return a table with a row for each measure and a column for each mode."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for column in ("measure", *scores):
+        shown.add_column(column)
+    for measure in next(iter(scores.values())).scores:
+        estimates = [one.scores[measure] for one in scores.values()]
+        cells = [f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in estimates]
+        shown.add_row(*(Text(cell) for cell in (measure, *cells)))
+    return shown
 
 
 def _judged(queries: Path, qrels: Path) -> tuple[list[str], list[str]]:

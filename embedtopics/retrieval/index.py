@@ -19,6 +19,7 @@ from embedtopics.retrieval import answering, attaching, maintaining, relating
 from embedtopics.retrieval.collection import Collection
 from embedtopics.retrieval.encoding import stored_encoder
 from embedtopics.retrieval.maintaining import listed
+from embedtopics.retrieval.numerals import with_numbers
 from embedtopics.retrieval.opened import Opened, open_snapshot
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ class SearchIndex:
         Parameters
         ----------
         data : Corpus, list of str, DataFrame or path
-            What `Corpus.of` takes. Rows without text are kept; no query finds them.
+            What `Corpus.of` takes. Rows without text are kept; no query finds them. In a csv or
+            tsv file, a column of nothing but numerals without leading zeros holds numbers.
         out : path, optional
             Folder, which appears when it is whole. By default a temporary one.
         encoder : str, path or Encoder
@@ -129,7 +131,7 @@ class SearchIndex:
             stop_words=None if stop_words is None else tuple(listed(stop_words, "stop_words")),
             stems=stems, random_state=random_state,
         )  # fmt: skip
-        corpus = Corpus.of(data)
+        corpus = with_numbers(Corpus.of(data), {})
         target = None if out is None else Path(out)
         built = maintaining.build(
             corpus, target, encoder, embeddings, wish, overwrite, show_progress
@@ -341,7 +343,7 @@ class SearchIndex:
         int
             Documents that were added.
         """
-        corpus = Corpus.of(data)
+        corpus = with_numbers(Corpus.of(data), self.columns)
         encoder = None if embeddings is not None else self.encoder
         notes = maintaining.add(
             self._collection, corpus, encoder, embeddings, update, show_progress

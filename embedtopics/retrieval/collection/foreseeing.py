@@ -52,6 +52,6 @@ def find_replaced(
         raise InputError(
             f"the id {ids[row]!r} in row {row + 1} is in the collection already"
             + (f", and {len(found) - 1:,} others are" if len(found) > 1 else "")
-            + "; pass update=True to replace documents, or give new ids"
+            + "; pass update=True (--update) to replace documents, or give new ids"
         )
     return sorted(found.values())

@@ -1,0 +1,305 @@
+"""``embedtopics index``: what it builds, changes and tells, and what it refuses."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import embedtopics as et
+from embedtopics._locking import only_writer
+from tests.cli.indexed import build, rows
+from tests.cli.running import refused, run
+from tests.factories import make_result
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("index"))
+
+
+@pytest.fixture
+def index(built, tmp_path):
+    """A copy of the index that a test may change."""
+    return shutil.copytree(built[0], tmp_path / "articles.index")
+
+
+def table(folder, query="river hospital late", **options):
+    """Everything that a search finds."""
+    return et.SearchIndex.load(folder).search(query, 50, **options).to_frame()
+
+
+def contents(folder):
+    """Names and checksums of all files."""
+    return {
+        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+    }
+
+
+def same(left, right):
+    """Whether two indexes hold the same documents, and find the same, to the last bit."""
+    pd.testing.assert_frame_equal(table(left), table(right))
+    assert et.SearchIndex.load(left).columns == et.SearchIndex.load(right).columns
+    assert len(et.SearchIndex.load(left)) == len(et.SearchIndex.load(right))
+
+
+def test_builds_what_the_function_builds(built, tmp_path):
+    folder, file = built
+    corpus = et.Corpus.from_file(file, text="body", id="id", time="date")
+    et.SearchIndex.build(corpus, tmp_path / "own.index", encoder="random")
+    same(folder, tmp_path / "own.index")
+    kinds = {"date": "date", "source": "text", "words": "integer"}
+    assert et.SearchIndex.load(folder).columns == kinds
+
+
+def test_options_reach_the_function(built, tmp_path):
+    _, file = built
+    out = tmp_path / "deep" / "other.index"
+    done = run("index", "build", file, "--text", "body", "--encoder", "random", "--out", out,
+               "--whole", "--no-stems", "--languages", "en, fr", "--kind", "hnsw", "--recall",
+               0.9, "--memory", 64, "--seed", 5)  # fmt: skip
+    assert done.exit_code == 0, done.output
+    settings = et.SearchIndex.load(out).settings
+    assert settings["passages"] is False and settings["languages"] == ["en", "fr"]
+    assert et.SearchIndex.load(out).opened().lexical.settings.stems == ()
+    dense = settings["dense"]
+    assert (dense["kind"], dense["recall"], dense["seed"]) == ("hnsw", 0.9, 5)
+    assert dense["memory_limit"] == 64 << 20
+    assert "9 documents in 9 passages (hnsw, random" in done.stdout
+    assert "1 of 9 documents have no text" in " ".join(done.stderr.split())
+
+
+def test_adds_updates_removes_and_compacts_as_the_functions_do(index, built, tmp_path):
+    own = et.SearchIndex.load(shutil.copytree(index, tmp_path / "own.index"))
+    more = rows().assign(id=[f"n{n}" for n in range(9)], body="Storks nest on the chimney.")
+    more.iloc[:2].to_csv(tmp_path / "more.csv", index=False)
+    changed = rows().iloc[:3].assign(body="The river is calm.", words=7)
+    changed.to_csv(tmp_path / "changed.csv", index=False)
+
+    def corpus(name):
+        return et.Corpus.from_file(tmp_path / name, text="body", id="id", time="date")
+
+    done = run("index", "add", index, tmp_path / "more.csv", "--text", "body", "--id", "id")
+    assert done.exit_code == 0 and "added: 2 documents; now 11 documents" in done.stdout
+    own.add(corpus("more.csv"))
+    same(index, own.folder)
+
+    again = ("index", "add", index, tmp_path / "changed.csv", "--id", "id")
+    assert "'d1'" in (line := refused(*again)) and "--update" in line
+    done = run(*again, "--update")
+    assert "added: 3 documents, of which 3 replaced one of the same id; now 11" in done.stdout
+    own.add(corpus("changed.csv"), update=True)
+    same(index, own.folder)
+
+    (tmp_path / "ids.txt").write_text("d4\n\n d5 \n")
+    done = run("index", "remove", index, "n1", "--file", tmp_path / "ids.txt")
+    assert done.exit_code == 0 and "removed: 3 documents; now 8 documents" in done.stdout
+    own.remove(["n1", "d4", "d5"])
+    same(index, own.folder)
+    assert not set(table(index)["id"]) & {"n1", "d4", "d5"}
+    assert "removed: 0 documents" in run("index", "remove", index, "d4", "--ignore-missing").stdout
+
+    before = table(index)
+    assert "compacted: 8 documents in 8 passages" in run("index", "compact", index).stdout
+    assert len(list((index / "segments").iterdir())) == 1
+    pd.testing.assert_frame_equal(table(index), before)
+    assert "nothing to do: 8 documents" in run("index", "compact", index).stdout
+
+
+def test_additions_must_name_what_the_index_was_built_from(index, tmp_path):
+    new = rows().iloc[:1].assign(id="n1")
+    new.to_csv(tmp_path / "new.csv", index=False)
+    before = contents(index)
+    line = refused("index", "add", index, tmp_path / "new.csv")
+    assert "ids of their own, such as 'd1'" in line and "--id" in line
+    misleading = pd.DataFrame({"id": ["n1"], "source": ["A long text of a newspaper, in a column"]})
+    misleading.to_csv(tmp_path / "odd.csv", index=False)
+    line = refused("index", "add", index, tmp_path / "odd.csv", "--id", "id")
+    assert "'source'" in line and "--text" in line
+    assert contents(index) == before
+
+
+def test_info_says_what_an_index_holds(index):
+    done = run("index", "info", index)
+    assert done.exit_code == 0
+    first, second, *rest = done.stdout.splitlines()
+    assert first.startswith("9 documents in 9 passages (flat, random") and str(index) in first
+    assert second == "columns: date (date), source (text), words (integer)"
+    measured = et.SearchIndex.load(index).measured[0]["measured"]
+    assert f"{measured['recall']:.3f}" in rest[1] and len(rest) == 2
+    assert max(map(len, rest)) <= 80
+
+
+def test_topics_are_attached_to_their_documents(index, tmp_path):
+    result = make_result(60, 3)
+    et.topics.save_result(result, tmp_path / "model")
+    assert "none of the" in refused("index", "topics", index, tmp_path / "model")
+    corpus, labels = result.corpus, result.by_row(result.clustering.labels, -1)
+    frame = pd.DataFrame({"id": corpus.ids, "body": corpus.texts}).iloc[:40]
+    frame.to_csv(tmp_path / "known.csv", index=False)
+    done = run("index", "add", index, tmp_path / "known.csv", "--text", "body", "--id", "id")
+    assert done.exit_code == 0, done.output
+    done = run("index", "topics", index, tmp_path / "model")
+    assert done.exit_code == 0, done.output
+    n_known = sum(bool(text.strip()) for text in frame["body"])
+    assert f"attached: topics to {n_known} of 49 documents" in done.stdout
+    topic = int(labels[0])
+    own = et.SearchIndex.load(index).search(corpus.texts[0], 49, "dense", f"topic == {topic}")
+    assert {hit.id for hit in own.hits[0]} == {
+        id for id, label in zip(corpus.ids[:40], labels[:40], strict=True) if label == topic
+    }
+    done = run("search", index, corpus.texts[0], "--mode", "dense", "--where", f"topic == {topic}",
+               "-k", 49, "--show", "topic")  # fmt: skip
+    assert done.stdout.count(f"  topic {topic}\n   topic: {topic}\n") == len(own.hits[0])
+    assert "expected a folder" in refused("index", "topics", index, tmp_path / "nothing")
+
+
+def test_exports_what_the_function_exports(index, tmp_path):
+    done = run("index", "export", index, "--out", tmp_path / "a.parquet")
+    assert done.exit_code == 0 and "written: 9 passages" in done.stdout
+    et.SearchIndex.load(index).export(tmp_path / "b.parquet")
+    assert pq.read_table(tmp_path / "a.parquet").equals(pq.read_table(tmp_path / "b.parquet"))
+    frame = pd.read_parquet(tmp_path / "a.parquet").set_index("id")
+    assert frame["text"].tolist() == rows()["body"].tolist()
+    vectors = np.stack(frame["vector"])
+    expected = et.RandomProjectionEncoder().encode([frame.loc["d1", "text"]])[0]
+    np.testing.assert_allclose(vectors[0], expected / np.linalg.norm(expected), atol=1e-6)
+    precious = tmp_path / "articles.csv"
+    precious.write_text("mine")
+    assert ".parquet" in refused("index", "export", index, "--out", precious)
+    assert precious.read_text() == "mine"
+
+
+def test_check_names_the_damaged_file(index):
+    done = run("index", "check", index)
+    assert done.exit_code == 0 and done.stdout.startswith("as it was written: 9 documents")
+    (index / "segments" / "000007").mkdir()
+    done = run("index", "check", index)
+    assert done.exit_code == 0 and "note: " in done.stdout and "000007" in done.stdout
+    for path in (index / "segments" / "000001").rglob("*"):
+        if not path.is_file():
+            continue
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+        done = run("index", "check", index)
+        assert done.exit_code == 1 and f"damaged: {path}: its checksum" in done.stdout, done.output
+        path.write_bytes(content)
+    (index / "catalog.sqlite").write_bytes(b"not a catalogue" * 100)
+    done = run("index", "check", index)
+    assert done.exit_code == 1 and "damaged: " in done.stdout and "catalog.sqlite" in done.stdout
+
+
+def test_bad_input(index, built, tmp_path):
+    _, file = built
+    new = ("--out", tmp_path / "new.index", "--encoder", "random")
+    assert "no.csv" in refused("index", "build", tmp_path / "no.csv", *new)
+    assert "'nope'" in refused("index", "build", file, "--text", "nope", *new)
+    assert "expected a kind of index" in refused("index", "build", file, *new, "--kind", "tree")
+    assert "recall" in refused("index", "build", file, *new, "--recall", 2)
+    assert "'english'" in refused("index", "build", file, *new, "--languages", "en,english")
+    for learnt in ("lsa", "tfidf", "fasttext"):
+        line = refused("index", "build", file, "--out", tmp_path / "new.index", "--encoder", learnt)
+        assert f"{learnt} learns from the texts" in line
+    refused("index", "build", file, "--out", tmp_path / "new.index", "--encoder", tmp_path / "no")
+    assert "--overwrite" in refused("index", "build", file, "--encoder", "random", "--out", index)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("mine")
+    line = refused("index", "build", file, "--encoder", "random", "--overwrite", "--out", mine)
+    assert "something else" in line and (mine / "thesis.txt").read_text() == "mine"
+    assert not (tmp_path / "new.index").exists()
+    twice = rows().assign(id="same")
+    twice.to_csv(tmp_path / "twice.csv", index=False)
+    assert "same" in refused("index", "build", tmp_path / "twice.csv", "--id", "id", *new)
+    nothing = tmp_path / "nothing.index"
+    for command in (
+        ("add", nothing, file), ("remove", nothing, "d1"), ("compact", nothing), ("check", nothing),
+        ("info", nothing), ("topics", nothing, mine),
+        ("export", nothing, "--out", tmp_path / "a.parquet"),
+    ):  # fmt: skip
+        assert "nothing.index" in refused("index", *command), command
+    assert "'zz'" in refused("index", "remove", index, "d1", "zz")
+    assert len(et.SearchIndex.load(index)) == 9
+    assert "expected ids to remove" in refused("index", "remove", index)
+    assert "cannot read ids" in refused("index", "remove", index, "--file", nothing)
+    line = refused("index", "add", index, file, "--id", "id", "--encoder", "all-MiniLM-L6-v2")
+    assert "expected the encoder of the collection" in line
+
+
+def test_overwrite_replaces_an_index(index, tmp_path):
+    rows().iloc[:2].to_csv(tmp_path / "two.csv", index=False)
+    done = run("index", "build", tmp_path / "two.csv", "--text", "body", "--encoder", "random",
+               "--out", index, "--overwrite")  # fmt: skip
+    assert done.exit_code == 0 and "indexed: 2 documents" in done.stdout, done.output
+    assert len(et.SearchIndex.load(index)) == 2
+
+
+def test_a_second_writer_is_refused(index, built, tmp_path):
+    _, file = built
+    with only_writer(index):
+        for command in (("remove", index, "d1"), ("compact", index),
+                        ("add", index, file, "--id", "id", "--update")):  # fmt: skip
+            assert "another process writes it now" in refused("index", *command)
+        assert run("search", index, "river").exit_code == 0
+    with only_writer(tmp_path / "new.index.building"):
+        line = refused("index", "build", file, "--encoder", "random", "--out",
+                       tmp_path / "new.index")  # fmt: skip
+        assert "another process writes it now" in line
+
+
+@contextmanager
+def interrupted(monkeypatch, place):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(place, stop)
+        yield
+
+
+@pytest.mark.parametrize("step", ["encode_texts", "build_dense", "build_lexical", "write_sum"])
+def test_an_interrupt_leaves_nothing_half_written(index, built, tmp_path, monkeypatch, step):
+    _, file = built
+    new = tmp_path / "new"
+    new.mkdir()
+    rows().assign(id=[f"n{n}" for n in range(9)]).to_csv(tmp_path / "more.csv", index=False)
+    before, found = contents(index), table(index)
+    with interrupted(monkeypatch, f"embedtopics.retrieval.building.{step}"):
+        for command in (
+            ("build", file, "--encoder", "random", "--out", new / "a.index"),
+            ("build", file, "--encoder", "random", "--out", index, "--overwrite"),
+            ("add", index, tmp_path / "more.csv", "--id", "id"),
+        ):
+            done = run("index", *command)
+            assert done.exit_code == 130 and "nothing was left half-written" in done.stderr
+    assert list(new.iterdir()) == [] and contents(index) == before
+    pd.testing.assert_frame_equal(table(index), found)
+    assert run("index", "check", index).exit_code == 0
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_build_without_a_trace(tmp_path):
+    file = tmp_path / "long.csv"
+    words = "the quick brown fox jumps over a lazy dog near some river bank in spring "
+    pd.DataFrame({"text": [f"{i} " + words * 12 for i in range(3000)]}).to_csv(file, index=False)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "embedtopics", "index", "build", str(file), "--out",
+         str(tmp_path / "a.index")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while process.poll() is None and not list(tmp_path.glob(".a.index*")):
+        pass
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130 and "Traceback" not in said, said
+    assert [path.name for path in tmp_path.iterdir()] == ["long.csv"]

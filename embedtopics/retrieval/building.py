@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics.corpus.hashing import TEXT
 from embedtopics.corpus.passages import split_into_passages
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.results import Decision
@@ -96,6 +97,9 @@ def prepare(
     else:
         rows = list(range(len(corpus)))
         spans = [(0, len(text)) for text in corpus.texts]
+    has_text = np.asarray(corpus.status) == TEXT
+    # Blanks have a length, too; by its empty span a search knows what it must not find.
+    spans = [span if has_text[row] else (0, 0) for row, span in zip(rows, spans, strict=True)]
     if embeddings is None:
         assert encoder is not None
         texts = [
@@ -105,7 +109,7 @@ def prepare(
         decisions += notes
     else:
         vectors = given_vectors(embeddings, len(corpus))
-    n_empty = int((np.asarray(corpus.status) != 0).sum())
+    n_empty = int((~has_text).sum())
     if n_empty:
         decisions.append(Decision(
             "retrieval", "without text", n_empty,

@@ -8,12 +8,12 @@ import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from embedtopics._checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.retrieval.lexical.settings import LexicalSettings
-from embedtopics.retrieval.lexical.words import WordForms, query_words
+from embedtopics.retrieval.lexical.words import QueryWords, WordForms, query_words
 from embedtopics.terms.spans import word_spans
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class _Placed:
 def snippet(
     text: str,
     query: str,
-    settings: LexicalSettings,
+    settings: LexicalSettings | Mapping[str, Any],
     *,
     span: tuple[int, int] | None = None,
     weights: Mapping[str, float] | None = None,
@@ -90,14 +90,14 @@ def snippet(
     text : str
         The document.
     query : str
-    settings : LexicalSettings
-        Of the index.
+    settings : LexicalSettings or mapping
+        Of the index: `SearchIndex.settings`.
     span : (int, int), optional
         The passage; the whole text by default. Of one longer than 20,000 characters the rest is
         not looked at.
     weights : mapping of str to float, optional
-        By form of the index, how much it is worth to show it, such as its part of the score; 1
-        for all by default.
+        How much it is worth to show a word of the query, such as its part of the score
+        (`Hit.terms`); 1 for a word that is not among them. Words of one stem count together.
     n_words : int
 
     Returns
@@ -107,20 +107,24 @@ def snippet(
     Raises
     ------
     InputError
-        If `span` does not lie in the text, or `n_words` is not positive.
+        If `span` does not lie in the text, `n_words` is not positive, or `settings` are not those
+        of an index.
     """
     n_words = checked_count(n_words, "n_words")
+    if not isinstance(settings, LexicalSettings):
+        settings = _settings_of(settings)
     first, last = span if span is not None else (0, len(text))
     if not 0 <= first <= last <= len(text):
         raise InputError(
             f"expected a span within the {len(text):,} characters of the text, got "
             f"({first}, {last}); give the passage's"
         )
-    words = _placed(text, first, min(last, first + _MOST_READ), query, settings)
+    asked = query_words(query, settings)
+    words = _placed(text, first, min(last, first + _MOST_READ), asked, settings)
     if not words:
         begin, end = first, last
     else:
-        low, high = _best_stretch(words, weights or {}, n_words)
+        low, high = _best_stretch(words, _by_form(asked, weights or {}), n_words)
         # Punctuation at the passage's ends belongs to it.
         begin = first if low == 0 else words[low].begin
         end = last if high == len(words) else words[high - 1].end
@@ -131,10 +135,28 @@ def snippet(
     return Snippet(text, (begin, end), tuple(shown), (before, bool(text[end:last].strip())))
 
 
+def _settings_of(settings: Mapping[str, Any]) -> LexicalSettings:
+    if not isinstance(settings, Mapping) or "lexical" not in settings:
+        raise InputError(
+            f"expected the settings of an index, got a {type(settings).__name__} without those of "
+            "its lexical part; give index.settings"
+        )
+    return LexicalSettings.of_json(settings["lexical"])
+
+
+def _by_form(asked: QueryWords, weights: Mapping[str, float]) -> dict[str, float]:
+    """Return the weights of words of the query by their form in the index."""
+    known = {
+        form: [weights[word] for word in sorted(of) if word in weights]
+        for form, of in asked.written.items()
+    }
+    return {form: sum(parts) for form, parts in known.items() if parts}
+
+
 def _placed(
-    text: str, first: int, last: int, query: str, settings: LexicalSettings
+    text: str, first: int, last: int, query: QueryWords, settings: LexicalSettings
 ) -> list[_Placed]:
-    asked = query_words(query, settings).written
+    asked = query.written
     forms = WordForms(settings)
     words = []
     for word, begin, end in word_spans(text[first:last]):

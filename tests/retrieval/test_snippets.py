@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from embedtopics.errors import InputError
+from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval.lexical.settings import LexicalSettings, lexical_settings
 from embedtopics.retrieval.snippets import Snippet, as_html, as_terminal, as_text, snippet
 from embedtopics.terms.spans import word_spans
@@ -87,6 +88,33 @@ def test_the_stretch_is_thirty_words_with_what_matters_in_its_middle():
     assert words[1:-1] == [f"w{i}" for i in range(87, 117)]
     assert as_text(snippet(text, "w0", PLAIN)).startswith("w0 w1")
     assert as_text(snippet(text, "w199", PLAIN)).endswith("w199.")
+
+
+def test_weights_are_of_words_as_the_query_has_them():
+    text = "closed " + "x " * 40 + "the hospitals" + " x" * 40
+    weights = {"closing": 1.0, "hospital": 2.0}
+    assert "hospitals" in as_text(
+        snippet(text, "closing hospital", ENGLISH, weights=weights, n_words=5)
+    )
+    weights = {"closing": 1.5, "closes": 1.0, "hospital": 2.0}  # words of one stem count together
+    assert "closed" in as_text(
+        snippet(text, "closing closes hospital", ENGLISH, weights=weights, n_words=5)
+    )
+
+
+def test_the_settings_of_an_index_do():
+    index = SearchIndex.build(["The hospitals closed."], encoder="random", languages=["en"])
+    hit = index.search("a closing hospital", mode="lexical").hits[0][0]
+    found = snippet(
+        hit.text, "a closing hospital", index.settings, span=hit.span, weights=hit.terms
+    )
+    assert as_text(found, "[", "]") == "The [hospitals] [closed]."
+
+
+@pytest.mark.parametrize("settings", [{}, {"lexical": {}}, None, "en"])
+def test_other_settings_are_refused(settings):
+    with pytest.raises(InputError, match="settings"):
+        snippet("text", "text", settings)
 
 
 def test_the_passage_bounds_the_snippet():

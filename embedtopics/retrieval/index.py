@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy.typing as npt
 
 from embedtopics.corpus import Corpus
+from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Encoder
 from embedtopics.results import Decision, DuplicateGroups, SearchHits
 from embedtopics.retrieval import answering, attaching, maintaining, relating
@@ -215,14 +216,14 @@ class SearchIndex:
     def opened(self) -> Opened:
         """Return the newest version, with its files open."""
         with self._lock:
-            if self._opened is None or self._opened.snapshot.version != self._collection.version():
+            if self._opened is None or self._opened.snapshot.stamp != self._collection.stamp():
                 while True:
                     snapshot = self._collection.snapshot()
                     try:
                         self._opened = open_snapshot(snapshot, self._mmap, self._opened)
                         break
-                    except FileNotFoundError:  # compacted by another process meanwhile
-                        if self._collection.version() == snapshot.version:
+                    except CorruptFileError:  # or compacted by another process meanwhile
+                        if self._collection.stamp() == snapshot.stamp:
                             raise
             return self._opened
 
@@ -261,7 +262,7 @@ class SearchIndex:
             A cross-encoder checkpoint, or an object with ``predict(pairs)``, which reorders the
             best `candidates`.
         candidates : int
-            Passages that each mode puts forward at least.
+            Documents that `diversity` and `reranker` choose among; see also `FusionSettings.depth`.
 
         Returns
         -------
@@ -394,8 +395,6 @@ class SearchIndex:
 
 
 def _listed(values: Iterable[Any], what: str) -> list[Any]:
-    from embedtopics.errors import InputError
-
-    if isinstance(values, str | bytes):
-        raise InputError(f"{what} must be a list, got one string {values!r}; put it in a list")
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"{what} must be a list, got {values!r}; put it in a list")
     return list(values)

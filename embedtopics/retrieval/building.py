@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics.corpus.hashing import TEXT
 from embedtopics.corpus.passages import split_into_passages
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.results import Decision
@@ -69,6 +70,7 @@ def prepare(
     *,
     passages: bool,
     embeddings: npt.ArrayLike | None = None,
+    width: int = 0,
     show_progress: bool | None = None,
 ) -> Prepared:
     """Cut documents into passages, and encode these; every different passage once.
@@ -83,6 +85,8 @@ def prepare(
         encoder that does not say how much it reads, a passage has 180 words.
     embeddings : array_like of shape (n_rows, n_dimensions), optional
         Vectors of whole documents, made before.
+    width : int
+        Of the collection's vectors; used where there is no text to encode.
     show_progress : bool, optional
 
     Returns
@@ -96,16 +100,19 @@ def prepare(
     else:
         rows = list(range(len(corpus)))
         spans = [(0, len(text)) for text in corpus.texts]
+    # Blanks are no text: what has a span is found.
+    has_text = np.asarray(corpus.status) == TEXT
+    spans = [span if has_text[row] else (0, 0) for row, span in zip(rows, spans, strict=True)]
     if embeddings is None:
         assert encoder is not None
         texts = [
             corpus.texts[row][start:stop] for row, (start, stop) in zip(rows, spans, strict=True)
         ]
-        vectors, notes = _vectors_of(encoder, texts, show_progress)
+        vectors, notes = _vectors_of(encoder, texts, width, show_progress)
         decisions += notes
     else:
         vectors = given_vectors(embeddings, len(corpus))
-    n_empty = int((np.asarray(corpus.status) != 0).sum())
+    n_empty = int((~has_text).sum())
     if n_empty:
         decisions.append(Decision(
             "retrieval", "without text", n_empty,
@@ -124,15 +131,19 @@ def prepare(
 
 
 def _vectors_of(
-    encoder: Encoder, texts: Sequence[str], show_progress: bool | None
+    encoder: Encoder, texts: Sequence[str], width: int, show_progress: bool | None
 ) -> tuple[FloatArray, list[Decision]]:
     """Encode passages, and say what the encoder did not see of them."""
     numbers: dict[str, int] = {}
-    places = [numbers.setdefault(text, len(numbers)) for text in texts if text.strip()]
-    different, report = encode_texts(encoder, list(numbers), show_progress=show_progress)
-    width = different.shape[1] if len(different) else 0
-    vectors = np.zeros((len(texts), width), dtype=np.float32)
-    vectors[[i for i, text in enumerate(texts) if text.strip()]] = different[places]
+    places = np.array(
+        [numbers.setdefault(text, len(numbers)) if text else -1 for text in texts], dtype=np.int64
+    )
+    if not numbers:
+        return np.zeros((len(texts), width), dtype=np.float32), []
+    vectors, report = encode_texts(encoder, list(numbers), show_progress=show_progress)
+    if len(numbers) < len(texts):  # else they are in order already, and stay where they are
+        vectors = vectors[places]
+        vectors[places < 0] = 0.0
     notes = []
     n_cut = 0 if report is None else int((report.n_seen < report.n_tokens).sum())
     if n_cut:

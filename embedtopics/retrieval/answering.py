@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._checks import checked_count
+from embedtopics._checks import checked_count, checked_share
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Decision, Hit, SearchHits
 from embedtopics.retrieval.collection import Collection
 from embedtopics.retrieval.encoding import encode_texts, given_vectors
-from embedtopics.retrieval.explaining import explain, query_decisions
+from embedtopics.retrieval.explaining import query_decisions, word_parts
 from embedtopics.retrieval.filters import Filter, filter_sql, parse_filter
 from embedtopics.retrieval.fusing import FusionSettings
 from embedtopics.retrieval.opened import Opened, allow, vectors_at
@@ -27,7 +27,16 @@ from embedtopics.retrieval.varying import varied
 if TYPE_CHECKING:
     from embedtopics.retrieval.index import SearchIndex
 
-__all__ = ["AnswerWish", "Vanished", "answer", "condition_of", "hits_of", "passing", "read_queries"]
+__all__ = [
+    "ATTEMPTS",
+    "AnswerWish",
+    "Vanished",
+    "answer",
+    "condition_of",
+    "hits_of",
+    "passing",
+    "read_queries",
+]
 
 ATTEMPTS = 5
 """Searches that are begun anew because another process removed, meanwhile, what was found."""
@@ -59,12 +68,12 @@ def read_queries(queries: str | Sequence[str]) -> tuple[str, ...]:
     InputError
         If one is no string.
     """
+    if isinstance(queries, bytes) or not isinstance(queries, Iterable):
+        raise InputError(f"expected a query as a string, or a list of them; got {queries!r:.80}")
     asked = (queries,) if isinstance(queries, str) else tuple(queries)
     for number, query in enumerate(asked, 1):
         if not isinstance(query, str):
-            raise InputError(
-                f"expected queries as strings, got a {type(query).__name__} as query {number}"
-            )
+            raise InputError(f"expected queries as strings, got {query!r:.80} as query {number}")
     return asked
 
 
@@ -80,40 +89,38 @@ def answer(
     if wish.mode not in MODES:
         raise InputError(f"expected a mode among {', '.join(MODES)}; got {wish.mode!r}")
     k, candidates = checked_count(wish.k, "k"), checked_count(wish.candidates, "candidates")
-    if not isinstance(wish.diversity, int | float) or not 0 <= wish.diversity <= 1:
-        raise InputError(f"diversity must be from 0 to 1, got {wish.diversity!r}")
+    diversity = checked_share(wish.diversity, "diversity")
+    fusion = FusionSettings() if wish.fusion is None else wish.fusion
+    if not isinstance(fusion, FusionSettings):
+        raise InputError(f"expected fusion as FusionSettings, got {fusion!r}")
     reranker = wish.reranker
     if isinstance(reranker, str | os.PathLike):
         reranker = load_cross_encoder(reranker)
-    asked = _vectors(index, collection, queries, vectors, wish.mode)
-    more = wish.diversity > 0 or reranker is not None
-    inner = Wish(max(k, candidates) if more else k, wish.mode, wish.fusion or FusionSettings())
+    asked = _vectors(index, queries, vectors, wish.mode)
+    more = diversity > 0 or reranker is not None
+    inner = Wish(max(k, candidates) if more else k, wish.mode, fusion)
     condition = condition_of(collection, where)
     for _ in range(ATTEMPTS):
         opened = index.opened()
         allowed = allow(opened, passing(collection, condition))
         found = find(opened, queries, asked, inner, allowed)
         try:
-            said: tuple[Decision, ...] = ()
             if reranker is not None:
                 found = [
                     _reranked(opened, collection, reranker, query, some)
                     for query, some in zip(queries, found, strict=True)
                 ]
-            if wish.diversity > 0:
-                found = [_varied(opened, some, k, wish.diversity) for some in found]
+            if diversity > 0:
+                found = [
+                    _varied(opened, some, k, diversity, reranker is not None) for some in found
+                ]
             hits = tuple(
                 hits_of(opened, collection, query, some.take(range(min(k, len(some.documents)))))
                 for query, some in zip(queries, found, strict=True)
             )
         except Vanished:
             continue
-        if wish.mode != "dense":
-            said = tuple(
-                one
-                for query in dict.fromkeys(queries)
-                for one in query_decisions(opened.lexical, query)
-            )
+        said = _decisions(opened, queries, asked, wish.mode)
         expression = "" if condition is None else condition.text
         return SearchHits(queries, hits, wish.mode, k, expression, said)
     raise InputError("another process keeps removing what is found; search again")
@@ -121,7 +128,6 @@ def answer(
 
 def _vectors(
     index: SearchIndex,
-    collection: Collection,
     queries: tuple[str, ...],
     vectors: npt.ArrayLike | None,
     mode: str,
@@ -129,16 +135,47 @@ def _vectors(
     """Return the queries' unit vectors, None where none are needed."""
     if mode == "lexical":
         return None
-    if vectors is None:
-        # A query without text has no direction, and is near to nothing.
-        written = [place for place, query in enumerate(queries) if query.strip()]
-        width = int(collection.settings()["n_dimensions"])
-        made = np.zeros((len(queries), width), dtype=np.float32)
-        if written:
-            texts = [queries[place] for place in written]
-            made[written] = encode_texts(index.encoder, texts, show_progress=False)[0]
-        return made
-    return given_vectors(vectors, len(queries))
+    width = int(index.opened().snapshot.settings["n_dimensions"])
+    if vectors is not None:
+        return _of_width(given_vectors(vectors, len(queries), "vectors"), width)
+    # A query without text has no direction, and is near to nothing.
+    written = [place for place, query in enumerate(queries) if query.strip()]
+    made = np.zeros((len(queries), width), dtype=np.float32)
+    if written:
+        texts = [queries[place] for place in written]
+        # What people ask is not kept on disk.
+        encoder = getattr(index.encoder, "uncached", index.encoder)
+        made[written] = _of_width(encode_texts(encoder, texts, show_progress=False)[0], width)
+    return made
+
+
+def _of_width(vectors: FloatArray, width: int) -> FloatArray:
+    if vectors.shape[1] != width:
+        raise InputError(
+            f"expected vectors of {width} dimensions for the queries, as the index has them, got "
+            f"{vectors.shape[1]}; encode them by the encoder that it was made with"
+        )
+    return vectors
+
+
+def _decisions(
+    opened: Opened, queries: tuple[str, ...], vectors: FloatArray | None, mode: str
+) -> tuple[Decision, ...]:
+    """Say of each query what cannot be found by it; of several, which one it is."""
+    said: list[Decision] = []
+    seen: set[str] = set()
+    for place, query in enumerate(queries):
+        if query in seen:
+            continue
+        seen.add(query)
+        number = place + 1 if len(queries) > 1 else None
+        if vectors is not None and not vectors[place].any():
+            name = "the query" if number is None else f"query {number}"
+            message = f"The encoder makes nothing of {name}: dense search finds nothing."
+            said.append(Decision("retrieval", "no direction", query, message))
+        if mode != "dense":
+            said += query_decisions(opened.lexical, query, number)
+    return tuple(said)
 
 
 def condition_of(collection: Collection, where: Where) -> Filter | None:
@@ -156,13 +193,18 @@ def passing(collection: Collection, condition: Filter | None) -> Int64Array | No
     return collection.candidates(sql, parameters)
 
 
-def _varied(opened: Opened, found: Found, k: int, diversity: float) -> Found:
+def _varied(opened: Opened, found: Found, k: int, diversity: float, is_reranked: bool) -> Found:
     """Choose among candidates by maximal marginal relevance."""
     if not len(found.documents):
         return found
-    # On the scale of a cosine, whatever the mode.
-    relevance = found.scores / max(float(found.scores.max()), 1e-12)
-    chosen = varied(relevance, vectors_at(opened, found.segments, found.rows), k, diversity)
+    scores = found.scores
+    # On the scale of a cosine, as similarities and fused scores are.
+    if is_reranked:  # by a cross-encoder, whose scores may all be below 0
+        span = float(np.ptp(scores))
+        scores = (scores - scores.min()) / span if span > 0 else np.ones(len(scores))
+    elif np.isnan(found.similarities).all():  # BM25
+        scores = scores / scores.max()
+    chosen = varied(scores, vectors_at(opened, found.segments, found.rows), k, diversity)
     return found.take(chosen)
 
 
@@ -200,23 +242,28 @@ def hits_of(opened: Opened, collection: Collection, query: str, found: Found) ->
     from embedtopics.retrieval.attaching import topic_of
 
     hits = []
-    attached = collection.settings().get("topics", {})
+    attached = opened.snapshot.settings.get("topics", {})
+    has_words = np.flatnonzero(found.bm25 > 0)
+    terms: list[dict[str, float]] = [{} for _ in range(len(found.documents))]
+    if len(has_words):
+        parts = word_parts(opened.lexical, query, found.segments[has_words], found.rows[has_words])
+        for place, own in zip(has_words.tolist(), parts, strict=True):
+            terms[place] = own
     for place, document in enumerate(collection.documents(found.documents.tolist())):
         if document is None:
             raise Vanished
         segment, row = int(found.segments[place]), int(found.rows[place])
         start, stop = opened.segments[segment].spans[row].tolist()
-        bm25 = float(found.bm25[place])
         metadata, topic, position = topic_of(document.metadata, attached)
         hits.append(Hit(
             id=document.id,
             score=float(found.scores[place]),
             similarity=float(found.similarities[place]),
-            bm25=bm25,
+            bm25=float(found.bm25[place]),
             reranked=float(found.reranked[place]),
             text=document.text,
             span=(start, stop),
-            terms=explain(opened.lexical, query, segment, row).parts if bm25 > 0 else {},
+            terms=terms[place],
             metadata=metadata,
             topic=topic,
             position=position,

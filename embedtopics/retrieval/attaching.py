@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from embedtopics.errors import InputError
+from embedtopics.results import TopicResult
 from embedtopics.retrieval.collection import Collection
-
-if TYPE_CHECKING:
-    from embedtopics.results import TopicResult
 
 __all__ = ["TOPIC_COLUMNS", "attach_topics", "topic_of"]
 
@@ -28,6 +26,8 @@ def attach_topics(collection: Collection, result: TopicResult) -> int:
     """
     import pandas as pd
 
+    if not isinstance(result, TopicResult):
+        raise InputError(f"expected a TopicResult, got {result!r:.80}")
     of_row = result.documents.of_row
     rows = np.flatnonzero(of_row >= 0)
     ids = [result.corpus.ids[row] for row in rows.tolist()]

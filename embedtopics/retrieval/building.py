@@ -70,6 +70,7 @@ def prepare(
     *,
     passages: bool,
     embeddings: npt.ArrayLike | None = None,
+    width: int = 0,
     show_progress: bool | None = None,
 ) -> Prepared:
     """Cut documents into passages, and encode these; every different passage once.
@@ -84,6 +85,8 @@ def prepare(
         encoder that does not say how much it reads, a passage has 180 words.
     embeddings : array_like of shape (n_rows, n_dimensions), optional
         Vectors of whole documents, made before.
+    width : int
+        Of the collection's vectors; used where there is no text to encode.
     show_progress : bool, optional
 
     Returns
@@ -105,7 +108,7 @@ def prepare(
         texts = [
             corpus.texts[row][start:stop] for row, (start, stop) in zip(rows, spans, strict=True)
         ]
-        vectors, notes = _vectors_of(encoder, texts, show_progress)
+        vectors, notes = _vectors_of(encoder, texts, width, show_progress)
         decisions += notes
     else:
         vectors = given_vectors(embeddings, len(corpus))
@@ -128,15 +131,19 @@ def prepare(
 
 
 def _vectors_of(
-    encoder: Encoder, texts: Sequence[str], show_progress: bool | None
+    encoder: Encoder, texts: Sequence[str], width: int, show_progress: bool | None
 ) -> tuple[FloatArray, list[Decision]]:
     """Encode passages, and say what the encoder did not see of them."""
     numbers: dict[str, int] = {}
-    places = [numbers.setdefault(text, len(numbers)) for text in texts if text.strip()]
-    different, report = encode_texts(encoder, list(numbers), show_progress=show_progress)
-    width = different.shape[1] if len(different) else 0
-    vectors = np.zeros((len(texts), width), dtype=np.float32)
-    vectors[[i for i, text in enumerate(texts) if text.strip()]] = different[places]
+    places = np.array(
+        [numbers.setdefault(text, len(numbers)) if text else -1 for text in texts], dtype=np.int64
+    )
+    if not numbers:
+        return np.zeros((len(texts), width), dtype=np.float32), []
+    vectors, report = encode_texts(encoder, list(numbers), show_progress=show_progress)
+    if len(numbers) < len(texts):  # else they are in order already, and stay where they are
+        vectors = vectors[places]
+        vectors[places < 0] = 0.0
     notes = []
     n_cut = 0 if report is None else int((report.n_seen < report.n_tokens).sum())
     if n_cut:

@@ -49,15 +49,27 @@ def encode_texts(
     return _checked(np.asarray(made), len(texts), "the encoder's vectors"), report
 
 
-def given_vectors(vectors: Any, n_rows: int) -> FloatArray:
+def given_vectors(vectors: Any, n_rows: int, what: str = "embeddings") -> FloatArray:
     """Return vectors that the caller has, scaled to length one.
+
+    Parameters
+    ----------
+    vectors : array_like of shape (n_rows, n_dimensions)
+    n_rows : int
+    what : str
+        What they are called in an error.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_rows, n_dimensions)
+        Zeros stay zeros.
 
     Raises
     ------
     InputError
         Where there is not one finite vector a row.
     """
-    return _checked(np.asarray(vectors), n_rows, "embeddings")
+    return _checked(np.asarray(vectors), n_rows, what)
 
 
 def _checked(vectors: Any, n_rows: int, what: str) -> FloatArray:
@@ -86,10 +98,16 @@ def stored_encoder(settings: Mapping[str, Any], given: Any = None) -> Encoder:
         If it cannot be loaded.
     """
     recorded = settings.get("encoder_settings")
+    if given is None and settings.get("encoder") is None:
+        raise InputError(
+            "the collection was made of embeddings alone, without an encoder; give embeddings= to "
+            'add and vectors= to search, load it with encoder=, or search with mode="lexical"'
+        )
     if given is None and not isinstance(recorded, Mapping):
         raise InputError(
             f"the collection was made with an encoder of your own ({settings.get('encoder')}), "
-            'which cannot be loaded by name; give it with encoder=, or search with mode="lexical"'
+            "which cannot be loaded by name; load the index with encoder=, or search with "
+            'mode="lexical"'
         )
     if given is None:
         assert isinstance(recorded, Mapping)
@@ -99,7 +117,7 @@ def stored_encoder(settings: Mapping[str, Any], given: Any = None) -> Encoder:
     if not getattr(encoder, "is_fitted", True):
         raise InputError(
             f"the encoder of the collection ({settings.get('encoder')}) has learnt from texts, and "
-            "is not stored with it; give the fitted one with encoder=, or search with "
+            "is not stored with it; load the index with the fitted one as encoder=, or search with "
             'mode="lexical"'
         )
     check_same(settings, encoder)

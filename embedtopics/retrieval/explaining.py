@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from embedtopics.protocols import Int64Array
 from embedtopics.results import Decision
 from embedtopics.retrieval.lexical.searcher import LexicalSearcher
 
-__all__ = ["Explanation", "explain", "query_decisions"]
+__all__ = ["Explanation", "explain", "query_decisions", "word_parts"]
 
 _MOST_SHOWN = 5
 
@@ -69,29 +70,52 @@ def explain(
     """
     words = searcher.read(query)
     by_form = searcher.parts_at(query, np.array([segment]), np.array([row]))
-    parts: dict[str, float] = {}
-    absent: list[str] = []
-    for form, part in by_form.items():
-        for written, times in words.written[form].items():
-            if part[0] > 0:
-                parts[written] = float(part[0]) * times / words.weight(form)
-            else:
-                absent.append(written)
+    (parts,) = word_parts(searcher, query, np.array([segment]), np.array([row]))
+    absent = [w for form, part in by_form.items() if part[0] == 0 for w in words.written[form]]
     unknown = [w for form, of in words.written.items() if form not in by_form for w in of]
     return Explanation(
-        dict(sorted(parts.items(), key=lambda item: (-item[1], item[0]))),
+        parts,
         float(sum(part[0] for part in by_form.values())),
         tuple(sorted(absent)), tuple(sorted(unknown)), words.stop_words, similarity,
     )  # fmt: skip
 
 
-def query_decisions(searcher: LexicalSearcher, query: str) -> tuple[Decision, ...]:
+def word_parts(
+    searcher: LexicalSearcher, query: str, segments: Int64Array, rows: Int64Array
+) -> list[dict[str, float]]:
+    """Return the `parts` of `explain` for many passages; the query is read once.
+
+    Parameters
+    ----------
+    searcher : LexicalSearcher
+    query : str
+    segments, rows : int64 ndarray of shape (n,)
+
+    Returns
+    -------
+    list of dict of str to float
+    """
+    words = searcher.read(query)
+    made: list[dict[str, float]] = [{} for _ in range(len(rows))]
+    for form, parts in searcher.parts_at(query, segments, rows).items():
+        weight = words.weight(form)
+        for place in np.flatnonzero(parts > 0).tolist():
+            for written, times in words.written[form].items():
+                made[place][written] = float(parts[place]) * times / weight
+    return [dict(sorted(own.items(), key=lambda item: (-item[1], item[0]))) for own in made]
+
+
+def query_decisions(
+    searcher: LexicalSearcher, query: str, number: int | None = None
+) -> tuple[Decision, ...]:
     """Return what is to be said of a query whatever it finds.
 
     Parameters
     ----------
     searcher : LexicalSearcher
     query : str
+    number : int, optional
+        Which query it is, from 1, where several are asked.
 
     Returns
     -------
@@ -100,13 +124,15 @@ def query_decisions(searcher: LexicalSearcher, query: str) -> tuple[Decision, ..
         words that no document holds ("words not held", with these as its value); else none.
     """
     words = searcher.read(query)
+    name = "the query" if number is None else f"query {number}"
+    start = name[0].upper() + name[1:]
     if not words.written:
         listed = list(words.stop_words)
         if not listed:
-            message = "The query has no words: lexical search finds nothing."
+            message = f"{start} has no words: lexical search finds nothing."
             return (Decision("retrieval", "empty query", listed, message),)
         message = (
-            f"The query has only stop words ({_shown(listed)}), which are not looked for: lexical "
+            f"{start} has only stop words ({_shown(listed)}), which are not looked for: lexical "
             "search finds nothing."
         )
         return (Decision("retrieval", "only stop words", listed, message),)
@@ -114,10 +140,13 @@ def query_decisions(searcher: LexicalSearcher, query: str) -> tuple[Decision, ..
     missing = sorted(w for form, of in words.written.items() if form not in known for w in of)
     if not missing:
         return ()
-    message = f"No document holds {_shown(missing)}; lexical search goes by the other words."
+    of_query = "" if number is None else f" of {name}"
+    message = (
+        f"No document holds {_shown(missing)}{of_query}; lexical search goes by the other words."
+    )
     if not known:
         message = (
-            f"No document holds any word of the query ({_shown(missing)}): lexical search finds "
+            f"No document holds any word of {name} ({_shown(missing)}): lexical search finds "
             "nothing."
         )
     return (Decision("retrieval", "words not held", missing, message),)

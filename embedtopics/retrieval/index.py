@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy.typing as npt
 
 from embedtopics.corpus import Corpus
+from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import Encoder
 from embedtopics.results import Decision, DuplicateGroups, SearchHits
 from embedtopics.retrieval import answering, attaching, maintaining, relating
@@ -218,14 +219,14 @@ class SearchIndex:
     def opened(self) -> Opened:
         """Return the newest version, with its files open."""
         with self._lock:
-            if self._opened is None or self._opened.snapshot.version != self._collection.version():
+            if self._opened is None or self._opened.snapshot.stamp != self._collection.stamp():
                 while True:
                     snapshot = self._collection.snapshot()
                     try:
                         self._opened = open_snapshot(snapshot, self._mmap, self._opened)
                         break
-                    except FileNotFoundError:  # compacted by another process meanwhile
-                        if self._collection.version() == snapshot.version:
+                    except CorruptFileError:  # or compacted by another process meanwhile
+                        if self._collection.stamp() == snapshot.stamp:
                             raise
             return self._opened
 
@@ -264,7 +265,7 @@ class SearchIndex:
             A cross-encoder checkpoint, or an object with ``predict(pairs)``, which reorders the
             best `candidates`.
         candidates : int
-            Passages that each mode puts forward at least.
+            Documents that `diversity` and `reranker` choose among; see also `FusionSettings.depth`.
 
         Returns
         -------

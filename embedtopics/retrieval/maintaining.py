@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._locking import only_writer
+from embedtopics.corpus.corpus import require_text
 from embedtopics.corpus.languages import detect_languages, main_languages
 from embedtopics.encoders import (
     describe_encoder,
@@ -27,6 +28,7 @@ from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.results import Decision
 from embedtopics.retrieval.building import Prepared, prepare, segment_maker
 from embedtopics.retrieval.collection import Collection
+from embedtopics.retrieval.collection.copying import check_target, find_folder
 from embedtopics.retrieval.collection.metadata import read_frame
 from embedtopics.retrieval.collection.segments import Sources
 from embedtopics.retrieval.dense import DenseSettings
@@ -86,7 +88,7 @@ def build(
     dense = DenseSettings(
         kind=wish.kind, recall=wish.recall, memory_limit=wish.memory_limit, seed=wish.random_state
     )
-    target = None if out is None else Path(os.path.abspath(out))
+    target = None if out is None else find_folder(out)
     if target is None:
         parent = Path(tempfile.mkdtemp(prefix="embedtopics-index-"))
         try:
@@ -96,7 +98,7 @@ def build(
         except BaseException:  # an interrupt too
             shutil.rmtree(parent, ignore_errors=True)
             raise
-    _check_target(target, overwrite)
+    check_target(target, overwrite)  # before hours are spent on what is to go there
     # What a killed build leaves beside the target is found by its name, and swept by the next.
     beside = target.with_name(f".{target.name}.building")
     with only_writer(target.with_name(f"{target.name}.building")):
@@ -107,22 +109,6 @@ def build(
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     return Built(copied, made.encoder, made.decisions)
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    """Refuse a folder that is taken before hours are spent on what is to go there."""
-    if not target.exists() or (target.is_dir() and not any(target.iterdir())):
-        return
-    if not (target / "catalog.sqlite").is_file():
-        raise InputError(
-            f"expected a new folder for the index, got {target}, which holds something else; name "
-            "another"
-        )
-    if not overwrite:
-        raise InputError(
-            f"there is an index at {target} already; replace it with overwrite=True "
-            "(--overwrite), add to it, or name another folder"
-        )
 
 
 def _build_in(
@@ -148,7 +134,7 @@ def _build_in(
         corpus, resolved, passages=wish.passages, embeddings=embeddings,
         show_progress=show_progress,
     )  # fmt: skip
-    about = {"encoder": str(encoder), "encoder_fingerprint": None, "encoder_settings": None}
+    about = {"encoder": None, "encoder_fingerprint": None, "encoder_settings": None}
     settings = {
         **(about if resolved is None else describe_encoder(resolved)),
         "n_dimensions": int(prepared.vectors.shape[1]),
@@ -167,13 +153,28 @@ def _encoder_for(corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None)
 
     Beside vectors that are given, an encoder is there for queries, and may be missing.
     """
-    if encoder is None:
-        if embeddings is None:
+    if embeddings is None:
+        if encoder is None:
             raise InputError("expected an encoder, or embeddings; got neither")
+        require_text(corpus)  # of which an encoder could learn, or show how long its vectors are
+        texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
+        return fitted(resolve_encoder(encoder, cached=True), texts)
+    if encoder is None:
         return None
     resolved = resolve_encoder(encoder, cached=True)
-    texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
-    return fitted(resolved, texts) if embeddings is None else resolved
+    if not getattr(resolved, "is_fitted", True):
+        raise InputError(
+            "expected the encoder that made the embeddings, got one that has not learnt from any "
+            "texts; give the fitted one, or encoder=None"
+        )
+    width, found = np.shape(embeddings)[1:], getattr(resolved, "dimensions", None)
+    if isinstance(found, int) and len(width) == 1 and width[0] != found:
+        name = describe_encoder(resolved)["encoder"]
+        raise InputError(
+            f"expected embeddings of {found} dimensions, as {name} makes them, got {width[0]}; "
+            "give the encoder that made them, or encoder=None"
+        )
+    return resolved
 
 
 def _write(
@@ -217,12 +218,13 @@ def add(
     """Add a corpus as a segment of its own."""
     settings = collection.settings()
     _check_new(collection, corpus, update)
+    expected = settings["n_dimensions"]
     prepared = prepare(
-        corpus, encoder, passages=settings["passages"], embeddings=embeddings,
+        corpus, encoder, passages=settings["passages"], embeddings=embeddings, width=expected,
         show_progress=show_progress,
     )  # fmt: skip
-    width, expected = prepared.vectors.shape[1], settings["n_dimensions"]
-    if len(prepared.vectors) and width != expected and prepared.vectors.any():
+    width = prepared.vectors.shape[1]
+    if width != expected:
         raise InputError(
             f"expected vectors of {expected} dimensions, as those of the index, got {width}; give "
             "those of its encoder"
@@ -294,6 +296,10 @@ def export(
     known = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
     documents = _documents(collection, opened)
     if not isinstance(target, str | os.PathLike):
+        if not callable(getattr(target, "upsert", None)):
+            raise InputError(
+                f"expected the path of a Parquet file, or a store with `upsert`, got {target!r}"
+            )
         return export_to_store(documents, target, columns=known)
     settings = collection.settings()
     n = 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._once import computed_once
 from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.retrieval.collection.segments import damage
 from embedtopics.retrieval.collection.views import SegmentView, Snapshot
 from embedtopics.retrieval.dense import DenseSegment, merge_nearest, open_dense
 from embedtopics.retrieval.lexical import (
@@ -33,7 +34,6 @@ __all__ = [
 
 SUM = "sum.npy"
 Mask = npt.NDArray[np.bool_]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,8 @@ class Opened:
         Of all segments together.
     findable : tuple of (bool ndarray or None)
         For each segment the passages that are there and have text; None where all are.
+    sums : tuple of float64 ndarray of shape (n_dimensions,)
+        Of all vectors of each segment.
     """
 
     snapshot: Snapshot
@@ -56,14 +58,15 @@ class Opened:
     postings: tuple[LexicalSegment, ...]
     lexical: LexicalSearcher
     findable: tuple[Mask | None, ...]
+    sums: tuple[npt.NDArray[np.float64], ...]
 
     @computed_once
     def mean_vector(self) -> npt.NDArray[np.float64]:
         """Mean of the vectors of all passages that can be found; not of unit length."""
         total, n = np.zeros(self.snapshot.settings["n_dimensions"]), 0
-        for view, dense, mask in zip(self.segments, self.dense, self.findable, strict=True):
-            total += np.load(view.folder / SUM, allow_pickle=False)
-            n += len(view.documents)
+        for whole, dense, mask in zip(self.sums, self.dense, self.findable, strict=True):
+            total += whole
+            n += len(dense)
             gone = np.flatnonzero(~mask) if mask is not None else np.empty(0, np.int64)
             total -= stored_vectors(dense.vectors, gone).sum(axis=0, dtype=np.float64)
             n -= len(gone)
@@ -111,28 +114,48 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
     CorruptFileError
         If a file is not as it was written.
     """
-    dense = {} if before is None else _by_name(before, before.dense)
-    postings = {} if before is None else _by_name(before, before.postings)
+    # By content, not by name: another collection may have taken the folder's place.
+    findable = tuple(map(_findable, snapshot.segments))
+    known = {} if before is None else {
+        view.content: parts
+        for view, *parts in zip(
+            before.segments, before.dense, before.postings, before.sums, strict=True
+        )
+    }  # fmt: skip
     for view in snapshot.segments:
-        if view.name not in dense:
-            dense[view.name] = open_dense(view.folder, mmap)
-            postings[view.name] = open_lexical(view.folder / "lexical", mmap)
-    lexical = tuple(postings[view.name] for view in snapshot.segments)
+        if view.content not in known:
+            dense_part = open_dense(view.folder, mmap)
+            known[view.content] = [
+                dense_part,
+                open_lexical(view.folder / "lexical", mmap),
+                _read_sum(view.folder / SUM, dense_part.vectors.shape[1]),
+            ]
+    parts = [known[view.content] for view in snapshot.segments]
+    dense, postings, sums = (tuple(part[place] for part in parts) for place in range(3))
     return Opened(
         snapshot=snapshot,
-        dense=tuple(dense[view.name] for view in snapshot.segments),
-        postings=lexical,
+        dense=dense,
+        postings=postings,
         lexical=LexicalSearcher.of(
-            lexical,
-            [view.alive for view in snapshot.segments],
+            postings,
+            findable,  # what has no text counts nowhere
             LexicalSettings.of_json(snapshot.settings["lexical"]),
         ),
-        findable=tuple(map(_findable, snapshot.segments)),
+        findable=findable,
+        sums=sums,
     )
 
 
-def _by_name(opened: Opened, parts: tuple[T, ...]) -> dict[str, T]:
-    return {view.name: part for view, part in zip(opened.segments, parts, strict=True)}
+def _read_sum(path: Path, width: int) -> npt.NDArray[np.float64]:
+    try:
+        # Opened here, because NumPy leaves a file open that it finds damaged.
+        with path.open("rb") as file:
+            total = np.load(file, allow_pickle=False)
+        if total.shape != (width,) or total.dtype != np.float64 or not np.isfinite(total).all():
+            raise ValueError(f"{total.dtype} of shape {total.shape}")
+    except (OSError, ValueError, EOFError) as error:
+        raise damage(path, str(error)) from error
+    return np.asarray(total)
 
 
 def _findable(view: SegmentView) -> Mask | None:

@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._checks import checked_count
+from embedtopics._checks import checked_count, is_number
 from embedtopics.corpus.columns import read_id
 from embedtopics.errors import InputError
 from embedtopics.neighbors import build_graph
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.results import Decision, DuplicateGroups, SearchHits
 from embedtopics.retrieval.answering import (
+    ATTEMPTS,
     Vanished,
     condition_of,
     hits_of,
     passing,
 )
 from embedtopics.retrieval.collection import Collection
-from embedtopics.retrieval.opened import Opened, allow, nearest_passages, stored_vectors
+from embedtopics.retrieval.opened import Allowed, Opened, allow, nearest_passages, stored_vectors
 from embedtopics.retrieval.searching import Found, first_documents
 
 if TYPE_CHECKING:
@@ -29,8 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["duplicates", "id_of", "similar"]
 
 COPIES = 15
-"""Nearest documents that each is compared with first; where all of them are near-copies, it is
-compared with every document."""
+"""Nearest documents that each is compared with first; documents all of whose nearest are
+near-copies are compared with one another, too."""
+
+CELLS_AT_ONCE = 1 << 22
+"""Cosines of these that are in memory together."""
+
+PAIRS_AT_ONCE = 1 << 14
+
+ROUNDING = 1e-5
+"""More than what products of matrices are off in float32."""
 
 
 def id_of(value: object) -> str:
@@ -57,20 +66,18 @@ def similar(
     """Search with the passages of a document; see `SearchIndex.similar`."""
     k, name = checked_count(k, "k"), id_of(id)
     condition = condition_of(collection, where)
-    while True:
+    for _ in range(ATTEMPTS):
         opened = index.opened()
         number = collection.numbers([name]).get(name)
         if number is None:
             raise InputError(f"there is no document {name!r} in the index; search by text instead")
-        queries = _passage_vectors(opened, number)
+        queries, n_own = _passage_vectors(opened, number)
+        if not n_own:
+            continue  # it was written since
         if not len(queries):
             raise InputError(f"the document {name!r} has no text that it could be compared by")
-        others = passing(collection, condition)
-        if others is None:
-            others = np.unique(
-                np.concatenate([view.documents[view.alive] for view in opened.segments])
-            )
-        found = _nearest_documents(opened, queries, others[others != number], k)
+        allowed = allow(opened, passing(collection, condition))
+        found = _nearest_documents(opened, queries, allowed, k, number, n_own)
         texts = [found_one for found_one in collection.documents([number]) if found_one is not None]
         try:
             hits = hits_of(opened, collection, "", found)
@@ -79,24 +86,29 @@ def similar(
         if texts:
             said = "" if condition is None else condition.text
             return SearchHits((texts[0].text,), (hits,), "dense", k, said)
+    raise InputError("another process keeps changing what is found; search again")
 
 
-def _passage_vectors(opened: Opened, number: int) -> FloatArray:
-    """Return the vectors of a document's passages that have text."""
+def _passage_vectors(opened: Opened, number: int) -> tuple[FloatArray, int]:
+    """Return the vectors of a document's passages that have a direction, and how many it has."""
     width = opened.snapshot.settings["n_dimensions"]
-    parts = [np.empty((0, width), dtype=np.float32)]
+    parts, n_own = [np.empty((0, width), dtype=np.float32)], 0
     for view, dense in zip(opened.segments, opened.dense, strict=True):
         begin, end = np.searchsorted(view.documents, [number, number + 1])
         rows = np.arange(begin, end)
-        rows = rows[view.alive[rows] & (view.spans[rows, 1] > view.spans[rows, 0])]
-        parts.append(stored_vectors(dense.vectors, rows))
-    return np.concatenate(parts)
+        rows = rows[view.alive[rows]]
+        n_own += len(rows)
+        rows = rows[view.spans[rows, 1] > view.spans[rows, 0]]
+        vectors = stored_vectors(dense.vectors, rows)
+        parts.append(vectors[vectors.any(axis=1)])
+    return np.concatenate(parts), n_own
 
 
-def _nearest_documents(opened: Opened, queries: FloatArray, others: Int64Array, k: int) -> Found:
-    """Return the documents nearest to any of several vectors."""
-    allowed = allow(opened, others)
-    n = min(4 * k, max(allowed.n, 1))
+def _nearest_documents(
+    opened: Opened, queries: FloatArray, allowed: Allowed, k: int, itself: int, n_own: int
+) -> Found:
+    """Return the documents nearest to any of a document's passages, itself left out."""
+    n = min(4 * k + n_own, max(allowed.n, 1))
     while True:
         near, segments, rows = nearest_passages(opened, queries, n, allowed)
         there = rows >= 0
@@ -107,30 +119,32 @@ def _nearest_documents(opened: Opened, queries: FloatArray, others: Int64Array, 
             here = segment == number
             documents[here] = view.documents[row[here]]
         none = np.full(len(row), np.nan)
-        found = first_documents(
-            Found(documents, segment, row, similarities, similarities, none, none)
-        )
-        if len(found.documents) >= k or n >= allowed.n:
-            return found.take(range(min(k, len(found.documents))))
+        passages = Found(documents, segment, row, similarities, similarities, none, none)
+        found = first_documents(passages.take(np.flatnonzero(documents != itself)))
+        if n >= allowed.n:
+            break
+        # What was not seen is no nearer to a passage than the last that was seen of it.
+        unseen = float(near[:, -1].max())
+        if len(found.documents) >= k and (len(queries) == 1 or found.scores[k - 1] > unseen):
+            break
         n = min(4 * n, allowed.n)
+    return found.take(range(min(k, len(found.documents))))
 
 
 def duplicates(opened: Opened, collection: Collection, threshold: float) -> DuplicateGroups:
     """Find groups of near-copies; see `SearchIndex.duplicates`."""
-    if not isinstance(threshold, int | float) or not 0 < threshold <= 1:
+    if not is_number(threshold) or not 0 < threshold <= 1:
         raise InputError(f"threshold must be a cosine above 0 and up to 1, got {threshold!r}")
     numbers, vectors = document_vectors(opened)
     # A cosine of 1 comes out of float32 a little below.
     least = min(float(threshold), 1.0 - 1e-6)
-    pairs, recall = _near_pairs(vectors, least)
-    labels = _components(len(numbers), pairs)
-    sizes = np.bincount(labels, minlength=len(numbers)) if len(numbers) else np.empty(0, np.int64)
-    wanted = np.flatnonzero(sizes[labels] > 1) if len(numbers) else np.empty(0, np.int64)
-    names = _ids(collection, numbers, wanted)
+    pairs, labels, recall = _near_pairs(vectors, least)
+    sizes = np.bincount(labels, minlength=1)
+    names = _ids(collection, numbers, np.flatnonzero(sizes[labels] > 1))
     members: dict[int, list[Any]] = {}
-    for place in wanted.tolist():
-        members.setdefault(int(labels[place]), []).append(names[place])
-    groups = sorted(map(tuple, members.values()), key=len, reverse=True)
+    for place, name in names.items():
+        members.setdefault(int(labels[place]), []).append(name)
+    groups = sorted((tuple(ids) for ids in members.values() if len(ids) > 1), key=len, reverse=True)
     notes: tuple[Decision, ...] = ()
     if recall < 1:
         notes = (Decision(
@@ -140,7 +154,7 @@ def duplicates(opened: Opened, collection: Collection, threshold: float) -> Dupl
         ),)  # fmt: skip
     return DuplicateGroups(
         groups=tuple(groups),
-        pairs=tuple((names[i], names[j], similarity) for i, j, similarity in pairs),
+        pairs=tuple((names[i], names[j], c) for i, j, c in pairs if i in names and j in names),
         threshold=float(threshold),
         n_documents=len(numbers),
         decisions=notes,
@@ -169,50 +183,92 @@ def document_vectors(opened: Opened) -> tuple[Int64Array, FloatArray]:
             summed = np.add.reduceat(summed, starts, axis=0)
         norms = np.linalg.norm(summed, axis=1, keepdims=True)
         has_direction = norms[:, 0] > 0
-        numbers.append(view.documents[rows[starts]][has_direction])
-        vectors.append(summed[has_direction] / norms[has_direction])
+        if not has_direction.all():
+            starts, summed, norms = (
+                starts[has_direction],
+                summed[has_direction],
+                norms[has_direction],
+            )
+        summed /= norms  # a copy of what is stored
+        numbers.append(view.documents[rows[starts]])
+        vectors.append(summed)
+    if len(vectors) == 2:  # the usual one segment need not be copied
+        return numbers[1], vectors[1]
     return np.concatenate(numbers), np.concatenate(vectors)
 
 
-def _near_pairs(vectors: FloatArray, least: float) -> tuple[list[tuple[int, int, float]], float]:
-    """Return pairs of at least this cosine, and the share of true neighbours that was seen."""
-    if len(vectors) < 2:
-        return [], 1.0
+def _near_pairs(
+    vectors: FloatArray, least: float
+) -> tuple[list[tuple[int, int, float]], Int64Array, float]:
+    """Return near pairs, a number for the group of each document, and the recall of the graph."""
+    n = len(vectors)
+    if n < 2:
+        return [], np.arange(n, dtype=np.int64), 1.0
     graph = build_graph(vectors, COPIES)
-    found: dict[tuple[int, int], float] = {}
-    is_full = graph.k < len(vectors) - 1
-    full = np.flatnonzero(graph.similarities[:, -1] >= least) if is_full else np.empty(0, int)
-    for place, (near, cosines) in enumerate(zip(graph.indices, graph.similarities, strict=True)):
-        for other, cosine in zip(near[cosines >= least].tolist(), cosines.tolist(), strict=False):
-            found[min(place, other), max(place, other)] = cosine
-    for place in full.tolist():
-        cosines = vectors @ vectors[place]
-        for other in np.flatnonzero(cosines >= least).tolist():
-            if other != place:
-                found[min(place, other), max(place, other)] = min(1.0, float(cosines[other]))
-    ordered = sorted(found.items(), key=lambda item: (-item[1], item[0]))
-    return [(i, j, cosine) for (i, j), cosine in ordered], graph.recall
+    near = graph.similarities >= least
+    first = np.repeat(np.arange(n), np.count_nonzero(near, axis=1))
+    second, cosines = graph.indices[near].astype(np.int64), graph.similarities[near]
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    _, once = np.unique(low * n + high, return_index=True)
+    low, high, cosines = low[once], high[once], np.minimum(cosines[once].astype(np.float64), 1.0)
+    order = np.lexsort((high, low, -cosines))
+    pairs = list(
+        zip(low[order].tolist(), high[order].tolist(), cosines[order].tolist(), strict=True)
+    )
+    labels = _components(n, low, high)
+    if graph.k < n - 1:
+        labels = _joined(vectors, np.flatnonzero(near[:, -1]), least, labels)
+    return pairs, labels, graph.recall
 
 
-def _components(n: int, pairs: list[tuple[int, int, float]]) -> Int64Array:
-    """Return a number for the group of each document."""
+def _components(n: int, first: Int64Array, second: Int64Array) -> Int64Array:
+    """Return a number for the group of each of n, some of which are linked."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    first = np.array([i for i, _, _ in pairs], dtype=np.int64)
-    second = np.array([j for _, j, _ in pairs], dtype=np.int64)
-    links = coo_matrix((np.ones(len(pairs)), (first, second)), shape=(n, n))
+    links = coo_matrix((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
     labels: Int64Array = connected_components(links, directed=False)[1].astype(np.int64)
     return labels
 
 
+def _joined(vectors: FloatArray, full: Int64Array, least: float, labels: Int64Array) -> Int64Array:
+    """Join groups by pairs that the graph left out: of documents with more near-copies than it has.
+
+    Of a pair that it left out, neither document has the other among its nearest, so that both have
+    as many near-copies as the graph has neighbours. Copies bit for bit are compared once.
+    """
+    first_of: dict[bytes, int] = {}
+    copy_of = [first_of.setdefault(vectors[place].tobytes(), place) for place in full.tolist()]
+    labels = _components(int(labels.max()) + 1, labels[full], labels[copy_of])[labels]
+    places = np.array(sorted(first_of.values()), dtype=np.int64)
+    step = max(1, CELLS_AT_ONCE // max(1, len(places)))
+    for begin in range(0, len(places), step):
+        part = places[begin : begin + step]
+        cosines = vectors[part] @ vectors[places].T
+        cosines[labels[part][:, None] == labels[places][None, :]] = -1.0
+        rows, columns = np.nonzero(cosines >= least - ROUNDING)
+        near = cosines[rows, columns] >= least + ROUNDING
+        rows, columns = part[rows], places[columns]
+        unsure = np.flatnonzero(~near)
+        for start in range(0, len(unsure), PAIRS_AT_ONCE):
+            some = unsure[start : start + PAIRS_AT_ONCE]
+            # Not by BLAS, whose last bits depend on the number of threads.
+            near[some] = least <= np.einsum(
+                "ij,ij->i", vectors[rows[some]], vectors[columns[some]], dtype=np.float64
+            )
+        first, second = labels[rows[near]], labels[columns[near]]
+        labels = _components(int(labels.max()) + 1, first, second)[labels]
+    return labels
+
+
 def _ids(collection: Collection, numbers: Int64Array, places: Int64Array) -> dict[int, Any]:
-    """Return the ids of documents by their place; a removed one has the number that it had."""
+    """Return the ids of documents by their place, in order; those removed since are left out."""
     names: dict[int, Any] = {}
     for begin in range(0, len(places), 10_000):
         part = places[begin : begin + 10_000]
         for place, document in zip(
             part.tolist(), collection.documents(numbers[part].tolist()), strict=True
         ):
-            names[place] = None if document is None else document.id
+            if document is not None:
+                names[place] = document.id
     return names

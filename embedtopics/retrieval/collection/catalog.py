@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -65,7 +66,8 @@ def make_catalog(path: Path, settings: str) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(f"BEGIN;{_SCHEMA}")
         connection.executemany(
-            "INSERT INTO meta VALUES (?, ?)", [("settings", settings), ("version", 0)]
+            "INSERT INTO meta VALUES (?, ?)",
+            [("settings", settings), ("version", 0), ("stamp", secrets.token_hex(8))],
         )
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -214,7 +216,7 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def read_meta(connection: sqlite3.Connection, name: str) -> Any:
-    """Return one entry of the table `meta`: "settings" (JSON) or "version"."""
+    """Return one entry of the table `meta`: "settings" (JSON), "version" or "stamp"."""
     return connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0]
 
 

@@ -126,6 +126,14 @@ class Collection:
         """Return the number of the newest version; it goes up with every write."""
         return ask(self.folder, lambda connection: int(read_meta(connection, "version")))
 
+    def stamp(self) -> str:
+        """Return what names the newest version's content, in this and in any other folder.
+
+        Another collection that takes the folder's place may have the same version number, but
+        never the same stamp; a copy has the stamp of what it was copied from.
+        """
+        return ask(self.folder, lambda connection: str(read_meta(connection, "stamp")))
+
     def settings(self) -> dict[str, Any]:
         """Return what the collection was made with."""
         return dict(ask(self.folder, lambda c: json.loads(read_meta(c, "settings"))))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import glob
 import os
+import re
 import shutil
 import sqlite3
 import tempfile
@@ -25,7 +25,7 @@ from embedtopics.retrieval.collection.catalog import (
 )
 from embedtopics.retrieval.collection.segments import damage, is_segment_name, list_files
 
-__all__ = ["copy_collection", "create_folder", "find_folder"]
+__all__ = ["check_target", "copy_collection", "create_folder", "find_folder"]
 
 
 def create_folder(folder: Path, settings: str) -> None:
@@ -108,10 +108,11 @@ def _link(source: Path, target: Path) -> None:
 
 def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None:
     """Fill a folder beside another, and give it the other's name when it is whole."""
-    _check_target(folder, overwrite)
+    check_target(folder, overwrite)
     with only_writer(folder), explaining(folder, is_writing=True):
         put_back(folder)
-        _check_target(folder, overwrite)
+        check_target(folder, overwrite)
+        _sweep_beside(folder)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
         try:
             fill(fresh)
@@ -122,7 +123,14 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
             shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _check_target(folder: Path, overwrite: bool) -> None:
+def check_target(folder: Path, overwrite: bool) -> None:
+    """Refuse a folder that a collection cannot take the place of.
+
+    Raises
+    ------
+    InputError
+        If it holds something else, or a collection that is not to be replaced.
+    """
     if folder.exists() and not folder.is_dir():
         raise InputError(
             f"expected a folder for a collection; {folder} is a file; name another one"
@@ -139,8 +147,8 @@ def _check_target(folder: Path, overwrite: bool) -> None:
         )
     if not overwrite:
         raise InputError(
-            f"there is a collection in {folder} already; open that one, pass overwrite=True where "
-            "it can be given, or name another folder"
+            f"there is a collection in {folder} already; open that one, pass overwrite=True "
+            "(--overwrite) where it can be given, or name another folder"
         )
 
 
@@ -202,8 +210,24 @@ def put_back(folder: Path) -> None:
 
 
 def _set_aside(folder: Path) -> list[Path]:
-    found = sorted(folder.parent.glob(f".{glob.escape(folder.name)}.*.old"))
-    return [old for old in found if (old / CATALOG).is_file()]
+    return [old for old in _beside(folder, "old") if (old / CATALOG).is_file()]
+
+
+def _beside(folder: Path, kind: str) -> list[Path]:
+    """Return what was made beside a folder to take its place, or was set aside; no other's."""
+    # Of a collection "a" this is not what belongs to one that is called "a.b".
+    name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]+\.{kind}")
+    found = sorted(folder.parent.iterdir()) if folder.parent.is_dir() else []
+    return [path for path in found if name.fullmatch(path.name) and not path.is_symlink()]
+
+
+def _sweep_beside(folder: Path) -> None:
+    """Delete what processes that were killed left beside a folder; under the lock."""
+    left = _beside(folder, "new")
+    if os.path.lexists(folder):
+        left += _beside(folder, "old")
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _umask() -> int:

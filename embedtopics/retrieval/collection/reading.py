@@ -59,8 +59,9 @@ class _Version:
     """What the catalogue says of a version."""
 
     number: int
+    stamp: str
     settings: Mapping[str, Any]
-    segments: list[tuple[int, int, str]]  # number, passages, checksum of them
+    segments: list[tuple[int, int, str, str]]  # number, passages, checksums of them and of all
     removed: Int64Array
     n_documents: int
 
@@ -85,7 +86,7 @@ def read_snapshot(folder: Path, cache: PassageCache) -> Snapshot:
             return _assemble(folder, version, cache)
         except FileNotFoundError as error:
             # A compaction deletes segments once there is a version without them.
-            if ask(folder, lambda c: int(read_meta(c, "version"))) == version.number:
+            if ask(folder, lambda c: str(read_meta(c, "stamp"))) == version.stamp:
                 raise damage(Path(error.filename), "it is missing") from None
 
 
@@ -95,11 +96,20 @@ def _read_version(connection: sqlite3.Connection) -> _Version:
         "files.segment = segments.number AND files.path = ? ORDER BY number",
         (PASSAGES,),
     ).fetchall()
+    contents: dict[int, str] = {}
+    for segment, checksum in connection.execute(
+        "SELECT segment, sha256 FROM files ORDER BY segment, path"
+    ):
+        contents[segment] = contents.get(segment, "") + checksum
     removed = connection.execute("SELECT number FROM removed ORDER BY number")
     return _Version(
         int(read_meta(connection, "version")),
+        str(read_meta(connection, "stamp")),
         json.loads(read_meta(connection, "settings")),
-        [(number, n_passages, checksum or "") for number, n_passages, checksum, _ in segments],
+        [
+            (number, n_passages, checksum or "", contents.get(number, ""))
+            for number, n_passages, checksum, _ in segments
+        ],
         _as_numbers(removed),
         sum(n_living for *_, n_living in segments),
     )
@@ -111,7 +121,7 @@ def _as_numbers(rows: Iterable[tuple[int]]) -> Int64Array:
 
 def _assemble(folder: Path, version: _Version, cache: PassageCache) -> Snapshot:
     views, used = [], {}
-    for number, n_passages, checksum in version.segments:
+    for number, n_passages, checksum, content in version.segments:
         below = segment_folder(folder, number)
         if not checksum:
             raise damage(below / PASSAGES, "the catalogue does not name it")
@@ -120,11 +130,13 @@ def _assemble(folder: Path, version: _Version, cache: PassageCache) -> Snapshot:
         if len(documents) != n_passages:
             raise damage(below / PASSAGES, f"{len(documents):,} passages, not {n_passages:,}")
         alive = living_passages(documents, version.removed)
-        views.append(SegmentView(below.name, below, documents, spans, alive))
+        views.append(SegmentView(below.name, below, documents, spans, alive, content))
     for checksum in cache.keys() - used.keys():
         cache.pop(checksum, None)
     cache.update(used)
-    return Snapshot(version.number, version.settings, tuple(views), version.n_documents)
+    return Snapshot(
+        version.number, version.stamp, version.settings, tuple(views), version.n_documents
+    )
 
 
 def living_passages(documents: Int64Array, removed: Int64Array) -> np.ndarray:

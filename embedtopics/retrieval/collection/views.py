@@ -32,6 +32,9 @@ class SegmentView:
         First character of each passage in its document's text, and the one behind its last.
     alive : bool ndarray of shape (n_passages,)
         False where the document was removed since.
+    content : str
+        Checksums of all files: two segments with the same hold the same, one of the same name in
+        another folder, or in one that was replaced, may not.
     """
 
     name: str
@@ -39,6 +42,7 @@ class SegmentView:
     documents: Int64Array
     spans: Int32Array
     alive: npt.NDArray[np.bool_]
+    content: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +53,8 @@ class Snapshot:
     ----------
     version : int
         Goes up with every write.
+    stamp : str
+        Names the content of this version, in whatever folder.
     settings : mapping
         What the collection was made with: encoder, kind of index, languages; as JSON gave it.
     segments : tuple of SegmentView
@@ -58,6 +64,7 @@ class Snapshot:
     """
 
     version: int
+    stamp: str
     settings: Mapping[str, Any]
     segments: tuple[SegmentView, ...]
     n_documents: int

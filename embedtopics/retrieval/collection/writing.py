@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -273,6 +274,7 @@ class Writer:
         try:
             yield
             run("UPDATE meta SET value = value + 1 WHERE name = 'version'")
+            run("UPDATE meta SET value = ? WHERE name = 'stamp'", (secrets.token_hex(8),))
             self._is_uncertain = True
             run("COMMIT")
             self._is_uncertain = False

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._threads import faiss_module, one_thread, parts_of, work_on_parts
+from embedtopics.retrieval.dense.files import write_faiss
 from embedtopics.retrieval.dense.settings import DenseSettings
 
 __all__ = ["CODE_FILES", "Codes", "build_codes", "open_codes"]
@@ -125,7 +126,7 @@ def build_codes(folder: Path, vectors: FloatArray, kind: str, settings: DenseSet
         index.train(_projected(some, axes))
     _fill(index, quantizer, vectors, axes)
     packed = faiss.IndexIVFPQFastScan(index)
-    faiss.write_index(packed, str(folder / CODE_FILES[0]))
+    write_faiss(packed, folder / CODE_FILES[0])
     np.save(folder / CODE_FILES[1], axes, allow_pickle=False)
 
 

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray
+from embedtopics.retrieval.dense._threads import faiss_module
 
 __all__ = [
     "ABOUT", "FORMAT", "checked_vectors", "file_sizes", "read_about", "read_vectors", "write_about",
-    "write_vectors",
+    "write_faiss", "write_vectors",
 ]  # fmt: skip
 
 ABOUT = "dense/dense.json"
@@ -101,6 +102,21 @@ def read_vectors(folder: Path, name: str, n: int, d: int, mmap: bool) -> npt.NDA
         raise CorruptFileError(f"{path} cannot be read ({error}); build again") from error
     values.flags.writeable = False
     return values
+
+
+def write_faiss(index: Any, path: Path, flags: int = 0) -> None:
+    """Write an index of FAISS.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written, as for any other file; FAISS itself raises a RuntimeError.
+    """
+    try:
+        faiss_module().write_index(index, str(path), flags)
+    except RuntimeError as error:
+        said = (str(error).splitlines() or ["RuntimeError"])[0]
+        raise OSError(f"FAISS could not write {path.name} ({said})") from error
 
 
 def file_sizes(folder: Path, names: list[str]) -> dict[str, int]:

@@ -15,6 +15,7 @@ import numpy as np
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._threads import faiss_module, one_thread
+from embedtopics.retrieval.dense.files import write_faiss
 from embedtopics.retrieval.dense.settings import DenseSettings
 
 __all__ = ["GRAPH_FILES", "Graph", "build_graph_index", "open_graph"]
@@ -80,7 +81,7 @@ def build_graph_index(folder: Path, vectors: FloatArray, settings: DenseSettings
     else:
         with one_thread():
             index.add(np.ascontiguousarray(vectors))
-    faiss.write_index(index, str(folder / GRAPH_FILES[0]), faiss.IO_FLAG_SKIP_STORAGE)
+    write_faiss(index, folder / GRAPH_FILES[0], faiss.IO_FLAG_SKIP_STORAGE)
 
 
 def open_graph(folder: Path, vectors: FloatArray, mmap: bool) -> Graph:

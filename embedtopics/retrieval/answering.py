@@ -22,7 +22,7 @@ from embedtopics.retrieval.fusing import FusionSettings
 from embedtopics.retrieval.opened import Opened, allow, vectors_at
 from embedtopics.retrieval.reranking import load_cross_encoder, reranked
 from embedtopics.retrieval.searching import MODES, Found, Wish, find
-from embedtopics.retrieval.varying import varied
+from embedtopics.retrieval.varying import as_relevance, varied
 
 if TYPE_CHECKING:
     from embedtopics.retrieval.index import SearchIndex
@@ -165,9 +165,8 @@ def _varied(opened: Opened, found: Found, k: int, diversity: float) -> Found:
     """Choose among candidates by maximal marginal relevance."""
     if not len(found.documents):
         return found
-    # On the scale of a cosine, whatever the mode.
-    relevance = found.scores / max(float(found.scores.max()), 1e-12)
-    chosen = varied(relevance, vectors_at(opened, found.segments, found.rows), k, diversity)
+    vectors = vectors_at(opened, found.segments, found.rows)
+    chosen = varied(as_relevance(found.scores), vectors, k, diversity)
     return found.take(chosen)
 
 

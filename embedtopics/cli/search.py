@@ -12,7 +12,7 @@ from embedtopics.cli.guard import guarded
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.results import SearchHits
+    from embedtopics.results import Estimate, SearchHits
     from embedtopics.retrieval.lexical import LexicalSettings
 
 __all__ = ["search", "search_eval"]
@@ -133,20 +133,25 @@ def search_eval(
         shown.add_column(column)
     for measure in scores[modes[0]].scores:
         estimates = [scores[name].scores[measure] for name in modes]
-        cells = [f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in estimates]
+        cells = [f"{e.value:.3f}{_interval(e, '.3f')}" for e in estimates]
         shown.add_row(*(Text(cell) for cell in (measure, *cells)))
     console.print(shown)
     for name in modes[:-1]:
         change = evaluation.compare_retrieval(scores[name], scores[modes[-1]], seed=seed)
         gain = change.differences["ndcg@10"]
         console.print(
-            f"{modes[-1]} - {name}: ndcg@10 {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], "
+            f"{modes[-1]} - {name}: ndcg@10 {gain.value:+.3f}{_interval(gain, '+.3f')}, "
             f"better for {change.better['ndcg@10']:,} queries, worse for "
             f"{change.worse['ndcg@10']:,}",
             soft_wrap=True,
         )
     for message in dict.fromkeys(d.message for one in scores.values() for d in one.decisions):
         console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+
+
+def _interval(found: Estimate, form: str) -> str:
+    """Return an interval for people; a single query has none."""
+    return "" if found.low != found.low else f" [{found.low:{form}}, {found.high:{form}}]"
 
 
 def _judged(queries: Path, qrels: Path) -> tuple[list[str], list[str]]:

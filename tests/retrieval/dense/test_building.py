@@ -223,6 +223,7 @@ def test_bad_settings_are_refused(bad):
         (np.array([[1.0, 0.0], [1.0, 1.0]]), "row 1 has length 1.41421"),
         (np.array([[1.0, 0.0], [np.nan, 1.0]]), "row 1 has length nan"),
         (np.array([[np.inf, 0.0]]), "row 0 has length inf"),
+        (np.array([[1e300, 0.0]]), "row 0 has length inf"),
     ],
 )
 def test_bad_vectors_are_refused(tmp_path, vectors, said):

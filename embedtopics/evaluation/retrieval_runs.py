@@ -43,7 +43,7 @@ def as_rankings(run: Any, query_ids: Sequence[Hashable] | None = None) -> Rankin
     if query_ids is not None:
         raise InputError("query_ids are for SearchHits alone; this run names its queries itself")
     if isinstance(run, Mapping):
-        return {query: _ranked(query, found) for query, found in run.items()}
+        return {_plain_query(query): _ranked(query, found) for query, found in run.items()}
     if is_frame(run):
         by_query = _of_table(run, _SCORE, "run", "score")
         return {query: _by_score(query, scored) for query, scored in by_query.items()}
@@ -65,7 +65,7 @@ def as_judgements(qrels: Any) -> Judgements:
     if isinstance(qrels, (str, Path)):
         qrels = read_qrels(qrels)
     if isinstance(qrels, Mapping):
-        made = {query: _graded(query, judged) for query, judged in qrels.items()}
+        made = {_plain_query(query): _graded(query, judged) for query, judged in qrels.items()}
     elif is_frame(qrels):
         made = _of_table(qrels, _RELEVANCE, "qrels", "relevance")
         made = {query: dict(_checked_pairs(query, d.items())) for query, d in made.items()}
@@ -165,6 +165,12 @@ def _refuse_twice(query: Hashable, ids: Sequence[Hashable], how: str) -> None:
                 f"query {query!r}: document {document!r} is {how} twice; keep one of the two"
             )
         seen.add(document)
+
+
+def _plain_query(query: Hashable) -> Hashable:
+    """Return a key of Python; NumPy's are equal, and spelled otherwise."""
+    plain: Hashable = query.item() if isinstance(query, np.generic) else query
+    return plain
 
 
 def _plain_id(value: Any) -> Hashable:

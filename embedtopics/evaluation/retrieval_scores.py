@@ -80,7 +80,8 @@ def retrieval(
     relevant_from : float
         The lowest grade that counts as relevant in the binary measures (all but ndcg); above 0.
     n_resamples, seed, confidence
-        Of the intervals, over queries drawn with replacement; 0 resamples for none.
+        Of the intervals, over queries drawn with replacement; 0 resamples for none, and of a
+        single query, which tells nothing of others, there is none (NaN).
 
     Returns
     -------
@@ -106,8 +107,7 @@ def retrieval(
     cuts = _checked_cuts(ks)
     if not is_number(relevant_from) or not relevant_from > 0:
         raise InputError(f"relevant_from must be a number above 0; got {relevant_from!r}")
-    checked_count(n_resamples, "n_resamples", 0)
-    checked_level(confidence)
+    _check_intervals(n_resamples, seed, confidence)
     judgements = as_judgements(qrels)
     rankings = as_rankings(run, query_ids)
     queries = tuple(sorted((q for q in judgements if judgements[q]), key=_name_of))
@@ -162,8 +162,7 @@ def compare_retrieval(
                 f"a comparison needs two runs that were measured with the same {what}; measure "
                 "both again, with the same qrels and settings"
             )
-    checked_count(n_resamples, "n_resamples", 0)
-    checked_level(confidence)
+    _check_intervals(n_resamples, seed, confidence)
     gained = {name: second.by_query[name] - values for name, values in first.by_query.items()}
     better = {name: int((values > EQUAL).sum()) for name, values in gained.items()}
     worse = {name: int((values < -EQUAL).sum()) for name, values in gained.items()}
@@ -174,8 +173,14 @@ def compare_retrieval(
     )  # fmt: skip
 
 
+def _check_intervals(n_resamples: int, seed: int, confidence: float) -> None:
+    checked_count(n_resamples, "n_resamples", 0)
+    checked_count(seed, "seed", 0)
+    checked_level(confidence)
+
+
 def _checked_cuts(ks: Sequence[int]) -> tuple[int, ...]:
-    cuts = (ks,) if isinstance(ks, int) else tuple(ks)
+    cuts = (ks,) if isinstance(ks, int | np.integer) else tuple(ks)
     if not cuts:
         raise InputError("expected ranks to look down to, such as 10; got none")
     made = tuple(sorted({checked_count(k, "each k") for k in cuts}))
@@ -261,7 +266,9 @@ def _with_intervals(
     by_query: dict[str, Float64Array], n_resamples: int, seed: int, confidence: float
 ) -> dict[str, Estimate]:
     columns = np.column_stack(list(by_query.values()))
-    drawn = resampled_means(columns, n_resamples, seed) if n_resamples else None
+    drawn = None
+    if n_resamples and len(columns) > 1:
+        drawn = resampled_means(columns, n_resamples, seed)
     return {
         name: estimate(
             columns[:, place].mean(),

@@ -22,7 +22,7 @@ from embedtopics.retrieval.fusing import FusionSettings
 from embedtopics.retrieval.opened import Opened, allow, vectors_at
 from embedtopics.retrieval.reranking import load_cross_encoder, reranked
 from embedtopics.retrieval.searching import MODES, Found, Wish, find
-from embedtopics.retrieval.varying import varied
+from embedtopics.retrieval.varying import as_relevance, varied
 
 if TYPE_CHECKING:
     from embedtopics.retrieval.index import SearchIndex
@@ -197,6 +197,7 @@ def _varied(opened: Opened, found: Found, k: int, diversity: float, is_reranked:
     """Choose among candidates by maximal marginal relevance."""
     if not len(found.documents):
         return found
+<<<<<<< HEAD
     scores = found.scores
     # On the scale of a cosine, as similarities and fused scores are.
     if is_reranked:  # by a cross-encoder, whose scores may all be below 0
@@ -205,6 +206,10 @@ def _varied(opened: Opened, found: Found, k: int, diversity: float, is_reranked:
     elif np.isnan(found.similarities).all():  # BM25
         scores = scores / scores.max()
     chosen = varied(scores, vectors_at(opened, found.segments, found.rows), k, diversity)
+=======
+    vectors = vectors_at(opened, found.segments, found.rows)
+    chosen = varied(as_relevance(found.scores), vectors, k, diversity)
+>>>>>>> p9rank
     return found.take(chosen)
 
 

@@ -7,6 +7,9 @@ vector, which is the mean cosine with all passages) to the best candidate; BM25 
     score = weight * (similarity - background) / (best similarity - background)
             + (1 - weight) * bm25 / best bm25
 
+Where a candidate is farther below the background than the best one is above it, as a filter may
+have it, similarities are divided by that distance instead, lest the words count for nothing.
+
 That is the convex combination of Bruch, Gai and Ingber (2023), who take a theoretical minimum for
 each scale. A cosine's -1 is none that a text ever has, and encoders differ in where unrelated texts
 lie (near 0, or at 0.7), which the background takes out: the order is the same for any encoder
@@ -180,17 +183,18 @@ def fused_scores(
     Returns
     -------
     float64 ndarray of shape (n_candidates,)
-        At most 1; below 0 for what is farther than the background and shares no word. A part in
-        which no candidate is better than nothing (no word of the query, or all as far as the
-        background) is 0 for all.
+        From -1 to 1; below 0 for what is farther than the background and shares no word. A part
+        that is the same for all (no word of the query, or all as far as the background) is 0.
     """
     above = np.asarray(similarities, dtype=np.float64) - background
     words = np.asarray(bm25, dtype=np.float64)
-    parts = [
-        part / part.max() if part.max(initial=0.0) > 1e-9 else np.zeros(len(part))
-        for part in (above, words)
-    ]
-    return weight * parts[0] + (1 - weight) * parts[1]
+    return weight * _scaled(above) + (1 - weight) * _scaled(words)
+
+
+def _scaled(part: FloatVector) -> FloatVector:
+    """Divide by the value that is farthest from 0."""
+    farthest = np.abs(part).max(initial=0.0)
+    return part / farthest if farthest > 1e-9 else np.zeros(len(part))
 
 
 def moved_query(query: npt.NDArray[Any], best: npt.NDArray[Any], weight: float) -> FloatVector:

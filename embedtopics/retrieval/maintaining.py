@@ -197,14 +197,23 @@ def _write(
             (prepared.positions, prepared.spans), make, update=update,
         )  # fmt: skip
         notes = list(writer.decisions)
-    return notes + [_kind_decision(about) for about in measured]
+    return notes + [note for about in measured for note in _dense_decisions(about)]
 
 
-def _kind_decision(about: Mapping[str, Any]) -> Decision:
-    return Decision(
+def _dense_decisions(about: Mapping[str, Any]) -> list[Decision]:
+    """Say of what kind a segment's index is, and if it does not find what was asked for."""
+    notes = [Decision(
         "retrieval", "dense index", about["kind"],
         f"The dense index is {about['kind']}: {about['why']}.",
-    )  # fmt: skip
+    )]  # fmt: skip
+    if not about["measured"]["reached"]:
+        recall = about["measured"]["recall"]
+        notes.append(Decision(
+            "retrieval", "recall missed", recall,
+            f"The dense index finds {recall:.1%} of the ten nearest passages, less than the "
+            f"{about['settings']['recall']:.1%} that were asked for; kind='flat' finds all.",
+        ))  # fmt: skip
+    return notes
 
 
 def add(

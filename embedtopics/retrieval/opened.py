@@ -116,25 +116,24 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
     """
     # By content, not by name: another collection may have taken the folder's place.
     findable = tuple(map(_findable, snapshot.segments))
-    known = {} if before is None else {
-        view.content: parts
-        for view, *parts in zip(
-            before.segments, before.dense, before.postings, before.sums, strict=True
-        )
-    }  # fmt: skip
+    known: dict[Any, tuple[DenseSegment, LexicalSegment, npt.NDArray[np.float64]]] = {}
+    if before is not None:
+        parts = zip(before.dense, before.postings, before.sums, strict=True)
+        contents = [view.content for view in before.segments]
+        known = dict(zip(contents, parts, strict=True))
     for view in snapshot.segments:
         if view.content not in known:
             dense_part = open_dense(view.folder, mmap)
-            known[view.content] = [
+            known[view.content] = (
                 dense_part,
                 open_lexical(view.folder / "lexical", mmap),
                 _read_sum(view.folder / SUM, dense_part.vectors.shape[1]),
-            ]
-    parts = [known[view.content] for view in snapshot.segments]
-    dense, postings, sums = (tuple(part[place] for part in parts) for place in range(3))
+            )
+    chosen = [known[view.content] for view in snapshot.segments]
+    postings = tuple(part[1] for part in chosen)
     return Opened(
         snapshot=snapshot,
-        dense=dense,
+        dense=tuple(part[0] for part in chosen),
         postings=postings,
         lexical=LexicalSearcher.of(
             postings,
@@ -142,7 +141,7 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
             LexicalSettings.of_json(snapshot.settings["lexical"]),
         ),
         findable=findable,
-        sums=sums,
+        sums=tuple(part[2] for part in chosen),
     )
 
 

@@ -18,6 +18,9 @@ __all__ = ["PairScorer", "load_cross_encoder", "pair_scores", "reranked"]
 
 BATCH_SIZE = 32
 
+_WEIGHTS_OF_OPENVINO = "openvino_"
+"""Begins the names of files of plain numbers, for another runtime, that end in .bin, too."""
+
 
 @runtime_checkable
 class PairScorer(Protocol):
@@ -67,6 +70,7 @@ def load_cross_encoder(
 
     try:
         with silent_transformers():
+            _check_modules(folder)
             _check_weights(folder)
             model: Any = CrossEncoder(
                 str(folder),
@@ -115,6 +119,26 @@ def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
     return folder.absolute()
 
 
+def _check_modules(folder: Path) -> None:
+    """Make sure that a checkpoint is put together of parts of sentence-transformers alone.
+
+    Some versions of it import others from a local folder unasked.
+
+    Raises
+    ------
+    ModelLoadError
+    """
+    path = folder / "modules.json"
+    modules = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    for module in modules:
+        if not str(module["type"]).startswith("sentence_transformers."):
+            raise ModelLoadError(
+                f"expected a cross-encoder of parts of sentence-transformers, got {folder} with a "
+                f"part {module['type']!r}, and code that comes with a checkpoint is never run; "
+                "choose another"
+            )
+
+
 def _check_weights(folder: Path) -> None:
     """Make sure that all weights are there, that of the head included, and none is pickled.
 
@@ -125,7 +149,12 @@ def _check_weights(folder: Path) -> None:
     ------
     ModelLoadError
     """
-    pickled = [p for p in folder.rglob("*.bin") if not any(p.parent.glob("*.safetensors"))]
+    pickled = [
+        path
+        for path in folder.rglob("*.bin")
+        if not any(path.parent.glob("*.safetensors"))
+        and not path.name.startswith(_WEIGHTS_OF_OPENVINO)
+    ]
     if pickled or not any(folder.glob("*.safetensors")):
         raise ModelLoadError(
             f"expected safetensors weights in {pickled[0].parent if pickled else folder}, got "
@@ -137,8 +166,9 @@ def _check_weights(folder: Path) -> None:
         from transformers import AutoModelForSequenceClassification
 
         _, report = AutoModelForSequenceClassification.from_pretrained(
-            folder, use_safetensors=True, local_files_only=True, output_loading_info=True
-        )
+            folder, use_safetensors=True, local_files_only=True, trust_remote_code=False,
+            output_loading_info=True,
+        )  # fmt: skip
         missing = sorted(report["missing_keys"])
         if missing:
             raise ModelLoadError(

@@ -119,8 +119,13 @@ def snippet(
             f"expected a span within the {len(text):,} characters of the text, got "
             f"({first}, {last}); give the passage's"
         )
+<<<<<<< HEAD
     asked = query_words(query, settings)
     words = _placed(text, first, min(last, first + _MOST_READ), asked, settings)
+=======
+    read = min(last, first + _MOST_READ)
+    words = _whole(_placed(text, first, read, query, settings), read, last)
+>>>>>>> p9rank
     if not words:
         begin, end = first, last
     else:
@@ -163,6 +168,11 @@ def _placed(
         form = forms.of(word) if asked else None
         words.append(_Placed(first + begin, first + end, form if form in asked else None))
     return words
+
+
+def _whole(words: list[_Placed], read: int, last: int) -> list[_Placed]:
+    """Leave out words at the place where reading stopped within the passage: they may go on."""
+    return words if read == last else [word for word in words if word.end < read]
 
 
 def _best_stretch(

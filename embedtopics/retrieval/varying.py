@@ -12,7 +12,7 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.terms.selection import choose_diverse
 
-__all__ = ["varied"]
+__all__ = ["as_relevance", "varied"]
 
 
 class _Cosines:
@@ -24,6 +24,27 @@ class _Cosines:
     def __getitem__(self, place: int) -> npt.NDArray[np.float64]:
         # Not by BLAS, whose last bits depend on the number of threads.
         return np.asarray(np.einsum("id,d->i", self._vectors, self._vectors[place]))
+
+
+def as_relevance(scores: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return scores of any kind on the scale of a cosine, the best as 1.
+
+    They are divided by the best. Where some are below 0, as cross-encoders have it, they are
+    counted from the lowest.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_candidates,)
+
+    Returns
+    -------
+    float64 ndarray of shape (n_candidates,)
+        From 0 to 1; all 0 where none is above 0, nor above the lowest.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    above = values - min(0.0, float(values.min(initial=0.0)))
+    best = float(above.max(initial=0.0))
+    return above / best if best > 0 else above
 
 
 def varied(
@@ -41,8 +62,7 @@ def varied(
     Parameters
     ----------
     relevance : ndarray of shape (n_candidates,)
-        On the scale of a cosine: similarities, or fused scores, of which the best is near 1.
-        BM25 is not.
+        On the scale of a cosine, see `as_relevance`.
     vectors : ndarray of shape (n_candidates, n_dimensions)
         Of length 1.
     k : int

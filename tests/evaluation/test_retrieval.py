@@ -223,6 +223,7 @@ def test_tables_of_queries():
         (lambda: retrieval(RUN, QRELS, [10**6]), "at most 100,000"),
         (lambda: retrieval(RUN, QRELS, relevant_from=0), "above 0; got 0"),
         (lambda: retrieval(RUN, QRELS, confidence=1), "confidence"),
+        (lambda: retrieval(RUN, QRELS, seed=-1), "seed must be an integer from 0 up; got -1"),
         (lambda: retrieval(RUN, QRELS, query_ids=["q1"]), "for SearchHits alone"),
         (lambda: retrieval(SearchHits(("a",), ((),), "dense", 1), QRELS), "got none; give"),
         (lambda: retrieval(SearchHits(("a",) * 2, ((),) * 2, "dense", 1), QRELS,
@@ -232,3 +233,17 @@ def test_tables_of_queries():
 def test_what_cannot_be_measured_is_refused(call, message):
     with pytest.raises(InputError, match=message):
         call()
+
+
+def test_ids_of_numpy_are_those_of_python():
+    plain = retrieval({1: [7]}, {1: {7: 1}}, [1])
+    of_numpy = retrieval({np.int64(1): np.array([7])}, {np.int64(1): {np.int64(7): 1}}, np.int64(1))
+    assert of_numpy.settings == plain.settings and repr(of_numpy.queries) == "(1,)"
+    assert compare_retrieval(plain, of_numpy).differences["mrr"].value == 0
+
+
+def test_a_single_query_has_no_interval():
+    one = retrieval({1: ["a"]}, {1: {"a": 1}}, [1])
+    for found in (one.scores["mrr"], compare_retrieval(one, one).differences["mrr"]):
+        assert found.n == 1 and np.isnan(found.low) and np.isnan(found.high)
+    assert one.scores["mrr"].value == 1

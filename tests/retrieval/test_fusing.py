@@ -68,10 +68,10 @@ def test_the_whole_recipe(seed, weight, n, feedback_weight):
 
     def score(query):
         cosines, low = toy.vectors @ query, np.mean(toy.vectors @ query)
-        best = max(cosines[i] for i in numbers)
+        farthest = max(abs(cosines[i] - low) for i in numbers)
         most = max(toy.bm25[i] for i in numbers)
         return {
-            i: weight * (cosines[i] - low) / (best - low) + (1 - weight) * toy.bm25[i] / most
+            i: weight * (cosines[i] - low) / farthest + (1 - weight) * toy.bm25[i] / most
             for i in numbers
         }
 
@@ -157,3 +157,22 @@ def test_bad_parts_are_refused(changed, message):
 def test_bad_settings_are_refused(name, value):
     with pytest.raises(InputError, match=name):
         FusionSettings(**{name: value})
+
+
+def test_candidates_behind_the_background_keep_their_order():
+    # A filter may leave none that is nearer than the mean of the collection.
+    found = fused_scores(np.array([-0.3, -0.1, -0.5]), np.zeros(3), 0.0, 0.6)
+    np.testing.assert_allclose(found, [-0.36, -0.12, -0.6])
+    # Nor does the nearest, hardly before it, make the others so far that words count for nothing.
+    found = fused_scores(np.array([1e-6, -0.2, -0.5]), np.array([0.0, 3.0, 0.0]), 0.0, 0.6)
+    np.testing.assert_allclose(found, [0.6 * 2e-6, 0.4 - 0.24, -0.6])
+
+
+@given(
+    st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 30)), min_size=1, max_size=9),
+    st.floats(-1, 1), st.floats(0, 1),
+)  # fmt: skip
+def test_fused_scores_are_bounded(candidates, background, weight):
+    similarities, bm25 = np.array(candidates).T
+    found = fused_scores(similarities, bm25, background, weight)
+    assert np.abs(found).max() <= 1 + 1e-12

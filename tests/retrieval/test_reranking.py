@@ -139,3 +139,62 @@ def test_pickled_weights_of_a_part_are_refused(folders, tmp_path):
     (copy / "2_Dense" / "pytorch_model.bin").write_bytes(b"\x80")
     with pytest.raises(ModelLoadError, match=r"safetensors weights in .*2_Dense"):
         load_cross_encoder(copy)
+
+
+def test_weights_of_another_runtime_are_no_pickles(folders, tmp_path):
+    from shutil import copytree
+
+    copy = copytree(folders["one"], tmp_path / "copy")
+    (copy / "openvino").mkdir()
+    (copy / "openvino" / "openvino_model.bin").write_bytes(b"\x00")
+    (copy / "openvino" / "openvino_model_qint8_quantized.bin").write_bytes(b"\x00")
+    assert len(pair_scores(load_cross_encoder(copy), "a", ["b", "c d"])) == 2
+
+
+CODE = """
+from pathlib import Path
+Path(__file__).with_name("ran").touch()
+from transformers import BertConfig, BertForSequenceClassification
+class OddConfig(BertConfig):
+    model_type = "odd"
+class OddForSequenceClassification(BertForSequenceClassification):
+    config_class = OddConfig
+class Part:
+    pass
+"""
+
+
+def test_code_of_a_checkpoint_is_not_run_and_nobody_is_asked(folders, tmp_path, monkeypatch):
+    from shutil import copytree
+
+    copy = copytree(folders["one"], tmp_path / "copy")
+    (copy / "odd.py").write_text(CODE)
+    config = json.loads((copy / "config.json").read_text())
+    config |= {
+        "model_type": "odd", "architectures": ["OddForSequenceClassification"],
+        "auto_map": {
+            "AutoConfig": "odd.OddConfig",
+            "AutoModelForSequenceClassification": "odd.OddForSequenceClassification",
+        },
+    }  # fmt: skip
+    (copy / "config.json").write_text(json.dumps(config))
+    asked = []
+    monkeypatch.setattr("builtins.input", lambda *given: asked.append(given) or "y")
+    with pytest.raises(ModelLoadError, match="can load"):
+        load_cross_encoder(copy)
+    assert not asked and not list(copy.rglob("ran"))
+
+
+def test_parts_that_are_no_parts_of_sentence_transformers_are_refused(folders, tmp_path):
+    from shutil import copytree
+
+    copy = copytree(folders["one"], tmp_path / "copy")
+    (copy / "odd.py").write_text(CODE)
+    modules = [{"idx": 0, "name": "0", "path": "", "type": "odd.Part"}]
+    (copy / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(ModelLoadError, match=r"part 'odd\.Part'.*never run"):
+        load_cross_encoder(copy)
+    assert not (copy / "ran").exists()
+    (copy / "modules.json").write_text("{")
+    with pytest.raises(ModelLoadError, match="can load"):
+        load_cross_encoder(copy)

@@ -204,3 +204,12 @@ def test_bad_arguments():
 def test_blanks_of_the_text_become_one():
     found = Snippet("a \t\n rate", (0, 9), ((5, 9),), (False, False))
     assert re.fullmatch("a <mark>rate</mark>", as_html(found))
+
+
+def test_a_word_is_not_marked_for_its_beginning_where_reading_stops():
+    text = "y " * 9997 + "rate rates"  # read as far as "rate r"
+    assert text[:20_000].endswith("rate r")
+    assert marked(text, "rate r") == ["rate"]
+    cut = "y " * 9998 + "rates are rates"
+    assert cut[:20_000].endswith("rate") and marked(cut, "rate") == []
+    assert marked("y " * 9998 + "rate", "rate") == ["rate"]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.retrieval.varying import varied
+from embedtopics.retrieval.varying import as_relevance, varied
 
 
 def brute_force(relevance, vectors, k, diversity):
@@ -52,3 +52,20 @@ def test_a_copy_waits_for_what_is_new():
 def test_bad_arguments(arguments, message):
     with pytest.raises(InputError, match=message):
         varied(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.5, 0.25, 0.0], [1, 0.5, 0]), ([8.0, 2.0], [1, 0.25]), ([3.0, 1.0, -1.0], [1, 0.5, 0]),
+        ([-2.0, -11.0, -8.0], [1, 0, 1 / 3]), ([-2.0, -2.0], [0, 0]), ([0.0], [0]), ([], []),
+        ([4.0, 4.0], [1, 1]),
+    ],
+)  # fmt: skip
+def test_scores_of_any_kind_become_relevance(scores, expected):
+    np.testing.assert_allclose(as_relevance(scores), expected)
+
+
+def test_a_copy_waits_where_all_scores_are_low():
+    vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
+    assert varied(as_relevance([-1.0, -1.1, -4.0]), vectors, 3, 0.6).tolist() == [0, 2, 1]

@@ -40,8 +40,10 @@ def build_dense(
 
     How far the index looks is found on a sample of queries, as the least that reaches the wanted
     recall with a margin; the recall and speed that are returned are measured on other queries.
-    By default both are vectors of the segment, each left out of its own answer. Real queries may
-    be of another kind than documents, such as questions, and then recall may be lower: give some.
+    By default both are vectors of the segment, each left out of its own answer, and none of them
+    zero: of a segment of zero vectors alone nothing is measured ("n_queries" is 0). Real queries
+    may be of another kind than documents, such as questions, and then recall may be lower: give
+    some.
 
     The files and the answers depend on vectors, settings and queries alone, whatever the number
     of threads; only the times that are returned do not.

@@ -69,12 +69,14 @@ def samples(vectors: FloatArray, queries: FloatArray | None, seed: int) -> tuple
     ----------
     vectors : float32 ndarray of shape (n, d)
     queries : float32 ndarray of shape (n_queries, d), optional
-        Real ones, two at least; by default some of the vectors themselves.
+        Real ones, two at least; by default some of the vectors themselves. Zero vectors are not
+        asked: all are as near to them, so that whatever is found would count as right.
     seed : int
     """
     rng = np.random.default_rng([seed, 1])
-    n = len(vectors) if queries is None else len(queries)
-    drawn = rng.choice(n, min(2 * MOST_QUERIES, n), replace=False)
+    asked = np.flatnonzero((vectors if queries is None else queries).any(axis=1))
+    n = len(asked)
+    drawn = asked[rng.choice(n, min(2 * MOST_QUERIES, n), replace=False)]
     halves = np.sort(drawn[::2]), np.sort(drawn[1::2] if n > 1 else drawn)
     first, second = (
         _with_truth(vectors, rows, None if queries is None else queries[rows]) for rows in halves

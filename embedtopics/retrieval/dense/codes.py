@@ -43,6 +43,9 @@ MOST_TRAINING_ROWS = 20_000
 ROWS_AT_ONCE = 8192
 """Vectors that are coded at a time."""
 
+SEEDS = 2**31
+"""FAISS's k-means takes seeds below this."""
+
 ONE_QUERY_AT_A_TIME = 11
 """FAISS's way to scan that looks at the lists of each query in their own order, nearest first, and
 so finds the same whatever other queries there are; with one query it is the fastest, too."""
@@ -120,7 +123,7 @@ def build_codes(folder: Path, vectors: FloatArray, kind: str, settings: DenseSet
         faiss.METRIC_INNER_PRODUCT,
     )  # fmt: skip
     index.by_residual = False
-    index.pq.cp.seed = settings.seed
+    index.pq.cp.seed = settings.seed % SEEDS
     index.pq.cp.min_points_per_centroid = 1  # no warning: what is learnt is measured
     with one_thread():
         index.train(_projected(some, axes))
@@ -210,7 +213,7 @@ def _middles(learning: FloatArray, n_lists: int, seed: int) -> FloatArray:
     if n_lists == 1:
         return np.zeros((1, learning.shape[1]), dtype=np.float32)
     clusters: Any = faiss.Kmeans(
-        learning.shape[1], n_lists, niter=ITERATIONS, spherical=True, seed=seed,
+        learning.shape[1], n_lists, niter=ITERATIONS, spherical=True, seed=seed % SEEDS,
         min_points_per_centroid=1, max_points_per_centroid=POINTS,
     )  # fmt: skip
     with one_thread():

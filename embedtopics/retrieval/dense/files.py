@@ -47,7 +47,8 @@ def checked_vectors(vectors: Any) -> FloatArray:
             "expected unit vectors as a float32 array of shape (n, d); got "
             f"{values.dtype} of shape {values.shape}"
         )
-    values = np.asarray(values, dtype=np.float32, order="C")
+    with np.errstate(over="ignore"):  # too large is not finite, and refused as such
+        values = np.asarray(values, dtype=np.float32, order="C")
     for start in range(0, len(values), ROWS_AT_ONCE):
         rows = values[start : start + ROWS_AT_ONCE]
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))

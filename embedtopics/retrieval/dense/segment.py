@@ -124,7 +124,8 @@ class DenseSegment:
                 f"expected queries as an array of shape (n_queries, {d}); got {asked.dtype} of "
                 f"shape {asked.shape}; encode them by the encoder of the collection"
             )
-        asked = np.asarray(asked, dtype=np.float32, order="C")
+        with np.errstate(over="ignore"):  # too large is not finite, and refused as such
+            asked = np.asarray(asked, dtype=np.float32, order="C")
         if not np.isfinite(asked).all():
             row = int(np.argmin(np.isfinite(asked).all(axis=1)))
             raise InputError(f"expected finite queries; query {row} is not; encode it again")

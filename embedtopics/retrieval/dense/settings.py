@@ -27,12 +27,13 @@ class DenseSettings:
     ----------
     kind : {"auto", "flat", "hnsw", "ivf", "ivfpq", "sq"}
         "flat" compares a query with every vector. The others look for candidates, and compare the
-        query with these in full: "hnsw" along a graph of neighbours (Malkov and Yashunin 2020);
-        "ivf" and "ivfpq" in the nearest of many lists, by codes of two bits a dimension (Jégou,
-        Douze and Schmid 2011; André, Kermarrec and Le Scouarnec 2015), and "ivfpq" keeps the
-        vectors themselves in float16; "sq" among all vectors, by codes of four bits a dimension,
-        the vectors in float16. "auto" is "flat" up to `flat_bytes`, then "ivf", or "ivfpq" where
-        the memory limit asks for that.
+        query with these in full: "hnsw" along a graph of neighbours (Malkov and Yashunin 2020),
+        where equal vectors, if there are many, are each other's only neighbours, and other queries
+        may find no way among them; "ivf" and "ivfpq" in the nearest of many lists, by codes of two
+        bits a dimension (Jégou, Douze and Schmid 2011; André, Kermarrec and Le Scouarnec 2015),
+        and "ivfpq" keeps the vectors themselves in float16; "sq" among all vectors, by codes of
+        four bits a dimension, the vectors in float16. "auto" is "flat" up to `flat_bytes`, then
+        "ivf", or "ivfpq" where the memory limit asks for that.
     recall : float
         Share of the ten nearest that is to be found.
     memory_limit : int, optional

@@ -172,7 +172,7 @@ def open_lexical(folder: Path, mmap: bool = True) -> LexicalSegment:
         _check(arrays, about["passages"])
     except CorruptFileError:
         raise
-    except (OSError, ValueError, KeyError, TypeError, InputError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, InputError) as error:
         raise CorruptFileError(
             f"expected the word index of a segment in {folder}, got files that are damaged or "
             f"missing ({error}); build the collection again or restore it from a copy"

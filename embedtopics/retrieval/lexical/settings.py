@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 from embedtopics.errors import InputError
+from embedtopics.terms.one_text import words_of
 from embedtopics.terms.stopwords import stop_words_for
 
 __all__ = ["LexicalSettings", "lexical_settings"]
@@ -92,7 +93,8 @@ def lexical_settings(
     languages : iterable of str
         ISO 639-1 codes, the most frequent first, see `embedtopics.corpus.languages`.
     stop_words : iterable of str, optional
-        In place of the languages' lists.
+        In place of the languages' lists; in any case, and read as texts are: "d'un" leaves out
+        "d" and "un".
     stems : bool
         Whether inflections of a word count as that word.
     k1, b : float
@@ -116,5 +118,15 @@ def lexical_settings(
     if isinstance(languages, str) or isinstance(stop_words, str):
         raise InputError("languages and stop_words must be lists, got one string; put it in a list")
     codes = tuple(languages)
-    listed = stop_words_for(codes) if stop_words is None else tuple(sorted(set(stop_words)))
+    listed = stop_words_for(codes) if stop_words is None else _as_words(stop_words)
     return LexicalSettings(listed, codes if stems else (), k1, b)
+
+
+def _as_words(listed: Iterable[str]) -> tuple[str, ...]:
+    """Return words as the tokeniser writes them, which alone are ever met."""
+    words: set[str] = set()
+    for word in listed:
+        if not isinstance(word, str):
+            raise InputError(f"stop_words must be strings, got {word!r}")
+        words.update(words_of(word))
+    return tuple(sorted(words))

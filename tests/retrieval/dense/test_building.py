@@ -223,6 +223,7 @@ def test_bad_settings_are_refused(bad):
         (np.array([[1.0, 0.0], [1.0, 1.0]]), "row 1 has length 1.41421"),
         (np.array([[1.0, 0.0], [np.nan, 1.0]]), "row 1 has length nan"),
         (np.array([[np.inf, 0.0]]), "row 0 has length inf"),
+        (np.array([[1e300, 0.0]]), "row 0 has length inf"),
     ],
 )
 def test_bad_vectors_are_refused(tmp_path, vectors, said):
@@ -298,3 +299,31 @@ def test_statements_that_cannot_be_are_refused(built, change, said):
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(CorruptFileError, match=said):
         open_dense(folder)
+
+
+@pytest.mark.parametrize("kind", ["ivf", "hnsw"])
+def test_rows_of_zeros_do_not_lift_the_recall(tmp_path, kind):
+    vectors = clustered(3000, 32, seed=2, n_clusters=400)
+    vectors[np.random.default_rng(0).random(3000) < 0.8] = 0
+    about = build_dense(tmp_path, vectors, DenseSettings(kind=kind, M=8))
+    for sample in samples(vectors, None, 0):
+        assert sample.queries.any(axis=1).all()
+    there = np.flatnonzero(vectors.any(axis=1))
+    found = open_dense(tmp_path).search(vectors[there], 11)[1]
+    true = brute_recall(vectors, vectors[there], there, found)
+    assert about["measured"]["recall"] == pytest.approx(true, abs=0.02) and true >= 0.94
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_zeros_alone_are_measured_by_no_query(tmp_path, kind):
+    zeros = np.zeros((300, 8), dtype=np.float32)
+    about = build_dense(tmp_path, zeros, DenseSettings(kind=kind, M=4))
+    assert about["measured"]["n_queries"] == 0
+    assert open_dense(tmp_path).search(clustered(1, 8), 3)[1].tolist() == [[0, 1, 2]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seed", [2**31, 2**40])
+def test_any_seed_will_do(tmp_path, kind, seed):
+    build_dense(tmp_path, clustered(300, 8), DenseSettings(kind=kind, M=4, seed=seed))
+    assert len(open_dense(tmp_path)) == 300

@@ -148,6 +148,7 @@ def test_threads_may_search_at_once(opened):
         ([["a"] * 48], 1, None, "expected queries"),
         (np.array([[0.0] * 48, [np.nan] * 48]), 1, None, "query 1 is not"),
         (np.full((1, 48), np.inf), 1, None, "query 0 is not"),
+        (np.full((1, 48), 1e300), 1, None, "query 0 is not"),
         (np.ones((1, 48)), 1, [3000], "rows from 0 to 2999; got 3000"),
         (np.ones((1, 48)), 1, [-1, 5], "rows from 0 to 2999; got -1"),
         (np.ones((1, 48)), 1, [0.5], "whole numbers"),

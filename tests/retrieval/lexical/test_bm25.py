@@ -175,7 +175,7 @@ def test_a_segment_reads_the_same_from_memory_and_disk(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["rows.npy", "starts.npy", "letters.npy", "lexical.json"])
-@pytest.mark.parametrize("how", ["missing", "cut", "other"])
+@pytest.mark.parametrize("how", ["missing", "cut", "empty", "other"])
 def test_damaged_files_are_refused(tmp_path, name, how):
     build_lexical(tmp_path, ["ant bee", "cat"], PLAIN)
     path = tmp_path / name
@@ -183,6 +183,8 @@ def test_damaged_files_are_refused(tmp_path, name, how):
         path.unlink()
     elif how == "cut":
         path.write_bytes(path.read_bytes()[:-5])
+    elif how == "empty":
+        path.write_bytes(b"")
     elif name.endswith("json"):
         path.write_text('{"format": 99}')
     else:
@@ -214,3 +216,12 @@ def test_bad_arguments(tmp_path):
         lexical_settings("en")
     with pytest.raises(InputError, match="settings of a lexical index"):
         LexicalSettings.of_json({"k1": 1.5})
+
+
+def test_stop_words_of_ones_own_are_read_as_texts_are(tmp_path):
+    own = lexical_settings(["fr"], stop_words=["LES", "e\u0301te\u0301", "d\u2019un"], stems=False)
+    assert own.stop_words == ("d", "les", "un", "été")
+    segment = opened(tmp_path, ["Les étés d'un été"], own)
+    assert segment.lengths.tolist() == [1] and segment.find("étés") == 0
+    with pytest.raises(InputError, match="stop_words must be strings, got 3"):
+        lexical_settings(["fr"], stop_words=[3])

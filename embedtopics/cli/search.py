@@ -13,12 +13,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-<<<<<<< HEAD
-    from embedtopics.results import Hit, RetrievalScores, SearchHits
+    from embedtopics.results import Estimate, Hit, RetrievalScores, SearchHits
     from embedtopics.retrieval import SearchIndex
-=======
-    from embedtopics.results import Estimate, SearchHits
->>>>>>> p9rank
     from embedtopics.retrieval.lexical import LexicalSettings
 
 __all__ = ["search", "search_eval"]
@@ -174,38 +170,19 @@ def search_eval(
     if out is not None:
         write_table(pd.concat(measures, ignore_index=True), out)
     console = make_console()
-<<<<<<< HEAD
     console.print(_table_of(scores))
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
         gain = change.differences[ndcg]
         console.print(
-            f"{last} - {other}: {ndcg} {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}], "
+            f"{last} - {other}: {ndcg} {gain.value:+.3f}{_interval(gain, '+.3f')}, "
             f"better for {change.better[ndcg]:,} queries, worse for {change.worse[ndcg]:,}",
-=======
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in ("measure", *modes):
-        shown.add_column(column)
-    for measure in scores[modes[0]].scores:
-        estimates = [scores[name].scores[measure] for name in modes]
-        cells = [f"{e.value:.3f}{_interval(e, '.3f')}" for e in estimates]
-        shown.add_row(*(Text(cell) for cell in (measure, *cells)))
-    console.print(shown)
-    for name in modes[:-1]:
-        change = evaluation.compare_retrieval(scores[name], scores[modes[-1]], seed=seed)
-        gain = change.differences["ndcg@10"]
-        console.print(
-            f"{modes[-1]} - {name}: ndcg@10 {gain.value:+.3f}{_interval(gain, '+.3f')}, "
-            f"better for {change.better['ndcg@10']:,} queries, worse for "
-            f"{change.worse['ndcg@10']:,}",
->>>>>>> p9rank
             soft_wrap=True,
         )
     for message in dict.fromkeys(d.message for one in scores.values() for d in one.decisions):
         console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
 
 
-<<<<<<< HEAD
 def _table_of(scores: dict[str, RetrievalScores]) -> Table:
     """Return a table with a row for each measure and a column for each mode."""
     from rich.table import Table
@@ -216,14 +193,14 @@ def _table_of(scores: dict[str, RetrievalScores]) -> Table:
         shown.add_column(column)
     for measure in next(iter(scores.values())).scores:
         estimates = [one.scores[measure] for one in scores.values()]
-        cells = [f"{e.value:.3f} [{e.low:.3f}, {e.high:.3f}]" for e in estimates]
+        cells = [f"{e.value:.3f}{_interval(e, '.3f')}" for e in estimates]
         shown.add_row(*(Text(cell) for cell in (measure, *cells)))
     return shown
-=======
+
+
 def _interval(found: Estimate, form: str) -> str:
     """Return an interval for people; a single query has none."""
     return "" if found.low != found.low else f" [{found.low:{form}}, {found.high:{form}}]"
->>>>>>> p9rank
 
 
 def _judged(queries: Path, qrels: Path) -> tuple[list[str], list[str]]:

@@ -197,19 +197,11 @@ def _varied(opened: Opened, found: Found, k: int, diversity: float, is_reranked:
     """Choose among candidates by maximal marginal relevance."""
     if not len(found.documents):
         return found
-<<<<<<< HEAD
     scores = found.scores
-    # On the scale of a cosine, as similarities and fused scores are.
-    if is_reranked:  # by a cross-encoder, whose scores may all be below 0
-        span = float(np.ptp(scores))
-        scores = (scores - scores.min()) / span if span > 0 else np.ones(len(scores))
-    elif np.isnan(found.similarities).all():  # BM25
-        scores = scores / scores.max()
+    # Similarities and fused scores are on the scale of a cosine; BM25 and cross-encoders' are not.
+    if is_reranked or np.isnan(found.similarities).all():
+        scores = as_relevance(scores)
     chosen = varied(scores, vectors_at(opened, found.segments, found.rows), k, diversity)
-=======
-    vectors = vectors_at(opened, found.segments, found.rows)
-    chosen = varied(as_relevance(found.scores), vectors, k, diversity)
->>>>>>> p9rank
     return found.take(chosen)
 
 

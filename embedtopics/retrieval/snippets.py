@@ -119,13 +119,9 @@ def snippet(
             f"expected a span within the {len(text):,} characters of the text, got "
             f"({first}, {last}); give the passage's"
         )
-<<<<<<< HEAD
     asked = query_words(query, settings)
-    words = _placed(text, first, min(last, first + _MOST_READ), asked, settings)
-=======
     read = min(last, first + _MOST_READ)
-    words = _whole(_placed(text, first, read, query, settings), read, last)
->>>>>>> p9rank
+    words = _whole(_placed(text, first, read, asked, settings), read, last)
     if not words:
         begin, end = first, last
     else:

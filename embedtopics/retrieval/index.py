@@ -87,8 +87,8 @@ class SearchIndex:
         Parameters
         ----------
         data : Corpus, list of str, DataFrame or path
-            What `Corpus.of` takes. Rows without text are kept; no query finds them. In a csv or
-            tsv file, a column of nothing but numerals without leading zeros holds numbers.
+            What `Corpus.of` takes. Rows without text are kept; no query finds them. Columns of a
+            csv file that hold nothing but numerals become numbers.
         out : path, optional
             Folder, which appears when it is whole. By default a temporary one.
         encoder : str, path or Encoder
@@ -104,10 +104,8 @@ class SearchIndex:
             Share of the ten nearest passages that an index that is not exact has to find.
         memory_limit : int, optional
             Bytes that vectors and dense index may take in memory.
-        languages : iterable of str, optional
-            ISO 639-1 codes, whose stop words are left out; by default those of a sample.
-        stop_words : iterable of str, optional
-            In place of the languages' lists.
+        languages, stop_words : iterable of str, optional
+            ISO 639-1 codes, by default those of a sample; stop words in place of their lists.
         stems : bool
             Whether lexical search takes inflections of a word for that word.
         overwrite : bool
@@ -160,8 +158,7 @@ class SearchIndex:
         encoder : str, path or Encoder, optional
             By default the one that is recorded, which is loaded when a query first needs it.
         mmap : bool
-            Map files into memory rather than read them: opening takes no time, and processes share
-            what they read.
+            Map files rather than read them: opening takes no time, and processes share memory.
         verify : bool
             Compare all files with their checksums first; otherwise their sizes only.
 

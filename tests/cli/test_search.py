@@ -192,17 +192,12 @@ def test_bad_input(index, tmp_path):
 def test_damaged_files_are_named_and_never_a_traceback(index, tmp_path):
     files = [path.relative_to(index) for path in sorted(index.rglob("*")) if path.is_file()]
     assert len(files) > 5
-    for name in files:
-        for kind in ("gone", "cut"):
-            folder = tmp_path / f"{kind}-{name.name}"
-            shutil.copytree(index, folder)
-            content = (folder / name).read_bytes()
-            (folder / name).unlink()
-            if kind == "cut":
-                (folder / name).write_bytes(content[: len(content) // 2])
-            if name.name.endswith(("-wal", "-shm")):
-                continue
-            line = refused("search", folder, "river")
-            assert name.name in line or kind == "gone", line
-            done = run("index", "check", folder)
-            assert done.exit_code in (1, 2) and name.name in done.output, (name, done.output)
+    for name in (name for name in files if not name.name.endswith(("-wal", "-shm"))):
+        path = shutil.copytree(index, tmp_path / name.name) / name
+        content = path.read_bytes()
+        path.unlink()
+        refused("search", tmp_path / name.name, "river")
+        path.write_bytes(content[: len(content) // 2])
+        assert name.name in refused("search", tmp_path / name.name, "river")
+        done = run("index", "check", tmp_path / name.name)
+        assert done.exit_code == 1 and name.name in done.stdout, done.output

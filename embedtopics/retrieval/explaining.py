@@ -76,7 +76,7 @@ def explain(
     return Explanation(
         parts,
         float(sum(part[0] for part in by_form.values())),
-        tuple(sorted(absent)), tuple(sorted(unknown)), words.stop_words, similarity,
+        tuple(sorted(absent)), tuple(sorted(unknown)), tuple(words.stop_words), similarity,
     )  # fmt: skip
 
 

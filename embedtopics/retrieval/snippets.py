@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from embedtopics._checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.retrieval.lexical.settings import LexicalSettings
-from embedtopics.retrieval.lexical.words import QueryWords, WordForms, query_words
+from embedtopics.retrieval.lexical.words import QueryWords, WordForms, query_words, stop_form
 from embedtopics.terms.spans import word_spans
 
 if TYPE_CHECKING:
@@ -120,6 +120,7 @@ def snippet(
             f"({first}, {last}); give the passage's"
         )
     asked = query_words(query, settings)
+    asked = asked.asking(weights or {} if asked.written else asked.stop_words)
     read = min(last, first + _MOST_READ)
     words = _whole(_placed(text, first, read, asked, settings), read, last)
     if not words:
@@ -161,7 +162,7 @@ def _placed(
     forms = WordForms(settings)
     words = []
     for word, begin, end in word_spans(text[first:last]):
-        form = forms.of(word) if asked else None
+        form = (forms.of(word) or stop_form(word)) if asked else None
         words.append(_Placed(first + begin, first + end, form if form in asked else None))
     return words
 

@@ -15,7 +15,7 @@ WRITTEN = {"a", "e"}
 def index_of(texts, **others):
     frame = pd.DataFrame({"id": list("abcde"), "text": texts})
     corpus = Corpus.from_frame(frame, text="text", id="id")
-    return SearchIndex.build(corpus, encoder="random", languages=["en"], **others)
+    return SearchIndex.build(corpus, **{"encoder": "random", "languages": ["en"], **others})
 
 
 @pytest.mark.parametrize("passages", [True, False])
@@ -30,7 +30,7 @@ def test_no_query_finds_a_row_without_text(mode, passages):
 
 def test_nor_is_it_similar_to_another_whatever_vector_it_was_given():
     vectors = np.ones((5, 4), dtype=np.float32)
-    index = index_of(TEXTS, embeddings=vectors)
+    index = index_of(TEXTS, embeddings=vectors, encoder=None)
     assert {hit.id for hit in index.similar("a", k=5).hits[0]} == {"e"}
     assert index.duplicates().groups == (("a", "e"),)
     with pytest.raises(InputError, match="no text"):

@@ -44,6 +44,19 @@ def test_words_are_marked_where_they_were_written(text, query, expected):
     assert marked(text, query) == expected
 
 
+def test_stop_words_that_were_looked_for_are_marked():
+    settings = lexical_settings(["en"])
+    text = "They met at the old mill by the lane."
+    assert as_text(snippet(text, "the mill", settings), "[", "]") == text.replace(
+        "the", "[the]"
+    ).replace("mill", "[mill]")
+    found = snippet(text, "the mill lane", settings, weights={"mill": 2.0, "lane": 1.0})
+    assert as_text(found, "[", "]") == "They met at the old [mill] by the [lane]."
+    assert as_text(snippet(text, "the mill lane", settings), "[", "]") == (
+        "They met at the old mill by the [lane]."
+    )
+
+
 def test_inflections_are_marked_and_stop_words_are_not():
     text = "The hospitals of the county were closed: a closing hospital."
     assert marked(text, "closings of the hospital", ENGLISH) == ["hospitals", "closed", "closing",

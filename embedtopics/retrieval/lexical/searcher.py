@@ -25,9 +25,12 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
 from embedtopics.retrieval.lexical.segment import LexicalSegment
 from embedtopics.retrieval.lexical.settings import LexicalSettings
-from embedtopics.retrieval.lexical.words import QueryWords, query_words
+from embedtopics.retrieval.lexical.words import QueryWords, query_words, stop_form
 
 __all__ = ["LexicalHits", "LexicalSearcher"]
+
+RARE_SHARE = 0.01
+"""Share of the passages up to which a stop word counts as any other word."""
 
 Mask = npt.NDArray[np.bool_]
 FloatVector = npt.NDArray[np.float64]
@@ -127,8 +130,21 @@ class LexicalSearcher:
         return cls(segments, masks, settings, n_passages, n_words / max(n_passages, 1))
 
     def read(self, query: str) -> QueryWords:
-        """Return the words that a query asks for, see `query_words`."""
-        return query_words(query, self.settings)
+        """Return the words that a query asks for, see `query_words`.
+
+        Lists of stop words hold some that mean something, such as *mill* or *value*. One that
+        hardly any passage holds (1 %) is looked for like any other word, and where a query has
+        nothing but stop words, all of them are.
+        """
+        words = query_words(query, self.settings)
+        held = {word: self._n_holding(stop_form(word)) for word in words.stop_words}
+        most = RARE_SHARE * self.n_passages if words.written else self.n_passages
+        return words.asking(word for word, n in held.items() if 0 < n <= most)
+
+    def _n_holding(self, form: str) -> int:
+        """Return how many living passages hold a form."""
+        numbers = [segment.find(form) for segment in self.segments]
+        return sum(self._n_living(at, number) for at, number in enumerate(numbers) if number >= 0)
 
     def search(self, query: str, k: int, masks: Sequence[Mask | None] | None = None) -> LexicalHits:
         """Return the passages with the highest scores.
@@ -213,9 +229,7 @@ class LexicalSearcher:
         wanted = {}
         for form in words.written:
             numbers = tuple(segment.find(form) for segment in self.segments)
-            n = sum(
-                self._n_living(place, number) for place, number in enumerate(numbers) if number >= 0
-            )
+            n = self._n_holding(form)
             if n:
                 rarity = math.log(1 + (self.n_passages - n + 0.5) / (n + 0.5))
                 wanted[form] = _Wanted(numbers, words.weight(form) * rarity)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.lexical.settings import LexicalSettings
-from embedtopics.retrieval.lexical.words import WordForms
+from embedtopics.retrieval.lexical.words import WordForms, stop_form
 from embedtopics.terms.tokens import tokenize
 
 __all__ = ["LexicalSegment", "build_lexical", "open_lexical"]
@@ -115,13 +115,15 @@ def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings)
 
     stream = tokenize(texts)
     forms = WordForms(settings)
-    form_of = [forms.of(word) for word in stream.words]
-    known = sorted({form for form in form_of if form is not None})
+    shared = [forms.of(word) for word in stream.words]
+    is_stop = np.array([form is None for form in shared], dtype=np.bool_)
+    form_of = [form or stop_form(word) for word, form in zip(stream.words, shared, strict=True)]
+    known = sorted(set(form_of))
     number = {form: i for i, form in enumerate(known)}
-    numbers = np.array([-1 if f is None else number[f] for f in form_of], dtype=np.int32)
-    words = numbers[stream.ids]
+    words = np.array([number[form] for form in form_of], dtype=np.int32)[stream.ids]
     documents = np.repeat(np.arange(len(stream), dtype=np.int32), np.diff(stream.offsets))
-    documents, words = documents[words >= 0], words[words >= 0]
+    # Stop words can be found, but a passage is no longer for them.
+    counted = documents[~is_stop[stream.ids]]
     found = coo_array(
         (np.ones(len(words), np.int32), (documents, words)), shape=(len(stream), len(known))
     ).tocsc()  # which adds up what a passage holds several times
@@ -132,7 +134,7 @@ def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings)
         "starts": found.indptr.astype("<i8"),
         "rows": found.indices.astype("<i4"),
         "counts": found.data.astype(np.min_scalar_type(highest).newbyteorder("<")),
-        "lengths": np.bincount(documents, minlength=len(stream)).astype("<i4"),
+        "lengths": np.bincount(counted, minlength=len(stream)).astype("<i4"),
         "letters": np.frombuffer(b"".join(encoded), np.uint8),
         "ends": np.cumsum([0, *map(len, encoded)]).astype("<i8"),
     }

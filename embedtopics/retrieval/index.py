@@ -210,7 +210,7 @@ class SearchIndex:
         kinds = sorted({segment.kind for segment in self.opened().dense})
         return (
             f"SearchIndex({snapshot.n_documents:,} documents, {snapshot.n_passages:,} passages, "
-            f"{' and '.join(kinds) or 'empty'}, {snapshot.settings.get('encoder')})"
+            f"{' and '.join(kinds) or 'empty'}, {snapshot.settings['encoder'] or 'no encoder'})"
         )
 
     def opened(self) -> Opened:

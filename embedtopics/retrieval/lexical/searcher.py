@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +33,8 @@ RARE_SHARE = 0.01
 """Share of the passages up to which a stop word counts as any other word."""
 
 Mask = npt.NDArray[np.bool_]
+QUERIES_KEPT = 16
+
 FloatVector = npt.NDArray[np.float64]
 
 
@@ -83,6 +85,8 @@ class LexicalSearcher:
     settings: LexicalSettings
     n_passages: int
     mean_length: float
+    _known: dict[str, dict[str, _Wanted]] = field(default_factory=dict, init=False, repr=False)
+    """What the last few queries ask for: each is asked several times for one search."""
 
     @classmethod
     def of(
@@ -225,14 +229,20 @@ class LexicalSearcher:
 
     def _wanted(self, query: str) -> dict[str, _Wanted]:
         """Return those forms of a query that living passages hold, in alphabetical order."""
+        known = self._known.get(query)
+        if known is not None:
+            return known
         words = self.read(query)
-        wanted = {}
+        wanted: dict[str, _Wanted] = {}
         for form in words.written:
             numbers = tuple(segment.find(form) for segment in self.segments)
             n = self._n_holding(form)
             if n:
                 rarity = math.log(1 + (self.n_passages - n + 0.5) / (n + 0.5))
                 wanted[form] = _Wanted(numbers, words.weight(form) * rarity)
+        if len(self._known) >= QUERIES_KEPT:
+            self._known.clear()
+        self._known[query] = wanted
         return wanted
 
     def _n_living(self, place: int, number: int) -> int:

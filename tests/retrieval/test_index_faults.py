@@ -1,0 +1,403 @@
+"""Kills, full disks, damaged files, and many at once: an index is as before, or as after."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.retrieval import SearchIndex
+from embedtopics.retrieval import index as index_module
+from embedtopics.retrieval import opened as opened_module
+from embedtopics.retrieval.collection import check, segments, writing
+from tests.retrieval.killed import build, corpus, index_ids
+
+REPOSITORY = Path(__file__).parents[2]
+TEXTS = {"a": "cat owl", "b": "dog", "c": "", "d": "hen hen cat", "e": "fox owl dog cat"}
+
+
+class Program:
+    """Builds and changes an index; see killed.py."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.retrieval.killed"], cwd=REPOSITORY,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        return self
+
+    def __exit__(self, *error):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def run(self, folder, seed, seconds):
+        """Let it work for a while, kill it, and return what it said."""
+        fifo = folder.parent / f"fifo-{seed}"
+        os.mkfifo(fifo)
+        print(json.dumps([str(folder), seed, str(fifo)]), file=self.process.stdin, flush=True)
+        (child,) = json.loads(self.process.stdout.readline())
+        with fifo.open() as said:
+            lines = [said.readline()]
+            time.sleep(seconds)
+            os.kill(child, signal.SIGKILL)
+            assert json.loads(self.process.stdout.readline()) == ["ended"]
+            lines += said.read().splitlines()
+        fifo.unlink()
+        return [json.loads(line) for line in lines]
+
+
+def after(before, kind, texts):
+    if kind == "build":
+        return dict(texts)
+    if kind == "remove":
+        return {id: text for id, text in before.items() if id not in texts}
+    return {**before, **texts}
+
+
+def held(index):
+    """Return what an index holds; a search for each text that has words has to find it."""
+    documents = {d.id: d.text for batch in index._collection.batches() for d in batch}
+    assert len(documents) == len(index) == len(index_ids(index))
+    asked = [text for text in dict.fromkeys(documents.values()) if text]
+    for mode in ("dense", "lexical"):
+        found = index.search(asked, len(documents), mode)
+        for query, hits in zip(asked, found.hits, strict=True):
+            assert len({hit.id for hit in hits}) == len(hits)
+            assert all(documents[hit.id] == hit.text for hit in hits)
+            same = {id for id, text in documents.items() if text == query}
+            assert same <= {hit.id for hit in hits}
+            if mode == "dense":
+                assert {h.id for h in hits[: len(same)] if h.score < 1 - 1e-5} == set()
+    return documents
+
+
+def kill_often(folder, n_kills, seed):
+    rng, done, unfinished = random.Random(seed), {}, 0
+    with Program() as program:
+        for number in range(n_kills):
+            said = program.run(folder, number, rng.random() * 0.25)
+            before = done
+            for kind, *rest in said:
+                if kind != "done":
+                    before, done = done, after(done, kind, *rest)
+            may_be = (done,) if said[-1] == ["done"] else (before, done)
+            unfinished += said[-1] != ["done"]
+            try:  # one that was set aside to be replaced is put back
+                index = SearchIndex.load(folder, verify=True)
+            except InputError:
+                assert not folder.exists() and before == {} and said[-1][0] == "build"
+                done = {}
+                continue
+            done = held(index)
+            assert done in may_be, said[-1]
+            assert {p.what for p in check(folder)} <= {"no version of the collection names it"}
+            index.add(corpus({f"x{number}": "owl owl"}), show_progress=False)
+            done[f"x{number}"] = "owl owl"
+            assert check(folder) == [] and held(index) == done
+    build(folder, {"last": "cat"}, overwrite=folder.exists())
+    assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name]
+    return unfinished
+
+
+needs_fork = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")
+
+
+@needs_fork
+def test_a_few_kills(tmp_path):
+    assert kill_often(tmp_path / "i", 5, seed=3)
+
+
+@needs_fork
+@pytest.mark.slow
+def test_many_kills(tmp_path):
+    assert kill_often(tmp_path / "i", 50, seed=4) >= 10
+
+
+@needs_fork
+@pytest.mark.parametrize("name", ["i", "i.b"])
+def test_leftovers_of_a_killed_build_are_swept_and_no_others(tmp_path, name):
+    mine = [
+        tmp_path / f".{name}.building" / "segments", tmp_path / f".{name}.abcd1234.new",
+        tmp_path / f"..{name}.building.abcd1234.new",
+    ]  # fmt: skip
+    others = [
+        tmp_path / f".{name}.other.abcd1234.new", tmp_path / f".{name}.other.building",
+        tmp_path / f".{name}.other.abcd1234.old", tmp_path / ".x.abcd1234.new",
+    ]  # fmt: skip
+    for path in (*mine, *others):
+        path.mkdir(parents=True)
+        (path / "file").write_text("x")
+    build(tmp_path / name, TEXTS)
+    assert not any(path.exists() for path in mine)
+    assert all((path / "file").is_file() for path in others)
+
+
+def test_what_is_set_aside_for_another_index_is_left_alone(tmp_path):
+    build(tmp_path / "a.b", TEXTS)
+    (tmp_path / "a.b").rename(tmp_path / ".a.b.abcd1234.old")
+    with pytest.raises(InputError, match="expected the folder"):
+        SearchIndex.load(tmp_path / "a")
+    assert len(SearchIndex.load(tmp_path / "a.b")) == 5
+
+
+def test_a_folder_that_is_taken_is_refused_before_anything_is_encoded(tmp_path, monkeypatch):
+    index = build(tmp_path / "i", TEXTS)
+    monkeypatch.setattr("embedtopics.retrieval.maintaining.prepare", None)
+    with pytest.raises(InputError, match=r"already; .*overwrite=True \(--overwrite\)"):
+        build(tmp_path / "i", TEXTS)
+    (tmp_path / "i" / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="holds other files"):
+        build(tmp_path / "i", TEXTS, overwrite=True)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="is a file"):
+        build(tmp_path / "file", TEXTS, overwrite=True)
+    assert len(index) == 5
+
+
+def test_two_writers(tmp_path):
+    index = build(tmp_path / "i", TEXTS)
+    code = (
+        "import sys; from embedtopics.retrieval import SearchIndex\n"
+        "index = SearchIndex.load(sys.argv[1])\n"
+        "with index._collection.writing():\n"
+        "    print('writes', flush=True); sys.stdin.read()\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path / "i"], cwd=REPOSITORY, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert other.stdout.readline() == "writes\n"
+    for write in (
+        lambda: index.add(["a new one"], show_progress=False), lambda: index.remove(["a"]),
+        index.compact, lambda: build(tmp_path / "i", TEXTS, overwrite=True),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match="another process writes it now"):
+            write()
+    assert held(index) == TEXTS
+    other.communicate("")
+    assert index.remove(["a"]) == 1 and len(index) == 4
+    assert check(index.folder) == []
+
+
+def test_threads_search_while_another_writes(tmp_path):
+    index = build(tmp_path / "i", {**TEXTS, "z": "zebra zebra"})
+    failures, is_over = [], threading.Event()
+
+    def search():
+        while not is_over.is_set():
+            try:
+                for mode in ("dense", "lexical", "hybrid"):
+                    (hits,) = index.search("zebra zebra", 2, mode).hits
+                    assert hits[0].id == "z" and hits[0].bm25 > 0
+                assert index.similar("z", 1).hits[0]
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(6):
+        index.add(corpus({f"n{number}": "owl hen", "b": f"dog w{number}"}), update=True,
+                  show_progress=False)  # fmt: skip
+        index.remove([f"n{number}"])
+        index.compact()
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    assert failures == [] and len(index) == 6
+
+
+def test_searches_while_another_process_compacts(tmp_path):
+    build(tmp_path / "i", {**TEXTS, "z": "zebra zebra"})
+    code = (
+        "import sys; from embedtopics.retrieval import SearchIndex\n"
+        "from tests.retrieval.killed import corpus\n"
+        "index = SearchIndex.load(sys.argv[1]); print('goes', flush=True)\n"
+        "for number in range(10):\n"
+        "    index.add(corpus({f'n{number}': 'owl hen'}), show_progress=False)\n"
+        "    index.remove([f'n{number}'])\n"
+        "    index.compact()\n"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path / "i"], cwd=REPOSITORY, stdout=subprocess.PIPE
+    )
+    assert other.stdout.readline() == b"goes\n"
+    index = SearchIndex.load(tmp_path / "i")
+    while other.poll() is None:
+        (hits,) = index.search("zebra zebra", 2).hits
+        assert hits[0].id == "z" and hits[0].similarity == pytest.approx(1)
+    other.stdout.close()
+    assert other.returncode == 0 and held(index) == {**TEXTS, "z": "zebra zebra"}
+
+
+@pytest.mark.parametrize("function", ["open_dense", "open_lexical", "_read_sum"])
+def test_a_segment_that_is_compacted_while_it_is_opened(tmp_path, monkeypatch, function):
+    build(tmp_path / "i", TEXTS).add(["more"], show_progress=False)
+    index = SearchIndex.load(tmp_path / "i")
+    before = getattr(opened_module, function)
+    calls = []
+
+    def late(*arguments):
+        calls.append(arguments)
+        if len(calls) == 1:
+            SearchIndex.load(tmp_path / "i").compact()
+        return before(*arguments)
+
+    monkeypatch.setattr(opened_module, function, late)
+    assert len(index.search("cat", 9).hits[0]) == 5 and len(calls) == 2
+
+
+def test_a_search_goes_on_in_a_version_whose_files_are_gone(tmp_path):
+    index = build(tmp_path / "i", TEXTS)
+    index.add(["more"], show_progress=False)
+    opened = index.opened()
+    SearchIndex.load(tmp_path / "i").compact()
+    total = sum(
+        np.asarray(dense.vectors, dtype=float).sum(axis=0) for dense in opened.dense
+    )  # of the files that were mapped
+    np.testing.assert_allclose(opened.mean_vector, total / 5, atol=1e-7)
+
+
+class Disk:
+    """Stands before functions that write, and fails at one of their calls."""
+
+    def __init__(self, monkeypatch):
+        self.left = None
+        for module, name in (
+            (os, "fsync"), (os, "mkdir"), (np, "save"), (np, "savez"), (os, "link"),
+            (writing, "write_passages"), (segments, "_flush_file"),
+        ):  # fmt: skip
+            monkeypatch.setattr(module, name, self.failing(getattr(module, name)))
+
+    def failing(self, function):
+        def wrapped(*args, **others):
+            if self.left is not None:
+                self.left -= 1
+                if self.left < 0:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return function(*args, **others)
+
+        return wrapped
+
+
+@pytest.mark.parametrize("kind", ["build", "overwrite", "add", "compact"])
+def test_a_disk_that_fills_up(tmp_path, monkeypatch, kind):
+    writes = {
+        "build": lambda: build(tmp_path / "new", TEXTS),
+        "overwrite": lambda: build(tmp_path / "i", {"a": "owl"}, overwrite=True),
+        "add": lambda: index.add(corpus({"new": "cat cat"}), show_progress=False),
+        "compact": lambda: index.compact(),
+    }
+    index = build(tmp_path / "i", TEXTS)
+    index.add(corpus({"f": "owl owl"}), show_progress=False)
+    before = {**TEXTS, "f": "owl owl"}
+    disk = Disk(monkeypatch)
+    for step in range(0, 300, 7):
+        disk.left = step
+        try:
+            writes[kind]()
+        except InputError as error:
+            disk.left = None
+            assert "No space left" in str(error), error
+            assert held(index) == before and check(index.folder) == []
+            assert [p.name for p in tmp_path.iterdir() if p.name != "i"] == []
+        else:
+            break
+        finally:
+            disk.left = None
+    assert step >= 7
+    assert (held(index) == before) == (kind in ("build", "compact"))
+
+
+def test_faiss_on_a_full_disk_leaves_the_index_as_it_was(tmp_path, monkeypatch):
+    import faiss
+
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(60, 8))
+    index = SearchIndex.build(
+        [f"t{i}" for i in range(50)], tmp_path / "i", encoder=None, embeddings=vectors[:50],
+        kind="hnsw", languages=[], show_progress=False,
+    )  # fmt: skip
+
+    def full(*_):
+        raise RuntimeError("Error in virtual void faiss: write error: No space left\nat io.cpp")
+
+    monkeypatch.setattr(faiss, "write_index", full)
+    with pytest.raises(InputError, match=r"No space left.*as it was before"):
+        index.add([f"u{i}" for i in range(10)], embeddings=vectors[50:], show_progress=False)
+    assert len(index) == 50 and check(index.folder) == []
+
+
+@pytest.mark.parametrize("how", ["missing", "truncated", "longer", "flipped"])
+def test_damaged_files_of_every_kind_are_named(tmp_path, how):
+    folder = tmp_path / "i"
+    rng = np.random.default_rng(0)
+    SearchIndex.build(
+        [f"text {i}" for i in range(30)], folder, encoder=None, kind="hnsw",
+        embeddings=rng.normal(size=(30, 8)), languages=[], show_progress=False,
+    )  # fmt: skip
+    files = sorted(path for path in (folder / "segments").rglob("*") if path.is_file())
+    assert {path.name for path in files} >= {
+        "vectors.f32", "dense.json", "sum.npy", "passages.npz", "lexical.json", "rows.npy",
+        "counts.npy", "starts.npy", "lengths.npy", "letters.npy", "ends.npy",
+    }  # fmt: skip
+    for path in files:
+        content = path.read_bytes()
+        if how == "missing":
+            path.unlink()
+        elif how == "flipped":
+            middle = len(content) // 2
+            path.write_bytes(
+                content[:middle] + bytes([content[middle] ^ 8]) + content[middle + 1 :]
+            )
+        else:
+            path.write_bytes(content[:-1] if how == "truncated" else content + b"x")
+        with pytest.raises(CorruptFileError, match=path.name):
+            SearchIndex.load(folder, verify=how == "flipped")
+        assert [problem.file for problem in check(folder)][:1] == [path]
+        path.write_bytes(content)
+    assert check(folder) == []
+    assert len(SearchIndex.load(folder, verify=True).search("text", 3, "lexical").hits[0]) == 3
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"x", "header", np.zeros(7), np.zeros(8, np.float32), np.full(8, np.nan)]
+)
+def test_a_sum_that_is_none_is_named(tmp_path, content):
+    index = SearchIndex.build(
+        ["a", "b"], tmp_path / "i", encoder=None, embeddings=np.eye(2, 8), languages=[],
+        show_progress=False,
+    )  # fmt: skip
+    (path,) = (tmp_path / "i").rglob("sum.npy")
+    if isinstance(content, np.ndarray):
+        np.save(path, content)
+    else:
+        path.write_bytes(path.read_bytes()[:40] if content == "header" else content)
+    with pytest.raises(CorruptFileError, match=r"sum\.npy is damaged"):
+        index.search("a", vectors=np.eye(1, 8))
+
+
+def test_a_damaged_catalogue_is_named(tmp_path):
+    build(tmp_path / "i", TEXTS)
+    path = tmp_path / "i" / "catalog.sqlite"
+    content = path.read_bytes()
+    for damaged in (content[:-100], content[:50], b""):
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptFileError, match=r"catalog\.sqlite"):
+            SearchIndex.load(tmp_path / "i")
+    shutil.rmtree(tmp_path / "i")
+    with pytest.raises(InputError, match="expected the folder"):
+        SearchIndex.load(tmp_path / "i")
+    assert index_module.SearchIndex is SearchIndex

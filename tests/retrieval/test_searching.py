@@ -1,0 +1,406 @@
+"""Searches: filters, long documents, encoders of all kinds, and what is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics.corpus import Corpus
+from embedtopics.encoders import fitted, resolve_encoder
+from embedtopics.encoders.random_projection import RandomProjectionEncoder
+from embedtopics.errors import InputError
+from embedtopics.retrieval import FusionSettings, SearchIndex, answering
+from embedtopics.retrieval.stores import MemoryStore, QdrantStore
+from tests.retrieval.oracle import PLAIN, Passages, Tiny, assert_found, build
+
+WORDS = [f"w{i}" for i in range(30)]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    rng = np.random.default_rng(11)
+    texts = [" ".join(rng.choice(WORDS, rng.integers(1, 15))) for _ in range(120)]
+    texts[5], texts[6], texts[7] = None, "   ", texts[8]
+    return pd.DataFrame({
+        "id": range(1000, 1120), "text": texts, "n": rng.integers(0, 50, 120),
+        "source": rng.choice(["A", "B", None], 120),
+    })  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def index(frame):
+    return build(Corpus.from_frame(frame, text="text", id="id"))
+
+
+def texts_of(frame):
+    return dict(zip(frame.id.astype(str), frame.text.fillna(""), strict=True))
+
+
+@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+@pytest.mark.parametrize(
+    ("where", "chosen"),
+    [
+        (None, lambda f: f.n > -1), ("n >= 0", lambda f: f.n >= 0), ("n > 99", lambda f: f.n > 99),
+        ("n == 7 and source == 'A'", lambda f: (f.n == 7) & (f.source == "A")),
+        ({"id_": 1}, None), ("source is null", lambda f: f.source.isna()),
+        ("n < 10 or source != 'B'", lambda f: (f.n < 10) | (f.source != "B")),
+    ],
+)  # fmt: skip
+def test_filters_are_those_of_pandas(index, frame, mode, where, chosen):
+    if chosen is None:
+        with pytest.raises(InputError, match="no column 'id_'"):
+            index.search("w1", where=where)
+        return
+    passages = Passages(texts_of(frame))
+    allowed = set(frame.id[chosen(frame)].astype(str))
+    queries = ["w1 w2", "w3", "w9 w10 w11 w12 w13 w14", "nothing"]
+    for k in (1, 10, 500):
+        found = index.search(queries, k, mode, where, fusion=PLAIN)
+        for query, hits in zip(queries, found.hits, strict=True):
+            assert_found(hits, passages, query, mode, k, allowed)
+
+
+def test_a_document_counts_once_with_its_best_passage():
+    long = " ".join(["cat"] * 20 + ["owl", "fox"] + ["cat"] * 20)
+    index = build(["owl", long, "cat dog"])
+    for mode in ("dense", "lexical", "hybrid"):
+        for k in (1, 2, 3, 9):
+            (hits,) = index.search("owl fox", k, mode).hits
+            assert hits[0].text == long and hits[0].passage == "owl fox cat"
+            assert len({hit.id for hit in hits}) == len(hits)
+        assert len(hits) == (2 if mode == "lexical" else 3)
+    (hit,) = index.search("fox", 1, "lexical").hits[0]
+    assert hit.text[slice(*hit.span)] == hit.passage and "fox" in hit.passage.split()
+
+
+def test_many_passages_of_one_document_do_not_hide_the_others():
+    index = build([" ".join(["cat"] * 400), "cat dog", "cat owl hen", "fox"])
+    for mode, n in (("dense", 4), ("lexical", 3), ("hybrid", 4)):
+        (hits,) = index.search("cat", 4, mode, fusion=FusionSettings(depth=1)).hits
+        assert len(hits) == n and hits[0].text.startswith("cat cat")
+
+
+def test_documents_without_text_are_kept_and_never_found(index, frame):
+    assert len(index) == 120
+    assert any(d.name == "without text" and d.value == 2 for d in index.decisions)
+    (hits,) = index.search("w1", 500, "dense").hits
+    assert len(hits) == 118 and not {"1005", "1006"} & {hit.id for hit in hits}
+    whole = build(["cat", "\n", "\u200b", "dog"], passages=False)
+    assert [hit.text for hit in whole.search("cat", 9, "dense").hits[0]] == ["cat", "dog"]
+    # Nor do they count among the passages in which a word is rare.
+    assert whole.search("cat", 1, "lexical").hits[0][0].bm25 == pytest.approx(
+        np.log(1 + 1.5 / 1.5) / 2.5
+    )
+
+
+def test_documents_without_text_may_be_added_alone():
+    index = build(["cat", "dog"])
+    assert index.add([None, " "], show_progress=False) == 2
+    index.add(Corpus.from_texts(["owl"], ids=["o"]), show_progress=False)
+    index.compact()
+    assert len(index) == 5 and index.search("owl", 1).hits[0][0].id == "o"
+    for data in ([], [None, ""]):
+        with pytest.raises(InputError, match="expected at least one text"):
+            build(data)
+
+
+def test_ids_of_any_kind_are_texts(index):
+    assert index.similar(1001, 1).hits[0][0].id == index.similar("1001", 1).hits[0][0].id
+    other = build(Corpus.from_texts(["cat", "dog", "owl"], ids=[17, 18.0, "x"]))
+    assert other.remove([17, np.int64(18)]) == 2
+    assert [hit.id for hit in other.search("owl").hits[0]] == ["x"]
+    with pytest.raises(InputError, match="'17'"):
+        other.remove([17, "x"])
+    assert len(other) == 1
+    for bad in (17, "17", None):
+        with pytest.raises(InputError, match="ids must be a list"):
+            other.remove(bad)
+
+
+@pytest.mark.parametrize(
+    ("ids", "said"),
+    [
+        ([1, None, 3], "none in row"),
+        ([1, 2, "1"], "'1' in row 1 and row 3"),
+        ([1, 1.0, 2], "'1' in row 1 and row 2"),
+    ],
+)
+def test_bad_ids_are_named_with_their_row(ids, said):
+    with pytest.raises(InputError, match=said):
+        frame = pd.DataFrame({"id": pd.Series(ids, dtype=object), "text": ["a", "b", "c"]})
+        build(Corpus.from_frame(frame, text="text", id="id"))
+
+
+def test_ids_that_are_taken():
+    index = build(Corpus.from_texts(["cat", "dog"], ids=[1, 2]))
+    more = Corpus.from_texts(["owl", "hen"], ids=[3, 2])
+    with pytest.raises(InputError, match=r"'2' in row 2 .*update=True"):
+        index.add(more, show_progress=False)
+    assert len(index) == 2
+    assert index.add(more, update=True, show_progress=False) == 2 and len(index) == 3
+    assert [hit.text for hit in index.search("hen dog", 9, "lexical").hits[0]] == ["hen"]
+
+
+def test_embeddings_take_the_place_of_encoding():
+    vectors = np.array([[3, 0], [0, 1], [1, 1]], dtype=np.float64)
+    index = build(["cat cat cat cat cat", "dog", "owl"], embeddings=vectors, encoder=Own())
+    (hits,) = index.search("q", 9, "dense", vectors=[[0, 5]]).hits
+    assert [hit.text for hit in hits] == ["dog", "owl", "cat cat cat cat cat"]
+    assert [hit.score for hit in hits] == pytest.approx([1, 0.5**0.5, 0])
+    assert hits[2].span == (0, 19) and vectors[0, 0] == 3
+    index.add(["hen"], embeddings=[[0, 2]], show_progress=False)
+    assert [h.text for h in index.search("", 2, vectors=[[0, 1]]).hits[0]] == ["dog", "hen"]
+    for bad, said in (
+        ([[1, 2, 3]], "of 2 dimensions"), ([[1, 2]] * 2, "one row a text"), ([[1, np.nan]], "fin"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            index.add(["fox"], embeddings=bad, show_progress=False)
+    with pytest.raises(InputError, match="one row a text, 2"):
+        build(["a", "b"], embeddings=[[1.0, 2.0]], encoder=Own())
+
+
+class Own:
+    """An encoder that says nothing of itself."""
+
+    def encode(self, texts):
+        return np.array([[len(text), 1.0] for text in texts])
+
+
+def test_an_encoder_that_cannot_have_made_the_embeddings(tmp_path):
+    texts, vectors = ["cat", "dog"], np.eye(2)
+    with pytest.raises(InputError, match=r"of 24 dimensions, as tiny makes them, got 2.*=None"):
+        SearchIndex.build(texts, encoder=Tiny(), embeddings=vectors, show_progress=False)
+    with pytest.raises(InputError, match="has not learnt from any texts"):
+        SearchIndex.build(texts, encoder="lsa", embeddings=vectors, show_progress=False)
+    with pytest.raises(InputError, match="an encoder, or embeddings"):
+        SearchIndex.build(texts, encoder=None, show_progress=False)
+    index = SearchIndex.build(
+        texts, tmp_path / "i", encoder=None, embeddings=vectors, show_progress=False
+    )
+    with pytest.raises(InputError, match=r"of embeddings alone.*vectors= to search"):
+        index.search("cat")
+    assert index.search("dog", 1, vectors=[[0, 1]]).hits[0][0].text == "dog"
+    assert index.search("dog", 1, "lexical").hits[0][0].text == "dog"
+    assert "no encoder" in repr(index)
+    loaded = SearchIndex.load(tmp_path / "i", encoder=Own())
+    assert len(loaded.search("cat").hits[0]) == 2
+    wrong = SearchIndex.load(tmp_path / "i", encoder=Tiny())
+    with pytest.raises(InputError, match=r"vectors of 2 dimensions for the queries.*got 24"):
+        wrong.search("cat")
+
+
+TOPICAL = [
+    "the cat purrs and the cat sleeps", "a dog barks at the cat", "dogs bark and run",
+    "the train leaves the station", "a train is late at the station", "stations and rails",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["lsa", "fasttext"])
+def test_encoders_that_learnt_from_texts(tmp_path, name):
+    encoder = fitted(resolve_encoder(name), TOPICAL)
+    index = SearchIndex.build(TOPICAL, tmp_path / "i", encoder=encoder, show_progress=False)
+    index.add(["a cat at the station"], show_progress=False)
+    expected = index.search("cat", 9)
+    assert len(expected.hits[0]) == 7
+    vectors = encoder.encode(["cat", "a cat at the station"]).astype(float)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    (hit,) = [hit for hit in expected.hits[0] if hit.text == "a cat at the station"]
+    assert hit.similarity == pytest.approx(vectors[0] @ vectors[1], abs=1e-6)
+    loaded = SearchIndex.load(tmp_path / "i")
+    with pytest.raises(InputError, match=r"learnt from texts.*encoder="):
+        loaded.search("cat")
+    assert loaded.search("cat", mode="lexical").hits[0]
+    again = SearchIndex.load(tmp_path / "i", encoder=encoder).search("cat", 9)
+    assert [hit.id for hit in again.hits[0]] == [hit.id for hit in expected.hits[0]]
+    other = fitted(resolve_encoder(name), TOPICAL[:3] * 2 + ["other words"])
+    with pytest.raises(InputError, match="expected the encoder of the collection"):
+        SearchIndex.load(tmp_path / "i", encoder=other)
+
+
+def test_encoders_by_name_by_object_and_sparse_ones(tmp_path):
+    built = SearchIndex.build(TOPICAL, tmp_path / "i", encoder="random", show_progress=False)
+    first = built.search("cat")
+    assert repr(SearchIndex.load(tmp_path / "i").search("cat")) == repr(first)
+    with pytest.raises(InputError, match="whose vectors cannot be compared"):
+        SearchIndex.load(tmp_path / "i", encoder=RandomProjectionEncoder(256, random_state=1))
+    SearchIndex.build(TOPICAL, tmp_path / "o", encoder=Own(), show_progress=False).search("cat")
+    with pytest.raises(InputError, match=r"of your own \(Own\).*load the index with encoder="):
+        SearchIndex.load(tmp_path / "o").search("cat")
+    assert SearchIndex.load(tmp_path / "o", encoder=Own()).search("cat").hits[0]
+    with pytest.raises(InputError, match=r'sparse ones.*"lsa"'):
+        SearchIndex.build(TOPICAL, encoder="tfidf", show_progress=False)
+    with pytest.raises(InputError, match="expected an encoder"):
+        SearchIndex.build(TOPICAL, encoder=5, show_progress=False)
+
+
+class Counting(Tiny):
+    """Stands for an encoder with a cache on disk."""
+
+    @property
+    def uncached(self):
+        return Tiny()
+
+    def encode_with_report(self, texts, **others):
+        assert "secret" not in texts
+        return super().encode_with_report(texts, **others)
+
+
+def test_queries_are_not_written_to_the_cache_of_texts():
+    index = build(["secrets of cats", "dog"], encoder=Counting())
+    assert len(index.search("secret", mode="dense").hits[0]) == 2
+
+
+def names(found):
+    return [(decision.name, decision.value) for decision in found.decisions]
+
+
+def test_queries_of_all_kinds(frame):
+    index = SearchIndex.build(
+        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
+    )
+    assert index.search([]).hits == () and index.search((), vectors=np.empty((0, 24))).hits == ()
+    for mode in ("dense", "lexical", "hybrid"):
+        assert index.search(["", " \n", "🙂"], mode=mode).hits == ((), (), ())
+    assert index.search("the", mode="lexical").hits == ((),)
+    assert len(index.search("the", mode="hybrid").hits[0]) == 2
+    long = index.search("cats and dogs " * 8000, 5)
+    assert len(long.hits[0]) == 2
+    assert index.search("cat \ud800 \0", 1).hits[0][0].text == "the cat purrs"
+    assert len(index.search(pd.Series(["cat", "dog"]))) == 2
+    for bad in (None, 5, b"cat"):
+        with pytest.raises(InputError, match="expected a query as a string, or a list"):
+            index.search(bad)
+    with pytest.raises(InputError, match="got 3 as query 2"):
+        index.search(["cat", 3])
+
+
+def test_decisions_say_which_query_they_are_about():
+    index = SearchIndex.build(
+        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
+    )
+    one = index.search("the", mode="lexical").decisions
+    assert [decision.message for decision in one] == [
+        "The query has only stop words ('the'), which are not looked for: lexical search finds "
+        "nothing."
+    ]
+    found = index.search(["cat", "", "the", "cat owl", "owl", ""])
+    assert names(found) == [
+        ("no direction", ""), ("empty query", []), ("only stop words", ["the"]),
+        ("words not held", ["owl"]), ("words not held", ["owl"]),
+    ]  # fmt: skip
+    messages = [decision.message for decision in found.decisions]
+    for message, number in zip(messages, [2, 2, 3, 4, 5], strict=True):
+        assert f"query {number}" in message.lower() and "the query" not in message.lower()
+    dense = index.search("🙂", mode="dense").decisions
+    assert dense[0].message == "The encoder makes nothing of the query: dense search finds nothing."
+    assert index.search("cat").decisions == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"mode": "sparse"}, "a mode among dense, hybrid, lexical; got 'sparse'"),
+        ({"k": 0}, "k must be"), ({"k": True}, "k must be"), ({"k": 2.5}, "k must be"),
+        ({"diversity": -0.1}, "diversity must be"), ({"diversity": "a"}, "diversity must be"),
+        ({"diversity": float("nan")}, "diversity must be"), ({"candidates": 0}, "candidates must"),
+        ({"fusion": "ranks"}, "FusionSettings"), ({"where": "m > 1"}, "no column 'm'"),
+        ({"where": 5}, "expected a filter"), ({"reranker": 5}, "expected a cross-encoder"),
+        ({"vectors": [1.0] * 24}, "vectors to have one row a text"),
+        ({"vectors": [[1.0] * 24] * 2}, "vectors to have one row a text, 1"),
+        ({"vectors": [[1.0] * 5]}, "vectors of 24 dimensions.*got 5"),
+        ({"vectors": [[np.inf] * 24]}, "vectors must be finite"),
+    ],
+)  # fmt: skip
+def test_bad_wishes(index, wanted, said):
+    with pytest.raises(InputError, match=said):
+        index.search("w1", **wanted)
+
+
+def test_vectors_of_queries_are_scaled(index):
+    vector = Tiny().encode(["w1 w2"])
+    expected = index.search("w1 w2", 5).hits[0]
+    found = index.search("w1 w2", 5, vectors=7 * vector).hits[0]
+    assert [hit.id for hit in found] == [hit.id for hit in expected]
+    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
+    assert index.search("w1", vectors=np.zeros((1, 24)), mode="dense").hits == ((),)
+
+
+def test_diversity_counts_whatever_the_scale_of_scores(index):
+    """Logits of a cross-encoder may all be below zero, and so may cosines."""
+
+    def logits(pairs):
+        return np.array([-9.0 - 0.01 * len(text) for _, text in pairs])
+
+    few = {"reranker": logits, "candidates": 20}
+    best = index.search("w1 w2", 8, **few).hits[0]
+    varied = index.search("w1 w2", 8, diversity=0.9, **few).hits[0]
+    assert best[0].id == varied[0].id and best != varied
+    away = -np.ones((1, 2))
+    other = build(["a", "b", "c"], embeddings=[[1, 1], [1, 1.01], [1, 0]], encoder=Own())
+    found = other.search("", 2, "dense", vectors=away, diversity=0.95, candidates=3)
+    assert [hit.text for hit in found.hits[0]] == ["c", "b"] or found.hits[0][1].text == "a"
+    plain = other.search("", 3, "dense", vectors=away).hits[0]
+    assert all(hit.score < 0 for hit in plain) and plain[0].text == "c"
+
+
+def test_a_cross_encoder_sees_the_best_passages(index):
+    seen = []
+
+    def predict(pairs):
+        seen.extend(pairs)
+        return [float(len(text)) for _, text in pairs]
+
+    found = index.search("w1 w2", 3, reranker=predict, candidates=15)
+    best = index.search("w1 w2", 15).hits[0]
+    assert {(query, text) for query, text in seen} == {("w1 w2", hit.passage) for hit in best}
+    expected = sorted((len(hit.passage) for hit in best), reverse=True)[:3]
+    assert [hit.reranked for hit in found.hits[0]] == expected
+    assert [len(hit.passage) for hit in found.hits[0]] == expected
+
+
+def test_a_search_gives_up_where_all_that_it_finds_goes(index, monkeypatch):
+    def gone(*_):
+        raise answering.Vanished
+
+    monkeypatch.setattr(answering, "hits_of", gone)
+    with pytest.raises(InputError, match="keeps removing"):
+        index.search("w1")
+
+
+def test_export_equals_what_the_index_holds(index, frame, tmp_path):
+    import pyarrow.parquet as pq
+
+    texts = {id: text for id, text in texts_of(frame).items() if text.strip()}
+    passages = Passages(texts)
+    n = len(passages.ids) + 2
+    assert index.export(tmp_path / "x.parquet") == n
+    table = pq.read_table(tmp_path / "x.parquet").to_pandas()
+    held = table[table.text != ""]
+    assert len(table) == n and held.id.tolist() == passages.ids
+    assert held.text.tolist() == passages.texts
+    assert list(zip(held.start, held.stop, strict=True)) == passages.spans
+    np.testing.assert_allclose(np.stack(held.vector.tolist()), passages.vectors, atol=1e-6)
+    by_id = dict(zip(frame.id.astype(str), frame.n, strict=True))
+    assert [by_id[id] for id in table.id] == table.n.tolist()
+    columns = {"n": "integer", "source": "text", "document_id": "text", "passage": "integer",
+               "start": "integer", "stop": "integer", "text": "text"}  # fmt: skip
+    store = MemoryStore(24, columns=columns)
+    assert index.export(store) == store.count() == n
+    query = Tiny().encode(["w1 w2"])
+    ((ids, near),) = store.search(query, 20, where="n < 25")
+    (hits,) = index.search("w1 w2", 1, "dense", "n < 25").hits
+    assert near[0] == pytest.approx(hits[0].score, abs=1e-6)
+    assert ids[0].rpartition("#")[0] == hits[0].id
+    with pytest.raises(InputError, match="a store with `upsert`, got 5"):
+        index.export(5)
+
+
+def test_export_to_qdrant_finds_the_same(index):
+    pytest.importorskip("qdrant_client")
+    columns = {"n": "integer", "source": "text", "document_id": "text", "passage": "integer",
+               "start": "integer", "stop": "integer", "text": "text"}  # fmt: skip
+    store = QdrantStore("documents", 24, columns=columns)
+    assert index.export(store) == store.count()
+    ((_, near),) = store.search(Tiny().encode(["w1 w2"]), 1, where="n < 25")
+    (hits,) = index.search("w1 w2", 1, "dense", "n < 25").hits
+    assert near[0] == pytest.approx(hits[0].score, abs=1e-5)
+    store.close()

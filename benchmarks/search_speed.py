@@ -63,7 +63,7 @@ def measure(options: Options) -> dict[str, Any]:
     return made
 
 
-def _memories(folder: Path, job: dict[str, Any]) -> dict[str, int]:
+def _memories(folder: Path, job: dict[str, Any]) -> dict[str, dict[str, int]]:
     """Measure each kind in a process of its own."""
     small = folder / "small"
     small.mkdir()
@@ -75,9 +75,7 @@ def _memories(folder: Path, job: dict[str, Any]) -> dict[str, int]:
     )
     run_python(EMBEDTOPICS, "-c", script, str(small), str(folder / "few.npy"))
     return {
-        kind: _run(folder, "memory", {**job, "small": str(small), "segment": str(folder / kind)})[
-            "bytes"
-        ]
+        kind: _run(folder, "memory", {**job, "small": str(small), "segment": str(folder / kind)})
         for kind in KINDS
     }
 
@@ -125,25 +123,27 @@ def render(result: Mapping[str, Any]) -> str:
             f"{found['recall']:.4f}",
             f"{found['milliseconds']:.3f}",
             f"{flat['milliseconds'] / found['milliseconds']:.1f}",
-            f"{result['memory'][kind] / 1e6:.0f}",
-            f"{result['memory'][kind] / dense['float32_bytes']:.2f}",
+            f"{found['bytes']['memory'] / 1e6:.0f}",
+            f"{found['bytes']['memory'] / dense['float32_bytes']:.2f}",
+            f"{result['memory'][kind]['own'] / 1e6:.0f}",
+            f"{result['memory'][kind]['mapped'] / 1e6:.0f}",
             f"{found['seconds']:.0f}",
         ]
         for kind, found in dense["kinds"].items()
     ]
     rows += [
         [f"vicinity, {name}", *(
-            [found["failed"], "", "", "", "", ""] if "failed" in found else [
+            [found["failed"], *[""] * 7] if "failed" in found else [
                 f"{found['recall']:.4f}", f"{found['milliseconds']:.3f}",
-                f"{flat['milliseconds'] / found['milliseconds']:.1f}", "", "",
+                f"{flat['milliseconds'] / found['milliseconds']:.1f}", *[""] * 4,
                 f"{found['seconds']:.0f}",
             ]
         )]
         for name, found in _others(result["vicinity"]).items()
     ]  # fmt: skip
     header = [
-        "index", "recall@10", "ms a query", "times exact", "grows by, MB", "of float32",
-        "built in, s",
+        "index", "recall@10", "ms a query", "times exact", "must hold, MB", "of float32",
+        "process: own, MB", "mapped, MB", "built in, s",
     ]  # fmt: skip
     whole = [
         [name, f"{found['median']:.1f}", f"{found['p95']:.1f}"]

@@ -25,7 +25,8 @@ def test_the_table_of_quality_by_hand():
 
 
 def test_the_tables_of_speed_by_hand():
-    kind = {"seconds": 20.0, "kind": "flat", "recall": 1.0, "milliseconds": 10.0}
+    kind = {"seconds": 20.0, "kind": "flat", "recall": 1.0, "milliseconds": 10.0,
+            "bytes": {"memory": 300_000_000}}  # fmt: skip
     result = {
         "n": 200_000,
         "dense": {
@@ -33,11 +34,13 @@ def test_the_tables_of_speed_by_hand():
                        "single": [{"flat": 10.0, "bare": 9.0}]},
             "kinds": {
                 "flat": kind,
-                "auto": {**kind, "kind": "ivf", "recall": 0.96, "milliseconds": 0.25},
+                "auto": {**kind, "kind": "ivf", "recall": 0.96, "milliseconds": 0.25,
+                         "bytes": {"memory": 75_000_000}},
             },
             "float32_bytes": 300_000_000,
         },
-        "memory": {"flat": 300_000_000, "auto": 75_000_000},
+        "memory": {"flat": {"own": 0, "mapped": 300_000_000},
+                   "auto": {"own": 20_000_000, "mapped": 60_000_000}},
         "build": {"seconds": 30.0},
         "search": {
             "load_seconds": 0.04, "n_passing": 2_000, "filtered_recall": 1.0,
@@ -49,9 +52,9 @@ def test_the_tables_of_speed_by_hand():
     lines = search_speed.render(result).splitlines()
     assert "a batch of 64 queries takes 90.0 ms, a bare IndexFlatIP 100.0 (0.90 times" in lines[0]
     assert "10.00 ms and 9.00 (1.11 times)" in lines[0]
-    assert "| auto (ivf) | 0.9600 | 0.250 | 40.0 | 75 | 0.25 | 20 |" in lines
-    assert "| vicinity, hnsw | 0.9000 | 0.500 | 20.0 |  |  | 5 |" in lines
-    assert "| vicinity, usearch | not there |  |  |  |  |  |" in lines
+    assert "| auto (ivf) | 0.9600 | 0.250 | 40.0 | 75 | 0.25 | 20 | 60 | 20 |" in lines
+    assert "| vicinity, hnsw | 0.9000 | 0.500 | 20.0 |  |  |  |  | 5 |" in lines
+    assert "| vicinity, usearch | not there |  |  |  |  |  |  |  |" in lines
     assert any("opens in 0.040 s" in line and "every query gets 10" in line for line in lines)
     assert "| hybrid | 12.0 | 15.0 |" in lines
 

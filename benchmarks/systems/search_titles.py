@@ -104,7 +104,11 @@ def _timed(search: Callable[[np.ndarray], Any], asked: list[np.ndarray]) -> floa
 
 
 def _memory(job: dict[str, Any]) -> dict[str, Any]:
-    """Return by how much the process grows while it searches a segment of one kind."""
+    """Return by how much the process grows while it searches a segment of one kind.
+
+    "own" is memory that only this process can give back; "mapped" are pages of files, which the
+    system takes back when it needs room, and reads again.
+    """
     from embedtopics.retrieval.dense import open_dense
 
     queries = np.load(job["queries"])
@@ -114,12 +118,16 @@ def _memory(job: dict[str, Any]) -> dict[str, Any]:
     segment = open_dense(job["segment"])
     for query in queries:
         segment.search(query[None], K)
-    return {"bytes": _resident() - before}
+    return {name: now - before[name] for name, now in _resident().items()}
 
 
-def _resident() -> int:
+def _resident() -> dict[str, int]:
     lines = Path("/proc/self/status").read_text("utf-8").splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+    parts = {"own": "RssAnon", "mapped": "RssFile"}
+    return {
+        name: 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
+        for name, field in parts.items()
+    }
 
 
 def _build(job: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from embedtopics.retrieval.collection import Collection
 
 __all__ = ["TOPIC_COLUMNS", "attach_topics", "topic_of"]
 
+OF_A_HIT = ("topic", "map_x", "map_y")
+"""Of these columns, those that a hit has in fields of its own."""
+
 TOPIC_COLUMNS = ("topic", "topic_name", "map_x", "map_y")
 
 
@@ -64,7 +67,7 @@ def attach_topics(collection: Collection, result: TopicResult) -> int:
 def topic_of(
     metadata: Mapping[str, Any], attached: Mapping[str, Any]
 ) -> tuple[dict[str, Any], int | None, tuple[float, float] | None]:
-    """Return metadata without the columns that were attached, the topic, and the place on the map.
+    """Return metadata without what a hit has in other fields, the topic, and the place on the map.
 
     Parameters
     ----------
@@ -74,7 +77,7 @@ def topic_of(
     """
     if not attached:
         return dict(metadata), None, None
-    rest = {name: value for name, value in metadata.items() if name not in TOPIC_COLUMNS}
+    rest = {name: value for name, value in metadata.items() if name not in OF_A_HIT}
     x, y = metadata.get("map_x"), metadata.get("map_y")
     position = None if x is None or y is None else (float(x), float(y))
     return rest, metadata.get("topic"), position

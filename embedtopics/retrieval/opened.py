@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -115,26 +115,16 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
         If a file is not as it was written.
     """
     # By content, not by name: another collection may have taken the folder's place.
+    known: dict[str, _Parts] = {}
+    if before is not None:
+        opened = map(_Parts, before.dense, before.postings, before.sums)
+        known = {view.content: own for view, own in zip(before.segments, opened, strict=True)}
+    parts = [known.get(view.content) or _open_parts(view, mmap) for view in snapshot.segments]
+    postings = tuple(part.postings for part in parts)
     findable = tuple(map(_findable, snapshot.segments))
-    known = {} if before is None else {
-        view.content: parts
-        for view, *parts in zip(
-            before.segments, before.dense, before.postings, before.sums, strict=True
-        )
-    }  # fmt: skip
-    for view in snapshot.segments:
-        if view.content not in known:
-            dense_part = open_dense(view.folder, mmap)
-            known[view.content] = [
-                dense_part,
-                open_lexical(view.folder / "lexical", mmap),
-                _read_sum(view.folder / SUM, dense_part.vectors.shape[1]),
-            ]
-    parts = [known[view.content] for view in snapshot.segments]
-    dense, postings, sums = (tuple(part[place] for part in parts) for place in range(3))
     return Opened(
         snapshot=snapshot,
-        dense=dense,
+        dense=tuple(part.dense for part in parts),
         postings=postings,
         lexical=LexicalSearcher.of(
             postings,
@@ -142,8 +132,20 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
             LexicalSettings.of_json(snapshot.settings["lexical"]),
         ),
         findable=findable,
-        sums=sums,
+        sums=tuple(part.total for part in parts),
     )
+
+
+class _Parts(NamedTuple):
+    dense: DenseSegment
+    postings: LexicalSegment
+    total: npt.NDArray[np.float64]
+
+
+def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
+    dense = open_dense(view.folder, mmap)
+    postings = open_lexical(view.folder / "lexical", mmap)
+    return _Parts(dense, postings, _read_sum(view.folder / SUM, dense.vectors.shape[1]))
 
 
 def _read_sum(path: Path, width: int) -> npt.NDArray[np.float64]:

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import sys
+import tempfile
 from pathlib import Path
 
 from embedtopics.corpus import Corpus
@@ -39,7 +40,7 @@ def work(folder, seed, pipe):
     rng = random.Random(seed)
     if not folder.exists() or seed % 7 == 6:
         texts = {f"b{seed}-{i}": text_of(rng) for i in range(8)} | {"z": "zebra"}
-        say(pipe, "build", texts)
+        say(pipe, "build", texts)  # which may take the place of another
         build(folder, texts, overwrite=folder.exists())
         say(pipe, "done")
     index = SearchIndex.load(folder)
@@ -71,6 +72,8 @@ def index_ids(index):
 
 
 def main():
+    with tempfile.TemporaryDirectory() as folder:  # so that all is imported
+        build(Path(folder) / "i", {"a": "cat"}).compact()
     for line in sys.stdin:
         folder, seed, fifo = json.loads(line)
         child = os.fork()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -115,25 +115,16 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
         If a file is not as it was written.
     """
     # By content, not by name: another collection may have taken the folder's place.
-    findable = tuple(map(_findable, snapshot.segments))
-    known: dict[Any, tuple[DenseSegment, LexicalSegment, npt.NDArray[np.float64]]] = {}
+    known: dict[str, _Parts] = {}
     if before is not None:
-        parts = zip(before.dense, before.postings, before.sums, strict=True)
-        contents = [view.content for view in before.segments]
-        known = dict(zip(contents, parts, strict=True))
-    for view in snapshot.segments:
-        if view.content not in known:
-            dense_part = open_dense(view.folder, mmap)
-            known[view.content] = (
-                dense_part,
-                open_lexical(view.folder / "lexical", mmap),
-                _read_sum(view.folder / SUM, dense_part.vectors.shape[1]),
-            )
-    chosen = [known[view.content] for view in snapshot.segments]
-    postings = tuple(part[1] for part in chosen)
+        opened = map(_Parts, before.dense, before.postings, before.sums)
+        known = {view.content: own for view, own in zip(before.segments, opened, strict=True)}
+    parts = [known.get(view.content) or _open_parts(view, mmap) for view in snapshot.segments]
+    postings = tuple(part.postings for part in parts)
+    findable = tuple(map(_findable, snapshot.segments))
     return Opened(
         snapshot=snapshot,
-        dense=tuple(part[0] for part in chosen),
+        dense=tuple(part.dense for part in parts),
         postings=postings,
         lexical=LexicalSearcher.of(
             postings,
@@ -141,8 +132,20 @@ def open_snapshot(snapshot: Snapshot, mmap: bool, before: Opened | None = None) 
             LexicalSettings.of_json(snapshot.settings["lexical"]),
         ),
         findable=findable,
-        sums=tuple(part[2] for part in chosen),
+        sums=tuple(part.total for part in parts),
     )
+
+
+class _Parts(NamedTuple):
+    dense: DenseSegment
+    postings: LexicalSegment
+    total: npt.NDArray[np.float64]
+
+
+def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
+    dense = open_dense(view.folder, mmap)
+    postings = open_lexical(view.folder / "lexical", mmap)
+    return _Parts(dense, postings, _read_sum(view.folder / SUM, dense.vectors.shape[1]))
 
 
 def _read_sum(path: Path, width: int) -> npt.NDArray[np.float64]:

@@ -120,6 +120,6 @@ def test_columns_of_the_metadata_are_never_overwritten(result, name):
         index.topics(result)
     assert index.search("river", 1).hits[0][0].metadata[name] == "mine"
     attached = build(corpus.take(range(50))).topics(result)
-    with pytest.raises(InputError, match=f"column '{name}', in which the index keeps.*rename"):
+    with pytest.raises(InputError, match=f"column '{name}' of their own.*rename"):
         attached.add(own.take(range(50, 60)), show_progress=False)
     assert len(attached) == 50

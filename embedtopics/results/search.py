@@ -21,7 +21,7 @@ class Hit:
     Parameters
     ----------
     id : hashable
-        As the caller gave it: text or number.
+        Of the document; in an index all ids are text, as a `Corpus` reads them.
     score : float
         What the hits are ordered by; higher is better. Comparable within one search only.
     similarity : float

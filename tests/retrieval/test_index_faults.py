@@ -208,10 +208,10 @@ def test_threads_search_while_another_writes(tmp_path):
                 failures.append(error)
                 return
 
-    threads = [threading.Thread(target=search) for _ in range(3)]
+    threads = [threading.Thread(target=search) for _ in range(2)]
     for thread in threads:
         thread.start()
-    for number in range(6):
+    for number in range(3):
         index.add(corpus({f"n{number}": "owl hen", "b": f"dog w{number}"}), update=True,
                   show_progress=False)  # fmt: skip
         index.remove([f"n{number}"])
@@ -228,7 +228,7 @@ def test_searches_while_another_process_compacts(tmp_path):
         "import sys; from embedtopics.retrieval import SearchIndex\n"
         "from tests.retrieval.killed import corpus\n"
         "index = SearchIndex.load(sys.argv[1]); print('goes', flush=True)\n"
-        "for number in range(10):\n"
+        "for number in range(4):\n"
         "    index.add(corpus({f'n{number}': 'owl hen'}), show_progress=False)\n"
         "    index.remove([f'n{number}'])\n"
         "    index.compact()\n"
@@ -307,7 +307,7 @@ def test_a_disk_that_fills_up(tmp_path, monkeypatch, kind):
     index.add(corpus({"f": "owl owl"}), show_progress=False)
     before = {**TEXTS, "f": "owl owl"}
     disk = Disk(monkeypatch)
-    for step in range(0, 300, 7):
+    for step in range(0, 300, 9):
         disk.left = step
         try:
             writes[kind]()
@@ -320,7 +320,7 @@ def test_a_disk_that_fills_up(tmp_path, monkeypatch, kind):
             break
         finally:
             disk.left = None
-    assert step >= 7
+    assert step >= 9
     assert (held(index) == before) == (kind in ("build", "compact"))
 
 

@@ -132,7 +132,7 @@ def query_decisions(
             message = f"{start} has no words: lexical search finds nothing."
             return (Decision("retrieval", "empty query", listed, message),)
         message = (
-            f"{start} has only stop words ({_shown(listed)}), which are not looked for: lexical "
+            f"{start} has only stop words ({_shown(listed)}), which no document holds: lexical "
             "search finds nothing."
         )
         return (Decision("retrieval", "only stop words", listed, message),)

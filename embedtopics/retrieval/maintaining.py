@@ -69,9 +69,9 @@ class Built:
 
 
 def listed(values: Iterable[Any], what: str) -> list[Any]:
-    """Return values as a list; one string is none, and is refused."""
-    if isinstance(values, str | bytes):
-        raise InputError(f"{what} must be a list, got one string {values!r}; put it in a list")
+    """Return values as a list; one string or number is none, and is refused."""
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise InputError(f"{what} must be a list, got {values!r}; put it in a list")
     return list(values)
 
 

@@ -216,7 +216,7 @@ def test_bad_input(index, built, tmp_path):
     mine.mkdir()
     (mine / "thesis.txt").write_text("mine")
     line = refused("index", "build", file, "--encoder", "random", "--overwrite", "--out", mine)
-    assert "something else" in line and (mine / "thesis.txt").read_text() == "mine"
+    assert "holds other files" in line and (mine / "thesis.txt").read_text() == "mine"
     assert not (tmp_path / "new.index").exists()
     twice = rows().assign(id="same")
     twice.to_csv(tmp_path / "twice.csv", index=False)

@@ -9,8 +9,9 @@ from embedtopics.encoders.random_projection import RandomProjectionEncoder
 from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval.fusing import FusionSettings, fuse
 
-PLAIN = FusionSettings(feedback=0)
-"""Feedback takes the best few, and which of two that are as good is up to the last bit."""
+PLAIN = FusionSettings(feedback=0, depth=1000)
+"""All passages are candidates. Feedback takes the best few, and which of two that are as good is up
+to the last bit."""
 
 
 class Tiny(RandomProjectionEncoder):

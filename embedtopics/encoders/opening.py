@@ -89,9 +89,7 @@ def check_machine(device: str | None, runtime: str | None, precision: str) -> No
     """
     if runtime not in (None, "onnx", "torch"):
         raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
-    if device not in (None, "cpu"):
-        require_device(str(device))
-    elif device == "cpu" and precision in ("float16", "bfloat16"):
+    if device == "cpu" and precision in ("float16", "bfloat16"):
         raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
     if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
         raise InputError(
@@ -100,6 +98,8 @@ def check_machine(device: str | None, runtime: str | None, precision: str) -> No
         )
     if runtime == "torch" and precision == "int8":
         raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')
+    if device not in (None, "cpu"):
+        require_device(str(device))
 
 
 def number_format(precision: str) -> str:

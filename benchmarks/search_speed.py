@@ -98,24 +98,6 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 def render(result: Mapping[str, Any]) -> str:
     """Return the tables of a result."""
     dense, search = result["dense"], result["search"]
-    ratios = {
-        what: statistics.median(turn["flat"] / turn["bare"] for turn in dense["rounds"][what])
-        for what in ("batch", "single")
-    }
-    ms = {
-        what: {
-            name: statistics.median(turn[name] for turn in dense["rounds"][what])
-            for name in ("bare", "flat")
-        }
-        for what in ("batch", "single")
-    }
-    exact = (
-        f"Exact search of {figure(result['n'])} titles: a batch of 64 queries takes "
-        f"{ms['batch']['flat']:.1f} ms, a bare IndexFlatIP {ms['batch']['bare']:.1f} "
-        f"({ratios['batch']:.2f} times, median of turns); a single query on one thread "
-        f"{ms['single']['flat']:.2f} ms and {ms['single']['bare']:.2f} "
-        f"({ratios['single']:.2f} times)."
-    )
     flat = dense["kinds"]["flat"]
     rows = [
         [
@@ -158,9 +140,31 @@ def render(result: Mapping[str, Any]) -> str:
         "time, encoding, texts and explanation included:"
     )
     return "\n\n".join([
-        exact, markdown_table(header, rows), collection,
+        _exact(dense, result["n"]), markdown_table(header, rows), collection,
         markdown_table(["search", "median, ms", "95 %, ms"], whole),
     ])  # fmt: skip
+
+
+def _exact(dense: Mapping[str, Any], n: int) -> str:
+    """Return how exact search compares with a bare index."""
+    ratios = {
+        what: statistics.median(turn["flat"] / turn["bare"] for turn in dense["rounds"][what])
+        for what in ("batch", "single")
+    }
+    ms = {
+        what: {
+            name: statistics.median(turn[name] for turn in dense["rounds"][what])
+            for name in ("bare", "flat")
+        }
+        for what in ("batch", "single")
+    }
+    return (
+        f"Exact search of {figure(n)} titles: a batch of 64 queries takes "
+        f"{ms['batch']['flat']:.1f} ms, a bare IndexFlatIP {ms['batch']['bare']:.1f} "
+        f"({ratios['batch']:.2f} times, median of turns); a single query on one thread "
+        f"{ms['single']['flat']:.2f} ms and {ms['single']['bare']:.2f} "
+        f"({ratios['single']:.2f} times)."
+    )
 
 
 def _others(vicinity: Mapping[str, Any]) -> dict[str, Any]:

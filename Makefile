@@ -3,7 +3,11 @@ VENV   ?= .venv
 PYTHON ?= python3
 BIN    := $(VENV)/bin
 
-.PHONY: help install demo test test-all lint format notebooks benchmarks clean
+# Tests run in two processes, each with a thread to itself (tests/conftest.py); `make test SIDE=` runs
+# them one by one. The tests of a file stay together, for they share what was fitted once.
+SIDE   ?= -n 2 --dist loadfile
+
+.PHONY: help install demo test test-all lint format docs notebooks browser benchmarks clean
 
 help:            ## List the targets.
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: [^#]*##/\t/' | expand -t 18
@@ -21,22 +25,30 @@ demo: install    ## Find the topics of the bundled corpus.
 	$(BIN)/embedtopics demo
 
 test: install lint   ## Check style and types, and run the fast tests and a slice of the slow.
-	$(BIN)/python -m pytest -q -m "(not slow or smoke) and not benchmark_data and not network"
+	$(BIN)/python -m pytest -q $(SIDE) -m "(not slow or smoke) and not benchmark_data and not network"
 
 test-all: install lint   ## Run every test; those that need data sets skip where these are absent.
-	$(BIN)/python -m pytest -q -m "not network"
+	$(BIN)/python -m pytest -q $(SIDE) --hypothesis-profile=thorough -m "not network"
 
 lint: install    ## Check style and types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python docs/words.py
+	$(BIN)/python docs/make.py --check
 
 format: install  ## Put the code in the agreed form.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: install    ## Write docs/api.md and the table of CONTRIBUTING.md from the code.
+	$(BIN)/python docs/make.py
+
 notebooks: install   ## Run the notebooks in place.
-	$(BIN)/python -m pytest -q -m "slow" tests/test_notebooks.py
+	$(BIN)/python -m pytest -q -n 2 -m "slow" tests/test_notebooks.py
+
+browser: install     ## Look at the pages in a browser, where there is one.
+	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots
 
 benchmarks: install  ## Measure; see benchmarks/README.md for what it needs.
 	$(BIN)/python benchmarks/run.py

@@ -16,8 +16,8 @@ from benchmarks.corpora import FRENCH, LabelledCorpus, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics import comparison
+from embedtopics.comparison.results import Comparison
 from embedtopics.encoders import SentenceEncoder, distill
-from embedtopics.results import Comparison
 
 __all__ = ["measure", "render"]
 

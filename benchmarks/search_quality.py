@@ -71,7 +71,6 @@ def _searched(
     named: dict[str, Any],
 ) -> list[dict[str, Any]]:
     from embedtopics import Corpus, SearchIndex, evaluation
-    from embedtopics.retrieval import FusionSettings
 
     index = SearchIndex.build(
         Corpus.from_texts(texts, ids), encoder=ENCODER, languages=["en"], **named
@@ -79,7 +78,7 @@ def _searched(
     judged = {query: qrels[query] for query in queries}
     scores = {}
     for mode in MODES:
-        fusion = FusionSettings(method="ranks") if mode == "ranks" else None
+        fusion = "ranks" if mode == "ranks" else "scores"
         real = "hybrid" if mode == "ranks" else mode
         hits = index.search(list(queries.values()), K, real, fusion=fusion)  # type: ignore[arg-type]
         scores[mode] = evaluation.retrieval(hits, judged, (10, K), query_ids=list(queries))

@@ -20,7 +20,7 @@ from benchmarks.jobs import Outcome, fit, write_inputs
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics.evaluation import agreement, diversity, npmi
-from embedtopics.results import TokenStream
+from embedtopics.terms.results import TokenStream
 
 __all__ = ["measure", "render", "score", "word_tokens"]
 

@@ -17,8 +17,8 @@ from benchmarks.corpora import LABELLED, LabelledCorpus, load_arxiv, load_labell
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from embedtopics.evaluation import agreement
-from embedtopics.results import TopicResult
 from embedtopics.topics import TopicModel, at_resolution, levels
+from embedtopics.topics.results import TopicResult
 
 __all__ = ["measure", "render"]
 
@@ -44,7 +44,7 @@ def measure(options: Options) -> dict[str, Any]:
 def _resolutions(corpus: LabelledCorpus) -> dict[str, Any]:
     result = _fit(corpus.texts, corpus.embeddings)
     n_classes = len(set(corpus.classes))
-    cores = np.where(result.by_row(result.clustering.strengths, 0.0) > 0, result.labels, -1)
+    cores = np.where(result.by_row(result.clustering.probabilities, 0.0) > 0, result.labels, -1)
     joined, alone = (agreement(corpus.classes, labels) for labels in (result.labels, cores))
     offered = [level.n_topics for level in levels(result)]
     return {

@@ -19,10 +19,12 @@ import numpy as np
 from benchmarks.corpora import LABELLED, LabelledCorpus, load_arxiv, load_labelled
 from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
-from embedtopics.reduction import fuzzy_graph, layout, principal_start
-from embedtopics.results import Stability, TopicResult
+from embedtopics.reduction._fuzzy import fuzzy_graph
+from embedtopics.reduction._layout import layout
+from embedtopics.reduction._start import principal_start
 from embedtopics.topics import TopicModel, stability
-from embedtopics.topics.stability import compare
+from embedtopics.topics._stability import compare
+from embedtopics.topics.results import Stability, TopicResult
 
 __all__ = ["cold_refits", "measure", "render", "structureless"]
 

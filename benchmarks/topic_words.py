@@ -25,7 +25,7 @@ from benchmarks.options import Options
 from benchmarks.rendering import figure, markdown_table
 from benchmarks.topic_quality import word_tokens
 from embedtopics.evaluation import c_v, diversity, npmi
-from embedtopics.results import TokenStream
+from embedtopics.terms.results import TokenStream
 
 __all__ = ["measure", "render", "score"]
 

@@ -10,155 +10,46 @@ Names are imported when they are first used, so that importing the package takes
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
-    from embedtopics import (
-        clustering,
-        comparison,
-        corpus,
-        encoders,
-        evaluation,
-        neighbors,
-        plots,
-        probing,
-        reduction,
-        report,
-        retrieval,
-        terms,
-        topics,
-        training,
-    )
-    from embedtopics.clustering import DensityClusterer
-    from embedtopics.corpus import Corpus
-    from embedtopics.encoders import (
-        CachedEncoder,
-        FastTextEncoder,
-        RandomProjectionEncoder,
-        SentenceEncoder,
-        StaticEncoder,
-        TfidfEncoder,
-        WordVectorEncoder,
-        distill,
-    )
-    from embedtopics.errors import (
-        CorruptFileError,
-        EmbedTopicsError,
-        InputError,
-        MissingExtraError,
-        ModelLoadError,
-    )
-    from embedtopics.results import TopicResult
-    from embedtopics.retrieval import SearchIndex
-    from embedtopics.terms import ClassTfidf
-    from embedtopics.topics import (
-        Labels,
-        ManualLabels,
-        MustNotLink,
-        SeedWords,
-        TopicModel,
-        ZeroShot,
-    )
+    from embedtopics import comparison as comparison
+    from embedtopics import corpus as corpus
+    from embedtopics import encoders as encoders
+    from embedtopics import evaluation as evaluation
+    from embedtopics import plots as plots
+    from embedtopics import probing as probing
+    from embedtopics import report as report
+    from embedtopics import retrieval as retrieval
+    from embedtopics import topics as topics
+    from embedtopics import training as training
+    from embedtopics.clustering import DensityClusterer as DensityClusterer
+    from embedtopics.corpus import Corpus as Corpus
+    from embedtopics.encoders import CachedEncoder as CachedEncoder
+    from embedtopics.encoders import FastTextEncoder as FastTextEncoder
+    from embedtopics.encoders import RandomProjectionEncoder as RandomProjectionEncoder
+    from embedtopics.encoders import SentenceEncoder as SentenceEncoder
+    from embedtopics.encoders import StaticEncoder as StaticEncoder
+    from embedtopics.encoders import TfidfEncoder as TfidfEncoder
+    from embedtopics.encoders import WordVectorEncoder as WordVectorEncoder
+    from embedtopics.encoders import distill as distill
+    from embedtopics.errors import CorruptFileError as CorruptFileError
+    from embedtopics.errors import EmbedTopicsError as EmbedTopicsError
+    from embedtopics.errors import InputError as InputError
+    from embedtopics.errors import MissingExtraError as MissingExtraError
+    from embedtopics.errors import ModelLoadError as ModelLoadError
+    from embedtopics.retrieval import SearchIndex as SearchIndex
+    from embedtopics.terms import ClassTfidf as ClassTfidf
+    from embedtopics.topics import CannotLink as CannotLink
+    from embedtopics.topics import ManualLabels as ManualLabels
+    from embedtopics.topics import PartialLabels as PartialLabels
+    from embedtopics.topics import SeedWords as SeedWords
+    from embedtopics.topics import TopicModel as TopicModel
+    from embedtopics.topics import ZeroShot as ZeroShot
+    from embedtopics.topics.results import TopicResult as TopicResult
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "CachedEncoder": "embedtopics.encoders",
-    "ClassTfidf": "embedtopics.terms",
-    "Corpus": "embedtopics.corpus",
-    "CorruptFileError": "embedtopics.errors",
-    "DensityClusterer": "embedtopics.clustering",
-    "EmbedTopicsError": "embedtopics.errors",
-    "FastTextEncoder": "embedtopics.encoders",
-    "InputError": "embedtopics.errors",
-    "MissingExtraError": "embedtopics.errors",
-    "ModelLoadError": "embedtopics.errors",
-    "RandomProjectionEncoder": "embedtopics.encoders",
-    "SentenceEncoder": "embedtopics.encoders",
-    "StaticEncoder": "embedtopics.encoders",
-    "TfidfEncoder": "embedtopics.encoders",
-    "TopicModel": "embedtopics.topics",
-    "TopicResult": "embedtopics.results",
-    "Labels": "embedtopics.topics",
-    "ManualLabels": "embedtopics.topics",
-    "MustNotLink": "embedtopics.topics",
-    "SearchIndex": "embedtopics.retrieval",
-    "SeedWords": "embedtopics.topics",
-    "ZeroShot": "embedtopics.topics",
-    "WordVectorEncoder": "embedtopics.encoders",
-    "distill": "embedtopics.encoders",
-}
-_ROOMS = (
-    "clustering",
-    "comparison",
-    "corpus",
-    "encoders",
-    "evaluation",
-    "neighbors",
-    "plots",
-    "probing",
-    "reduction",
-    "report",
-    "retrieval",
-    "terms",
-    "topics",
-    "training",
-)
-
-__all__ = [
-    "CachedEncoder",
-    "ClassTfidf",
-    "Corpus",
-    "CorruptFileError",
-    "DensityClusterer",
-    "EmbedTopicsError",
-    "FastTextEncoder",
-    "InputError",
-    "Labels",
-    "ManualLabels",
-    "MissingExtraError",
-    "ModelLoadError",
-    "MustNotLink",
-    "RandomProjectionEncoder",
-    "SearchIndex",
-    "SeedWords",
-    "SentenceEncoder",
-    "StaticEncoder",
-    "TfidfEncoder",
-    "TopicModel",
-    "TopicResult",
-    "WordVectorEncoder",
-    "ZeroShot",
-    "__version__",
-    "clustering",
-    "comparison",
-    "corpus",
-    "distill",
-    "encoders",
-    "evaluation",
-    "neighbors",
-    "plots",
-    "probing",
-    "reduction",
-    "report",
-    "retrieval",
-    "terms",
-    "topics",
-    "training",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        value = getattr(importlib.import_module(_HOME[name]), name)
-    elif name in _ROOMS:
-        value = importlib.import_module(f"embedtopics.{name}")
-    else:
-        raise AttributeError(f"module 'embedtopics' has no attribute {name!r}")
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

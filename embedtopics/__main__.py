@@ -1,6 +1,8 @@
 """``python -m embedtopics``, the same as the command ``embedtopics``."""
 
-from embedtopics.cli import main
+from __future__ import annotations
+
+from embedtopics.cli._app import main
 
 if __name__ == "__main__":
     main()

@@ -17,13 +17,11 @@ do about it, in one line.
 
 from __future__ import annotations
 
-__all__ = [
-    "CorruptFileError",
-    "EmbedTopicsError",
-    "InputError",
-    "MissingExtraError",
-    "ModelLoadError",
-]
+import reprlib
+
+_NOTHING = object()
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
 
 
 class EmbedTopicsError(Exception):
@@ -31,7 +29,49 @@ class EmbedTopicsError(Exception):
 
 
 class InputError(EmbedTopicsError, ValueError):
-    """What the caller gave cannot be worked with."""
+    """What the caller gave cannot be worked with.
+
+    Parameters
+    ----------
+    parameter : str
+        Name of the argument or column at fault, as the caller spells it; alone, the whole message.
+    expected : str
+        What it must be, to be read after "must be".
+    got : object, optional
+        The value that came, shown by its `repr`.
+    remedy : str, optional
+        What to do about it.
+    found : str, optional
+        What came, in words, where the value itself says little ("3 rows").
+    row : int, optional
+        Row of the input at fault.
+
+    Examples
+    --------
+    >>> print(InputError("k", "an integer from 1 up", 0, "leave it out for 10"))
+    k must be an integer from 1 up; got 0; leave it out for 10
+    >>> print(InputError("texts", "strings", 7, row=2))
+    texts must be strings; got 7 in row 2
+    """
+
+    def __init__(
+        self,
+        parameter: str,
+        expected: str = "",
+        got: object = _NOTHING,
+        remedy: str = "",
+        *,
+        found: str = "",
+        row: int | None = None,
+    ) -> None:
+        self.parameter = parameter if expected else ""
+        self.row = row
+        message = f"{parameter} must be {expected}" if expected else parameter
+        if got is not _NOTHING or found:
+            message += f"; got {found or _SHORT.repr(got)}"
+        if row is not None:
+            message += f" in row {row}"
+        super().__init__(f"{message}; {remedy}" if remedy else message)
 
 
 class ModelLoadError(EmbedTopicsError, OSError):

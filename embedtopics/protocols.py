@@ -11,18 +11,9 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "Clusterer",
-    "Encoder",
-    "FloatArray",
-    "Int32Array",
-    "Int64Array",
-    "RandomState",
-    "Reducer",
-    "TermWeighting",
-]
-
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 FloatArray: TypeAlias = npt.NDArray[np.float32]
+Float64Array: TypeAlias = npt.NDArray[np.float64]
 Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 RandomState: TypeAlias = int | np.random.Generator | None
@@ -59,6 +50,10 @@ class Clusterer(Protocol):
 class TermWeighting(Protocol):
     """Turns topic-term counts into topic-term weights (scikit-learn's protocol)."""
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn from counts of shape (n_topics, n_terms); may take the names as ``terms``."""
+        ...
+
+    def transform(self, X: Any) -> Any:
         """Return a sparse matrix of weights with the shape of `X`, (n_topics, n_terms)."""
         ...

@@ -7,10 +7,32 @@ import shutil
 import tempfile
 from pathlib import Path
 
+# Tests run side by side take a thread each. The libraries read these names when they are imported.
+# Numba keeps a second thread in its pool, for the tests that compare one thread with two.
+if SIDE_BY_SIDE := "PYTEST_XDIST_WORKER" in os.environ:
+    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(_name, "1")
+    os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+
+import hypothesis
+import numba
 import numpy as np
 import pytest
 
+from tests.noise import jittered
+
+if SIDE_BY_SIDE:
+    numba.set_num_threads(1)
+
 REPOSITORY = Path(__file__).parents[1]
+
+# The same few examples each time, so that a change alone makes the fast tests fail or pass; as many
+# as each test asks for, and other ones each time, are tried with --hypothesis-profile=thorough.
+hypothesis.settings.register_profile(
+    "ci", max_examples=25, deadline=None, derandomize=True, database=None
+)
+hypothesis.settings.register_profile("thorough", deadline=None)
+hypothesis.settings.load_profile("ci")
 
 
 def pytest_configure(config):
@@ -19,6 +41,19 @@ def pytest_configure(config):
     # Nor write into the caller's cache, or find there what a test should make.
     config.cache_folder = tempfile.mkdtemp(prefix="embedtopics-tests-")
     os.environ["EMBEDTOPICS_CACHE"] = config.cache_folder
+
+
+def pytest_collection_modifyitems(items):
+    """Hold tests that name a number of examples themselves to that of the profile "ci"."""
+    if hypothesis.settings.get_current_profile_name() != "ci":
+        return
+    most = hypothesis.settings.default.max_examples
+    for item in items:
+        test = getattr(item, "obj", None)
+        test = getattr(test, "__func__", test)
+        chosen = getattr(test, "_hypothesis_internal_use_settings", None)
+        if chosen is not None and chosen.max_examples > most:
+            test._hypothesis_internal_use_settings = hypothesis.settings(chosen, max_examples=most)
 
 
 def pytest_unconfigure(config):
@@ -61,4 +96,4 @@ def toy():
             texts.append(f"The {name} number {number}: " + " ".join(chosen) + ".")
             vectors.append(centers[theme] + 0.12 * rng.normal(size=16))
             themes.append(theme)
-    return texts, np.array(vectors, dtype=np.float32), np.array(themes)
+    return texts, jittered(np.array(vectors, dtype=np.float32)), np.array(themes)

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+import pytest
 from scipy.sparse import csr_matrix
 
+from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.comparison.results import Comparison, EncoderView, Move, Overlap
 from embedtopics.corpus import Corpus
-from embedtopics.results import (
-    NOISE,
-    Clustering,
-    Comparison,
-    Decision,
-    EncoderView,
-    Move,
-    NeighborGraph,
-    Overlap,
-    Reason,
-    TermCounts,
-    TokenStream,
-    Topic,
-    TopicResult,
-)
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.topics.results import Reason, Topic, TopicResult
+from tests.noise import jittered
 
-__all__ = ["make_comparison", "make_result"]
+__all__ = ["make_comparison", "make_result", "refuses"]
 
 _STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
 _PARTS = "line field season price group study report night".split()
 _COMMON = "people often found another around later enough".split()
+
+
+@contextmanager
+def refuses(parameter, *, row=None):
+    """Assert that an InputError names a parameter, and a row where one is at fault."""
+    with pytest.raises(InputError) as caught:
+        yield caught
+    assert caught.value.parameter == parameter
+    assert row is None or caught.value.row == row
 
 
 def make_result(
@@ -56,7 +60,7 @@ def make_result(
     stream, counts = _count([drafts[i] for i in draft])
     topic_terms = _weigh(counts.counts, labels, n_topics)
     in_core = (labels != NOISE) & (spread[draft] < 1.5)
-    strengths = np.where(in_core, np.exp(-0.3 * spread[draft]), 0.0).astype(np.float32)
+    probabilities = np.where(in_core, np.exp(-0.3 * spread[draft]), 0.0).astype(np.float32)
     result = TopicResult(
         corpus=corpus,
         documents=documents,
@@ -64,12 +68,14 @@ def make_result(
         graph=_neighbors(_embed(positions[draft])),
         coordinates=positions[draft],
         map=positions[draft, :2].copy(),
-        clustering=Clustering(labels, strengths, np.linspace(0.6, 0.1, n_topics), _reasons(labels)),
+        clustering=Clustering(
+            labels, probabilities, np.linspace(0.6, 0.1, n_topics), _reasons(labels)
+        ),
         memberships=_memberships(labels, n_topics, rng),
         tokens=stream,
         term_counts=counts,
         topic_terms=topic_terms,
-        topics=_topics(labels, sizes, strengths, documents, topic_terms, counts.terms),
+        topics=_topics(labels, sizes, probabilities, documents, topic_terms, counts.terms),
         decisions=(
             Decision("corpus", "empty", 1, "1 of the rows holds no text and is in no topic."),
             Decision("corpus", "duplicates", n_repeats, f"{n_repeats} rows repeat another's text."),
@@ -150,7 +156,8 @@ def _memberships(labels, n_topics, rng):
 def _embed(positions):
     """Return unit vectors that keep the blobs apart."""
     raised = np.hstack([positions, np.ones((len(positions), 1), dtype=np.float32)])
-    return (raised / np.linalg.norm(raised, axis=1, keepdims=True)).astype(np.float32)
+    units = raised / np.linalg.norm(raised, axis=1, keepdims=True)
+    return jittered(units.astype(np.float32))
 
 
 def _neighbors(embeddings, k=5):
@@ -198,14 +205,14 @@ def _weigh(counts, labels, n_topics):
     return csr_matrix(by_topic / length * np.log1p(mean / frequency))
 
 
-def _topics(labels, sizes, strengths, documents, topic_terms, terms):
+def _topics(labels, sizes, probabilities, documents, topic_terms, terms):
     """Return the rows of the topic table."""
     topics = []
     for topic_id, size in enumerate(sizes.tolist()):
         weights = topic_terms[topic_id].toarray().ravel()
         best = np.argsort(-weights, kind="stable")[:10]
         members = np.flatnonzero(labels == topic_id)
-        central = members[np.argsort(-strengths[members], kind="stable")[:3]]
+        central = members[np.argsort(-probabilities[members], kind="stable")[:3]]
         keywords = tuple(terms[i] for i in best)
         topics.append(
             Topic(

@@ -5,8 +5,19 @@ import time
 
 import pytest
 
-from embedtopics import _background
-from embedtopics._background import in_background, side_by_side
+from embedtopics._utils import background as _background
+from embedtopics._utils.background import in_background, side_by_side
+
+
+@pytest.fixture(autouse=True)
+def two_threads():
+    """Pieces are side by side in two threads, also in tests that have one thread each."""
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(2, numba.config.NUMBA_NUM_THREADS))
+    yield
+    numba.set_num_threads(before)
 
 
 @pytest.fixture(params=[True, False], ids=["beside", "afterwards"])

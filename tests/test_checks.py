@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from embedtopics._checks import checked_count, checked_level, checked_share, optional_count
+from embedtopics._utils.checks import checked_count, checked_level, checked_share, optional_count
 from embedtopics.errors import InputError
 
 NO_NUMBERS = (True, np.True_, "1", None, 1j, [1], Fraction(1, 2), float("nan"), np.nan)

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 LOOPS = """
-from embedtopics._compiling import compiled
+from embedtopics._utils.compiling import compiled
 
 @compiled("int64(int64)")
 def double(value):
@@ -82,8 +82,11 @@ def test_what_cannot_be_compiled_is_an_error_as_before(tmp_path):
 
 LAY_OUT = """
 import hashlib, numpy as np
-from embedtopics.neighbors import build_graph, unit_rows
-from embedtopics.reduction import _kernels, fuzzy_graph, layout, principal_start
+from embedtopics.neighbors._graph import build_graph, unit_rows
+from embedtopics.reduction import _kernels
+from embedtopics.reduction._fuzzy import fuzzy_graph
+from embedtopics.reduction._layout import layout
+from embedtopics.reduction._start import principal_start
 embeddings = unit_rows(np.random.default_rng(0).normal(size=(600, 12)))
 positions = layout(
     fuzzy_graph(build_graph(embeddings)), principal_start(embeddings, 5), n_epochs=60

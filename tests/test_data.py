@@ -6,8 +6,8 @@ from collections import Counter
 
 import pandas as pd
 
-from embedtopics._demo import demo_path
 from embedtopics.corpus import Corpus
+from embedtopics.corpus._readers import demo_path
 
 README = (demo_path().parent / "README.md").read_text("utf-8")
 

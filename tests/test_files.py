@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from embedtopics._files import (
+from embedtopics._utils.folders import (
     add_unchecked,
     read_manifest,
     replacing_file,
@@ -135,7 +135,7 @@ def test_a_link_stays_a_link(tmp_path):
 def test_mount_points_and_impossible_names_are_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="name another folder"):
         save(tmp_path / ("x" * 300), "one")
-    monkeypatch.setattr("embedtopics._files.os.path.ismount", lambda path: path == tmp_path)
+    monkeypatch.setattr("embedtopics._utils.folders.os.path.ismount", lambda path: path == tmp_path)
     with pytest.raises(InputError, match="mount point"):
         save(tmp_path, "one")
 

@@ -6,14 +6,14 @@ import sys
 import numpy as np
 import pytest
 
-from embedtopics import _memory
-from embedtopics._memory import peak_memory
+from embedtopics._utils import machine as _memory
+from embedtopics._utils.machine import peak_memory
 
 
 def test_the_peak_is_that_of_this_process_and_stays():
     # In a process of its own: what this one has held before may be more.
     code = (
-        "from embedtopics._memory import peak_memory; before = peak_memory();"
+        "from embedtopics._utils.machine import peak_memory; before = peak_memory();"
         "held = b'x' * 200_000_000; grown = peak_memory(); del held;"
         "print(before, grown, peak_memory())"
     )
@@ -29,7 +29,8 @@ def test_the_caller_of_a_process_does_not_count():
         pytest.skip("only Linux tells the mark of the address space")
     code = (
         "import subprocess, sys; held = b'x' * 400_000_000;"
-        "print(subprocess.run([sys.executable, '-c', 'from embedtopics._memory import peak_memory;"
+        "print(subprocess.run([sys.executable, '-c', 'from embedtopics._utils.machine import '"
+        "'peak_memory;"
         "print(peak_memory())'], capture_output=True, text=True, check=True).stdout)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

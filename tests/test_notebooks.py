@@ -12,7 +12,6 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
 @pytest.mark.filterwarnings("ignore")  # the kernel's own libraries warn as they please
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_notebook_runs(path):

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics._occurrences import find_occurrences, index_terms
+from embedtopics._utils.occurrences import find_occurrences, index_terms
 
 WORDS = ("a", "b", "c", "d")
 terms = st.lists(

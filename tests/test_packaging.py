@@ -39,7 +39,7 @@ def test_holds_code_data_and_licence(wheel):
 
 
 def test_the_demo_corpus_travels_inside(wheel, tmp_path):
-    code = "from embedtopics._demo import demo_path; print(demo_path())"
+    code = "from embedtopics.corpus._readers import demo_path; print(demo_path())"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(wheel)},

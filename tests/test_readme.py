@@ -6,15 +6,16 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics._demo import demo_path
-from embedtopics.retrieval.filters import parse_filter
+from embedtopics.corpus._readers import demo_path
+from embedtopics.retrieval.filters._parse import parse_filter
+from embedtopics.training._run import TrainingSettings
+from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text("utf-8")
@@ -79,10 +80,24 @@ def treebank():
     return "\n".join(lines) + "\n"
 
 
+def few_steps(monkeypatch):
+    """Let training take a few steps, for by its defaults it takes minutes."""
+    check = TrainingSettings.__post_init__
+
+    def shorten(settings):
+        object.__setattr__(settings, "epochs", min(settings.epochs, 0.2))
+        object.__setattr__(settings, "sample_size", 16)
+        check(settings)
+
+    monkeypatch.setattr(TrainingSettings, "__post_init__", shorten)
+
+
 @pytest.mark.slow
-@pytest.mark.smoke
-def test_python_blocks_run(desk):
-    assert len(PYTHON) == 12
+@pytest.mark.parametrize("steps", [pytest.param("few", marks=pytest.mark.smoke), "all"])
+def test_python_blocks_run(desk, monkeypatch, steps):
+    if steps == "few":
+        few_steps(monkeypatch)
+    assert len(PYTHON) == 13
     names: dict[str, object] = {}
     for block in PYTHON:
         exec(compile(block, "README.md", "exec"), names)
@@ -92,7 +107,7 @@ def test_python_blocks_run(desk):
     assert (desk / "comparison.html").stat().st_size > 100_000
     assert (desk / "my-encoder" / "model.safetensors").is_file()
     assert (desk / "my-student" / "model.safetensors").is_file()
-    assert names["hits"].hits[0] and (desk / "passages.parquet").is_file()
+    assert len(names["hits"]) and (desk / "passages.parquet").is_file()
     assert et.retrieval.check(desk / "articles.index") == []
 
 
@@ -107,10 +122,8 @@ def commands():
 
 
 def run(command):
-    return subprocess.run(
-        [sys.executable, "-m", "embedtopics", *shlex.split(command)[1:]],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    """Run a command in this process; tests/cli/test_cli.py starts the program itself."""
+    return running.run(*shlex.split(command)[1:])
 
 
 @pytest.fixture(scope="session")
@@ -121,7 +134,7 @@ def results(tmp_path_factory):
     demo.to_csv(folder / "articles.csv", index=False)
     command = "embedtopics topics {0}/articles.csv --encoder lsa --replicates 3 --out {0}/results"
     done = run(f"{command.format(folder)} --text text --time date --group source")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.output
     return folder / "results"
 
 
@@ -152,8 +165,10 @@ def collection(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.smoke
+@pytest.mark.filterwarnings("default")  # a command does not stop at a library's warning
 @pytest.mark.parametrize("command", list(commands()))
-def test_commands_run(desk, request, command):
+def test_commands_run(desk, request, monkeypatch, command):
+    few_steps(monkeypatch)
     if " results" in command:
         shutil.copytree(request.getfixturevalue("results"), desk / "results")
     if " my-encoder" in command and "--out" not in command:
@@ -164,7 +179,7 @@ def test_commands_run(desk, request, command):
     if " articles.index" in command and "--out" not in command:
         shutil.copytree(request.getfixturevalue("collection"), desk / "articles.index")
     done = run(command)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.output
     assert done.stdout.strip()
 
 

@@ -20,7 +20,7 @@ def main() -> None:
     general = {name: examples_of(content) for name, content in job["general"].items()}
     changes = compare_before_after(
         job["before"], job["after"], corpus=job["texts"], classes=job["classes"],
-        general=general, max_documents=len(job["texts"]), count_looks=False,
+        general=general, max_documents=len(job["texts"]),
     )  # fmt: skip
     print(json.dumps([asdict(change) for change in changes]))
 

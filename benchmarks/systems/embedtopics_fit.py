@@ -24,7 +24,7 @@ def main() -> None:
         result = model.fit(texts[:n_fitted], embeddings=embeddings[:n_fitted]).result_
     with job.stage("tables"):
         et.topics.table(result)
-        words = et.topics.top_words(result, n=N_WORDS)
+        words = et.topics.top_words(result, n_terms=N_WORDS)
     labels = result.labels
     if n_fitted < len(texts):
         with job.stage("predict"):

@@ -30,7 +30,7 @@ def main() -> None:
         weights = read.topic_terms[:, single].toarray()
         best = np.argsort(-weights, axis=1, kind="stable")[:, :N_WORDS]
         plain = [[terms[single[place]] for place in row] for row in best.tolist()]
-        words = {"words": et.topics.top_words(read, n=N_WORDS), "plain": plain}
+        words = {"words": et.topics.top_words(read, n_terms=N_WORDS), "plain": plain}
         found.append({"n_topics": wanted, "labels": read.labels.tolist(), "words": words})
     job.report({"levels": found})
 

@@ -34,9 +34,9 @@ def main() -> None:
     found = probing.probe(states, task, control=True, show_progress=False)
     probed = time.perf_counter()
     scores = list(found.scores)
-    twin = probing.hidden_states(task, probing.random_twin(encoder), show_progress=False)
+    random = probing.random_states(task, encoder, show_progress=False)
     mixed = probing.probe(
-        states, task, baselines=(), random_states=twin, mix=True, show_progress=False
+        states, task, baselines=(), random_states=random, mix=True, show_progress=False
     )
     scores += [one for one in mixed.scores if one.what != "probe"]
     hidden = probing.probe(

@@ -36,7 +36,9 @@ def _dense(job: dict[str, Any]) -> dict[str, Any]:
     import faiss
     from threadpoolctl import threadpool_limits
 
-    from embedtopics.retrieval.dense import DenseSettings, build_dense, open_dense
+    from embedtopics.retrieval.dense._build import build_dense
+    from embedtopics.retrieval.dense._files import DenseSettings
+    from embedtopics.retrieval.dense._segment import open_dense
 
     vectors, queries = _vectors(job)
     bare = faiss.IndexFlatIP(vectors.shape[1])
@@ -71,7 +73,7 @@ def _dense(job: dict[str, Any]) -> dict[str, Any]:
     with threadpool_limits(1):
         faiss.omp_set_num_threads(1)
         for kind, segment in segments.items():
-            some = queries[: job["n_exact"]] if kind in ("flat", "sq") else queries
+            some = queries[: job["n_exact"]] if kind == "flat" else queries
             found = np.concatenate([segment.search(q[None], K)[1] for q in queries])
             kinds[kind] = {
                 **built[kind],
@@ -109,7 +111,7 @@ def _memory(job: dict[str, Any]) -> dict[str, Any]:
     "own" is memory that only this process can give back; "mapped" are pages of files, which the
     system takes back when it needs room, and reads again.
     """
-    from embedtopics.retrieval.dense import open_dense
+    from embedtopics.retrieval.dense._segment import open_dense
 
     queries = np.load(job["queries"])
     # What any first search loads and compiles, on a segment of a few vectors, is not counted.
@@ -155,7 +157,7 @@ def _search(job: dict[str, Any]) -> dict[str, Any]:
 
     began = time.perf_counter()
     index = SearchIndex.load(job["index"])
-    index.opened()
+    len(index)
     load = time.perf_counter() - began
     vectors, queries = _vectors(job)
     asked = json.loads(Path(job["asked"]).read_text("utf-8"))

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from embedtopics.cli.app import main
+from typing import TYPE_CHECKING
 
-__all__ = ["main"]
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.cli._app import main as main
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

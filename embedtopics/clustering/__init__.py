@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-from embedtopics.clustering.hdbscan import DensityClusterer, cluster
-from embedtopics.clustering.resolution import (
-    automatic_min_cluster_size,
-    merge_nearest,
-    named_min_cluster_size,
-    topics_by_min_cluster_size,
-)
-from embedtopics.clustering.restricting import subtree
-from embedtopics.clustering.selection import labels_at
-from embedtopics.clustering.spanning_tree import spanning_tree
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "DensityClusterer",
-    "automatic_min_cluster_size",
-    "cluster",
-    "labels_at",
-    "merge_nearest",
-    "named_min_cluster_size",
-    "spanning_tree",
-    "subtree",
-    "topics_by_min_cluster_size",
-]
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.clustering._density import DensityClusterer as DensityClusterer
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -7,17 +7,15 @@
 
 from __future__ import annotations
 
-from embedtopics.comparison.alignment import align_maps, displacement, fit_similarity
-from embedtopics.comparison.comparing import compare
-from embedtopics.comparison.tables import difference_table, move_table, overlap_table, score_table
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "align_maps",
-    "compare",
-    "difference_table",
-    "displacement",
-    "fit_similarity",
-    "move_table",
-    "overlap_table",
-    "score_table",
-]
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.comparison._compare import compare as compare
+    from embedtopics.comparison._tables import difference_table as difference_table
+    from embedtopics.comparison._tables import move_table as move_table
+    from embedtopics.comparison._tables import overlap_table as overlap_table
+    from embedtopics.comparison._tables import score_table as score_table
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -6,67 +6,18 @@ projections, the floor.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
-    from embedtopics.encoders.cached import CachedEncoder
-    from embedtopics.encoders.choosing import (
-        describe_encoder,
-        encoder_from_settings,
-        fitted,
-        resolve_encoder,
-    )
-    from embedtopics.encoders.distilling import distill
-    from embedtopics.encoders.fasttext import FastTextEncoder
-    from embedtopics.encoders.languages import language_warning
-    from embedtopics.encoders.random_projection import RandomProjectionEncoder
-    from embedtopics.encoders.static import StaticEncoder
-    from embedtopics.encoders.tfidf import TfidfEncoder
-    from embedtopics.encoders.transformer import SentenceEncoder
-    from embedtopics.encoders.word_vectors import WordVectorEncoder
+    from embedtopics.encoders._cache import CachedEncoder as CachedEncoder
+    from embedtopics.encoders.sentence._encoder import SentenceEncoder as SentenceEncoder
+    from embedtopics.encoders.static._distill import distill as distill
+    from embedtopics.encoders.static._encoder import StaticEncoder as StaticEncoder
+    from embedtopics.encoders.words._fasttext import FastTextEncoder as FastTextEncoder
+    from embedtopics.encoders.words._tfidf import RandomProjectionEncoder as RandomProjectionEncoder
+    from embedtopics.encoders.words._tfidf import TfidfEncoder as TfidfEncoder
+    from embedtopics.encoders.words._vectors import WordVectorEncoder as WordVectorEncoder
 
-__all__ = [
-    "CachedEncoder",
-    "FastTextEncoder",
-    "RandomProjectionEncoder",
-    "SentenceEncoder",
-    "StaticEncoder",
-    "TfidfEncoder",
-    "WordVectorEncoder",
-    "describe_encoder",
-    "distill",
-    "encoder_from_settings",
-    "fitted",
-    "language_warning",
-    "resolve_encoder",
-]
-
-# One encoder does not wait for what another needs: the first embedding comes within a second.
-_HOME = {
-    "CachedEncoder": "cached",
-    "FastTextEncoder": "fasttext",
-    "RandomProjectionEncoder": "random_projection",
-    "SentenceEncoder": "transformer",
-    "StaticEncoder": "static",
-    "TfidfEncoder": "tfidf",
-    "WordVectorEncoder": "word_vectors",
-    "distill": "distilling",
-    "describe_encoder": "choosing",
-    "encoder_from_settings": "choosing",
-    "fitted": "choosing",
-    "language_warning": "languages",
-    "resolve_encoder": "choosing",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,154 +1,46 @@
-"""Measures of topics, labels, vectors and maps, as pure functions."""
+"""Measures of topics, labels, vectors, maps and searches, as pure functions."""
 
 from __future__ import annotations
 
-from embedtopics.evaluation.answers import read_sheet
-from embedtopics.evaluation.bootstrap import (
-    interval,
-    resampled_counts,
-    resampled_means,
-    resampled_sums,
-)
-from embedtopics.evaluation.coding import coding_sample
-from embedtopics.evaluation.coherence import c_uci, c_v, npmi, u_mass
-from embedtopics.evaluation.correlations import (
-    pearson_correlation,
-    similarity_correlations,
-    spearman_correlation,
-)
-from embedtopics.evaluation.distinctness import (
-    Significance,
-    diversity,
-    inverted_rbo,
-    pairwise_jaccard,
-    topic_significance,
-    topic_uniqueness,
-)
-from embedtopics.evaluation.encoder_tasks import (
-    evaluate_encoder,
-    read_pairs,
-    read_tasks,
-    score_differences,
-)
-from embedtopics.evaluation.estimates import (
-    difference_of,
-    estimate,
-    mean_of_estimates,
-    mean_of_values,
-)
-from embedtopics.evaluation.human_scores import (
-    CodingScore,
-    IntrusionScore,
-    score_coding,
-    score_intrusion,
-)
-from embedtopics.evaluation.inference import inference_accuracy, inference_features
-from embedtopics.evaluation.intrusion import document_intrusion, topic_intrusion, word_intrusion
-from embedtopics.evaluation.label_agreement import Agreement, agreement
-from embedtopics.evaluation.label_probes import (
-    neighbor_votes,
-    probe_classes,
-    silhouettes,
-    stratified_folds,
-)
-from embedtopics.evaluation.map_quality import trustworthiness_and_continuity
-from embedtopics.evaluation.neighbor_overlap import (
-    chance_overlap,
-    jaccard_overlap,
-    rank_biased_overlap,
-)
-from embedtopics.evaluation.pair_classes import (
-    PairClasses,
-    area_under_curve,
-    average_precision,
-    score_pair_classes,
-)
-from embedtopics.evaluation.pairs import npmi_of_pairs
-from embedtopics.evaluation.ranking import rank_documents
-from embedtopics.evaluation.reliability import Reliability, krippendorff_alpha
-from embedtopics.evaluation.retrieval_files import read_qrels, read_queries, read_run
-from embedtopics.evaluation.retrieval_scores import compare_retrieval, retrieval
-from embedtopics.evaluation.search_scores import score_rankings, scores_by_query
-from embedtopics.evaluation.shares import (
-    sample_size,
-    sample_size_for_alpha,
-    sample_size_for_difference,
-    share_interval,
-)
-from embedtopics.evaluation.sheets import Sheet
-from embedtopics.evaluation.triplets import triplet_accuracy
-from embedtopics.evaluation.vector_pairs import pair_similarities
-from embedtopics.evaluation.word_vectors import WordVectors, word_embedding_coherence
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Agreement",
-    "CodingScore",
-    "IntrusionScore",
-    "PairClasses",
-    "Reliability",
-    "Sheet",
-    "Significance",
-    "WordVectors",
-    "agreement",
-    "area_under_curve",
-    "average_precision",
-    "c_uci",
-    "c_v",
-    "chance_overlap",
-    "coding_sample",
-    "compare_retrieval",
-    "difference_of",
-    "diversity",
-    "document_intrusion",
-    "estimate",
-    "evaluate_encoder",
-    "inference_accuracy",
-    "inference_features",
-    "interval",
-    "inverted_rbo",
-    "jaccard_overlap",
-    "krippendorff_alpha",
-    "mean_of_estimates",
-    "mean_of_values",
-    "neighbor_votes",
-    "npmi",
-    "npmi_of_pairs",
-    "pair_similarities",
-    "pairwise_jaccard",
-    "pearson_correlation",
-    "probe_classes",
-    "rank_biased_overlap",
-    "rank_documents",
-    "read_pairs",
-    "read_qrels",
-    "read_queries",
-    "read_run",
-    "read_sheet",
-    "read_tasks",
-    "resampled_counts",
-    "resampled_means",
-    "resampled_sums",
-    "retrieval",
-    "sample_size",
-    "sample_size_for_alpha",
-    "sample_size_for_difference",
-    "score_coding",
-    "score_differences",
-    "score_intrusion",
-    "score_pair_classes",
-    "score_rankings",
-    "scores_by_query",
-    "share_interval",
-    "silhouettes",
-    "similarity_correlations",
-    "spearman_correlation",
-    "stratified_folds",
-    "topic_intrusion",
-    "topic_significance",
-    "topic_uniqueness",
-    "triplet_accuracy",
-    "trustworthiness_and_continuity",
-    "u_mass",
-    "word_embedding_coherence",
-    "word_intrusion",
-]
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.evaluation._agreement import agreement as agreement
+    from embedtopics.evaluation._coherence import c_uci as c_uci
+    from embedtopics.evaluation._coherence import c_v as c_v
+    from embedtopics.evaluation._coherence import npmi as npmi
+    from embedtopics.evaluation._coherence import u_mass as u_mass
+    from embedtopics.evaluation._distinctness import diversity as diversity
+    from embedtopics.evaluation._distinctness import inverted_rbo as inverted_rbo
+    from embedtopics.evaluation._distinctness import (
+        word_embedding_coherence as word_embedding_coherence,
+    )
+    from embedtopics.evaluation._encoder_tasks import evaluate_encoder as evaluate_encoder
+    from embedtopics.evaluation._encoder_tasks import read_pairs as read_pairs
+    from embedtopics.evaluation._encoder_tasks import read_retrieval_set as read_retrieval_set
+    from embedtopics.evaluation._encoder_tasks import score_differences as score_differences
+    from embedtopics.evaluation._human_scores import read_sheet as read_sheet
+    from embedtopics.evaluation._human_scores import score_coding as score_coding
+    from embedtopics.evaluation._human_scores import score_intrusion as score_intrusion
+    from embedtopics.evaluation._intrusion import coding_sample as coding_sample
+    from embedtopics.evaluation._intrusion import document_intrusion as document_intrusion
+    from embedtopics.evaluation._intrusion import topic_intrusion as topic_intrusion
+    from embedtopics.evaluation._intrusion import word_intrusion as word_intrusion
+    from embedtopics.evaluation._label_probes import neighbor_votes as neighbor_votes
+    from embedtopics.evaluation._label_probes import probe_classes as probe_classes
+    from embedtopics.evaluation._label_probes import silhouettes as silhouettes
+    from embedtopics.evaluation._maps import (
+        trustworthiness_and_continuity as trustworthiness_and_continuity,
+    )
+    from embedtopics.evaluation._reliability import krippendorff_alpha as krippendorff_alpha
+    from embedtopics.evaluation._retrieval import compare_retrieval as compare_retrieval
+    from embedtopics.evaluation._retrieval import retrieval as retrieval
+    from embedtopics.evaluation._shares import sample_size as sample_size
+    from embedtopics.evaluation._shares import sample_size_for_alpha as sample_size_for_alpha
+    from embedtopics.evaluation._shares import (
+        sample_size_for_difference as sample_size_for_difference,
+    )
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

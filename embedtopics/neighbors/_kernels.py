@@ -8,12 +8,9 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._compiling import compiled
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics._utils.compiling import compiled
+from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 
-__all__ = ["friends_of_friends", "keep_nearest"]
-
-BoolArray = npt.NDArray[np.bool_]
 Int8Array = npt.NDArray[np.int8]
 
 NOBODY = -1  # As in `comparing`; a constant of this file, for Numba notices no other's change.

@@ -7,10 +7,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from embedtopics._compiling import compiled
+from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-
-__all__ = ["nearest_of_sparse"]
 
 ROWS_AT_ONCE = 128
 """Rows that share one array of sums."""
@@ -44,14 +42,7 @@ def nearest_of_sparse(
     The products of a pair are summed in the order of the columns, whichever of both asks, so that
     the similarity is the same in both lists, to the last bit.
 
-    Parameters
-    ----------
-    offsets, columns, values : ndarray
-        The matrix by rows, columns ascending.
-    starts, holders, held : ndarray
-        The matrix by columns, rows ascending.
-    indices, similarities : ndarray of shape (n_rows, k)
-        Filled here: descending, ties by row. k is below the number of rows.
+    Shapes: `indices, similarities` (n_rows, k).
     """
     n_rows, k = indices.shape
     for chunk in numba.prange((n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):

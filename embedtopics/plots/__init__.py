@@ -1,62 +1,38 @@
 """Figures of a result: pure functions that return a Plotly figure and never show it.
 
-Plotly is loaded when the first figure is drawn, not when this room is imported.
+Plotly is loaded when the first figure is drawn, not when this subpackage is imported.
 """
 
 from __future__ import annotations
 
-from embedtopics.plots.attention_maps import attention
-from embedtopics.plots.before_after import before_after
-from embedtopics.plots.by_group import by_group
-from embedtopics.plots.comparison import comparison
-from embedtopics.plots.contexts import contextualization
-from embedtopics.plots.dendrogram import hierarchy
-from embedtopics.plots.document_map import map
-from embedtopics.plots.effects import effects
-from embedtopics.plots.keyness_bars import keyness
-from embedtopics.plots.label_growth import label_curve
-from embedtopics.plots.layer_scores import layers
-from embedtopics.plots.layer_similarity import cka
-from embedtopics.plots.learning_curves import learning_curves
-from embedtopics.plots.level_map import hierarchical_map
-from embedtopics.plots.mixture import mixture
-from embedtopics.plots.over_time import over_time
-from embedtopics.plots.palette import NOISE_COLOR, group_colors, topic_colors
-from embedtopics.plots.similarity_map import similarity
-from embedtopics.plots.size_bars import sizes
-from embedtopics.plots.stability_dots import stability
-from embedtopics.plots.term_bars import terms
-from embedtopics.plots.term_decline import term_decline
-from embedtopics.plots.topic_map import topic_map
-from embedtopics.plots.use_paths import word_paths
-from embedtopics.plots.word_maps import word_map
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "NOISE_COLOR",
-    "attention",
-    "before_after",
-    "by_group",
-    "cka",
-    "comparison",
-    "contextualization",
-    "effects",
-    "group_colors",
-    "hierarchical_map",
-    "hierarchy",
-    "keyness",
-    "label_curve",
-    "layers",
-    "learning_curves",
-    "map",
-    "mixture",
-    "over_time",
-    "similarity",
-    "sizes",
-    "stability",
-    "term_decline",
-    "terms",
-    "topic_colors",
-    "topic_map",
-    "word_map",
-    "word_paths",
-]
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.plots._attention import attention as attention
+    from embedtopics.plots._bars import keyness as keyness
+    from embedtopics.plots._bars import sizes as sizes
+    from embedtopics.plots._bars import term_decline as term_decline
+    from embedtopics.plots._bars import terms as terms
+    from embedtopics.plots._before_after import before_after as before_after
+    from embedtopics.plots._comparison import comparison as comparison
+    from embedtopics.plots._effects import by_group as by_group
+    from embedtopics.plots._effects import effects as effects
+    from embedtopics.plots._geometry import cka as cka
+    from embedtopics.plots._geometry import contextualization as contextualization
+    from embedtopics.plots._hierarchy import hierarchy as hierarchy
+    from embedtopics.plots._hierarchy import similarity as similarity
+    from embedtopics.plots._layers import layers as layers
+    from embedtopics.plots._learning import label_curve as label_curve
+    from embedtopics.plots._learning import learning_curves as learning_curves
+    from embedtopics.plots._map import hierarchical_map as hierarchical_map
+    from embedtopics.plots._map import map as map
+    from embedtopics.plots._mixture import mixture as mixture
+    from embedtopics.plots._over_time import over_time as over_time
+    from embedtopics.plots._stability import stability as stability
+    from embedtopics.plots._topic_map import topic_map as topic_map
+    from embedtopics.plots._word_map import word_map as word_map
+    from embedtopics.plots._word_map import word_paths as word_paths
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

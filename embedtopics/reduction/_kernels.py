@@ -7,10 +7,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from embedtopics._compiling import compiled
+from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-
-__all__ = ["BEAT_BITS", "CYCLE", "PUSHES", "SUB_STEPS", "TABLE_SHIFT", "move_all", "schedule"]
 
 _types: Any = numba.types
 
@@ -122,21 +120,9 @@ def schedule(
 ) -> tuple[Int32Array, Int64Array, Int32Array]:
     """Write down who pulls at whom in each sub-step of a cycle of epochs.
 
-    Parameters
-    ----------
-    offsets : int64 ndarray of shape (n_documents * SUB_STEPS + 1,)
-        Where the edges of each document begin in each sub-step.
-    neighbors, rates, phases : int32 ndarray of shape (n_edges,)
-        Other end of each edge, how often it pulls in an epoch, and when it starts.
-
-    Returns
-    -------
-    counts : int32 ndarray of shape (CYCLE * SUB_STEPS, n_documents)
-        Pulls at each document.
-    starts : int64 ndarray of shape (CYCLE * SUB_STEPS, n_chunks)
-        Where the pulls at each chunk of documents begin.
-    pulling : int32 ndarray of shape (n_pulls,)
-        Who pulls.
+    Shapes: `offsets` (n_documents * SUB_STEPS + 1,), `neighbors, rates, phases` (n_edges,) ->
+    `counts` (CYCLE * SUB_STEPS, n_documents), `starts` (CYCLE * SUB_STEPS, n_chunks), `pulling`
+    (n_pulls,).
     """
     n_documents = (len(offsets) - 1) // SUB_STEPS
     n_chunks = (n_documents + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE

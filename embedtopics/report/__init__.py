@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from embedtopics.report.comparison_page import comparison_html, write_comparison
-from embedtopics.report.page import report_html, write_report
+from typing import TYPE_CHECKING
 
-__all__ = ["comparison_html", "report_html", "write_comparison", "write_report"]
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.report._report import write_report as write_report
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,41 +1,15 @@
-"""Texts and labels -> what each topic is about: terms, weights, keywords, typical documents.
+"""Texts and labels -> what each topic is about: terms, weights, keywords, representative documents.
 
-Documents are tokenised once (`tokenize`); everything else is counted from the word ids.
+Documents are tokenised once; everything else is counted from the word ids.
 """
 
 from __future__ import annotations
 
-from embedtopics.terms.corpus_words import function_words
-from embedtopics.terms.counts import count_by_topic, count_terms, sum_rows
-from embedtopics.terms.joining import join_tokens
-from embedtopics.terms.log_odds import log_odds
-from embedtopics.terms.naming import make_label, make_labels
-from embedtopics.terms.narrowing import TermRules, recount_terms
-from embedtopics.terms.stopwords import stop_words_for
-from embedtopics.terms.subject import without_subject, word_gains
-from embedtopics.terms.tokens import tokenize
-from embedtopics.terms.topic_keywords import keywords, select_keywords, term_embeddings
-from embedtopics.terms.typical import representatives
-from embedtopics.terms.weighting import ClassTfidf
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "ClassTfidf",
-    "TermRules",
-    "count_by_topic",
-    "count_terms",
-    "function_words",
-    "join_tokens",
-    "keywords",
-    "log_odds",
-    "make_label",
-    "make_labels",
-    "recount_terms",
-    "representatives",
-    "select_keywords",
-    "stop_words_for",
-    "sum_rows",
-    "term_embeddings",
-    "tokenize",
-    "without_subject",
-    "word_gains",
-]
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.terms._weighting import ClassTfidf as ClassTfidf
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

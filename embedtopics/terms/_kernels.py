@@ -8,10 +8,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._compiling import compiled
+from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import Int32Array, Int64Array
-
-__all__ = ["count_in_documents", "number_pieces"]
 
 Bytes = npt.NDArray[np.uint8]
 _types: Any = numba.types
@@ -87,23 +85,8 @@ def number_pieces(
 ) -> tuple[Int32Array, Int64Array, Int64Array]:
     """Cut texts into pieces between separators, and number the different ones.
 
-    Parameters
-    ----------
-    data : uint8 ndarray of shape (n_bytes,)
-        All texts, one after the other.
-    belongs : bool ndarray of shape (256,)
-        Whether a byte belongs to a piece; the others separate.
-    ends : int64 ndarray of shape (n_texts,)
-        Where each text ends.
-
-    Returns
-    -------
-    pieces : int32 ndarray of shape (n_pieces,)
-        Number of each piece of the texts, in the order in which they are first met.
-    offsets : int64 ndarray of shape (n_texts + 1,)
-        Where each text's pieces begin and end.
-    spans : int64 ndarray of shape (n_different, 2)
-        Where in `data` each different piece begins and ends.
+    Shapes: `data` (n_bytes,), `belongs` (256,), `ends` (n_texts,) -> `pieces` (n_pieces,),
+    `offsets` (n_texts + 1,), `spans` (n_different, 2).
     """
     offsets = _count_pieces(data, belongs, ends)
     pieces = np.empty(offsets[-1], dtype=np.int32)
@@ -147,20 +130,8 @@ def count_in_documents(
 ) -> tuple[Int32Array, Int32Array, Int64Array]:
     """Count how often each term occurs in each document.
 
-    Parameters
-    ----------
-    terms : int32 ndarray of shape (n_occurrences,)
-        Numbers from 0 to `n_terms`, one document after the other.
-    offsets : int64 ndarray of shape (n_documents + 1,)
-        Where each document begins and ends.
-    n_terms : int
-
-    Returns
-    -------
-    counts, terms : int32 ndarray of shape (n_entries,)
-        Within each document in the order in which its terms are first met.
-    offsets : int64 ndarray of shape (n_documents + 1,)
-        Where each document's entries begin and end.
+    Shapes: `terms` (n_occurrences,), `offsets` (n_documents + 1,) -> `counts, terms` (n_entries,),
+    `offsets` (n_documents + 1,).
     """
     counts = np.empty(len(terms), dtype=np.int32)
     found = np.empty(len(terms), dtype=np.int32)
@@ -205,24 +176,6 @@ def sum_groups(
 
     SciPy's product counts the entries of its outcome first and leaves them unsorted; here each
     group is added up in one row that is kept, and read off in order.
-
-    Parameters
-    ----------
-    begins, columns, values
-        Rows of the matrix: `indptr`, `indices` and `data` of a csr_matrix.
-    rows : int64 ndarray of shape (n_members,)
-        Rows of all groups, one group after the other.
-    weights : float64 ndarray of shape (n_members,)
-    bounds : int64 ndarray of shape (n_groups + 1,)
-        Where the members of each group begin and end.
-    n_columns : int
-
-    Returns
-    -------
-    values : float64 ndarray of shape (n_entries,)
-    columns : int32 ndarray of shape (n_entries,)
-        Ascending within each group.
-    begins : int64 ndarray of shape (n_groups + 1,)
     """
     n_most = 0
     for row in rows:

@@ -14,21 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["read_arrays", "write_arrays"]
+from embedtopics._utils.table_files import storable, unique_names
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus.results import Decision
 
 LEVEL = 1
 """Of Zstandard; higher ones take twice the time to save a tenth."""
 
 
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Write arrays of numbers.
-
-    Parameters
-    ----------
-    path : Path
-    arrays : mapping of str to ndarray
-        Of any shape, of numbers or truth values.
-    """
+    """Write arrays of numbers."""
     import pyarrow as pa
 
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", LEVEL))
@@ -50,13 +45,7 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Read what `write_arrays` wrote: the same types, shapes and bits.
-
-    Raises
-    ------
-    ValueError
-        Where it is another kind of file.
-    """
+    """Read what `write_arrays` wrote: the same types, shapes and bits."""
     import pyarrow as pa
 
     arrays: dict[str, npt.NDArray[Any]] = {}
@@ -94,3 +83,47 @@ def _bytes_of(array: npt.NDArray[Any]) -> Any:
     offsets = np.array([0, array.nbytes], dtype=np.int64)
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(array)]
     return pa.Array.from_buffers(pa.large_binary(), 1, buffers)
+
+
+# The rows of a corpus as a parquet file.
+
+TEXT, ID, STATUS = "__text__", "__id__", "__status__"
+
+
+def write_rows(corpus: Corpus, path: Path) -> None:
+    """Write the rows; columns that parquet cannot hold are written as their text."""
+    frame, _ = storable(corpus.metadata)
+    frame.insert(0, TEXT, list(corpus.texts))
+    frame.insert(1, ID, list(corpus.ids))
+    frame.insert(2, STATUS, corpus.status)
+    # A dictionary would have to hash all texts, to find that hardly any repeats.
+    columns = [name for name in frame.columns if name not in (TEXT, ID)]
+    frame.to_parquet(path, engine="pyarrow", compression="zstd", use_dictionary=columns)
+
+
+def saved_name(corpus: Corpus, column: Any) -> str | None:
+    """Return the name under which a column of the metadata is saved."""
+    if column is None:
+        return None
+    names = list(corpus.metadata.columns)
+    return unique_names(names)[names.index(column)] if column in names else str(column)
+
+
+def read_rows(path: Path, about: dict[str, Any]) -> Corpus:
+    from pyarrow import parquet
+
+    table = parquet.read_table(path)
+    # Straight to strings: a Series of them is several times as slow to go through.
+    texts, ids = (tuple(table.column(name).to_pylist()) for name in (TEXT, ID))
+    frame = table.drop_columns([TEXT, ID]).to_pandas()
+    return Corpus.of_fields(
+        texts=texts,
+        ids=ids,
+        status=frame.pop(STATUS).to_numpy(dtype=np.int8),
+        metadata=frame,
+        text_column=about["text_column"],
+        time_column=about["time_column"],
+        group_column=about["group_column"],
+        source=about["source"],
+        notes=tuple(Decision(**note) for note in about["notes"]),
+    )

@@ -1,14 +1,14 @@
-"""A step of the walk along neighbours, compiled by Numba and kept in its cache."""
+"""A step of label propagation along neighbours, compiled by Numba and kept in its cache."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numba
 import numpy as np
 
-from embedtopics._compiling import compiled
-from embedtopics.protocols import FloatArray, Int32Array
-
-__all__ = ["keep_largest", "mix", "step"]
+from embedtopics._utils.compiling import compiled
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 
 BLOCK = 256
 """Documents that share one scratch row; a block is one thread's work."""
@@ -53,25 +53,25 @@ def _scale_to(shares: FloatArray, total: np.float32) -> None:
 def step(
     indices: Int32Array,
     weights: FloatArray,
-    walkers: Int32Array,
+    passing: Int32Array,
     ids: Int32Array,
     shares: FloatArray,
     new_ids: Int32Array,
     new_shares: FloatArray,
     n_topics: np.int64,
 ) -> None:
-    """Write, for each walker, the weighted mean of its neighbours' shares; see `walking.walk`."""
-    n_walkers = walkers.shape[0]
+    """Write, for each document, the weighted mean of its neighbours' shares."""
+    n_passing = passing.shape[0]
     n_slots = ids.shape[1]
-    for block in numba.prange((n_walkers + BLOCK - 1) // BLOCK):
+    for block in numba.prange((n_passing + BLOCK - 1) // BLOCK):
         collected = np.zeros(n_topics, dtype=np.float32)
         touched = np.empty(n_topics, dtype=np.int32)
-        for place in range(block * BLOCK, min(n_walkers, (block + 1) * BLOCK)):
-            walker = walkers[place]
+        for place in range(block * BLOCK, min(n_passing, (block + 1) * BLOCK)):
+            document = passing[place]
             n_touched = 0
             for neighbor in range(indices.shape[1]):
-                weight = weights[walker, neighbor]
-                other = indices[walker, neighbor]
+                weight = weights[document, neighbor]
+                other = indices[document, neighbor]
                 for slot in range(n_slots):
                     topic = ids[other, slot]
                     amount = weight * shares[other, slot]
@@ -83,8 +83,8 @@ def step(
                         touched[n_touched] = topic
                         n_touched += 1
                     collected[topic] += amount
-            own_ids = new_ids[walker]
-            own_shares = new_shares[walker]
+            own_ids = new_ids[document]
+            own_shares = new_shares[document]
             for slot in range(n_slots):
                 own_ids[slot] = -1
                 own_shares[slot] = np.float32(0.0)
@@ -107,7 +107,7 @@ def step(
 def mix(
     indices: Int32Array,
     weights: FloatArray,
-    walkers: Int32Array,
+    passing: Int32Array,
     labels: Int32Array,
     shares: FloatArray,
     new_shares: FloatArray,
@@ -116,24 +116,24 @@ def mix(
 
     Documents whose label is not -1 are wholly their label's, or nobody's: theirs are not read.
     """
-    n_walkers = walkers.shape[0]
+    n_passing = passing.shape[0]
     n_topics = shares.shape[1]
-    for block in numba.prange((n_walkers + BLOCK - 1) // BLOCK):
+    for block in numba.prange((n_passing + BLOCK - 1) // BLOCK):
         collected = np.empty(n_topics, dtype=np.float32)
-        for place in range(block * BLOCK, min(n_walkers, (block + 1) * BLOCK)):
-            walker = walkers[place]
+        for place in range(block * BLOCK, min(n_passing, (block + 1) * BLOCK)):
+            document = passing[place]
             for topic in range(n_topics):
                 collected[topic] = np.float32(0.0)
             for neighbor in range(indices.shape[1]):
-                weight = weights[walker, neighbor]
-                other = indices[walker, neighbor]
+                weight = weights[document, neighbor]
+                other = indices[document, neighbor]
                 if labels[other] >= 0:
                     collected[labels[other]] += weight
                 elif labels[other] == -1:
                     for topic in range(n_topics):
                         collected[topic] += weight * shares[other, topic]
             for topic in range(n_topics):
-                new_shares[walker, topic] = collected[topic]
+                new_shares[document, topic] = collected[topic]
 
 
 @compiled(numba.void(numba.float32[:, ::1], numba.int32[:, ::1], numba.float32[:, ::1]))
@@ -146,3 +146,32 @@ def keep_largest(shares: FloatArray, ids: Int32Array, kept: FloatArray) -> None:
                 total += shares[row, topic]
                 _keep_largest(ids[row], kept[row], topic, shares[row, topic])
         _scale_to(kept[row], total)
+
+
+# The loop over the terms that topics share, compiled by Numba and kept in its cache.
+
+
+def _given(dtype: Any) -> Any:
+    """Return the type of a contiguous vector that may be read-only."""
+    return numba.types.Array(dtype, 1, "C", readonly=True)
+
+
+@compiled(
+    numba.void(
+        _given(numba.int64), _given(numba.int32), _given(numba.float64), numba.float64[:, ::1]
+    ),
+    nogil=True,
+)  # fmt: skip
+def add_products(
+    begins: Int64Array, topics: Int32Array, weights: Float64Array, sums: Float64Array
+) -> None:
+    """Add up the products of the weights that every two topics give to a term.
+
+    SciPy's sparse product counts the entries of its outcome first, which takes as long as filling
+    them, and knows nothing of the symmetry.
+    """
+    for term in range(len(begins) - 1):
+        for one in range(begins[term], begins[term + 1]):
+            topic, weight = topics[one], weights[one]
+            for other in range(begins[term], one + 1):
+                sums[topic, topics[other]] += weight * weights[other]

@@ -10,26 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from embedtopics.corpus import Corpus, detect_languages, main_languages
+from embedtopics._utils.table_files import storable
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._languages import detect_languages, main_languages
+from embedtopics.corpus.results import Decision, DistinctDocuments, LanguageShares
 from embedtopics.errors import InputError
+from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray
-from embedtopics.results import (
-    Decision,
-    DistinctDocuments,
-    LanguageShares,
-    NeighborGraph,
-    Reason,
-)
-from embedtopics.terms import stop_words_for
-from embedtopics.topics._parquet import unstorable_columns
-from embedtopics.topics.cores import Cores
-from embedtopics.topics.memberships import Joined
-from embedtopics.topics.places import Places
-
-__all__ = [
-    "Log", "choose_languages", "note_corpus", "note_encoding", "note_graph", "note_terms",
-    "note_topics", "note_without_vector",
-]  # fmt: skip
+from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.topics._clusters import ClusterCut
+from embedtopics.topics._propagation import OutlierAssignment
+from embedtopics.topics._unique_vectors import UniqueVectors
+from embedtopics.topics.results import Reason
 
 STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
 
@@ -58,7 +50,7 @@ def note_corpus(log: Log, corpus: Corpus, documents: DistinctDocuments) -> None:
     if empty:
         message = f"{empty:,} of {len(corpus):,} rows hold no text; they stay, in no topic."
         log.note("corpus", "empty", empty, message)
-    as_text = unstorable_columns(corpus.metadata)
+    _, as_text = storable(corpus.metadata)
     if as_text:
         message = f"Columns that files cannot hold as they are get saved as text: {as_text}."
         log.note("corpus", "columns_as_text", as_text, message)
@@ -78,7 +70,7 @@ def choose_languages(
     found = log.languages = detect_languages(texts)
     chosen = main_languages(found)
     if not chosen:
-        log.note("corpus", "languages", [], "No language could be told; no stop words apply.")
+        log.note("corpus", "languages", [], "No language was recognized; no stop words apply.")
         return ()
     shares = ", ".join(f"{code} {found.shares[code]:.0%}" for code in chosen)
     message = f"Languages found in {found.n_sampled:,} sampled texts: {shares}."
@@ -121,7 +113,7 @@ def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocume
              "in no topic.")  # fmt: skip
 
 
-def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> None:
+def note_graph(log: Log, graph: NeighborGraph, places: UniqueVectors, wanted: int) -> None:
     n_shared = len(places.of_document) - len(places.first)
     if n_shared:
         message = f"{n_shared:,} texts have the very same vector as another text, and its place."
@@ -135,8 +127,10 @@ def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> N
         log.note("neighbors", "k", graph.k, message)
 
 
-def note_topics(log: Log, cores: Cores, joined: Joined, documents: DistinctDocuments) -> None:
-    empty = int((~cores.is_subject).sum())
+def note_topics(
+    log: Log, cores: ClusterCut, joined: OutlierAssignment, documents: DistinctDocuments
+) -> None:
+    empty = int((~cores.is_informative).sum())
     if empty:
         message = (
             f"{empty} dense groups of texts are no topics: their words are those of the whole "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typer.testing import CliRunner
 
-from embedtopics.cli.app import app
+from embedtopics.cli._app import app
 
 __all__ = ["refused", "run"]
 

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 import embedtopics as et
-from embedtopics.cli.app import app
-from embedtopics.cli.results_folder import write_results_folder
+from embedtopics.cli._app import app
+from embedtopics.cli._display import write_results_folder
 from embedtopics.topics import extend, load_result, rename
 
 FARM = "cow barn milk meadow hay tractor".split()
@@ -93,7 +93,7 @@ def test_what_is_refused_with_one_line(written, tmp_path):
         ((tmp_path / "nowhere", file), "expected a folder that embedtopics topics"),
         ((written, tmp_path / "nowhere.csv"), "no such file"),
         ((written, file, "--text", "foo"), "expected a text column 'foo'"),
-        ((written, file, "--encoder", "tfidf"), "expected the vectors of the fit"),
+        ((written, file, "--encoder", "tfidf"), "--encoder must be that of the fit"),
         ((written, file, "--out", file), "is a file"),
     ):
         done = run("add", *arguments)

@@ -11,7 +11,7 @@ import time
 import pandas as pd
 import pytest
 
-from embedtopics._demo import demo_path
+from embedtopics.corpus._readers import demo_path
 from embedtopics.errors import InputError
 from tests.cli.running import refused, run
 
@@ -33,7 +33,7 @@ def test_help_names_the_commands():
 
 def test_help_is_light():
     code = (
-        "import sys; from embedtopics.cli.app import app\n"
+        "import sys; from embedtopics.cli._app import app\n"
         "try: app(['--help'])\n"
         "except SystemExit: pass\n"
         "print(*sorted({m.split('.')[0] for m in sys.modules}), file=sys.stderr)"
@@ -125,7 +125,7 @@ def test_folder_without_permission(articles, tmp_path):
 
 
 def test_permission_is_asked_before_the_work(articles, tmp_path, monkeypatch):
-    monkeypatch.setattr("embedtopics._files.os.access", lambda *_: False)
+    monkeypatch.setattr("embedtopics._utils.folders.os.access", lambda *_: False)
     assert "permission" in refused("topics", articles, "--text", "body", "--out", tmp_path / "o")
 
 
@@ -174,10 +174,8 @@ def test_demo_finds_the_themes_it_was_written_on(demo_results):
 @pytest.mark.smoke
 def test_running_again_replaces_the_results(demo_results, tmp_path):
     out, first = demo_results
-    again = subprocess.run(
-        [sys.executable, "-m", "embedtopics", "demo", "--out", str(out)],
-        capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"},
-    )  # fmt: skip
+    again = run("demo", "--out", out)
+    assert again.exit_code == 0, again.output
     assert again.stdout.split("topics cover")[0] == first.stdout.split("topics cover")[0]
 
 
@@ -213,7 +211,7 @@ def test_a_page_is_asked_for_before_the_work(articles, tmp_path):
 
 
 def test_a_full_disk_leaves_the_old_results_whole(tmp_path, monkeypatch):
-    from embedtopics.cli import results_folder
+    from embedtopics.cli import _display as results_folder
     from tests.factories import make_result
 
     result = make_result(60, 2)
@@ -223,7 +221,7 @@ def test_a_full_disk_leaves_the_old_results_whole(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embedtopics.report.write_report", full)
+    monkeypatch.setattr("embedtopics.report._report.write_report", full)
     with pytest.raises(InputError, match="No space left on device; what was there before is whole"):
         results_folder.write_results_folder(result, tmp_path / "o", title="two")
     assert {p: p.read_bytes() for p in (tmp_path / "o").rglob("*") if p.is_file()} == before

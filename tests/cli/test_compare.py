@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.cli.comparison_folder import write_output
+from embedtopics.cli._compare import write_output
 from embedtopics.comparison import compare
 from embedtopics.errors import InputError
 from tests.cli.running import refused, run
@@ -20,11 +20,11 @@ def page(monkeypatch):
     """Stand in for the page; return the results that it was given."""
     written = []
 
-    def write_comparison(result, path):
+    def write_page(result, path):
         written.append(result)
         path.write_text("<p>a page</p>")
 
-    monkeypatch.setattr("embedtopics.report.write_comparison", write_comparison, raising=False)
+    monkeypatch.setattr("embedtopics.report._report.write_report", write_page)
     return written
 
 
@@ -46,7 +46,7 @@ def articles(toy, tmp_path, monkeypatch):
             raise InputError(f"no encoder {spec}")
         return known[spec]
 
-    monkeypatch.setattr("embedtopics.comparison.vectors.resolve_encoder", resolve)
+    monkeypatch.setattr("embedtopics.comparison._vectors.resolve_encoder", resolve)
     return path
 
 
@@ -54,7 +54,7 @@ TWO = ("--encoder", "words", "--encoder", "hashed", "--text", "body", "--k", 8)
 
 
 def test_prints_scores_overlaps_and_moves(articles, page):
-    done = run("compare", articles, *TWO, "--label", "theme")
+    done = run("compare", articles, *TWO, "--labels", "theme")
     assert done.exit_code == 0, done.output
     assert "135 texts, grouped by label" in done.stdout
     assert "k-NN accuracy" in done.stdout and "trustworthiness" in done.stdout
@@ -115,7 +115,7 @@ def test_a_full_disk_is_one_line(articles, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embedtopics.report.write_comparison", full, raising=False)
+    monkeypatch.setattr("embedtopics.report._report.write_report", full)
     for out in (tmp_path / "page.html", tmp_path / "o"):
         assert "No space left on device" in refused("compare", articles, *TWO, "--out", out)
     assert [p.name for p in tmp_path.iterdir()] == ["articles.csv"]
@@ -126,6 +126,6 @@ def test_bad_input(articles, tmp_path):
     assert "no encoder nothing" in refused(
         "compare", articles, "--text", "body", "--encoder", "words", "--encoder", "nothing"
     )
-    assert "two encoders" in refused("compare", articles, "--text", "body", "--encoder", "words")
-    assert "'them'" in refused("compare", articles, *TWO, "--label", "them")
+    assert "at least two" in refused("compare", articles, "--text", "body", "--encoder", "words")
+    assert "'them'" in refused("compare", articles, *TWO, "--labels", "them")
     assert "different texts" in refused("compare", articles, *TWO, "--limit", 5)

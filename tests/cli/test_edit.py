@@ -11,8 +11,9 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.cli.results_folder import write_results_folder
-from embedtopics.topics import load_result, merge, read_labels, remove, split, with_stability
+from embedtopics.cli._display import write_results_folder
+from embedtopics.topics import load_result, merge, remove, split, with_stability
+from embedtopics.topics.editing._labels import read_labels
 from tests.cli.running import refused, run
 from tests.topics.conftest import branching
 
@@ -91,9 +92,9 @@ def test_labels_of_another_file_and_to_another_folder(results, tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        (["40", "x"], "row 2: there is no topic 40"),
-        (["1", ""], "row 2: topic 1 has no label"),
-        (["one", "x"], "row 2: expected the id of a topic"),
+        (["40", "x"], "got 40 in row 2"),
+        (["1", ""], "in row 2; write one"),
+        (["one", "x"], "got 'one' in row 2"),
     ],
 )
 def test_bad_labels_leave_the_folder_whole(results, row, message):
@@ -105,7 +106,7 @@ def test_bad_labels_leave_the_folder_whole(results, row, message):
 
 def test_two_topics_of_one_name_are_refused(results):
     write_rows(results, [["topic", "label"], ["1", "x"], ["2", "x"]])
-    assert "topics 1 and 2 cannot both be called 'x'" in refused("label", results)
+    assert "'x' for 1 and 2" in refused("label", results)
 
 
 def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
@@ -170,20 +171,20 @@ def test_splitting(results, tmp_path):
     ("options", "message"),
     [
         ((), "nothing to do; give --merge"),
-        (("--merge", "3"), "cannot be merged with itself"),
+        (("--merge", "3"), "two different topics"),
         (("--merge", "a,b"), "--merge takes ids parted by commas"),
         (("--merge", "1,99"), "no topic 99"),
-        (("--merge", "0,1,2,3,4,5,6,7,8,9,10,11"), "topics would become one"),
+        (("--merge", "0,1,2,3,4,5,6,7,8,9,10,11"), "topics made one"),
         (("--remove", "x"), "--remove takes ids"),
         (("--remove", "2", "--rename", "2=x"), "topic 2 was removed by this same command"),
         (("--rename", "2"), "--rename takes an id and a name"),
         (("--rename", "two=x"), "--rename takes an id and a name"),
-        (("--rename", "2="), "must not be empty"),
+        (("--rename", "2="), "not empty"),
         (("--rename", "2=a", "--rename", "2=b"), "given two names"),
         (("--merge", "2,3", "--rename", "2=a", "--rename", "3=b"), "given two names"),
         (("--split", "x"), "--split takes an id"),
         (("--split", "2=many"), "n_topics must be"),
-        (("--reduce", "40"), "n_topics must be at most 12"),
+        (("--reduce", "40"), "n_topics must be from 2 to 12"),
         (("--reassign", "magic"), "strategy must be"),
         (("--threshold", "0.5"), "--threshold goes with --reassign"),
         (("--stop-word", "two words"), "single words"),
@@ -240,7 +241,7 @@ def test_what_is_no_folder_of_results(tmp_path, results):
         "topics", results, "--resolution", "fine", "--topics", 4
     )
     assert "--resolution must be auto" in refused("topics", results, "--resolution", "medium")
-    assert "n_topics must be at most" in refused("topics", results, "--resolution", 400)
+    assert "must be at most" in refused("topics", results, "--resolution", 400)
 
 
 def test_a_damaged_model_is_told(results):
@@ -260,8 +261,9 @@ def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
     assert result.n_topics == n_topics and result.stability is None
     assert "done by hand before (merge, rename) was done to other" in done.stdout
     assert f"{n_topics} topics cover" in done.stdout
-    in_place = run("topics", results, "--resolution", resolution, "--coverage", 0.5)
-    assert in_place.exit_code == 0
+    again = ("topics", results, "--resolution", resolution, "--coverage", 0.5)
+    assert "--overwrite" in refused(*again) and fingerprint(results) == before
+    assert run(*again, "--overwrite").exit_code == 0
     assert load_result(results / "model").settings["coverage"] == 0.5
 
 

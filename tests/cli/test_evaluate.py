@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from embedtopics.cli.results_folder import write_results_folder
+from embedtopics.cli._display import write_results_folder
 from embedtopics.topics import report_card
 from tests.cli import running
 from tests.factories import make_result
@@ -71,7 +71,7 @@ def test_sheets_are_written_filled_in_and_scored(folder, tmp_path):
         assert "1.00 [" in done.stdout and "1 coder" in done.stdout
         both = run(folder, "--answers", answers, "--answers", answers)
         assert "2 coders" in both.stdout and "alpha of the coders: 1.00" in both.stdout
-    assert "already" in refused(folder, "--sheets", tmp_path / "sheets")
+    assert "may hold answers" in refused(folder, "--sheets", tmp_path / "sheets")
     moved = tmp_path / "away.csv"
     answers.rename(moved)
     assert "--key" in refused(folder, "--answers", moved)

@@ -33,7 +33,7 @@ def found(themes, tmp_path, *options):
 @pytest.mark.slow
 def test_names_become_topics(themes, tmp_path, toy):
     result = found(themes, tmp_path, "--names", "fruit, chess, astronomy")
-    anchors = {topic.label: topic.topic_id for topic in result.topics if topic.is_anchor}
+    anchors = {topic.label: topic.topic_id for topic in result.topics if topic.is_seeded}
     assert set(anchors) == {"fruit", "chess"}
     assert (toy[2][result.labels == anchors["fruit"]] == 0).all()
     assert (toy[2][result.labels == anchors["chess"]] == 2).all()
@@ -68,7 +68,7 @@ def test_fewer_topics_than_asked_for_is_printed(themes, tmp_path):
     assert done.exit_code == 0 and "note: Fewer topics than wanted: " in done.stdout
 
 
-@pytest.mark.parametrize(("suffix", "classes"), [("csv", ["0.0", "1.0"]), ("parquet", ["0", "1"])])
+@pytest.mark.parametrize(("suffix", "classes"), [("csv", ["0", "1"]), ("parquet", ["0", "1"])])
 def test_numbers_with_gaps_are_labels(themes, tmp_path, suffix, classes):
     """With gaps pandas makes floats of integers."""
     frame = pd.read_csv(themes)

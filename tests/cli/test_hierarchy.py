@@ -83,8 +83,8 @@ def test_bad_input(saved, tmp_path):
     assert "--levels 5,20" in refused(folder, "--levels", "five")
     assert "--levels 5,20" in refused(folder, "--levels", ",")
     assert "from 1 to 6" in refused(folder, "--levels", "9")
-    assert "by must be" in refused(folder, "--by", "words")
-    assert "turn back" in refused(folder, "--linkage", "median")
+    assert "--by must be" in refused(folder, "--by", "words")
+    assert "--linkage must be" in refused(folder, "--linkage", "median")
     (tmp_path / "notes.txt").write_text("mine")
     assert ".csv" in refused(folder, "--out", tmp_path / "notes.txt")
     assert "no such folder" in refused(folder, "--out", tmp_path / "no" / "t.csv")
@@ -95,6 +95,6 @@ def test_a_full_disk_is_one_line(saved, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("embedtopics._spreadsheets.write_csv", full)
+    monkeypatch.setattr("embedtopics._utils.table_files.write_csv", full)
     said = refused(saved[0], "--out", tmp_path / "t.csv")
     assert "No space left on device" in said and not list(tmp_path.iterdir())

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from embedtopics import topics
-from embedtopics.cli.app import app
-from embedtopics.cli.results_folder import write_results_folder
+from embedtopics.cli._app import app
+from embedtopics.cli._display import write_results_folder
 from tests.chat_server import said, serving
 from tests.factories import make_result
 
@@ -105,8 +105,8 @@ def test_bad_input_is_one_line(folder, tmp_path):
 def test_the_record_is_not_kept_where_it_would_be_lost(folder, monkeypatch):
     with serving(counted) as server:
         here = ("--endpoint", server.url, "--model", "m", "--yes")
-        line = refused(folder, *here, "--audit", folder / "names.jsonl")
-        assert "written anew" in line and "--audit" in line
+        line = refused(folder, *here, "--record", folder / "names.jsonl")
+        assert "written anew" in line and "--record" in line
         monkeypatch.chdir(folder)
         assert "written anew" in refused(".", *here)
         assert server.n_calls == 0 and not (folder / "names.jsonl").exists()

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from embedtopics.corpus import Corpus
 from embedtopics.topics import save_result
 from tests.cli import running
 from tests.factories import make_result
@@ -27,7 +28,8 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("results")
     result = make_result(90, 3)
     metadata = result.corpus.metadata.assign(half=np.arange(len(result.corpus)) % 2)
-    corpus = replace(result.corpus, metadata=metadata, group_column="half")
+    fields = {name: getattr(result.corpus, name) for name in Corpus.__dataclass_fields__}
+    corpus = Corpus.of_fields(**fields | {"metadata": metadata, "group_column": "half"})
     save_result(replace(result, corpus=corpus), path / "model")
     return path
 

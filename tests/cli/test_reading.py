@@ -59,5 +59,5 @@ def test_errors_are_one_line(folder, tmp_path):
     assert "nowhere" in refused("export", tmp_path / "nowhere", "--out", tmp_path / "d.csv")
     assert ".xlsx" in refused("export", folder, "--out", tmp_path / "d.xls")
     assert "tables among" in refused("export", folder, "--out", tmp_path / "d.csv", "--what", "x")
-    assert "no term" in refused("find", folder, "zzzz", "--by", "terms")
-    assert "by among" in refused("find", folder, "river", "--by", "magic")
+    assert "terms of the result" in refused("find", folder, "zzzz", "--by", "terms")
+    assert "--by must be" in refused("find", folder, "river", "--by", "magic")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from embedtopics import training
-from embedtopics.encoders import StaticEncoder, resolve_encoder
+from embedtopics.encoders import StaticEncoder
+from embedtopics.encoders._registry import resolve_encoder
 from tests.cli.running import run
 from tests.cli.test_train import QUICK, graded_rows, some_words, write
 from tests.encoders.conftest import tiny_bert  # noqa: F401
@@ -101,7 +102,7 @@ def test_ways_to_pairs(monkeypatch, tmp_path, way):
         seen.append(train)
         raise SystemExit(143)
 
-    monkeypatch.setattr(training, "fit_pairs", fit)
+    monkeypatch.setattr("embedtopics.training._fit.fit_pairs", fit)
     path = write(tmp_path / "documents.csv", documents())
     assert run("train", "pairs", path, *WAYS[way], "--out", tmp_path / "o").exit_code == 143
     (made,) = seen

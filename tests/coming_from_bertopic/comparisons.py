@@ -388,7 +388,7 @@ def seed_topic_list(theirs, ours, both):
 def zeroshot_topic_list(theirs, ours, both):
     encoder = both.model.encoder
     ours.set_params(encoder=encoder, **both.options).fit(both.docs)
-    anchors = [topic for topic in ours.result_.topics if topic.is_anchor]
+    anchors = [topic for topic in ours.result_.topics if topic.is_seeded]
     assert [topic.label for topic in anchors] == theirs.zeroshot_topic_list
     name = encoder.encode(theirs.zeroshot_topic_list)[0]
     alike = both.vectors @ name >= theirs.zeroshot_min_similarity
@@ -397,7 +397,7 @@ def zeroshot_topic_list(theirs, ours, both):
 
 @compares("BERTopic(ctfidf_model)")
 def ctfidf_model(theirs, ours, both):
-    from embedtopics.terms import count_by_topic
+    from embedtopics.terms._counts import count_by_topic
 
     counts = count_by_topic(both.result.term_counts.counts, both.result.clustering.labels)
     given = theirs.ctfidf_model.fit(counts).transform(counts.copy()).toarray()
@@ -409,7 +409,7 @@ def representation_model(theirs, ours, both):
     assert theirs.representation_model.diversity == 0.3
     for topic, terms in enumerate(ours):
         known = dict(both.topic_model.get_topic(topic, full=False))
-        # Which of them are how alike is compared with BERTopic's rule in the tests of the road.
+        # Which of them are how alike is compared with BERTopic's rule in the tests of the method.
         assert len({term for term, _ in terms} & set(known)) >= 3, (terms, known)
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.terms import tokenize
+from embedtopics.terms._tokens import tokenize
 
 SUBJECTS = (
     "river engine garden market violin planet harbor recipe senate glacier orchard mirror".split()

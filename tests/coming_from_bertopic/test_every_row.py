@@ -18,7 +18,7 @@ from tests.coming_from_bertopic.conftest import fit_bertopic
 from tests.coming_from_bertopic.table import method_of, rows
 from tests.topics.sharing.stub_hub import stub_hub
 
-pytestmark = [pytest.mark.slow, pytest.mark.smoke]
+pytestmark = pytest.mark.slow
 
 ROWS = rows()
 NOT_RUN = {

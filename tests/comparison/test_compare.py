@@ -10,13 +10,14 @@ from scipy.sparse import csr_matrix
 from sklearn.metrics import f1_score, silhouette_score
 from sklearn.neighbors import KNeighborsClassifier
 
+from embedtopics.comparison import _compare as module
 from embedtopics.comparison import compare, difference_table
-from embedtopics.comparison import comparing as module
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
-from embedtopics.evaluation import stratified_folds
-from embedtopics.neighbors import unit_rows
+from embedtopics.evaluation._label_probes import stratified_folds
+from embedtopics.neighbors._graph import unit_rows
 from tests.comparison.conftest import Hashed, WordCounts
+from tests.factories import refuses
 
 QUICK = {"k": 6, "n_moves": 3, "n_resamples": 50}
 
@@ -152,7 +153,7 @@ def test_the_same_seed_gives_the_same_for_any_number_of_threads(themed):
     encoders = {"words": WordCounts(), "themes": vectors}
     first = compare(corpus, encoders, **QUICK, random_state=5)
     threads = numba.get_num_threads()
-    numba.set_num_threads(1)
+    numba.set_num_threads(1 if threads > 1 else numba.config.NUMBA_NUM_THREADS)
     try:
         second = compare(corpus, encoders, **QUICK, random_state=5)
     finally:
@@ -237,25 +238,25 @@ def test_bad_input(themed):
     corpus, vectors = themed
     both = {"words": WordCounts(), "themes": vectors}
     few = Corpus.of(["a b", "b c", "c d", "a b", "d e"])
-    with pytest.raises(InputError, match="need at least 17 different texts; got 4"):
+    with refuses("corpus"):
         compare(few, ["words", "themes"])
-    with pytest.raises(InputError, match="k must be an integer from 2 up; got 1"):
+    with refuses("k"):
         compare(corpus, both, k=1)
-    with pytest.raises(InputError, match="n_resamples must be an integer from 1 up"):
+    with refuses("n_resamples"):
         compare(corpus, both, n_resamples=0.5)
-    with pytest.raises(InputError, match="two different labels; got 1"):
+    with refuses("labels"):
         compare(corpus, both, np.full(len(corpus), "one"))
-    with pytest.raises(InputError, match="expected at least one text"):
+    with pytest.raises(InputError, match="no text"):
         compare([None, " "], both)
 
 
 def test_labels_are_checked_before_the_work(themed, monkeypatch):
     corpus, _ = themed
     monkeypatch.setattr(module, "make_vectors", None)
-    with pytest.raises(InputError, match="a column of labels 'nothing'"):
+    with refuses("labels"):
         compare(corpus, [WordCounts(), Hashed()], "nothing")
     for languages in (5, ["en", 3], None):
-        with pytest.raises(InputError, match='languages must be "auto" or codes'):
+        with refuses("languages"):
             compare(corpus, [WordCounts(), Hashed()], k=8, languages=languages)
 
 

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embedtopics.comparison.moves import compare_neighbors, find_moves, real_neighbors
-from embedtopics.results import NeighborGraph
-from embedtopics.terms import count_terms, tokenize
+from embedtopics.comparison._tables import compare_neighbors, find_moves, real_neighbors
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.terms._counts import count_terms
+from embedtopics.terms._tokens import tokenize
 
 
 def graph(lists, similarities=None):

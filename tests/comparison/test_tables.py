@@ -5,12 +5,12 @@ import pytest
 
 from embedtopics.comparison import (
     difference_table,
-    displacement,
     move_table,
     overlap_table,
     score_table,
 )
-from embedtopics.errors import InputError
+from embedtopics.comparison._maps import displacement
+from tests.factories import refuses
 
 
 def test_scores_for_people_and_for_programs(compared):
@@ -54,7 +54,7 @@ def test_the_best_is_another_in_every_measure(compared):
         values = scores.set_index("encoder")["value"]
         assert values[rows["against"].iloc[0]] == values.max()
     assert (found["difference"] <= 0).all()
-    with pytest.raises(InputError, match=r"one of 'words', 'themes'.*got 'nobody'"):
+    with refuses("against"):
         difference_table(compared, against="nobody")
 
 
@@ -82,3 +82,9 @@ def test_moves_are_told_with_their_texts(compared):
     assert row["text"] == text[:19].rstrip() + "…"
     assert row["gained"] == ", ".join(move.gained)
     assert row["group"] == compared.group_names[compared.groups[move.document]]
+
+
+def test_a_comparison_shows_its_scores(compared):
+    assert repr(compared).startswith("Comparison(words, themes, hashed, noise: ")
+    shown = compared._repr_html_()
+    assert "knn_accuracy" in shown and "themes" in shown

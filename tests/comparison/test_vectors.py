@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from embedtopics.comparison import vectors as module
-from embedtopics.comparison._log import Log
-from embedtopics.comparison.vectors import make_vectors, name_encoders, neighbor_graph
+from embedtopics.comparison import _vectors as module
+from embedtopics.comparison._vectors import Log, make_vectors, name_encoders, neighbor_graph
 from embedtopics.corpus import Corpus
+from embedtopics.corpus.results import Encoding, LanguageShares
 from embedtopics.encoders import CachedEncoder
 from embedtopics.errors import InputError
-from embedtopics.neighbors import build_graph
-from embedtopics.results import Encoding, LanguageShares
+from embedtopics.neighbors._graph import build_graph
 from tests.comparison.conftest import Hashed, WordCounts
+from tests.factories import refuses
 
 
 def made(spec, corpus, name="it", languages=("en",)):
@@ -34,15 +34,15 @@ def test_encoders_are_named():
             return "/models/mine"
 
     assert list(name_encoders(["tfidf", Folder(), Hashed()])) == ["tfidf", "/models/mine", "hashed"]
-    with pytest.raises(InputError, match="two encoders have the name 'hashed'"):
+    with refuses("encoders"):
         name_encoders([Hashed(), Hashed()])
-    with pytest.raises(InputError, match="at least two encoders; got 1"):
+    with refuses("encoders"):
         name_encoders(["tfidf"])
-    with pytest.raises(InputError, match="or vectors; got str"):
+    with refuses("encoders"):
         name_encoders("tfidf")
-    with pytest.raises(InputError, match="in a dict of name -> array"):
+    with refuses("encoders"):
         name_encoders(["tfidf", np.ones((3, 2))])
-    with pytest.raises(InputError, match="a string that shows; got ' '"):
+    with refuses("encoders"):
         name_encoders({" ": Hashed(), "b": Hashed()})
 
 
@@ -143,20 +143,20 @@ def test_bad_vectors_are_refused_by_row(corpus):
     given = np.ones((30, 3))
     given[11, 1] = np.nan
     for spec in (given, csr_matrix(given)):
-        with pytest.raises(InputError, match=r"vectors of 'it' must be finite; row 12 holds"):
+        with pytest.raises(InputError, match=r"(?s)'it'.*12"):
             made(spec, corpus)
-    with pytest.raises(InputError, match=r"one row for each of the 30 rows.*\(29, 3\)"):
+    with refuses("it"):
         made(given[1:], corpus)
-    with pytest.raises(InputError, match="2-d array of numbers"):
+    with refuses("it"):
         made(None, corpus)
-    with pytest.raises(InputError, match="2-d array of numbers"):
+    with refuses("it"):
         made(np.ones(30), corpus)
 
     class Short(Hashed):
         def encode(self, texts):
             return super().encode(texts)[:-1]
 
-    with pytest.raises(InputError, match="one vector a text, 30 rows"):
+    with refuses("it"):
         made(Short(), corpus)
 
 
@@ -169,7 +169,7 @@ def test_an_encoder_that_knows_too_few_documents_is_named(corpus):
 
 
 def test_an_approximate_search_is_told(corpus, monkeypatch):
-    from embedtopics.neighbors import graph as graph_module
+    from embedtopics.neighbors import _graph as graph_module
 
     monkeypatch.setattr(graph_module, "EXACT_LIMIT", 10)
     vectors = np.random.default_rng(0).normal(size=(2000, 8))

@@ -28,7 +28,7 @@ MANY = b"a,b\n" + b"1,2\n" * 300_000
         ("a.json", b" ", "got an empty file"),
         ("a.json", b"[]", "got an empty file"),
         ("a.txt", b"", "expected one document a line, got an empty file"),
-        ("a.csv.gz", gzip.compress(b""), "got an empty file"),
+        ("a.csv.gz", gzip.compress(b"", mtime=0), "got an empty file"),
         ("a.parquet", b"", "a.parquet: expected a Parquet file"),
     ],
 )
@@ -76,7 +76,11 @@ def test_empty_files(tmp_path, name, content, message):
         ("a.json", b'[{"text": "a"}, 3]', "a.json, row 2: expected a JSON object .* got a int"),
         ("a.json", b'{\n "text": ["a"]\n}', "a.json, row 1: expected valid JSON"),
         ("a.parquet", b"PAR1 and then nothing", "a.parquet: expected a Parquet file"),
-        ("a.parquet.gz", gzip.compress(b"text\n"), "a.parquet.gz: expected a Parquet file"),
+        (
+            "a.parquet.gz",
+            gzip.compress(b"text\n", mtime=0),
+            "a.parquet.gz: expected a Parquet file",
+        ),
     ],
 )
 def test_broken_rows(tmp_path, name, content, message):
@@ -106,7 +110,7 @@ def test_bytes_that_are_not_utf8(tmp_path, name, content, offset):
     )
     caught = refuse(tmp_path, name, content, message)
     assert f"offset {offset};" in caught
-    assert '--encoding latin-1 (encoding="latin-1")' in caught
+    assert "cp1252" in caught
     caught = refuse(tmp_path, name + ".gz", gzip.compress(content, 1), "expected utf-8 text")
     assert f"at decompressed offset {offset};" in caught
 
@@ -122,10 +126,10 @@ def test_bytes_that_another_encoding_does_not_allow(tmp_path):
     "content",
     [
         b"text\nnot compressed\n",
-        gzip.compress(MANY)[:-100],
-        gzip.compress(MANY)[:500] + bytes(200) + gzip.compress(MANY)[700:],
-        gzip.compress(MANY)[:-8] + bytes(8),
-        gzip.compress(MANY)[:5],
+        gzip.compress(MANY, mtime=0)[:-100],
+        gzip.compress(MANY, mtime=0)[:500] + bytes(200) + gzip.compress(MANY, mtime=0)[700:],
+        gzip.compress(MANY, mtime=0)[:-8] + bytes(8),
+        gzip.compress(MANY, mtime=0)[:5],
     ],
     ids=["plain", "cut", "damaged", "checksum", "header"],
 )
@@ -236,5 +240,5 @@ def refuse(folder, name, content, message, **options):
     text = str(caught.value)
     assert re.search(message, text), text
     assert "\n" not in text
-    assert text.split()[0].rstrip(":,").endswith(name) or "encoding" in options
+    assert name in text or "encoding" in options
     return text

@@ -5,7 +5,8 @@ from datetime import date
 import pandas as pd
 import pytest
 
-from embedtopics.corpus import Corpus, guess_columns
+from embedtopics.corpus import Corpus
+from embedtopics.corpus._columns import guess_columns
 from embedtopics.errors import InputError
 
 FRAME = {
@@ -117,3 +118,9 @@ def test_ids_must_be_there_and_different():
         Corpus.from_frame({"text": ["t"] * 4, "key": ["a", "b", "c", "b"]}, id="key")
     with pytest.raises(InputError, match="got none in row 1, row 2, row 3 and 1 more"):
         Corpus.from_frame({"text": ["t"] * 5, "key": [None, "", " ", float("nan"), "b"]}, id="key")
+
+
+def test_a_text_column_of_dates_is_refused():
+    frame = pd.DataFrame({"date": ["2020-01-01", "2020-02-03"], "body": ["one", "two"]})
+    with pytest.raises(InputError, match="dates in every cell"):
+        Corpus(frame, text="date")

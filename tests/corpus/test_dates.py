@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus, parse_dates
-from embedtopics.corpus.dates import read_dates
+from embedtopics.corpus._dates import read_dates
 from embedtopics.errors import InputError
 
 

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from embedtopics.corpus import detect_languages, language_of
+from embedtopics.corpus import detect_languages
+from embedtopics.corpus._languages import language_of
 from embedtopics.errors import InputError
 
 ENGLISH = [

@@ -9,8 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import EMPTY, MISSING, TEXT, Corpus, normalize_text
-from embedtopics.corpus.hashing import content_ids, find_distinct, is_missing, replace_surrogates
+from embedtopics.corpus import Corpus
+from embedtopics.corpus._hashing import (
+    EMPTY,
+    MISSING,
+    TEXT,
+    content_ids,
+    find_distinct,
+    is_missing,
+    normalize_text,
+    replace_surrogates,
+)
 
 any_text = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)
 

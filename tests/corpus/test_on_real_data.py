@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from embedtopics.corpus import Corpus, detect_languages, guess_columns
+from embedtopics.corpus import Corpus, detect_languages
+from embedtopics.corpus._columns import guess_columns
 
 DATA = Path(os.environ.get("EMBEDTOPICS_DATA", Path(__file__).parents[3] / "shared" / "data"))
 pytestmark = [

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import SUFFIXES, Corpus
-from embedtopics.corpus.tabular import sniff_delimiter
+from embedtopics.corpus import Corpus
+from embedtopics.corpus._readers import SUFFIXES, sniff_delimiter
 
 ROWS = [
     {"id": "a1", "body": 'He said "yes", twice; été | שלום', "year": "2020"},
@@ -215,7 +215,7 @@ def test_markers_of_missing_values_in_cells(tmp_path):
     corpus = Corpus.from_file(tmp_path / "a.csv", time="day")
     assert corpus.status.tolist() == [2, 0, 2]
     assert corpus.time.isna().tolist() == [False, True, True]
-    assert corpus.metadata["n"].tolist() == ["NA", "2", "3"]
+    assert corpus.metadata["n"].isna().tolist() == [True, False, False]
     assert {n.name: n.value for n in corpus.notes if n.name.startswith(("missing", "dates_"))} == {
         "missing_markers": 2,
         "dates_missing": 2,

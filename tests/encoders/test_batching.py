@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.encoders.batching import distinct_rows, longest_first, token_batches
+from embedtopics.encoders.sentence._running import distinct_rows, longest_first, token_batches
 
 KEYS = st.lists(st.binary(max_size=6), max_size=40)
 

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from embedtopics.cli.app import app
-from embedtopics.encoders import CachedEncoder, SentenceEncoder, resolve_encoder
-from embedtopics.encoders.cache_folder import cache_entries, clear_cache
-from embedtopics.encoders.prepared import FORMAT, UNFINISHED
+from embedtopics.cli._app import app
+from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics.encoders._cache import cache_entries, clear_cache
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.sentence._onnx import FORMAT, UNFINISHED
 
 
 @pytest.fixture

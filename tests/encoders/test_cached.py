@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.encoders import CachedEncoder, cached, store
+from embedtopics.corpus.results import Encoding
+from embedtopics.encoders import CachedEncoder
+from embedtopics.encoders import _cache as cached
+from embedtopics.encoders import _cache as store
 from embedtopics.errors import InputError
-from embedtopics.results import Encoding
 
 
 class Counting:
@@ -198,7 +200,8 @@ WORKER = """
     import sys, time
     sys.path.insert(0, {tests!r})
     from encoders.test_cached import Counting
-    from embedtopics.encoders import CachedEncoder, cached
+    from embedtopics.encoders import CachedEncoder
+    from embedtopics.encoders import _cache as cached
 
     cached.TEXTS_A_SHARD = 4
 

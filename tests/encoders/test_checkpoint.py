@@ -3,8 +3,7 @@ import shutil
 
 import pytest
 
-from embedtopics.encoders.checkpoint import read_checkpoint
-from embedtopics.encoders.head import Scale
+from embedtopics.encoders.sentence._checkpoint import Scale, read_checkpoint
 from embedtopics.errors import ModelLoadError
 
 

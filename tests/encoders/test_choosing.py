@@ -2,14 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from embedtopics.encoders import (
-    FastTextEncoder,
-    RandomProjectionEncoder,
-    TfidfEncoder,
-    encoder_from_settings,
-    fitted,
-    resolve_encoder,
-)
+from embedtopics.encoders import FastTextEncoder, RandomProjectionEncoder, TfidfEncoder
+from embedtopics.encoders._registry import encoder_from_settings, fitted, resolve_encoder
 from embedtopics.errors import InputError, ModelLoadError
 
 

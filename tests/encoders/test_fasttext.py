@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from embedtopics.encoders import FastTextEncoder, encoder_from_settings
-from embedtopics.encoders.word_averages import WordTable, average_words, look_up, sif_weights
-from embedtopics.errors import InputError
-from embedtopics.terms import tokenize
+from embedtopics.encoders import FastTextEncoder
+from embedtopics.encoders._registry import encoder_from_settings
+from embedtopics.encoders.words._base import WordTable, average_words, look_up, sif_weights
+from embedtopics.terms._tokens import tokenize
+from tests.factories import refuses
 
 TEXTS = [
     "cold water and ice on the lake", "ice and snow on the mountain", "the snow is cold",
@@ -178,23 +179,23 @@ def test_nothing_is_known_before_the_fit():
     encoder = FastTextEncoder()
     for ask in (lambda: encoder.fingerprint, lambda: encoder.dimensions,
                 lambda: encoder.encode(TEXTS)):  # fmt: skip
-        with pytest.raises(NotFittedError, match="FastTextEncoder has not learnt"):
+        with pytest.raises(NotFittedError, match="FastTextEncoder"):
             ask()
 
 
 @pytest.mark.parametrize(
-    ("parameters", "texts", "message"),
+    ("parameters", "texts", "parameter"),
     [
-        ({"dimensions": 0}, TEXTS, "dimensions must be an integer from 1 up"),
-        ({"epochs": 1.5}, TEXTS, "epochs must be an integer"),
-        ({"n_workers": 2}, TEXTS, "one worker where vectors are to be reproducible, got 2"),
-        ({"smoothing": float("inf")}, TEXTS, "smoothing to be a finite number above 0"),
-        ({}, [], "texts to learn from, got none"),
-        ({}, ["...", ""], "expected a word that occurs 2 times, found none in 2 texts"),
-        ({}, ["all words once"], "set min_count=1"),
-        ({}, ["a", 3], "got int in row 1"),
+        ({"dimensions": 0}, TEXTS, "dimensions"),
+        ({"epochs": 1.5}, TEXTS, "epochs"),
+        ({"n_workers": 2}, TEXTS, "n_workers"),
+        ({"smoothing": float("inf")}, TEXTS, "smoothing"),
+        ({}, [], "texts"),
+        ({}, ["...", ""], "texts"),
+        ({}, ["all words once"], "texts"),
+        ({}, ["a", 3], "texts"),
     ],
 )
-def test_bad_input_is_refused(parameters, texts, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_input_is_refused(parameters, texts, parameter):
+    with refuses(parameter):
         FastTextEncoder(**parameters).fit(texts)

@@ -2,9 +2,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from embedtopics.encoders import language_warning
-from embedtopics.encoders.languages import known_languages
-from embedtopics.results import LanguageShares
+from embedtopics.corpus.results import LanguageShares
+from embedtopics.encoders._languages import known_languages, language_warning
 
 ENGLISH = SimpleNamespace(name="all-MiniLM-L6-v2", languages=("en",))
 

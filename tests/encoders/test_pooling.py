@@ -1,8 +1,14 @@
 import numpy as np
 import pytest
 
-from embedtopics.encoders.head import Dense, Scale, finish
-from embedtopics.encoders.pooling import POOLINGS, pool, pooled_model
+from embedtopics.encoders.sentence._checkpoint import (
+    POOLINGS,
+    Dense,
+    Scale,
+    finish,
+    pool,
+    pooled_model,
+)
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from embedtopics.encoders import RandomProjectionEncoder, encoder_from_settings
+from embedtopics.encoders import RandomProjectionEncoder
+from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.errors import InputError
 
 

@@ -13,12 +13,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder, exporting, opening, quantizing, runtime
-from embedtopics.encoders.exporting import ExportError
-from embedtopics.encoders.graphs import fold_biases
-from embedtopics.encoders.prepared import FORMAT
-from embedtopics.encoders.quantizing import measure_extremes, quantize_model
-from embedtopics.encoders.runtime import OnnxRuntime
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.encoders.sentence import (
+    _backend as opening,
+)
+from embedtopics.encoders.sentence import (
+    _backend as quantizing,
+)
+from embedtopics.encoders.sentence import (
+    _onnx as exporting,
+)
+from embedtopics.encoders.sentence import (
+    _running as runtime,
+)
+from embedtopics.encoders.sentence._backend import measure_extremes, quantize_model
+from embedtopics.encoders.sentence._onnx import FORMAT, ExportError, fold_biases
+from embedtopics.encoders.sentence._running import OnnxRuntime
 from embedtopics.errors import InputError, ModelLoadError
 
 onnx = pytest.importorskip("onnx")

@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 
 from embedtopics.encoders import CachedEncoder, StaticEncoder
 from embedtopics.errors import InputError
+from tests.factories import refuses
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +99,7 @@ def test_a_vector_does_not_depend_on_its_company(tokenizer, table, texts, monkey
     for row, text in enumerate(texts):
         np.testing.assert_array_equal(encoder.encode([text])[0], together[row])
     np.testing.assert_array_equal(encoder.encode(texts[::-1])[::-1], together)
-    monkeypatch.setattr("embedtopics.encoders.tokenizing._SLAB_CHARACTERS", 20)
+    monkeypatch.setattr("embedtopics.encoders.sentence._tokenizing._SLAB_CHARACTERS", 20)
     np.testing.assert_array_equal(encoder.encode(texts), together)
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     np.testing.assert_array_equal(encoder.encode(texts), together)
@@ -112,10 +113,9 @@ def test_odd_texts(tokenizer, table):
     np.testing.assert_allclose(found.embeddings[0], encoder.encode(["the cat sat"])[0], atol=1e-6)
     assert np.isfinite(found.embeddings).all()
     assert encoder.encode([]).shape == (0, 6)
-    with pytest.raises(InputError, match="got int in row 1"):
+    with refuses("texts", row=1):
         encoder.encode(["cat", 3])
-    with pytest.raises(InputError, match="put it in a list"):
-        encoder.encode("cat")
+    np.testing.assert_array_equal(encoder.encode("cat"), encoder.encode(["cat"])[0])
 
 
 def test_tables_are_read_only_copies(tokenizer, table):
@@ -198,7 +198,7 @@ def test_a_table_has_to_be_finite(tokenizer, table, value):
 @pytest.mark.benchmark_data
 @pytest.mark.parametrize("max_length", [None, 40, 512])
 def test_real_texts_equal_model2vec(data_folder, max_length):
-    from embedtopics.encoders.resolve import resolve_model
+    from embedtopics.encoders.sentence._loading import resolve_model
 
     folder = resolve_model("all-MiniLM-L6-v2", local_files_only=True).checkpoint.folder
     tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))

@@ -10,8 +10,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from threadpoolctl import threadpool_limits
 
-from embedtopics.encoders import CachedEncoder, TfidfEncoder, encoder_from_settings
+from embedtopics.encoders import CachedEncoder, TfidfEncoder
+from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.errors import InputError
+from tests.factories import refuses
 
 TEXTS = [
     "the cat sat near the cat and the dog",
@@ -168,22 +170,22 @@ def test_a_cache_takes_projections_and_refuses_sparse_vectors(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("parameters", "texts", "message"),
+    ("parameters", "texts", "parameter"),
     [
-        ({"n_components": 0}, TEXTS, "n_components must be an integer from 1 up; got 0"),
-        ({"n_components": True}, TEXTS, "n_components must be an integer"),
-        ({"max_features": 1.5}, TEXTS, "max_features must be an integer"),
-        ({"stop_words": "english"}, TEXTS, 'stop_words to be "auto" or a list'),
-        ({"ngram_range": (1, 2, 3)}, TEXTS, "ngram_range to be two integers"),
-        ({"ngram_range": (2, 1)}, TEXTS, "ngram_range must be two integers with 1 <= first"),
-        ({"min_df": -1}, TEXTS, "min_df must be a number of documents or a share"),
-        ({}, [], "texts to learn from, got none"),
-        ({}, "one text", "expected a sequence of strings, got one str"),
-        ({}, ["a text", None], "got NoneType in row 1"),
-        ({}, ["...", "12"], "expected texts that share terms, found none in 2 texts"),
-        ({"min_df": 7}, TEXTS, "expected texts that share terms, found none in 6 texts"),
+        ({"n_components": 0}, TEXTS, "n_components"),
+        ({"n_components": True}, TEXTS, "n_components"),
+        ({"max_features": 1.5}, TEXTS, "max_features"),
+        ({"stop_words": "english"}, TEXTS, "stop_words"),
+        ({"ngram_range": (1, 2, 3)}, TEXTS, "ngram_range"),
+        ({"ngram_range": (2, 1)}, TEXTS, "ngram_range"),
+        ({"min_df": -1}, TEXTS, "min_df"),
+        ({}, [], "texts"),
+        ({}, "one text", "texts"),
+        ({}, ["a text", None], "texts"),
+        ({}, ["...", "12"], "texts"),
+        ({"min_df": 7}, TEXTS, "texts"),
     ],
 )
-def test_bad_input_is_refused(parameters, texts, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_input_is_refused(parameters, texts, parameter):
+    with refuses(parameter):
         TfidfEncoder(**parameters).fit(texts)

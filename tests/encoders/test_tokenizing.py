@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.encoders import tokenizing
-from embedtopics.encoders.tokenizing import check_texts, tokenize
+from embedtopics.encoders.sentence import _tokenizing as tokenizing
+from embedtopics.encoders.sentence._tokenizing import check_texts, tokenize
 from embedtopics.errors import InputError
 
 pytest.importorskip("tokenizers")

@@ -14,13 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.encoders import (
-    SentenceEncoder,
-    fitted,
-    opening,
-    resolve_encoder,
-    transformer,
-)
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders.sentence import _backend as opening
+from embedtopics.encoders.sentence import _encoder as transformer
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import Encoder
 

@@ -7,9 +7,10 @@ import pytest
 from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import load_facebook_vectors, save_facebook_model
 
-from embedtopics.encoders import WordVectorEncoder, encoder_from_settings
-from embedtopics.encoders.word_averages import look_up, sif_weights
-from embedtopics.encoders.word_vector_files import read_word_vectors
+from embedtopics.encoders import WordVectorEncoder
+from embedtopics.encoders._registry import encoder_from_settings
+from embedtopics.encoders.words._base import look_up, sif_weights
+from embedtopics.encoders.words._vectors import read_word_vectors
 from embedtopics.errors import InputError, ModelLoadError
 
 SENTENCES = [
@@ -160,8 +161,8 @@ def test_missing_and_broken_files_and_bad_parameters(files, tmp_path):
     with pytest.raises(ModelLoadError, match=r"broken\.vec\.gz cannot be read"):
         WordVectorEncoder(broken)
     for parameters, message in (
-        ({"frequencies": "rank"}, "frequencies to be one of"),
-        ({"smoothing": 0}, "smoothing to be a finite number above 0"),
+        ({"frequencies": "rank"}, "frequencies must be one of"),
+        ({"smoothing": 0}, "smoothing must be a finite number above 0"),
         ({"max_words": 0}, "max_words must be an integer from 1 up"),
     ):
         with pytest.raises(InputError, match=message):

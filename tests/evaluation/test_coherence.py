@@ -1,5 +1,6 @@
 """Coherence against gensim on the same tokens."""
 
+import math
 import warnings
 
 import numpy as np
@@ -7,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.errors import InputError
-from embedtopics.evaluation import c_uci, c_v, cooccurrence, npmi, u_mass
-from embedtopics.results import TokenStream
+from embedtopics.evaluation import c_uci, c_v, npmi, u_mass
+from embedtopics.evaluation._coherence import count_together, npmi_of_pairs
+from embedtopics.terms._tokens import tokenize
+from embedtopics.terms.results import TokenStream
+from tests.factories import refuses
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -99,13 +102,10 @@ def test_more_words_than_a_short_integer_counts():
     words = tuple(f"{i:06}" for i in range(n))
     ids = np.concatenate([np.arange(n), [n - 1, 0]]).astype(np.int32)
     offsets = np.append(np.arange(0, n + 1), n + 2)  # each alone, then the last with the first
-    topics = [list(words), [words[-1], words[0]]]
-    counts = list(cooccurrence.count_together(topics[1:], TokenStream(ids, offsets, words), None))
-    assert (counts[0].together * (n + 1)).round(9).tolist() == [[2, 1], [1, 2]]
-    places = cooccurrence._find(np.arange(n), TokenStream(ids, offsets, words))
-    word, position, document = places._of(np.array([n - 1, 0]))
-    assert document.tolist() == [n - 1, n, 0, n]
-    assert word.tolist() == [0, 0, 1, 1] and position.tolist() == [n - 1, n, 0, n + 1]
+    # Each word is looked for, so that the places are sorted by a wider integer.
+    topics = [[words[-1], words[0]], *([word] for word in words[1:-1])]
+    first = next(count_together(topics, TokenStream(ids, offsets, words), None))
+    assert (first.together * (n + 1)).round(9).tolist() == [[2, 1], [1, 2]]
 
 
 def test_a_topic_has_the_value_that_it_has_alone():
@@ -146,11 +146,54 @@ def test_u_mass_reads_the_order():
     assert u_mass([["w0", "w1"]], stream)[0] == pytest.approx(np.log(1 / 4))
 
 
+SENTENCES = st.lists(
+    st.lists(st.sampled_from("alpha beta gamma delta".split()), max_size=14).map(" ".join),
+    min_size=1,
+    max_size=6,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SENTENCES, st.sampled_from([None, 1, 3, 10]))
+def test_mean_of_the_pairs_is_npmi(texts, window):
+    stream = tokenize(texts)
+    topic = ["alpha", "beta", "gamma"]
+    pairs = npmi_of_pairs([topic], stream, window=window)[0]
+    above = pairs[np.triu_indices(3, 1)]
+    expected = npmi([topic], stream, window=window)[0]
+    known = above[~np.isnan(above)]
+    assert np.allclose(pairs, pairs.T, equal_nan=True) and np.isnan(np.diag(pairs)).all()
+    assert math.isnan(expected) if len(known) == 0 else np.mean(known) == pytest.approx(expected)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SENTENCES)
+def test_terms_of_several_words_by_documents(texts):
+    stream = tokenize(texts)
+    topic = ["alpha beta", "beta gamma delta", "gamma", "beta nowhere"]
+    found = npmi_of_pairs([topic], stream, window=None)[0]
+    holds = [[f" {term} " in f" {text} " for text in texts] for term in topic]
+    share = np.mean(holds, axis=1)
+    for i in range(4):
+        for j in range(4):
+            if i == j or share[i] == 0 or share[j] == 0:
+                assert math.isnan(found[i, j])
+                continue
+            joint = np.mean(np.logical_and(holds[i], holds[j])) + 1e-12
+            expected = math.log(joint / (share[i] * share[j])) / -math.log(joint)
+            assert found[i, j] == pytest.approx(expected)
+
+
+def test_no_terms():
+    stream = tokenize(["alpha beta", ""])
+    assert [m.shape for m in npmi_of_pairs([[], ["nowhere"]], stream)] == [(0, 0), (1, 1)]
+
+
 def test_bad_input():
     stream = stream_of([[0, 1]])
-    for measure in WINDOWED.values():
-        with pytest.raises(InputError, match="window"):
+    for measure in (*WINDOWED.values(), npmi_of_pairs):
+        with refuses("window"):
             measure([["w0", "w1"]], stream, window=0)
-    for measure in (npmi, c_v, c_uci, u_mass):
-        with pytest.raises(InputError, match="topic 0 is the string 'w0'"):
+    for measure in (npmi, c_v, c_uci, u_mass, npmi_of_pairs):
+        with refuses("topics", row=0):
             measure(["w0"], stream)

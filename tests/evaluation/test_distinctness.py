@@ -1,5 +1,7 @@
 """Distinctness of topics: by hand, by brute force, and by SciPy's entropy."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,14 +9,17 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 from scipy.stats import entropy
 
-from embedtopics.errors import InputError
-from embedtopics.evaluation import (
-    diversity,
-    inverted_rbo,
+from embedtopics.evaluation import diversity, inverted_rbo, word_embedding_coherence
+from embedtopics.evaluation._distinctness import (
     pairwise_jaccard,
     topic_significance,
     topic_uniqueness,
 )
+from tests.factories import refuses
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from gensim.models import KeyedVectors
 
 TOPICS = st.lists(
     st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6), min_size=0, max_size=5
@@ -70,7 +75,7 @@ def test_uniqueness_and_diversity_by_brute_force(topics):
 def test_diversity():
     assert diversity([["a", "b"], ["c", "d"]]) == 1.0
     assert diversity([["a", "b"], ["a", "b"]]) == 0.5
-    assert diversity([["a", "b", "x"], ["a", "c", "x"]], n=2) == 0.75
+    assert diversity([["a", "b", "x"], ["a", "c", "x"]], n_terms=2) == 0.75
     assert np.isnan(diversity([]))
 
 
@@ -106,17 +111,43 @@ def test_significance_without_documents_weighs_topics_by_their_words():
     assert topic_significance(np.zeros((0, 4))).uniform.shape == (0,)
 
 
+def test_equals_mean_similarity_in_gensim():
+    rng = np.random.default_rng(0)
+    vectors = KeyedVectors(vector_size=5)
+    vectors.add_vectors(list("abcdef"), rng.normal(size=(6, 5)).astype(np.float32))
+    topics = [list("abc"), list("fde"), ["a", "unknown", "f"]]
+    found, n_missing = word_embedding_coherence(topics, vectors)
+    pairs = [("ab", "ac", "bc"), ("fd", "fe", "de"), ("af",)]
+    expected = [np.mean([vectors.similarity(*pair) for pair in some]) for some in pairs]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert n_missing.tolist() == [0, 0, 1]
+
+
+def test_few_words_and_vectors_of_zeros():
+    vectors = {"a": [1.0, 0.0], "b": [0.0, 0.0], "c": [0.0, 3.0], "d": [-2.0, 0.0]}
+    found, n_missing = word_embedding_coherence([["a"], [], ["a", "b"], list("acd")], vectors)
+    np.testing.assert_allclose(found, [np.nan, np.nan, np.nan, -1 / 3])
+    assert n_missing.tolist() == [0, 0, 1, 0]
+    assert word_embedding_coherence([["a", "c", "d"]], vectors, n_terms=2)[0].tolist() == [0.0]
+
+
 def test_bad_input():
     for measure in (diversity, inverted_rbo, pairwise_jaccard, topic_uniqueness):
-        with pytest.raises(InputError, match="topic 1"):
+        with refuses("topics", row=1):
             measure([["a"], "b"])
-        with pytest.raises(InputError, match="n must be"):
-            measure([["a"]], n=0)
-    with pytest.raises(InputError, match="p must be between 0 and 1"):
+        with refuses("n_terms"):
+            measure([["a"]], n_terms=0)
+    with refuses("p"):
         inverted_rbo([["a"]], p=1.0)
-    with pytest.raises(InputError, match="finite numbers from 0 up"):
-        topic_significance([[1.0, -1.0]])
-    with pytest.raises(InputError, match="finite numbers"):
-        topic_significance([[1.0, np.nan]])
-    with pytest.raises(InputError, match="column for each of the 1 topics; got 2"):
+    for words in ([[1.0, -1.0]], [[1.0, np.nan]]):
+        with refuses("topic_words"):
+            topic_significance(words)
+    with refuses("document_topics"):
         topic_significance([[1.0, 1.0]], [[0.5, 0.5]])
+    for vectors in ({"a": [1.0, 0.0], "b": [1.0]}, {"a": [np.nan, 1.0]}):
+        with refuses("vectors"):
+            word_embedding_coherence([["a", "b"]], vectors)
+    with refuses("topics", row=0):
+        word_embedding_coherence(["a"], {"a": [1.0]})
+    with refuses("n_terms"):
+        word_embedding_coherence([["a"]], {}, n_terms=0)

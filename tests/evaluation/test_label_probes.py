@@ -8,9 +8,10 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import silhouette_samples
 
-from embedtopics.errors import InputError
-from embedtopics.evaluation import label_probes as module
-from embedtopics.evaluation import neighbor_votes, probe_classes, silhouettes, stratified_folds
+from embedtopics.evaluation import _label_probes as module
+from embedtopics.evaluation import neighbor_votes, probe_classes, silhouettes
+from embedtopics.evaluation._label_probes import stratified_folds
+from tests.factories import refuses
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_folds_share_classes_evenly(classes, n_folds, seed):
 def test_a_probe_never_sees_what_it_predicts(data, make):
     vectors, classes = data
     classes = np.where(np.arange(240) % 9 == 0, -1, classes)
-    predicted, converged = probe_classes(make(vectors), classes, seed=3)
+    predicted, converged = probe_classes(make(vectors), classes, random_state=3)
     rows = np.flatnonzero(classes >= 0)
     folds = stratified_folds(classes[rows], 5, 3)
     for fold in range(5):
@@ -124,17 +125,16 @@ def test_blocks_of_classes_do_not_show(data, monkeypatch):
 
 def test_bad_input(data):
     vectors, classes = data
-    with pytest.raises(InputError, match="1 classes"):
-        probe_classes(vectors, np.zeros(240, dtype=int))
-    with pytest.raises(InputError, match="1 of one document"):
-        probe_classes(vectors, np.where(np.arange(240) == 0, 9, classes))
-    with pytest.raises(InputError, match="at least two classes"):
-        silhouettes(vectors, np.zeros(240, dtype=int))
-    with pytest.raises(InputError, match="one integer for each of the 240"):
-        silhouettes(vectors, classes[:-1])
-    with pytest.raises(InputError, match="one integer"):
-        neighbor_votes([[1], [0]], [[1.0], [1.0]], ["a", "b"])
-    with pytest.raises(InputError, match="at least 2"):
+    for call in (
+        lambda: probe_classes(vectors, np.zeros(240, dtype=int)),
+        lambda: probe_classes(vectors, np.where(np.arange(240) == 0, 9, classes)),
+        lambda: silhouettes(vectors, np.zeros(240, dtype=int)),
+        lambda: silhouettes(vectors, classes[:-1]),
+        lambda: neighbor_votes([[1], [0]], [[1.0], [1.0]], ["a", "b"]),
+    ):
+        with refuses("classes"):
+            call()
+    with refuses("n_folds"):
         stratified_folds(classes, 1)
 
 

@@ -1,63 +1,234 @@
-"""NPMI of pairs against the topic's mean, and against counting by hand."""
+"""Measures of pairs of vectors, beside the evaluators of sentence-transformers."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 
-from embedtopics.errors import InputError
-from embedtopics.evaluation import npmi, npmi_of_pairs
-from embedtopics.terms import tokenize
-
-TEXTS = st.lists(
-    st.lists(st.sampled_from("alpha beta gamma delta".split()), max_size=14).map(" ".join),
-    min_size=1,
-    max_size=6,
+from embedtopics.evaluation._bootstrap import (
+    difference_of,
+    mean_of_estimates,
+    mean_of_values,
+    resampled_counts,
+    resampled_sums,
 )
+from embedtopics.evaluation._pairs import (
+    _best_thresholds,
+    area_under_curve,
+    average_precision,
+    pair_class_scores,
+    pair_similarities,
+    pearson_correlation,
+    spearman_correlation,
+)
+from tests.evaluation.published import evaluate_by_rows
+from tests.factories import refuses
+
+SIMILARITIES = ("cosine", "dot")
+FEW = {"n_resamples": 0}
+
+
+@pytest.fixture(scope="module")
+def vectors():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=(400, 24)).astype(np.float32)
+    return {
+        "first": first,
+        "second": (0.6 * first + rng.normal(size=first.shape)).astype(np.float32),
+    }
+
+
+@pytest.fixture(scope="module")
+def pairs(vectors):
+    return vectors["first"], vectors["second"]
+
+
+def test_correlations_are_those_of_sentence_transformers(vectors, pairs):
+    scores = np.random.default_rng(1).integers(0, 26, 400) / 5  # with ties
+    scores = scores + 2 * pair_similarities(*pairs).round(1)
+    expected = evaluate_by_rows(
+        "EmbeddingSimilarityEvaluator", scores.tolist(), vectors=vectors,
+        columns=("first", "second"), similarity_fn_names=list(SIMILARITIES),
+    )  # fmt: skip
+    for similarity in SIMILARITIES:
+        near = pair_similarities(*pairs, similarity)
+        for name, measure in (("spearman", spearman_correlation), ("pearson", pearson_correlation)):
+            one = measure(near, scores, **FEW)
+            assert one.value == pytest.approx(expected[f"{name}_{similarity}"], abs=1e-6)
+            assert one.n == 400 and np.isnan(one.low) and np.isnan(one.high) and not len(one.drawn)
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_pair_classes_are_those_of_sentence_transformers(vectors, pairs, similarity):
+    near = pair_similarities(*pairs, similarity)
+    noise = np.random.default_rng(2).normal(size=400) * near.std()
+    labels = (near + noise > np.median(near)).astype(int)
+    expected = evaluate_by_rows(
+        "BinaryClassificationEvaluator", labels.tolist(), vectors=vectors,
+        columns=("first", "second"), similarity_fn_names=[similarity],
+    )  # fmt: skip
+    found = pair_class_scores(near, labels, **FEW)
+    for_accuracy, for_f1 = _best_thresholds(near, labels == 1)
+    figures = {
+        "accuracy": found["best_accuracy"].value,
+        "accuracy_threshold": for_accuracy,
+        "f1": found["best_f1"].value,
+        "f1_threshold": for_f1,
+        "ap": found["average_precision"].value,
+    }
+    for name, value in figures.items():
+        # Thresholds there are float32, and so is the noise of a sum of 24 terms.
+        tolerance = 1e-5 if name.endswith("threshold") else 1e-6
+        assert value == pytest.approx(expected[f"{similarity}_{name}"], abs=tolerance), name
+    assert found["area_under_curve"].value == pytest.approx(roc_auc_score(labels, near))
+
+
+NUMBERS = st.lists(st.integers(-3, 3), min_size=3, max_size=30)
 
 
 @settings(max_examples=60, deadline=None)
-@given(TEXTS, st.sampled_from([None, 1, 3, 10]))
-def test_mean_of_the_pairs_is_npmi(texts, window):
-    stream = tokenize(texts)
-    topic = ["alpha", "beta", "gamma"]
-    pairs = npmi_of_pairs([topic], stream, window=window)[0]
-    above = pairs[np.triu_indices(3, 1)]
-    expected = npmi([topic], stream, window=window)[0]
-    known = above[~np.isnan(above)]
-    assert np.allclose(pairs, pairs.T, equal_nan=True) and np.isnan(np.diag(pairs)).all()
-    assert math.isnan(expected) if len(known) == 0 else np.mean(known) == pytest.approx(expected)
+@given(NUMBERS, st.integers(0, 10_000))
+def test_correlations_are_those_of_scipy_on_every_resample(numbers, seed):
+    rng = np.random.default_rng(seed)
+    first, second = np.array(numbers, dtype=float), rng.integers(-3, 3, len(numbers)) * 1e3 + 7
+    for ours, theirs in ((spearman_correlation, spearmanr), (pearson_correlation, pearsonr)):
+        found = ours(first, second, n_resamples=5, seed=seed)
+        (times,) = resampled_counts(len(first), 5, seed)
+        samples = [np.ones(len(first)), *times]
+        for value, sample in zip([found.value, *found.drawn], samples, strict=True):
+            rows = np.repeat(np.arange(len(first)), sample.astype(int))
+            if np.ptp(first[rows]) == 0 or np.ptp(second[rows]) == 0:
+                assert np.isnan(value)
+            else:
+                assert value == pytest.approx(theirs(first[rows], second[rows])[0], abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
-@given(TEXTS)
-def test_terms_of_several_words_by_documents(texts):
-    stream = tokenize(texts)
-    topic = ["alpha beta", "beta gamma delta", "gamma", "beta nowhere"]
-    found = npmi_of_pairs([topic], stream, window=None)[0]
-    holds = [[f" {term} " in f" {text} " for text in texts] for term in topic]
-    share = np.mean(holds, axis=1)
-    for i in range(4):
-        for j in range(4):
-            if i == j or share[i] == 0 or share[j] == 0:
-                assert math.isnan(found[i, j])
-                continue
-            joint = np.mean(np.logical_and(holds[i], holds[j])) + 1e-12
-            expected = math.log(joint / (share[i] * share[j])) / -math.log(joint)
-            assert found[i, j] == pytest.approx(expected)
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.integers(4, 30))
+def test_pair_classes_are_those_of_scikit_learn_on_every_resample(seed, n):
+    rng = np.random.default_rng(seed)
+    near, labels = rng.integers(0, 6, n) / 4, rng.permutation([0, 1, *rng.integers(0, 2, n - 2)])
+    found = pair_class_scores(near, labels, n_resamples=5, seed=seed)
+    for_accuracy, for_f1 = _best_thresholds(near, labels == 1)
+    predicted, right = near >= for_f1, (near >= for_accuracy) == labels
+    (times,) = resampled_counts(n, 5, seed)
+    for place, sample in enumerate(times):
+        rows = np.repeat(np.arange(n), sample.astype(int))
+        assert found["best_accuracy"].drawn[place] == pytest.approx(right[rows].mean())
+        if not 0 < labels[rows].sum() < n:
+            continue
+        assert found["average_precision"].drawn[place] == pytest.approx(
+            average_precision_score(labels[rows], near[rows])
+        )
+        assert found["area_under_curve"].drawn[place] == pytest.approx(
+            roc_auc_score(labels[rows], near[rows])
+        )
+        assert found["best_f1"].drawn[place] == pytest.approx(
+            f1_score(labels[rows], predicted[rows])
+        )
 
 
-def test_no_terms():
-    stream = tokenize(["alpha beta", ""])
-    assert [m.shape for m in npmi_of_pairs([[], ["nowhere"]], stream)] == [(0, 0), (1, 1)]
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_no_other_threshold_is_better(seed):
+    rng = np.random.default_rng(seed)
+    near, labels = rng.integers(0, 8, 12) / 4, rng.permutation([0, 1, *rng.integers(0, 2, 10)])
+    found = pair_class_scores(near, labels, **FEW)
+    for threshold in np.arange(-0.125, 2.2, 0.25):
+        predicted = near >= threshold
+        assert (predicted == labels).mean() <= found["best_accuracy"].value
+        f1 = 2 * (predicted & (labels == 1)).sum() / (predicted.sum() + labels.sum())
+        assert f1 <= found["best_f1"].value + 1e-12
 
 
-def test_bad_input():
-    with pytest.raises(InputError, match="window"):
-        npmi_of_pairs([["a"]], tokenize(["a b"]), window=0)
-    with pytest.raises(InputError, match="string"):
-        npmi_of_pairs(["alpha"], tokenize(["alpha"]))
+def test_equal_vectors_have_a_cosine_of_exactly_one(vectors):
+    for rows in vectors.values():
+        assert (pair_similarities(rows, rows) == 1.0).all()
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_sparse_vectors_are_as_dense_ones(pairs, similarity):
+    first, second = (np.where(rows > 0.5, rows, 0) for rows in pairs)
+    dense = pair_similarities(first, second, similarity)
+    sparse = pair_similarities(csr_matrix(first), csr_matrix(second), similarity)
+    np.testing.assert_allclose(sparse, dense, rtol=0, atol=1e-6)
+
+
+def test_zero_vectors_are_like_nothing():
+    assert pair_similarities([[0.0, 0.0]], [[1.0, 2.0]]).tolist() == [0.0]
+
+
+def test_similarities_do_not_depend_on_blocks(pairs):
+    first, second = (np.tile(rows, (12, 1)) for rows in pairs)  # 4,800: more than one block
+    np.testing.assert_array_equal(
+        pair_similarities(first, second), np.tile(pair_similarities(*pairs), 12)
+    )
+
+
+def test_intervals_hold_the_figure_and_pair_with_one_seed(pairs):
+    near, other_near = (pair_similarities(*pairs, name) for name in ("cosine", "dot"))
+    scores = near + np.random.default_rng(3).normal(size=400) * 0.2
+    one, again = (spearman_correlation(near, scores) for _ in range(2))
+    assert one.low < one.value < one.high and len(one.drawn) == 1000
+    np.testing.assert_array_equal(one.drawn, again.drawn)
+    other = spearman_correlation(other_near, scores)
+    apart = difference_of(other, one)
+    assert apart.value == other.value - one.value
+    # Paired, the interval of a difference is narrower than that of one figure.
+    assert apart.high - apart.low < one.high - one.low
+    same = difference_of(one, one)
+    assert same.low == same.value == same.high == 0.0
+    assert repr(one).startswith("Estimate(0.")
+
+
+def test_counts_are_what_sums_are_made_of():
+    columns = np.random.default_rng(4).normal(size=(30, 2))
+    times = np.concatenate(list(resampled_counts(30, 120, 5)))
+    assert times.shape == (120, 30) and (times.sum(axis=1) == 30).all()
+    np.testing.assert_allclose(times @ columns, resampled_sums(columns, 120, 5), atol=1e-12)
+
+
+def test_means():
+    values = mean_of_values([1.0, np.nan, 0.0, 1.0], n_resamples=200, seed=1)
+    assert values.value == pytest.approx(2 / 3) and values.n == 3
+    other = mean_of_values([0.0, 1.0], n_resamples=200, seed=2)
+    both = mean_of_estimates([values, other])
+    assert both.value == pytest.approx((2 / 3 + 0.5) / 2) and both.n == 5
+    drawn = (values.drawn + other.drawn) / 2  # a resample may hold no value at all
+    np.testing.assert_array_equal(both.drawn, drawn)
+
+
+@pytest.mark.parametrize(
+    ("call", "parameter"),
+    [
+        (lambda: pair_similarities([[1.0]], [[1.0, 2.0]]), "second"),
+        (lambda: pair_similarities([[1.0]], [[1.0]], "cos"), "similarity"),
+        (lambda: pair_similarities([[1.0], [np.nan]], [[1.0], [1.0]]), "first"),
+        (lambda: pair_similarities([["a"]], [["b"]]), "first"),
+        (lambda: spearman_correlation([1, 2], [1, 2]), "second"),
+        (lambda: spearman_correlation([1, 2, 3], [1, 2]), "second"),
+        (lambda: pearson_correlation([1, 2, np.inf], [1, 2, 3]), "first"),
+        (lambda: average_precision([0.1, 0.2], [1, 1]), "labels"),
+        (lambda: average_precision([0.1, 0.2], [1, 2]), "labels"),
+        (lambda: area_under_curve([0.1, np.nan], [1, 0]), "similarities"),
+        (lambda: area_under_curve([0.1], [1, 0]), "labels"),
+        (lambda: mean_of_values([np.nan]), ""),
+        (lambda: mean_of_estimates([]), "estimates"),
+        (lambda: list(resampled_counts(0)), ""),
+        (lambda: difference_of(mean_of_values([1, 2], **FEW), mean_of_values([1], **FEW)), ""),
+    ],
+)
+def test_bad_input(call, parameter):
+    with refuses(parameter):
+        call()
+
+
+def test_a_collapsed_encoder_has_no_correlation():
+    near = pair_similarities(np.ones((4, 3)), np.ones((4, 3)))
+    for measure in (spearman_correlation, pearson_correlation):
+        assert np.isnan(measure(near, [1, 2, 3, 4], n_resamples=10).value)

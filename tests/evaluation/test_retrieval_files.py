@@ -9,7 +9,8 @@ import pytest
 import pytrec_eval
 
 from embedtopics.errors import InputError
-from embedtopics.evaluation import read_qrels, read_queries, read_run, retrieval
+from embedtopics.evaluation import retrieval
+from embedtopics.evaluation._retrieval_files import read_qrels, read_queries, read_run
 
 EXPECTED = {"q1": {"d 1": 2.0, "d2": -1.0}, "q2": {"d2": 0.0}}
 TREC = "q1 0 d1 2\nq1\t0\td2\t-1\n\nq2 Q0 d2 0\n"
@@ -68,7 +69,7 @@ def test_runs(tmp_path):
         (read_qrels, "q1\td1\t1\n", "line 1: expected 4 columns .* header line"),
         (read_qrels, '{"query_id": "1"}\n', "line 1: .* query_id, doc_id and relevance"),
         (read_qrels, '{"query_id": "1", "doc_id": "2", "relevance": 1}\n[1]\n', "line 2: .* got"),
-        (read_qrels, '{"query_id": \n', "line 1: expected a JSON object, got a fault"),
+        (read_qrels, '{"query_id": \n', "line 1: expected a JSON object"),
         (read_run, "", "empty"),
         (read_run, "q1 Q0 d1 1 0.5\n", "line 1: expected 6 columns .* got 5"),
         (read_run, "q1 Q0 d1 1 x n\n", "line 1: .* score, got 'x'"),
@@ -104,8 +105,6 @@ def test_queries(tmp_path):
     ):  # fmt: skip
         found = read_queries(written(tmp_path, name, content))
         assert found == expected and list(found) == ["2", "10"], name
-    path = written(tmp_path, "n.csv", "number,words\n2,a\n")
-    assert read_queries(path, id="number", text="words") == {"2": "a"}
     # One column cannot be both.
     with pytest.raises(InputError, match="expected a column 'text' or"):
         read_queries(written(tmp_path, "o.tsv", "query_id\twords\n2\ta\n"))
@@ -115,7 +114,7 @@ def test_queries(tmp_path):
     ("content", "message"),
     [
         ("17\twhat is a query\n18\tother\n", "expected a column 'id' or .* header line"),
-        ("id\ttext\n1\ta\n1\tb\n", "different id in every row, got '1'"),
+        ("id\ttext\n1\ta\n1\tb\n", "different in every row"),
         ("id\ttext\n1\ta\n2\t\n", r"row 2 \(line 3\): expected the text of a query"),
     ],
 )

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from embedtopics.plots import before_after
-from embedtopics.results import Change
+from embedtopics.training.results import Change
 
 CHANGES = (
     Change("test", "Spearman", 0.8, 0.85, 0.05, 0.02, 0.07, 1379, "better", 3, "A <b> & $x$ note."),
@@ -61,7 +61,7 @@ def test_verdicts_differ_in_colour_and_shape():
 def test_hover_says_how_many_examples_and_looks_and_shows_notes_as_text():
     (better,) = [trace for trace in before_after(CHANGES).data if trace.name == "better"]
     (text,) = better.text
-    assert "1,379 examples, look 3 at them" in text
+    assert "1,379 examples, test set log: use 3" in text
     assert "0.800 before, 0.850 after: +0.050 (+0.020 to +0.070)" in text
     assert "A &lt;b&gt; &amp; &#36;x&#36; note." in text
     hostile = Change("<script>", "<i>", 0, 1, 1, 0.5, 1.5, 1, "better")

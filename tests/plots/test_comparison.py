@@ -8,13 +8,12 @@ import pandas as pd
 import pytest
 
 from embedtopics import plots
-from embedtopics.errors import InputError
-from embedtopics.plots.comparison import count_columns
-from embedtopics.plots.labels import densest_points
-from embedtopics.plots.palette import color_distances
-from embedtopics.plots.scores import score_rows, spell
-from embedtopics.results import NOISE
-from tests.factories import make_comparison
+from embedtopics.clustering.results import NOISE
+from embedtopics.plots._colors import NOISE_COLOR, color_distances, group_colors
+from embedtopics.plots._comparison import count_columns
+from embedtopics.plots._labels import densest_points
+from embedtopics.plots._scores import score_rows, spell
+from tests.factories import make_comparison, refuses
 
 NASTY = ("<b>bold</b> & %{x} $y$", "</script><script>alert(1)</script>")
 NAN = float("nan")
@@ -41,7 +40,7 @@ def bare(cell):
 def test_every_document_is_a_point_of_its_groups_trace_in_every_map(n_encoders):
     result = make_comparison(n_encoders=n_encoders)
     figure = plots.comparison(result)
-    colors = [plots.NOISE_COLOR, *plots.group_colors(result)]
+    colors = [NOISE_COLOR, *group_colors(result)]
     traces = iter(maps(figure))
     for place, view in enumerate(result.encoders):
         for group in range(NOISE, len(result.group_names)):
@@ -56,21 +55,21 @@ def test_every_document_is_a_point_of_its_groups_trace_in_every_map(n_encoders):
 
 
 def test_colors_of_ten_groups_differ_for_every_kind_of_vision():
-    colors = plots.group_colors(make_comparison(n_groups=10))
-    apart = color_distances((*colors, plots.NOISE_COLOR))
+    colors = group_colors(make_comparison(n_groups=10))
+    apart = color_distances((*colors, NOISE_COLOR))
     assert apart[~np.eye(11, dtype=bool)].min() > 6
 
 
 @pytest.mark.parametrize(("n_groups", "n_colors"), [(0, 0), (1, 1), (16, 16)])
 def test_no_color_comes_back_before_all_are_used_up(n_groups, n_colors):
     result = make_comparison(n_documents=400, n_groups=n_groups)
-    colors = plots.group_colors(result)
+    colors = group_colors(result)
     assert (len(colors), len(set(colors))) == (n_groups, n_colors)
 
 
 def test_only_the_last_groups_share_colors_and_with_none_near_them_on_any_map():
     result = make_comparison(n_documents=900, n_groups=24)
-    colors = plots.group_colors(result)
+    colors = group_colors(result)
     assert len(set(colors[:16])) == 16 == len(set(colors))
     alike = color_distances(colors) < 2.0  # a step of 2 is just visible
     for view in result.encoders:
@@ -268,7 +267,7 @@ def test_the_same_comparison_gives_the_same_figure_and_is_left_alone():
     [{"width": 200}, {"height": 120}, {"max_labels": -1}, {"hover_characters": -5}],
 )
 def test_impossible_sizes_are_refused(arguments):
-    with pytest.raises(InputError, match=next(iter(arguments))):
+    with refuses(next(iter(arguments))):
         plots.comparison(make_comparison(), **arguments)
 
 

@@ -19,7 +19,6 @@ BOX = "(selector => document.querySelector(selector).getBoundingClientRect())"
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.smoke,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
 

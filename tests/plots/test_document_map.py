@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from embedtopics import plots
-from embedtopics.errors import InputError
-from embedtopics.results import NOISE
-from tests.factories import make_result
+from embedtopics.clustering.results import NOISE
+from embedtopics.plots._colors import NOISE_COLOR, topic_colors
+from tests.factories import make_result, refuses
 
 NASTY = (
     "<script>alert(1)</script>",
@@ -29,7 +29,7 @@ def test_every_document_is_one_point_of_its_topics_trace():
             np.column_stack([trace.x, trace.y]), result.map[labels == topic_id]
         )
     colors = [trace.marker.color for trace in figure.data]
-    assert colors == [plots.NOISE_COLOR, *plots.topic_colors(result)]
+    assert colors == [NOISE_COLOR, *topic_colors(result)]
 
 
 def test_the_axes_share_a_scale_and_hold_every_point():
@@ -111,7 +111,7 @@ def test_title_and_size():
     "arguments", [{"width": 20}, {"height": -1}, {"max_labels": -1}, {"hover_characters": -5}]
 )
 def test_impossible_sizes_are_refused(arguments):
-    with pytest.raises(InputError, match=next(iter(arguments))):
+    with refuses(next(iter(arguments))):
         plots.map(make_result(), **arguments)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.plots.labels import densest_points, place_labels
+from embedtopics.plots._labels import densest_points, place_labels
 
 
 def test_the_densest_point_is_in_the_thick_of_a_bent_topic():
@@ -44,7 +44,7 @@ def test_placed_labels_never_overlap_and_stay_inside(seed, n_labels, max_labels)
     assert len(placed) <= max_labels
     edges = []
     for place in placed:
-        centre, half = anchors[place.index] + place.shift, np.array(boxes[place.index]) / 2
+        centre, half = anchors[place.label] + place.shift, np.array(boxes[place.label]) / 2
         edges.append((*(centre - half), *(centre + half)))
         assert (centre - half >= -0.1).all()
         assert (centre + half <= np.array(size) + 0.1).all()
@@ -56,8 +56,8 @@ def test_placed_labels_never_overlap_and_stay_inside(seed, n_labels, max_labels)
 def test_the_first_label_stands_on_its_anchor_and_the_next_moves_aside():
     anchors = np.array([[200.0, 200.0], [200.0, 200.0], [np.nan, np.nan]])
     first, second = place_labels(anchors, [(80, 16)] * 3, (400, 400), 10)
-    assert (first.index, first.shift) == (0, (0.0, 0.0))
-    assert (second.index, second.shift[0]) == (1, 0.0)
+    assert (first.label, first.shift) == (0, (0.0, 0.0))
+    assert (second.label, second.shift[0]) == (1, 0.0)
     assert 16 <= abs(second.shift[1]) <= 40
 
 

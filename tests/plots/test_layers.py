@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from embedtopics import plots
-from embedtopics.errors import InputError
-from embedtopics.plots.layer_curves import spell
-from embedtopics.results import (
+from embedtopics.plots._layers import spell
+from embedtopics.probing.results import (
     Attention,
     Contextualization,
     GeometryScore,
@@ -18,6 +17,7 @@ from embedtopics.results import (
     ProbeScore,
     ScalarMix,
 )
+from tests.factories import refuses
 
 HOSTILE = "<b onclick=x>$x$</b>"
 NAN = float("nan")
@@ -174,17 +174,16 @@ def test_names_of_tasks_and_kinds_are_no_markup():
 
 
 @pytest.mark.parametrize(
-    ("given", "options", "says"),
+    ("given", "options", "parameter"),
     [
-        ([], {}, "got none"),
-        ([{}], {}, "got dict"),
-        (scores(), {"metric": "uuas"}, "accuracy, bits per label, selectivity; got 'uuas'"),
-        (scores(), {"columns": 0}, "columns must be"),
-        (scores(), {"height": 10}, "height must be"),
+        ([], {}, "scores"),
+        ([{}], {}, "scores"),
+        (scores(), {"metric": "uuas"}, "metric"),
+        (scores(), {"columns": 0}, "columns"),
     ],
 )
-def test_scores_that_cannot_be_drawn_are_refused(given, options, says):
-    with pytest.raises(InputError, match=says):
+def test_scores_that_cannot_be_drawn_are_refused(given, options, parameter):
+    with refuses(parameter):
         plots.layers(given, **options)
 
 
@@ -230,7 +229,7 @@ def test_cka_within_one_encoder_names_it_once():
 def test_cka_names_are_no_markup_and_other_things_are_refused():
     written = plots.cka(similarity(encoder_a=HOSTILE, encoder_b=HOSTILE + "2")).to_json()
     assert "<b onclick" not in written and "$x$" not in written
-    with pytest.raises(InputError, match="expected LayerSimilarity"):
+    with refuses("found"):
         plots.cka(np.eye(3))
 
 
@@ -279,23 +278,23 @@ def test_tokens_are_no_markup():
 @pytest.mark.parametrize(
     ("layer", "head", "says"),
     [
-        (0, "all", "one of the layers 1, 2, 3; got 0"),
-        (4, "all", "one of the layers 1, 2, 3; got 4"),
-        (-4, "all", "one of the layers 1, 2, 3; got -4"),
-        ("1", "all", "one of the layers"),
-        (1, 4, "a head from 0 to 3; got 4"),
-        (1, [0, -1], "a head from 0 to 3; got -1"),
-        (1, [], "at least one head"),
-        (1, "first", "expected head as a number"),
+        (0, "all", "layer"),
+        (4, "all", "layer"),
+        (-4, "all", "layer"),
+        ("1", "all", "layer"),
+        (1, 4, "head"),
+        (1, [0, -1], "head"),
+        (1, [], "head"),
+        (1, "first", "head"),
     ],
 )
 def test_layers_and_heads_that_are_not_there_are_refused(layer, head, says):
-    with pytest.raises(InputError, match=says):
+    with refuses(says):
         plots.attention(looks(), layer, head)
 
 
 def test_attention_wants_attention():
-    with pytest.raises(InputError, match="expected Attention"):
+    with refuses("found"):
         plots.attention(np.eye(3), 1)
 
 
@@ -339,5 +338,5 @@ def test_contextualization_draws_what_was_measured_and_refuses_other_things():
     figure = plots.contextualization(geometry(["self-similarity"], encoder=HOSTILE))
     assert len(named(figure, "one word in two contexts")) == 1
     assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()
-    with pytest.raises(InputError, match="expected Contextualization"):
+    with refuses("found"):
         plots.contextualization(similarity())

@@ -5,9 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embedtopics.plots import NOISE_COLOR, topic_colors
-from embedtopics.plots.palette import PALETTE, color_distances, dark, spread_colors, tint
-from embedtopics.results import Stability
+from embedtopics.plots._colors import (
+    NOISE_COLOR,
+    PALETTE,
+    color_distances,
+    dark,
+    spread_colors,
+    tint,
+    topic_colors,
+)
+from embedtopics.topics.results import Stability
 from tests.factories import make_result
 
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import pytest
 
 from embedtopics import plots
-from embedtopics.errors import InputError
-from embedtopics.results import Stability
-from tests.factories import make_result
+from embedtopics.plots._colors import topic_colors
+from embedtopics.topics.results import Stability
+from tests.factories import make_result, refuses
 
 
 def measured(result, recurrence, chance=None):
@@ -41,7 +40,7 @@ def test_topics_from_the_stablest_down_each_with_interval_and_chance():
     assert [line.y for line in lines] == [(i, i) for i in range(4)]
     assert "7 replicates" in dots.name
     assert "topic 2" in dots.hovertext[0] and "from 0.80 to 0.95" in dots.hovertext[0]
-    colors = plots.topic_colors(measured(result, [0.5, np.nan, 0.9, 0.7], chance))
+    colors = topic_colors(measured(result, [0.5, np.nan, 0.9, 0.7], chance))
     assert list(dots.marker.color) == [colors[i] for i in (2, 3, 0, 1)]
 
 
@@ -53,5 +52,5 @@ def test_without_chance_levels_and_without_topics():
 
 
 def test_stability_must_have_been_measured():
-    with pytest.raises(InputError, match="with_stability"):
+    with refuses("result"):
         plots.stability(make_result())

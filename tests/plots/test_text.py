@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.plots.text import cut, escape, plain, wrap
+from embedtopics.plots._theme import cut, escape, plain, wrap
 
 
 @given(st.text(st.characters(codec=None), max_size=300), st.integers(1, 40))

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from embedtopics import plots, probing
-from embedtopics.errors import InputError
-from embedtopics.plots.palette import NOISE_COLOR, PALETTE
-from embedtopics.plots.word_uses import marked
-from embedtopics.results import WordSenses, WordUse
+from embedtopics.plots._colors import NOISE_COLOR, PALETTE
+from embedtopics.plots._word_map import marked
+from embedtopics.probing.words.results import WordSenses, WordUse
+from tests.factories import refuses
 from tests.probing.made import random_states
 
 TEXTS = ("the bat flew", "a bat hit it", "my bat and her bat", "nothing here", "old bat")
@@ -19,6 +19,10 @@ HOSTILE = "<script>alert(1)</script> bat & $x$ %{x} <b>bold</b>"
 
 def states_of(texts=TEXTS, n_layers=3, **more):
     return random_states(texts, n_layers=n_layers, **more)
+
+
+def use_of(sentence, begin, end):
+    return WordUse(0, 0, 0, sentence[begin:end], (begin, end), sentence, begin)
 
 
 def points(figure, panel):
@@ -43,16 +47,7 @@ def test_each_panel_holds_its_layer_and_a_use_keeps_its_colour():
     assert sorted(colors[0], key=colors[0].get) == np.argsort(last).tolist()
     notes = [note.text for note in figure.layout.annotations]
     (heading,) = [text for text in notes if text.startswith("<b>layer 1</b>")]
-    assert f"{found.similarity[1]:.2f} · {found.shown[1]:.0%}" in heading
-
-
-def test_states_and_their_map_give_the_same_figure():
-    states = states_of()
-    made = plots.word_map(states, "bat", layer=[0, -1])
-    given = plots.word_map(probing.word_map(states, "bat", [0, 2]))
-    assert made.to_json() == given.to_json()
-    (one,) = points(plots.word_map(probing.word_map(states, "bat"), layer=-2), 0)
-    np.testing.assert_allclose(one.x, probing.word_map(states, "bat").coordinates[1, :, 0])
+    assert f"{found.similarity[1]:.2f} · {found.explained_variance[1]:.0%}" in heading
 
 
 @pytest.mark.parametrize("by", ["use", "text", "unit"])
@@ -71,8 +66,8 @@ def test_labels_of_uses_texts_and_units_are_read_alike(by):
         expected = {"animal": [0, 4], "sport": [1], "mixed": [2, 3]}
     else:
         labels = [""] * len(states)
-        for row, label in zip(found.rows, of_use, strict=True):
-            labels[row] = label
+        for use, label in zip(found.uses, of_use, strict=True):
+            labels[use.row] = label
         expected = {"animal": [0, 4], "sport": [1, 3], "no label": [2]}
     traces = points(plots.word_map(found, colors=labels), 0)
     assert {t.name.rstrip("\u200e"): list(t.customdata) for t in traces} == expected
@@ -86,7 +81,7 @@ def test_numbers_stand_in_their_order_and_rare_labels_share_a_colour():
     found = probing.word_map(states_of(texts), "bat")
     found = dataclasses.replace(found, n_texts=61)
     years = [1990 + (i % 20) * 2 for i in range(60)]
-    traces = points(plots.word_map(found, colors=years, layer=0), 0)
+    traces = points(plots.word_map(found, colors=years), 0)
     names = [t.name.rstrip("\u200e") for t in traces]
     assert names[:-1] == sorted(names[:-1], key=int) and len(names) == 12
     assert names[-1] == "9 other labels"
@@ -98,7 +93,7 @@ def test_senses_are_labels():
     found = probing.word_map(states, "bat")
     uses = tuple(
         WordUse(int(row), int(text), 0, "bat", (0, 3), "bat", 0)
-        for row, text in zip(found.rows[1:], found.of_text[1:], strict=True)
+        for row, text in [(use.row, use.text) for use in found.uses[1:]]
     )
     nothing = np.full(4, np.nan)
     senses = WordSenses(
@@ -110,7 +105,7 @@ def test_senses_are_labels():
         "no label": [0], "sense 0": [2, 3, 4], "sense 1": [1],
     }  # fmt: skip
     other = dataclasses.replace(senses, encoder="another")
-    with pytest.raises(InputError, match="expected senses of the uses"):
+    with refuses("colors"):
         plots.word_map(found, colors=other)
 
 
@@ -133,7 +128,8 @@ def test_rings_follow_uses_on_every_map():
 @pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
 def test_corpus_text_is_no_markup(draw):
     states = states_of([HOSTILE, "a \u202ebat\ue000 in \ue001 here", "bat"], encoder=HOSTILE)
-    written = draw(states, "bat", colors=[HOSTILE, "b", "c"], hover_characters=400).to_json()
+    found = probing.word_map(states, "bat")
+    written = draw(found, colors=[HOSTILE, "b", "c"], hover_characters=400).to_json()
     said = json.loads(written)
     hover = [text for t in said["data"] for text in t.get("hovertext") or []]
     assert any(
@@ -147,12 +143,12 @@ def test_corpus_text_is_no_markup(draw):
 def test_a_long_sentence_is_shown_around_its_word():
     sentence = "early words " * 30 + "the bat, again" + " late words" * 30
     begin = sentence.index("bat")
-    lines = marked(sentence, (begin, begin + 3), 100)
+    lines = marked(use_of(sentence, begin, begin + 3), 100)
     whole = " ".join(lines)
     assert "the <b>bat</b>, again" in whole and whole.startswith("…") and whole.endswith("…")
     assert len(whole.replace("<b>", "").replace("</b>", "")) <= 102
-    assert marked("bat", (0, 3), 10) == ["<b>bat</b>"]
-    assert marked("  a\n bat\x00s", (5, 8), 50) == ["a <b>bat</b>s"]
+    assert marked(use_of("bat", 0, 3), 10) == ["<b>bat</b>"]
+    assert marked(use_of("  a\n bat\x00s", 5, 8), 50) == ["a <b>bat</b>s"]
 
 
 def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():
@@ -164,7 +160,7 @@ def test_paths_go_through_the_joint_plane_with_a_bead_a_layer():
     np.testing.assert_allclose(paths[0].y, found.joint[:, 3, 1])
     assert list(paths[0].text) == ["0", "1", "2"]
     np.testing.assert_allclose(figure.data[0].x, found.joint[-1, :, 0])
-    low, high = found.shown_jointly.min(), found.shown_jointly.max()
+    low, high = found.joint_explained_variance.min(), found.joint_explained_variance.max()
     assert f"it shows {low:.0%} to {high:.0%}" in figure.layout.annotations[1].text
 
 
@@ -193,47 +189,34 @@ def test_of_many_layers_some_beads_are_numbered_the_last_among_them():
 
 @pytest.mark.parametrize("n_uses", [1, 2])
 def test_few_uses_are_drawn(n_uses):
-    states = states_of(["a bat"] * n_uses)
-    figure = plots.word_map(states, "bat")
+    found = probing.word_map(states_of(["a bat"] * n_uses), "bat")
+    figure = plots.word_map(found)
     assert np.isfinite([axis.range for axis in figure.select_xaxes()]).all()
     assert ("one use" in figure.to_json()) == (n_uses == 1)
-    assert np.isfinite(plots.word_paths(states, "bat").layout.xaxis.range).all()
+    assert np.isfinite(plots.word_paths(found).layout.xaxis.range).all()
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "parameter"),
     [
-        ({"word": None}, "expected a word to draw"),
-        ({"word": "absent"}, "'absent' does not occur"),
-        ({"layer": 3}, "expected one of the layers 0, 1, 2; got 3"),
-        ({"colors": ["a"]}, "label for each of the 5 uses, 5 texts or 16 units; got 1"),
-        ({"colors": list("abcde")}, "could be several of these"),
-        ({"width": 20}, "width must be None or at least 300"),
-        ({"hover_characters": -1}, "hover_characters must be 0 or more"),
+        ({"colors": ["a"]}, "colors"),
+        ({"colors": list("abcde")}, "colors"),
+        ({"hover_characters": -1}, "hover_characters"),
+        ({"found": [1, 2]}, "found"),
     ],
 )
 @pytest.mark.parametrize("draw", [plots.word_map, plots.word_paths])
-def test_what_cannot_be_drawn_is_refused(draw, options, says):
-    with pytest.raises(InputError, match=says):
-        draw(states_of(), **{"word": "bat", **options})
+def test_what_cannot_be_drawn_is_refused(draw, options, parameter):
+    with refuses(parameter):
+        draw(**{"found": probing.word_map(states_of(), "bat"), **options})
 
 
-def test_uses_and_maps_that_are_not_there_are_refused():
+@pytest.mark.parametrize("bad", [[5], [True], [-1]])
+def test_uses_that_do_not_exist_are_refused(bad):
     found = probing.word_map(states_of(), "bat", [0, 2])
-    for bad, says in (([5], "a use from 0 to 4; got 5"), ([True], "whole numbers; got True")):
-        with pytest.raises(InputError, match=says):
-            plots.word_map(found, follow=bad)
-        with pytest.raises(InputError, match=says):
-            plots.word_paths(found, uses=bad)
-    with pytest.raises(InputError, match="at most 8 uses"):
+    with refuses("follow"):
+        plots.word_map(found, follow=bad)
+    with refuses("uses"):
+        plots.word_paths(found, uses=bad)
+    with refuses("uses"):
         plots.word_paths(found, uses=[0] * 9)
-    with pytest.raises(InputError, match="one of the layers 0, 2; got 1"):
-        plots.word_map(found, layer=1)
-    with pytest.raises(InputError, match="at least one layer"):
-        plots.word_map(found, layer=[])
-    with pytest.raises(InputError, match="of 'bat' already"):
-        plots.word_map(found, "play")
-    with pytest.raises(InputError, match="expected a WordMap"):
-        plots.word_map([1, 2])
-    with pytest.raises(InputError, match="columns must be"):
-        plots.word_map(found, columns=0)

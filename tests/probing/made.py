@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embedtopics.results import HiddenStates
+from embedtopics.probing.results import HiddenStates
 
 
 def made_states(texts, vectors, *, missing=(), encoder="made", unit="word"):

@@ -10,9 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embedtopics.probing.aligning import align, cut_into_windows, window_of_each_token
-from embedtopics.probing.planning import make_plan
-from embedtopics.probing.reading import read_texts, word_spans
+from embedtopics.probing._plan import (
+    align,
+    cut_into_windows,
+    make_plan,
+    read_texts,
+    window_of_each_token,
+    word_spans,
+)
 
 LEARNT_FROM = [
     "the cat sat on the mat and didn't see l'eau naïve café",
@@ -95,7 +100,7 @@ def by_hand(spans, offsets, stretches):
 
 def check(texts, kind):
     """The laws, on one or several texts; returns the plan."""
-    from embedtopics.encoders.tokenizing import readable
+    from embedtopics.encoders.sentence._tokenizing import readable
 
     reading, plan, tokenizer = read_texts(texts), plan_of(texts, kind), trained(kind)
     n_before = n_tokens = 0
@@ -227,8 +232,7 @@ def sentences_of(path):
 def test_words_of_treebanks_have_the_tokens_that_they_have_alone(
     data_folder, kind, treebank, n_words, monkeypatch
 ):
-    from embedtopics.encoders.loading import load_vocabulary
-    from embedtopics.encoders.resolve import resolve_model
+    from embedtopics.encoders.sentence._loading import load_vocabulary, resolve_model
 
     if kind == "MiniLM":
         tokenizer = load_vocabulary(resolve_model("all-MiniLM-L6-v2").checkpoint).tokenizer

@@ -1,8 +1,8 @@
 import numpy as np
-import pytest
 
-from embedtopics import InputError, probing
-from embedtopics.probing import averaging
+from embedtopics import probing
+from embedtopics.probing import _layers as averaging
+from tests.factories import refuses
 from tests.probing.made import made_states, random_states
 
 
@@ -37,7 +37,7 @@ def test_sentences_are_told_apart(tiny_bert):
 def test_reading_in_parts_changes_nothing(monkeypatch):
     states = random_states(["a b c d e", "f g", "", "h i j"], n_layers=2)
     whole = probing.pooled(states)
-    monkeypatch.setattr(averaging, "_ROWS", 3)
+    monkeypatch.setattr(averaging, "WORDS_AT_ONCE", 3)
     for one, other in zip(whole.vectors, probing.pooled(states).vectors, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
@@ -51,7 +51,7 @@ def test_no_words_at_all(tiny_bert):
 
 def test_bad_input():
     states = made_states(["a"], [[[1, 2]]])
-    with pytest.raises(InputError, match="text or sentence; got 'word'"):
+    with refuses("by"):
         probing.pooled(states, by="word")
-    with pytest.raises(InputError, match="got those of texts"):
+    with refuses("states"):
         probing.pooled(probing.pooled(states))

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
 from embedtopics.probing import read_conllu, read_token_table
-from embedtopics.results import Sentence
+from embedtopics.probing.results import Sentence
+from tests.factories import refuses
 from tests.probing.treebanks import FRENCH, OTHERS, conllu
 
 
@@ -53,7 +54,6 @@ def test_text_that_is_not_that_of_the_words_is_made_from_these(written):
     bank = read_conllu(written(FRENCH.replace("Il parle du chat.", "Il parle d'un chat.")))
     first = bank.sentences[0]
     assert first.text == "Il parle du chat." and bank.decisions[-1].name == "texts_made"
-    assert "such as fr-1" in bank.decisions[-1].message
 
 
 def test_line_ends_of_unicode_are_part_of_a_word(written):
@@ -70,51 +70,52 @@ def test_sentences_without_heads_are_counted(written):
 
 
 BROKEN = {
-    "two columns are missing": ("\tnsubj\t_\t_", "\tnsubj", "line 4: .* 10 columns .* got 8"),
-    "a blank line is no empty line": ("punct\t_\t_\n\n#", "punct\t_\t_\n \n#", "line 12: .* got 1"),
-    "a number is left out": ("\n2\tparle", "\n3\tparle", "line 5: .* number 2, got 3"),
-    "a number is none": ("\n2\tparle", "\nb\tparle", "line 5: .* number of a word .* got 'b'"),
-    "a number is huge": ("\n2\tparle", "\n" + "9" * 5000 + "\tparle", "line 5: .* number"),
-    "a range begins too late": ("\n3-4", "\n4-5", "line 6: .* word 3, .* got 4-5"),
-    "a range ends before it begins": ("\n3-4", "\n3-2", "line 6: .* got 3-2"),
-    "a range has too few words": ("\n3-4", "\n3-9", "line 11: .* token 3-9, got 6 words"),
-    "ranges overlap": ("\n4\tle", "\n4-5\tx" + "\t_" * 8 + "\n4\tle", "line 8: .* got 4-5"),
-    "an empty node is out of order": ("5.1", "4.1", "line 10: .* number 5.1, got 4.1"),
-    "empty nodes are numbered from 1": ("5.1", "5.2", "line 10: .* number 5.1, got 5.2"),
-    "a head is out of range": ("\t5\tcase", "\t7\tcase", "line 7: .* 1 to 6, .* got 7"),
-    "a head is the word": ("\t5\tcase", "\t3\tcase", "line 7: .* another word .* got 3"),
-    "a head is none": ("\t5\tcase", "\t_\tcase", "line 7: .* as head, or 0; got '_'"),
-    "a head is negative": ("\t5\tcase", "\t-1\tcase", "line 7: .* got '-1'"),
-    "a head is a number of others": ("\t5\tcase", "\t\u0665\tcase", "line 7: .* as head"),
-    "there are two roots": ("\t2\tobl", "\t0\tobl", "line 9: .* one root .* lines 5, 9"),
-    "words hang on one another": ("\t2\tobl", "\t3\tobl", "line 7: .* words 3, 5 hang"),
-    "there is no root": ("\t0\troot\t_\t_\n3", "\t1\troot\t_\t_\n3", "line 4: .* words 1, 2 hang"),
-    "a form is empty": ("1\tOui", "1\t", "line 14: expected a word in column 2"),
-    "comments alone": ("# newdoc id = one\n", "# newdoc id = one\n\n", "line 1: expected words"),
+    "two columns are missing": ("\tnsubj\t_\t_", "\tnsubj", "a line", 4),
+    "a blank line is no empty line": ("punct\t_\t_\n\n#", "punct\t_\t_\n \n#", "a line", 12),
+    "a number is left out": ("\n2\tparle", "\n3\tparle", "id", 5),
+    "a number is none": ("\n2\tparle", "\nb\tparle", "id", 5),
+    "a number is huge": ("\n2\tparle", "\n" + "9" * 5000 + "\tparle", "id", 5),
+    "a range begins too late": ("\n3-4", "\n4-5", "id", 6),
+    "a range ends before it begins": ("\n3-4", "\n3-2", "id", 6),
+    "a range has too few words": ("\n3-4", "\n3-9", "a sentence", 11),
+    "ranges overlap": ("\n4\tle", "\n4-5\tx" + "\t_" * 8 + "\n4\tle", "id", 8),
+    "an empty node is out of order": ("5.1", "4.1", "id", 10),
+    "empty nodes are numbered from 1": ("5.1", "5.2", "id", 10),
+    "a head is out of range": ("\t5\tcase", "\t7\tcase", "head", 7),
+    "a head is the word": ("\t5\tcase", "\t3\tcase", "head", 7),
+    "a head is none": ("\t5\tcase", "\t_\tcase", "head", 7),
+    "a head is negative": ("\t5\tcase", "\t-1\tcase", "head", 7),
+    "a head is a number of others": ("\t5\tcase", "\t\u0665\tcase", "head", 7),
+    "there are two roots": ("\t2\tobl", "\t0\tobl", "head", 9),
+    "words hang on one another": ("\t2\tobl", "\t3\tobl", "head", 7),
+    "there is no root": ("\t0\troot\t_\t_\n3", "\t1\troot\t_\t_\n3", "head", 4),
+    "a form is empty": ("1\tOui", "1\t", "form", 14),
+    "comments alone": ("# newdoc id = one\n", "# newdoc id = one\n\n", "a sentence", 1),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BROKEN)
 def test_broken_lines_are_named(written, case):
-    before, after, message = BROKEN[case]
+    before, after, column, row = BROKEN[case]
     assert before in FRENCH
-    with pytest.raises(InputError, match=rf"made\.conllu, {message}"):
+    with pytest.raises(InputError) as caught:
         read_conllu(written(FRENCH.replace(before, after, 1)))
+    assert caught.value.row == row and caught.value.parameter.startswith(column)
 
 
 def test_bytes_that_are_not_utf8_are_named(written):
-    with pytest.raises(InputError, match=r"line 14: expected UTF-8, got the byte 0xff as byte 5"):
+    with refuses("made.conllu", row=14):
         read_conllu(written(FRENCH.encode().replace(b"Oui", b"Ou\xffi")))
 
 
 def test_files_that_are_none(written, tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_conllu(tmp_path / "nothing.conllu")
-    with pytest.raises(InputError, match="got a folder"):
+    with refuses("path"):
         read_conllu(tmp_path)
-    with pytest.raises(InputError, match="empty file"):
+    with refuses("made.conllu"):
         read_conllu(written("\n\n"))
-    with pytest.raises(InputError, match="got empty nodes alone"):
+    with refuses("a sentence of made.conllu", row=1):
         read_conllu(written("0.1\tx" + "\t_" * 8 + "\n"))
     with pytest.raises(InputError, match="gzip"):
         (tmp_path / "bad.gz").write_bytes(b"no gzip")
@@ -194,26 +195,26 @@ def test_tables_with_commas_quotes_and_without_a_header(written):
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        (TABLE.replace("\t2\t.", "\t3\t."), {}, r"line 3: expected the number 2 .* got '3'"),
-        (TABLE.replace("PUNCT\t1", "PUNCT\t9"), {}, "line 3: expected as head .* got 9"),
-        (TABLE.replace("\tX", ""), {}, "line 4: expected 5 fields .* got 4"),
-        (TABLE.replace("\tNo", "\t "), {}, "line 4: expected a word in the column 'form'"),
-        (TABLE.replace("form", "x"), {}, "'form' or 'token' or 'word' .* are 'sent_id'"),
-        (TABLE, {"word": "y"}, "expected a column 'y' of the words"),
-        (TABLE, {"sentence": "y"}, "expected a column 'y' of the sentences' ids"),
-        (TABLE.replace("upos", "head"), {}, "'head' twice"),
-        ("form\n", {}, "below the header, got none"),
-        ("", {}, "empty file"),
-        (TABLE, {"delimiter": "::"}, "one character"),
+        (TABLE.replace("\t2\t.", "\t3\t."), {}, "tok_id in t.tsv"),
+        (TABLE.replace("PUNCT\t1", "PUNCT\t9"), {}, "head in t.tsv"),
+        (TABLE.replace("\tX", ""), {}, "a line of t.tsv"),
+        (TABLE.replace("\tNo", "\t "), {}, "form in t.tsv"),
+        (TABLE.replace("form", "x"), {}, "word"),
+        (TABLE, {"word": "y"}, "word"),
+        (TABLE, {"sentence": "y"}, "sentence"),
+        (TABLE.replace("upos", "head"), {}, "header"),
+        ("form\n", {}, "t.tsv"),
+        ("", {}, "header"),
+        (TABLE, {"delimiter": "::"}, "delimiter"),
     ],
 )  # fmt: skip
 def test_broken_tables(written, content, options, message):
-    with pytest.raises(InputError, match=message):
+    with refuses(message):
         read_token_table(written(content, "t.tsv"), **options)
 
 
 def test_quotes_that_are_never_closed(written):
-    with pytest.raises(InputError, match=r"t\.csv, line 2: expected closed quotes"):
+    with refuses("t.csv", row=2):
         read_token_table(written('word,tag\n"a,b\n', "t.csv"))
 
 

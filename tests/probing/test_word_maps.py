@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics import probing
-from embedtopics.errors import InputError
+from tests.factories import refuses
 from tests.probing.made import made_states, random_states
 
 TEXTS = (
@@ -25,11 +25,10 @@ def units(states, layer, rows):
 
 def test_the_uses_are_found_in_the_order_of_the_texts_whatever_their_capitals():
     found = probing.word_map(states_of(), "bat")
-    assert found.uses == ("bat", "Bat", "bat", "bat", "BAT", "bat")
-    assert found.of_text.tolist() == [0, 1, 2, 2, 4, 5]
-    words = [s[b:e] for s, (b, e) in zip(found.sentences, found.spans.tolist(), strict=True)]
-    assert words == list(found.uses)
-    assert found.sentences[2] == "bat and bat" and found.spans[3].tolist() == [8, 11]
+    assert [use.word for use in found.uses] == ["bat", "Bat", "bat", "bat", "BAT", "bat"]
+    assert [use.text for use in found.uses] == [0, 1, 2, 2, 4, 5]
+    assert all(use.parts[1] == use.word for use in found.uses)
+    assert found.uses[2].sentence == "bat and bat" and found.uses[3].start == 8
     both = probing.word_map(states_of(), ["bat", "ball"])
     assert len(both) == 7 and both.word == "bat, ball"
 
@@ -38,14 +37,16 @@ def test_each_layer_is_projected_on_its_principal_components():
     states = states_of()
     found = probing.word_map(states, "bat")
     for place, layer in enumerate(found.layers):
-        vectors = units(states, layer, found.rows)
+        vectors = units(states, layer, [use.row for use in found.uses])
         centred = vectors - vectors.mean(axis=0)
         _, sizes, axes = np.linalg.svd(centred, full_matrices=False)
         expected = centred @ axes[:2].T
         # a turn or a reflection leaves the inner products as they are
         own = found.coordinates[place]
         np.testing.assert_allclose(own @ own.T, expected @ expected.T, atol=1e-12)
-        assert found.shown[place] == pytest.approx((sizes[:2] ** 2).sum() / (sizes**2).sum())
+        assert found.explained_variance[place] == pytest.approx(
+            (sizes[:2] ** 2).sum() / (sizes**2).sum()
+        )
         cosines = vectors @ vectors.T
         pairs = cosines[np.triu_indices(len(found), 1)]
         assert found.similarity[place] == pytest.approx(pairs.mean())
@@ -54,7 +55,7 @@ def test_each_layer_is_projected_on_its_principal_components():
 def test_the_joint_plane_is_that_of_all_layers_less_their_means():
     states = states_of()
     found = probing.word_map(states, "bat")
-    parts = [units(states, layer, found.rows) for layer in found.layers]
+    parts = [units(states, layer, [use.row for use in found.uses]) for layer in found.layers]
     stacked = np.concatenate([one - one.mean(axis=0) for one in parts])
     axes = np.linalg.svd(stacked, full_matrices=False)[2]
     expected = stacked @ axes[:2].T
@@ -62,7 +63,7 @@ def test_the_joint_plane_is_that_of_all_layers_less_their_means():
     np.testing.assert_allclose(joint @ joint.T, expected @ expected.T, atol=1e-12)
     totals = [np.square(one - one.mean(axis=0)).sum() for one in parts]
     np.testing.assert_allclose(
-        found.shown_jointly, np.square(found.joint).sum(axis=(1, 2)) / totals
+        found.joint_explained_variance, np.square(found.joint).sum(axis=(1, 2)) / totals
     )
 
 
@@ -95,8 +96,8 @@ def test_the_order_of_the_texts_changes_no_bit():
     vectors = [np.asarray(one)[rows] for one in states.vectors]
     moved = made_states([TEXTS[text] for text in order], np.array(vectors))
     first, second = (probing.word_map(each, "bat") for each in (states, moved))
-    same = [second.sentences.index(s) for s in first.sentences]
-    same[3] = same[2] + 1  # two uses in one sentence
+    places = [(use.sentence, use.start) for use in second.uses]
+    same = [places.index((use.sentence, use.start)) for use in first.uses]
     assert np.array_equal(first.coordinates, second.coordinates[:, same])
     assert np.array_equal(first.joint, second.joint[:, same])
 
@@ -108,16 +109,16 @@ def test_a_sample_is_that_of_the_texts_and_is_recorded():
     assert len(found) == 7 and found.decisions[0].name == "sampled"
     back = random_states(texts[::-1], seed=1)
     again = probing.word_map(back, "bat", max_uses=7)
-    assert set(again.sentences) == set(found.sentences)
+    assert {u.sentence for u in again.uses} == {u.sentence for u in found.uses}
 
 
 def test_missing_uses_are_left_out_and_counted():
     states = random_states(["bat one", "bat two", "bat three"], missing=(2,))
     found = probing.word_map(states, "bat")
-    assert found.of_text.tolist() == [0, 2]
+    assert [use.text for use in found.uses] == [0, 2]
     (decision,) = found.decisions
     assert decision.name == "missing" and decision.value == 1
-    with pytest.raises(InputError, match="has a vector"):
+    with refuses("word"):
         probing.word_map(random_states(["bat one"], missing=(0,)), "bat")
 
 
@@ -127,10 +128,12 @@ def test_uses_that_are_one_point_stay_in_the_middle():
     vectors = np.random.default_rng(0).normal(size=(2, 3, 4))
     vectors[0] = vectors[0, 0]
     found = probing.word_map(made_states(["bat", "bat", "bat"], vectors), "bat")
-    assert not found.coordinates[0].any() and np.isnan(found.shown[0])
+    assert not found.coordinates[0].any() and np.isnan(found.explained_variance[0])
     assert found.similarity[0] == pytest.approx(1.0, abs=1e-3)
     two = probing.word_map(random_states(["bat a", "bat b"]), "bat")
-    assert two.shown == pytest.approx(np.ones(3)) and not two.coordinates[-1, :, 1].any()
+    assert (
+        two.explained_variance == pytest.approx(np.ones(3)) and not two.coordinates[-1, :, 1].any()
+    )
 
 
 def test_layers_are_chosen_by_number():
@@ -145,23 +148,23 @@ def test_layers_are_chosen_by_number():
 @pytest.mark.parametrize(
     ("word", "layers", "says"),
     [
-        ("bta", "all", "'bta' does not occur; there are 'bat'"),
-        ("", "all", "expected a word"),
-        ([], "all", "expected a word"),
-        ("bat", 4, "expected one of the layers 0, 1, 2, 3; got 4"),
-        ("bat", "some", "expected layers as numbers"),
-        ("bat", [], "whole numbers"),
-        ("bat", [1, 1], "each layer once"),
-        ("bat", 1.5, "whole numbers"),
+        ("bta", "all", "word"),
+        ("", "all", "word"),
+        ([], "all", "word"),
+        ("bat", 4, "layers"),
+        ("bat", "some", "layers"),
+        ("bat", [], "layers"),
+        ("bat", [1, 1], "layers"),
+        ("bat", 1.5, "layers"),
     ],
 )
 def test_what_is_not_there_is_refused(word, layers, says):
-    with pytest.raises(InputError, match=says):
+    with refuses(says):
         probing.word_map(states_of(), word, layers)
 
 
 def test_states_of_whole_texts_have_no_words():
-    with pytest.raises(InputError, match="of whole texts"):
+    with refuses("states"):
         probing.word_map(random_states(["bat"], unit="text"), "bat")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embedtopics.results import Sentence, Treebank
+from embedtopics.probing.results import Sentence, Treebank
 
 OTHERS = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 

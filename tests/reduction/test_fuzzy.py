@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-from embedtopics.neighbors import build_graph, unit_rows
-from embedtopics.reduction import fuzzy_graph
-from embedtopics.results import NeighborGraph
+from embedtopics.neighbors._graph import build_graph, unit_rows
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.reduction._fuzzy import fuzzy_graph
 
 
 def graph_of(n=300, d=10, seed=0, k=15):
@@ -39,7 +39,7 @@ def test_weights_sum_to_the_target_before_the_union():
     graph = graph_of(200)
     distances = 1.0 - graph.similarities.astype(np.float64)
     rho = distances[:, 0]
-    from embedtopics.reduction.fuzzy import _bandwidths
+    from embedtopics.reduction._fuzzy import _bandwidths
 
     sigma = _bandwidths(distances, rho)
     total = np.exp(-np.maximum(distances - rho[:, None], 0) / sigma[:, None]).sum(axis=1)
@@ -66,7 +66,7 @@ def test_identical_points_are_certain():
 def test_bandwidths_equal_a_root_finder():
     from scipy.optimize import brentq
 
-    from embedtopics.reduction.fuzzy import _bandwidths
+    from embedtopics.reduction._fuzzy import _bandwidths
 
     rng = np.random.default_rng(0)
     # Scales from tiny to large within one row, where steps could go astray.
@@ -84,7 +84,7 @@ def test_bandwidths_equal_a_root_finder():
 
 
 def test_least_bandwidth_where_all_are_equally_near():
-    from embedtopics.reduction.fuzzy import _bandwidths
+    from embedtopics.reduction._fuzzy import _bandwidths
 
     distances = np.array([[0.2] * 8 + [0.4] * 7, [0.0] * 15])
     own_mean = distances[0].sum() / 16

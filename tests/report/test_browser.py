@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from embedtopics import report
-from embedtopics.results import Edit
+from embedtopics.topics.results import Edit
 from tests.factories import make_result
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -27,7 +27,6 @@ ATTACK = (
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.smoke,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from embedtopics import report
-from embedtopics.plots import group_colors
+from embedtopics.plots._colors import group_colors
 from tests.factories import make_comparison
 from tests.report.driving import Browser
 
@@ -30,7 +30,6 @@ SPACING = 100.0
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
-    pytest.mark.smoke,
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
 
@@ -49,7 +48,7 @@ def result():
 @pytest.fixture(scope="module")
 def opened(result, tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparison")
-    path = report.write_comparison(result, folder / "comparison.html")
+    path = report.write_report(result, folder / "comparison.html")
     browser = Browser(CHROMIUM, folder)
     try:
         browser.open(path)

@@ -11,12 +11,13 @@ import pandas as pd
 import pytest
 
 from embedtopics import report
-from embedtopics.errors import InputError
-from embedtopics.evaluation import chance_overlap
-from embedtopics.plots import NOISE_COLOR, group_colors
-from embedtopics.report.comparison_data import comparison_json, text_length
-from embedtopics.results import Decision, DistinctDocuments, NeighborGraph, Overlap
-from tests.factories import make_comparison
+from embedtopics.comparison.results import Overlap
+from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.evaluation._maps import chance_overlap
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.plots._colors import NOISE_COLOR, group_colors
+from embedtopics.report._comparison import comparison_html, comparison_json, text_length
+from tests.factories import make_comparison, refuses
 from tests.report.test_page import NASTY, Page
 
 NAN = float("nan")
@@ -49,7 +50,7 @@ def result():
 
 @pytest.fixture(scope="module")
 def page(result):
-    return report.comparison_html(result)
+    return comparison_html(result)
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ def test_a_missing_neighbor_and_an_empty_group_have_their_marks():
         made, encoders=(replace(first, graph=graph), *made.encoders[1:]),
         group_names=(*made.group_names, "nobody's"),
     )  # fmt: skip
-    page = report.comparison_html(made)
+    page = comparison_html(made)
     found = json.loads(re.search(r'id="comparison">(.*?)</script>', page).group(1))
     kept = unpack(found["encoders"][0]["neighbors"], "<u2").reshape(20, -1)
     assert kept[3, -1] == 20
@@ -189,7 +190,7 @@ def test_differences_stand_with_their_intervals():
          ("silhouette", "encoder 1", "encoder 0", 0.2, 0.1, 0.3, 300)],  # compares no encoders
         columns=["measure", "encoder", "against", "difference", "low", "high", "n"],
     )  # fmt: skip
-    made = report.comparison_html(replace(result, differences=frame))
+    made = comparison_html(replace(result, differences=frame))
     head, row = cells(made, "differences")
     assert head[1:] == ["<bdi>encoder 1</bdi>", "<bdi>encoder 2</bdi>"]
     assert row == [
@@ -197,14 +198,14 @@ def test_differences_stand_with_their_intervals():
         '<strong>\u22120.047</strong> <span class="interval">[\u22120.053, \u22120.041]</span>',
         '+0.010 <span class="interval">[\u22120.003, +0.015]</span>',
     ]
-    assert 'id="differences"' not in report.comparison_html(result)
+    assert 'id="differences"' not in comparison_html(result)
 
 
 def test_overlaps_stand_beside_chance(result):
     n = len(result.documents)
     jaccard = np.linspace(0.0, 1.0, n, dtype=np.float32)
     overlap = Overlap(0, 2, jaccard, (jaccard / 2).astype(np.float32))
-    head, row = cells(report.comparison_html(replace(result, overlaps=(overlap,))), "overlaps")
+    head, row = cells(comparison_html(replace(result, overlaps=(overlap,))), "overlaps")
     assert head[1:5] == ["Jaccard", "by chance", "Rank-biased overlap", "by chance"]
     assert row[0] == "<bdi>encoder 0</bdi> &ndash; <bdi>encoder 2</bdi>"
     by_chance = [f"{value:.3f}" for value in chance_overlap(n, 6)]
@@ -223,7 +224,7 @@ def test_documents_without_neighbours_have_no_overlap_and_show_none():
         made, encoders=(replace(first, graph=graph), made.encoders[1]),
         overlaps=(Overlap(0, 1, jaccard, jaccard),),
     )  # fmt: skip
-    page = report.comparison_html(made)
+    page = comparison_html(made)
     row = cells(page, "overlaps")[1]
     assert (row[1], row[3]) == ("0.500", "0.500")
     assert sum(int(c) for c in re.findall(r": (\d+) documents", row[5])) == 30
@@ -246,12 +247,12 @@ def test_measures_have_names_and_costs_stand_once():
     columns = ["encoder", "measure", "value", "low", "high", "n"]
     views = (replace(made.encoders[0], seconds=NAN), made.encoders[1])
     made = replace(made, scores=pd.DataFrame(rows, columns=columns), encoders=views)
-    found = cells(report.comparison_html(made), "scores")
+    found = cells(comparison_html(made), "scores")
     assert [row[0].split("<")[0] for row in found[1:]] == [
         "k-NN accuracy", "silhouette", "Dimensions", "Time to encode", "Texts a second",
         "Memory of the vectors",
     ]  # fmt: skip
-    assert "label told by the nearest neighbours; 9 documents" in found[1][0]
+    assert "label predicted from the nearest neighbours; 9 documents" in found[1][0]
     assert found[1][2].startswith("<strong>0.900</strong>")
     assert found[2][2].startswith("0.900")  # silhouettes do not compare encoders
     assert found[4][1:] == ["\u2013", "2.5 s"]
@@ -273,7 +274,7 @@ def test_summary_counts_and_the_title_are_there(page, result):
     assert tiles["Distinct documents"] == str(len(result.documents))
     assert (tiles["Encoders"], tiles["Neighbours compared"]) == ("3", "6")
     assert "<h1>3 encoders on 313 rows</h1>" in page
-    assert "<h1>&lt;b&gt;T</h1>" in report.comparison_html(result, title="<b>T")
+    assert "<h1>&lt;b&gt;T</h1>" in comparison_html(result, title="<b>T")
 
 
 def test_the_legend_counts_each_group(page, result):
@@ -284,7 +285,7 @@ def test_the_legend_counts_each_group(page, result):
 
 def test_texts_are_cut_to_300_characters_and_shorter_where_they_are_very_many():
     made = make_comparison(texts=["word " * 200])
-    page = report.comparison_html(made)
+    page = comparison_html(made)
     found = json.loads(re.search(r'id="comparison">(.*?)</script>', page).group(1))
     longest = max(found["texts"], key=len)
     assert longest == ("word " * 200)[:299] + "…"
@@ -294,7 +295,7 @@ def test_texts_are_cut_to_300_characters_and_shorter_where_they_are_very_many():
 @pytest.mark.parametrize("n_encoders", [1, 2, 6])
 def test_few_documents_and_encoders_have_a_page(n_encoders):
     made = make_comparison(n_documents=3, n_groups=1, n_encoders=n_encoders)
-    page = report.comparison_html(made)
+    page = comparison_html(made)
     assert page.count('class="panel"') == n_encoders
     assert ('<section id="overlaps">' in page) == (n_encoders > 1)
 
@@ -302,20 +303,20 @@ def test_few_documents_and_encoders_have_a_page(n_encoders):
 def test_maps_of_a_single_place_have_a_page():
     made = make_comparison(n_documents=10, n_encoders=1)
     still = replace(made.encoders[0], map=np.ones((10, 2), dtype=np.float32))
-    page = report.comparison_html(replace(made, encoders=(still,)))
+    page = comparison_html(replace(made, encoders=(still,)))
     assert '"span":[1.0,1.0]' in page
 
 
-def test_write_comparison_writes_one_file_the_same_each_time(tmp_path, result, page):
+def test_write_report_writes_one_file_the_same_each_time(tmp_path, result, page):
     path = tmp_path / "comparison.html"
     path.write_text("old")
-    assert report.write_comparison(result, path) == path
+    assert report.write_report(result, path) == path
     assert [p.name for p in tmp_path.iterdir()] == ["comparison.html"]
     assert path.read_text(encoding="utf-8") == page
 
 
 def test_a_place_that_cannot_be_is_refused(tmp_path, result):
-    with pytest.raises(InputError, match="file name"):
-        report.write_comparison(result, tmp_path)
-    with pytest.raises(InputError, match="create it"):
-        report.write_comparison(result, tmp_path / "none" / "comparison.html")
+    with refuses("path"):
+        report.write_report(result, tmp_path)
+    with refuses("path"):
+        report.write_report(result, tmp_path / "none" / "comparison.html")

@@ -44,7 +44,7 @@ def work(folder, seed, pipe):
         build(folder, texts, overwrite=folder.exists())
         say(pipe, "done")
     index = SearchIndex.load(folder)
-    model = set(index_ids(index))
+    model = set(index.ids)
     for step in range(10_000):
         kind = rng.choice(["add", "update", "remove", "compact"])
         some = rng.sample(sorted(model - {"z"}), min(len(model) - 1, rng.randrange(1, 4)))
@@ -65,10 +65,6 @@ def work(folder, seed, pipe):
         else:
             index.compact()
         say(pipe, "done")
-
-
-def index_ids(index):
-    return [document.id for batch in index._collection.batches() for document in batch]
 
 
 def main():

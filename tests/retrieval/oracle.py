@@ -2,16 +2,25 @@
 
 import math
 import re
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
+import pytest
 
-from embedtopics.encoders.random_projection import RandomProjectionEncoder
-from embedtopics.retrieval import SearchIndex
-from embedtopics.retrieval.fusing import FusionSettings, fuse
+from embedtopics.encoders.words._tfidf import RandomProjectionEncoder
+from embedtopics.retrieval import SearchIndex, _search
+from embedtopics.retrieval._fusion import fuse_scores
 
-PLAIN = FusionSettings(feedback=0, depth=1000)
-"""All passages are candidates. Feedback takes the best few, and which of two that are as good is up
-to the last bit."""
+
+@contextmanager
+def plain_fusion():
+    """Make all passages candidates, without feedback, which takes the best few: of two that are as
+    good, the last bit decides which."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_search, "DEPTH", 1000)
+        patch.setattr(_search, "fuse_scores", partial(fuse_scores, feedback=0))
+        yield
 
 
 class Tiny(RandomProjectionEncoder):
@@ -84,12 +93,11 @@ class Passages:
         else:
             found, scores = may, np.zeros(len(may))
             near = np.flatnonzero(may)
-            fused = fuse(
-                vector, near, np.flatnonzero(may & (words > 0)),
-                vectors_of=lambda at: self.vectors[at], bm25_of=lambda at: words[at],
-                mean_vector=self.vectors.mean(axis=0) if len(self.ids) else None, settings=PLAIN,
-            )  # fmt: skip
-            scores[fused.numbers] = fused.scores
+            mean = self.vectors.mean(axis=0) if len(self.ids) else np.zeros(24)
+            if len(near):
+                scores[near] = fuse_scores(
+                    vector, self.vectors[near], words[near], mean, feedback=0
+                ).scores
         return {place: float(scores[place]) for place in np.flatnonzero(found)}
 
     def best(self, query, mode, allowed):

@@ -25,11 +25,11 @@ def test_diversity_is_the_same_for_scores_that_lie_lower(index, mode):
         def length(pairs):
             return [len(passage) / 10 - lower for _, passage in pairs]
 
-        found = index.search("trains", 4, mode, reranker=length, diversity=0.7).hits[0]
+        found = index.search("trains", 4, mode, reranker=length, diversity=0.7)
         return [hit.text for hit in found]
 
     plain = index.search("trains", 4, mode, reranker=lambda p: [len(d) / 10 for _, d in p])
-    by_length = [hit.text for hit in plain.hits[0]]
+    by_length = [hit.text for hit in plain]
     # From the lowest to the highest, whatever the cross-encoder's zero is.
     assert shown(5) == shown(50)
     if mode == "dense":
@@ -43,7 +43,9 @@ def test_a_recall_that_is_missed_is_said(index):
     vectors[:, 0] = 20
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     texts = [f"text {i}" for i in range(400)]
-    made = SearchIndex.build(texts, encoder="random", embeddings=vectors, kind="sq")
+    made = SearchIndex.build(
+        texts, encoder="random", embeddings=vectors, kind="ivf", memory_limit=1
+    )
     told = {note.name: note for note in made.decisions}
     assert told["recall missed"].value == made.measured[0]["measured"]["recall"] < 0.95
     assert "less than the 95.0%" in told["recall missed"].message

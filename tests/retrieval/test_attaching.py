@@ -7,8 +7,8 @@ import pytest
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex
-from embedtopics.retrieval.collection import check
-from tests.factories import make_result
+from embedtopics.retrieval.storage._checks import check
+from tests.factories import make_result, refuses
 from tests.retrieval.oracle import Tiny, build
 
 
@@ -41,7 +41,7 @@ def test_hits_have_the_topic_and_place_of_their_row(result):
     assert found.keys() == {id for id, one in known.items() if one}
     assert found == {id: known[id] for id in found}
     assert -1 in {topic for topic, _ in found.values()}
-    (hit,) = index.search("river", 1).hits[0]
+    (hit,) = index.search("river", 1)
     names = {topic.topic_id: topic.label for topic in result.topics}
     assert hit.metadata == {"date": hit.metadata["date"], "topic_name": names.get(hit.topic)}
     assert {"topic": "integer", "topic_name": "text", "map_x": "real"}.items() <= (
@@ -55,7 +55,7 @@ def test_filters_ask_for_topics_and_places(result):
     label = result.topics[1].label
 
     def ids(where):
-        return {hit.id for hit in index.search("people often found", 1000, "dense", where).hits[0]}
+        return {hit.id for hit in index.search("people often found", 1000, "dense", where)}
 
     assert ids("topic == 1") == {id for id, (topic, _) in known.items() if topic == 1}
     assert ids({"topic_name": [label]}) == ids("topic == 1")
@@ -103,10 +103,10 @@ def test_an_index_that_knows_fewer_documents_than_the_result(result):
 
 def test_results_that_do_not_belong(result):
     index = build(["a text", "another"])
-    with pytest.raises(InputError, match=r"none of the .* documents of the result is in the index"):
+    with refuses("result"):
         index.topics(result)
     assert "topic" not in index.columns
-    with pytest.raises(InputError, match="expected a TopicResult, got 5"):
+    with refuses("result"):
         index.topics(5)
 
 
@@ -118,8 +118,8 @@ def test_columns_of_the_metadata_are_never_overwritten(result, name):
     index = build(own)
     with pytest.raises(InputError, match=f"column '{name}' of its own.*rename"):
         index.topics(result)
-    assert index.search("river", 1).hits[0][0].metadata[name] == "mine"
+    assert index.search("river", 1)[0].metadata[name] == "mine"
     attached = build(corpus.take(range(50))).topics(result)
-    with pytest.raises(InputError, match=f"column '{name}' of their own.*rename"):
+    with pytest.raises(InputError, match=f"column '{name}' of its own.*rename"):
         attached.add(own.take(range(50, 60)), show_progress=False)
     assert len(attached) == 50

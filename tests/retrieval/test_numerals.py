@@ -6,7 +6,6 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.retrieval.numerals import with_numbers
 
 TEXTS = ["One text.", "Another text.", "A third.", "A fourth."]
 COLUMNS = {
@@ -25,25 +24,6 @@ def file(tmp_path):
     path = tmp_path / "articles.csv"
     pd.DataFrame({"text": TEXTS, **COLUMNS}).to_csv(path, index=False)
     return path
-
-
-def test_only_plain_numerals_become_numbers(file):
-    given = et.Corpus.from_file(file, text="text")
-    before = given.metadata.copy()
-    made = with_numbers(given, {})
-    assert made.metadata["year"].tolist() == [1999, 2020, None, -3]
-    assert made.metadata["share"].tolist() == [0.5, 1.0, None, 2.25]
-    for name in ("postcode", "mixed", "long", "nothing", "wide"):
-        assert made.metadata[name].tolist() == given.metadata[name].tolist()
-    pd.testing.assert_frame_equal(given.metadata, before)
-    (note,) = made.notes[len(given.notes) :]
-    assert note.value == ["year", "share"] and "year, share" in note.message
-
-
-def test_texts_that_the_caller_typed_stay_texts():
-    frame = pd.DataFrame({"text": TEXTS, "code": ["1", "2", "3", "4"]})
-    corpus = et.Corpus.from_frame(frame, text="text")
-    assert with_numbers(corpus, {}) is corpus
 
 
 def test_filters_ask_of_numbers_and_additions_keep_the_kinds(file, tmp_path):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import InputError, ModelLoadError
-from embedtopics.retrieval.reranking import load_cross_encoder, pair_scores, reranked
+from embedtopics.retrieval import _rerank
+from embedtopics.retrieval._rerank import load_cross_encoder, rerank, resolve_reranker
+from tests.factories import refuses
 
 
 def length(pairs):
@@ -22,40 +24,41 @@ class Recorder:
         return np.array(length(pairs), dtype=np.float32)[:, None]
 
 
-def test_scores_stay_with_their_passages():
+def scores_of(reranker, query, passages):
+    """Return the score of each passage."""
+    order, scores = rerank(resolve_reranker(reranker), query, passages)
+    return scores[np.argsort(order)].tolist()
+
+
+def test_scores_stay_with_their_passages(monkeypatch):
+    monkeypatch.setattr(_rerank, "BATCH_SIZE", 2)
     passages = ["ccc", "a", "bb", "a", "dddd"]
     recorder = Recorder()
-    assert pair_scores(recorder, "q", passages, 2).tolist() == [2, 0, 1, 0, 3]
+    assert scores_of(recorder, "q", passages) == [2, 0, 1, 0, 3]
     assert recorder.batches == [
         [("q", "a"), ("q", "bb")], [("q", "ccc"), ("q", "dddd")],
     ]  # fmt: skip
-    assert pair_scores(length, "q", passages).tolist() == [2, 0, 1, 0, 3]
-    assert pair_scores(length, "q", []).tolist() == []
+    assert scores_of(length, "q", passages) == [2, 0, 1, 0, 3]
+    assert scores_of(length, "q", []) == [] and resolve_reranker(None) is None
 
 
 def test_the_best_come_first_and_ties_stay():
-    order, scores = reranked(length, "", ["a", "ccc", "b", "dd", "c"])
+    order, scores = rerank(length, "", ["a", "ccc", "b", "dd", "c"])
     assert order.tolist() == [1, 3, 0, 2, 4]
     assert scores.tolist() == [3, 2, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
-    ("scorer", "message"),
+    "reranker",
     [
-        (3, "expected a cross-encoder"),
-        (Recorder, "expected a cross-encoder"),
-        (lambda pairs: [1.0], "expected 2 numbers"),
-        (lambda pairs: [[1.0, 2.0]] * len(pairs), "expected 2 numbers"),
-        (lambda pairs: ["x"] * len(pairs), "does not hold numbers"),
-        (lambda pairs: [1.0, float("nan")], "NaN or infinity for pair 2 of 2"),
-        (lambda pairs: [float("inf"), 1.0], "NaN or infinity for pair 1 of 2"),
+        3, Recorder, lambda pairs: [1.0], lambda pairs: [[1.0, 2.0]] * len(pairs),
+        lambda pairs: ["x"] * len(pairs), lambda pairs: [1.0, float("nan")],
+        lambda pairs: [float("inf"), 1.0],
     ],
-)
-def test_bad_scorers_are_refused(scorer, message):
-    with pytest.raises(InputError, match=message):
-        pair_scores(scorer, "q", ["a", "bb"])
-    with pytest.raises(InputError, match="batch_size"):
-        pair_scores(length, "q", ["a"], 0)
+)  # fmt: skip
+def test_bad_rerankers_are_refused(reranker):
+    with refuses("reranker"):
+        scores_of(reranker, "q", ["a", "bb"])
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +93,7 @@ def test_a_checkpoint_scores_as_transformers_does(folders):
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     passages = ["c d", "e", "a b c d e f", "h h"]
-    found = pair_scores(load_cross_encoder(folders["one"]), "a b", passages, 3)
+    found = scores_of(str(folders["one"]), "a b", passages)
     model = AutoModelForSequenceClassification.from_pretrained(folders["one"]).eval()
     tokenizer = AutoTokenizer.from_pretrained(folders["one"])
     for passage, score in zip(passages, found, strict=True):
@@ -111,7 +114,7 @@ def test_checkpoints_that_cannot_rank_are_refused(folders, tmp_path):
         load_cross_encoder("./nowhere")
     with pytest.raises(ModelLoadError, match=r"none; tried in order.*HF_HUB_OFFLINE"):
         load_cross_encoder("nobody/nothing")
-    with pytest.raises(InputError, match="name or folder of a cross-encoder"):
+    with refuses("name"):
         load_cross_encoder(3)
     with pytest.raises(InputError, match="torch device"):
         load_cross_encoder(folders["one"], device="abacus")
@@ -148,7 +151,7 @@ def test_weights_of_another_runtime_are_no_pickles(folders, tmp_path):
     (copy / "openvino").mkdir()
     (copy / "openvino" / "openvino_model.bin").write_bytes(b"\x00")
     (copy / "openvino" / "openvino_model_qint8_quantized.bin").write_bytes(b"\x00")
-    assert len(pair_scores(load_cross_encoder(copy), "a", ["b", "c d"])) == 2
+    assert len(scores_of(copy, "a", ["b", "c d"])) == 2
 
 
 CODE = """

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import html
 import io
 import re
 from html.parser import HTMLParser
@@ -9,18 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex
-from embedtopics.retrieval.lexical.settings import LexicalSettings, lexical_settings
-from embedtopics.retrieval.snippets import Snippet, as_html, as_terminal, as_text, snippet
-from embedtopics.terms.spans import word_spans
+from embedtopics.retrieval._snippets import Snippet, make_snippet
+from embedtopics.retrieval.bm25._segment import LexicalSettings, lexical_settings
+from embedtopics.terms._spans import word_spans
 
 PLAIN = LexicalSettings()
 ENGLISH = lexical_settings(["en"])
 
 
+def shown_with(found, before, after):
+    """Return a snippet as text, with its marks."""
+    return html.unescape(found.html().replace("<mark>", before).replace("</mark>", after))
+
+
 def marked(text, query, settings=PLAIN, **others):
-    found = snippet(text, query, settings, **others)
+    found = make_snippet(text, query, settings, **others)
     return [text[begin:end] for begin, end in found.marks]
 
 
@@ -47,12 +52,12 @@ def test_words_are_marked_where_they_were_written(text, query, expected):
 def test_stop_words_that_were_looked_for_are_marked():
     settings = lexical_settings(["en"])
     text = "They met at the old mill by the lane."
-    assert as_text(snippet(text, "the mill", settings), "[", "]") == text.replace(
+    assert shown_with(make_snippet(text, "the mill", settings), "[", "]") == text.replace(
         "the", "[the]"
     ).replace("mill", "[mill]")
-    found = snippet(text, "the mill lane", settings, weights={"mill": 2.0, "lane": 1.0})
-    assert as_text(found, "[", "]") == "They met at the old [mill] by the [lane]."
-    assert as_text(snippet(text, "the mill lane", settings), "[", "]") == (
+    found = make_snippet(text, "the mill lane", settings, weights={"mill": 2.0, "lane": 1.0})
+    assert shown_with(found, "[", "]") == "They met at the old [mill] by the [lane]."
+    assert shown_with(make_snippet(text, "the mill lane", settings), "[", "]") == (
         "They met at the old mill by the [lane]."
     )
 
@@ -83,7 +88,7 @@ def brute_force(text, query_words, weights, n):
     st.integers(1, 9),
 )
 def test_no_stretch_shows_more(text, query, weights, n):
-    found = snippet(text, " ".join(sorted(query)), PLAIN, weights=weights, n_words=n)
+    found = make_snippet(text, " ".join(sorted(query)), PLAIN, weights=weights, n_words=n)
     shown = text[slice(*found.span)]
     assert len(shown.split()) == min(n, len(text.split()))
     if query & set(text.split()):
@@ -95,46 +100,39 @@ def test_no_stretch_shows_more(text, query, weights, n):
 
 def test_the_stretch_is_thirty_words_with_what_matters_in_its_middle():
     text = " ".join(f"w{i}" for i in range(200)) + "."
-    found = snippet(text, "w100 w103", PLAIN)
-    words = as_text(found).split()
+    found = make_snippet(text, "w100 w103", PLAIN)
+    words = str(found).split()
     assert words[0] == words[-1] == "…" and len(words) == 32
     assert words[1:-1] == [f"w{i}" for i in range(87, 117)]
-    assert as_text(snippet(text, "w0", PLAIN)).startswith("w0 w1")
-    assert as_text(snippet(text, "w199", PLAIN)).endswith("w199.")
+    assert str(make_snippet(text, "w0", PLAIN)).startswith("w0 w1")
+    assert str(make_snippet(text, "w199", PLAIN)).endswith("w199.")
 
 
 def test_weights_are_of_words_as_the_query_has_them():
     text = "closed " + "x " * 40 + "the hospitals" + " x" * 40
     weights = {"closing": 1.0, "hospital": 2.0}
-    assert "hospitals" in as_text(
-        snippet(text, "closing hospital", ENGLISH, weights=weights, n_words=5)
+    assert "hospitals" in str(
+        make_snippet(text, "closing hospital", ENGLISH, weights=weights, n_words=5)
     )
     weights = {"closing": 1.5, "closes": 1.0, "hospital": 2.0}  # words of one stem count together
-    assert "closed" in as_text(
-        snippet(text, "closing closes hospital", ENGLISH, weights=weights, n_words=5)
+    assert "closed" in str(
+        make_snippet(text, "closing closes hospital", ENGLISH, weights=weights, n_words=5)
     )
 
 
-def test_the_settings_of_an_index_do():
+def test_a_hit_shows_its_snippet():
     index = SearchIndex.build(["The hospitals closed."], encoder="random", languages=["en"])
-    hit = index.search("a closing hospital", mode="lexical").hits[0][0]
-    found = snippet(
-        hit.text, "a closing hospital", index.settings, span=hit.span, weights=hit.terms
-    )
-    assert as_text(found, "[", "]") == "The [hospitals] [closed]."
-
-
-@pytest.mark.parametrize("settings", [{}, {"lexical": {}}, None, "en"])
-def test_other_settings_are_refused(settings):
-    with pytest.raises(InputError, match="settings"):
-        snippet("text", "text", settings)
+    hit = index.search("a closing hospital", mode="lexical")[0]
+    assert hit.snippet._repr_html_() == "The <mark>hospitals</mark> <mark>closed</mark>."
+    assert str(hit.snippet) == "The hospitals closed."
+    assert repr(hit.snippet) == "Snippet('The hospitals closed.')"
 
 
 def test_the_passage_bounds_the_snippet():
     text = "rate before. (The passage has a rate.) rate behind"
     span = (13, 38)
-    found = snippet(text, "rate", PLAIN, span=span)
-    assert as_text(found, "[", "]") == "(The passage has a [rate].)"
+    found = make_snippet(text, "rate", PLAIN, span=span)
+    assert shown_with(found, "[", "]") == "(The passage has a [rate].)"
     assert found.cut == (False, False)
 
 
@@ -169,19 +167,19 @@ HOSTILE = st.lists(
 
 @given(HOSTILE)
 def test_text_of_a_corpus_is_never_markup(text):
-    found = snippet(text, "rate 日本", PLAIN)
-    plain = as_text(found)
+    found = make_snippet(text, "rate 日本", PLAIN)
+    plain = str(found)
     assert not set(plain) & {"\x1b", "\0", "\n", "\u202e", "\ud800"}
     plain.encode()
     page = Reader()
-    page.feed(as_html(found))
+    page.feed(found.html())
     page.close()
     assert page.text == plain
     assert {tag for tag, _ in page.tags} <= {"mark"} and not any(a for _, a in page.tags)
     expected = [text[b:e] for b, e in found.marks]
     assert page.marked == expected
     assert {m.lower() for m in expected} <= {"rate", "日本"}
-    shown = as_terminal(found)
+    shown = found.rich()
     assert shown.plain == plain
     assert [plain[s.start : s.end] for s in shown.spans] == expected
     screen = io.StringIO()
@@ -190,33 +188,25 @@ def test_text_of_a_corpus_is_never_markup(text):
 
 
 def test_marks_around_the_words_in_html_and_text():
-    found = snippet("Rates & <i>rates</i>", "rate", ENGLISH)
-    assert as_html(found) == "<mark>Rates</mark> &amp; &lt;i&gt;<mark>rates</mark>&lt;/i&gt;"
-    assert as_text(found, "*", "*") == "*Rates* & <i>*rates*</i>"
+    found = make_snippet("Rates & <i>rates</i>", "rate", ENGLISH)
+    assert found.html() == "<mark>Rates</mark> &amp; &lt;i&gt;<mark>rates</mark>&lt;/i&gt;"
+    assert shown_with(found, "*", "*") == "*Rates* & <i>*rates*</i>"
 
 
 def test_an_endless_word_is_cut_between_letters():
     text = "rate " + "e\u0301" * 5000
-    found = snippet(text, "rate", PLAIN, n_words=5)
+    found = make_snippet(text, "rate", PLAIN, n_words=5)
     shown = text[slice(*found.span)]
     assert len(shown) <= 100 and shown.startswith("rate e\u0301") and found.cut == (False, True)
     assert text[found.span[1]] == "e"
     far = "x" * 5000 + " rate " + "y" * 5000
     assert marked(far, "rate") == ["rate"]
-    assert len(as_text(snippet(far, "rate", PLAIN))) < 700
-
-
-def test_bad_arguments():
-    for span in ((-1, 2), (3, 2), (0, 9)):
-        with pytest.raises(InputError, match="expected a span within the 4 characters"):
-            snippet("text", "x", PLAIN, span=span)
-    with pytest.raises(InputError, match="n_words"):
-        snippet("text", "x", PLAIN, n_words=0)
+    assert len(str(make_snippet(far, "rate", PLAIN))) < 700
 
 
 def test_blanks_of_the_text_become_one():
     found = Snippet("a \t\n rate", (0, 9), ((5, 9),), (False, False))
-    assert re.fullmatch("a <mark>rate</mark>", as_html(found))
+    assert re.fullmatch("a <mark>rate</mark>", found.html())
 
 
 def test_a_word_is_not_marked_for_its_beginning_where_reading_stops():

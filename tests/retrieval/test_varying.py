@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.errors import InputError
-from embedtopics.retrieval.varying import as_relevance, varied
+from embedtopics.retrieval._search import diversify, scaled_relevance
 
 
 def brute_force(relevance, vectors, k, diversity):
@@ -28,30 +27,16 @@ def test_the_choice_is_that_of_the_formula(n, k, diversity, seed):
     vectors = rng.normal(size=(n, 4))
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     relevance = rng.uniform(-1, 1, size=n)
-    found = varied(relevance, vectors, k, diversity)
+    found = diversify(relevance, vectors, k, diversity)
     assert found.tolist() == brute_force(relevance, vectors, k, diversity)
 
 
 def test_a_copy_waits_for_what_is_new():
     vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
-    assert varied([0.9, 0.9, 0.5], vectors, 3).tolist() == [0, 2, 1]
-    assert varied([0.9, 0.9, 0.5], vectors, 2, 0.0).tolist() == [0, 1]
-    assert varied([], np.zeros((0, 2)), 3).tolist() == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0.1], np.ones((2, 2)), 1), "one relevance and one vector a candidate"),
-        (([np.nan], np.ones((1, 2)), 1), "finite"),
-        (([0.1], np.full((1, 2), np.inf), 1), "finite"),
-        (([0.1], np.ones((1, 2)), 0), "k must be an integer from 1 up"),
-        (([0.1], np.ones((1, 2)), 1, 1.5), "diversity must be a number from 0 to 1"),
-    ],
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(InputError, match=message):
-        varied(*arguments)
+    relevance = np.array([0.9, 0.9, 0.5])
+    assert diversify(relevance, vectors, 3, 0.3).tolist() == [0, 2, 1]
+    assert diversify(relevance, vectors, 2, 0.0).tolist() == [0, 1]
+    assert diversify(np.zeros(0), np.zeros((0, 2)), 3, 0.3).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -63,9 +48,13 @@ def test_bad_arguments(arguments, message):
     ],
 )  # fmt: skip
 def test_scores_of_any_kind_become_relevance(scores, expected):
-    np.testing.assert_allclose(as_relevance(scores), expected)
+    np.testing.assert_allclose(scaled_relevance(np.array(scores)), expected)
 
 
 def test_a_copy_waits_where_all_scores_are_low():
     vectors = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float32)
-    assert varied(as_relevance([-1.0, -1.1, -4.0]), vectors, 3, 0.6).tolist() == [0, 2, 1]
+    assert diversify(scaled_relevance(np.array([-1.0, -1.1, -4.0])), vectors, 3, 0.6).tolist() == [
+        0,
+        2,
+        1,
+    ]

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from embedtopics.errors import InputError
-from embedtopics.terms import count_by_topic, count_terms, tokenize
+from embedtopics.terms._counts import count_by_topic, count_terms
+from embedtopics.terms._tokens import tokenize
 
 
 def count_naively(texts, shortest, longest, min_df, stops):

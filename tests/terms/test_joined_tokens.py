@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.terms import join_tokens, tokenize
+from embedtopics.terms._tokens import join_tokens, tokenize
 
 TEXTS = st.lists(st.text("ab cé", max_size=12), max_size=6)
 

@@ -5,18 +5,15 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from embedtopics.errors import InputError
-from embedtopics.results import TermCounts
+from embedtopics.terms import ClassTfidf
 from embedtopics.terms import (
-    ClassTfidf,
-    count_by_topic,
-    count_terms,
-    keywords,
-    select_keywords,
-    term_embeddings,
-    tokenize,
-    topic_keywords,
+    _keywords as topic_keywords,
 )
-from embedtopics.terms.stems import repeats, stems_of
+from embedtopics.terms._counts import count_by_topic, count_terms
+from embedtopics.terms._keywords import keywords, select_keywords, term_embeddings
+from embedtopics.terms._stop_words import repeats, stems_of
+from embedtopics.terms._tokens import tokenize
+from embedtopics.terms.results import TermCounts
 
 
 def test_term_embeddings_are_means_of_documents():

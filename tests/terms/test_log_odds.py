@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.terms import log_odds
+from embedtopics.terms._weighting import log_odds
 
 
 def test_a_calculation_by_hand():

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.terms import make_label, make_labels, representatives
+from embedtopics.terms._keywords import make_label, make_labels
+from embedtopics.terms._representative import representatives
 
 
 def test_labels():

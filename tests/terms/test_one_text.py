@@ -1,8 +1,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from embedtopics.terms.one_text import words_of
-from embedtopics.terms.tokens import tokenize
+from embedtopics.terms._spans import words_of
+from embedtopics.terms._tokens import tokenize
 
 
 @given(st.text(max_size=80))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from embedtopics.terms.parts_of_speech import (
+from embedtopics.terms._parts_of_speech import (
     PATTERNS,
     TAGS,
     parse_patterns,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import normalize_text
-from embedtopics.terms import tokenize
-from embedtopics.terms.spans import word_spans
+from embedtopics.corpus._hashing import normalize_text
+from embedtopics.terms._spans import word_spans
+from embedtopics.terms._tokens import tokenize
 
 SNIPPETS = [
     "l'eau", "qu'un", "aujourd’hui", "bank's", "it's-s", "x-ray", "long-term", "e\u0301te\u0301",

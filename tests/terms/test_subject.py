@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
 
-from embedtopics.results import TermCounts
-from embedtopics.terms import subject, without_subject, word_gains
+from embedtopics.terms import _subject as subject
+from embedtopics.terms._subject import without_subject, word_gains
+from embedtopics.terms.results import TermCounts
 
 
 def counts_of(matrix, lengths=None):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.terms import tokenize
+from embedtopics.terms._tokens import tokenize
 
 
 def words(text, **options):
@@ -103,7 +103,7 @@ def tokenize_text_by_text(texts, lowercase):
     """Return the words of each text, by the rules run over whole texts, nothing numbered."""
     import unicodedata
 
-    from embedtopics.terms import tokens
+    from embedtopics.terms import _tokens as tokens
 
     for text in texts:
         cleaned = tokens._clean(text, lowercase)
@@ -137,7 +137,7 @@ def test_equals_the_rules_run_over_whole_texts(texts, lowercase):
 @given(st.lists(st.text("ab .", max_size=12), max_size=6))
 def test_equal_pieces_get_equal_numbers(texts):
     from embedtopics.terms._kernels import number_pieces
-    from embedtopics.terms.tokens import _BELONGS
+    from embedtopics.terms._tokens import _BELONGS
 
     data = "".join(texts).encode()
     ends = np.cumsum([len(text) for text in texts], dtype=np.int64)

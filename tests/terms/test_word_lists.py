@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.terms import function_words, stop_words_for, tokenize
-from embedtopics.terms.corpus_words import _information_bound
+from embedtopics.terms._stop_words import _information_bound, function_words, stop_words_for
+from embedtopics.terms._tokens import tokenize
 
 
 def test_stop_words_are_words_of_the_tokeniser():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
+from tests.noise import jittered
 
 SYLLABLES = (
     "bal cor dun fer gim hul jas kov lim mor nep pra quo rit sul tav ush vex wil zor".split()
@@ -34,10 +35,10 @@ def branching(seed=0, n_branches=4, n_twigs=3, n_each=40, n_scattered=30):
     for _ in range(n_scattered):
         texts.append(" ".join(rng.choice(words, 12)))
         vectors.append(0.3 * rng.normal(size=24) + 0.5 * branches.mean(axis=0))
+    vectors = jittered(np.array(vectors, dtype=np.float32))
     repeated = rng.integers(0, len(texts), 25).tolist()
     texts += [texts[i] for i in repeated]
-    vectors += [vectors[i] for i in repeated]
-    return texts, np.array(vectors, dtype=np.float32)
+    return texts, np.concatenate([vectors, vectors[repeated]])
 
 
 @pytest.fixture(scope="session")

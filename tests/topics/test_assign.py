@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.errors import InputError
 from embedtopics.topics import assign, at_resolution
-from embedtopics.topics.memberships import FAR, clearness
+from embedtopics.topics._propagation import FAR, margin
+from tests.factories import refuses
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_many_queries_are_answered_block_by_block(branched, branches, monkeypatc
     _, vectors = branches
     names, queries = queries_of(vectors, 50, seed=2)
     at_once = assign(branched, names, embeddings=queries)
-    monkeypatch.setattr(sys.modules["embedtopics.topics.assign"], "QUERIES_AT_ONCE", 7)
+    monkeypatch.setattr(sys.modules["embedtopics.topics._assign"], "QUERIES_AT_ONCE", 7)
     in_blocks = assign(branched, names, embeddings=queries)
     np.testing.assert_array_equal(at_once.labels, in_blocks.labels)
     np.testing.assert_array_equal(at_once.memberships.toarray(), in_blocks.memberships.toarray())
@@ -106,7 +106,7 @@ def test_labels_of_new_texts_follow_from_shares_and_novelty(branched, branches):
         found = assign(result, names, embeddings=queries)
         shares = np.column_stack([found.memberships.toarray(), np.zeros((200, 2))])
         best, second = -np.sort(-shares, axis=1)[:, :2].T
-        ratios = clearness(best, second, np.clip(1 - shares.sum(axis=1), 0, 1))
+        ratios = margin(best, second, np.clip(1 - shares.sum(axis=1), 0, 1))
         sure = (ratios >= result.settings["least_ratio"]) & (found.novelty <= FAR) & (best > 0)
         np.testing.assert_array_equal(found.labels, np.where(sure, shares.argmax(axis=1), -1))
 
@@ -207,5 +207,5 @@ def test_a_result_without_topics_assigns_none(toy):
 @pytest.mark.parametrize("width", [1, 23, 25])
 def test_another_width_is_refused_at_any_resolution(branched, width):
     for result in (branched, at_resolution(branched, 3)):
-        with pytest.raises(InputError, match=f"24 dimensions of the fit; got {width}"):
+        with refuses("embeddings"):
             assign(result, ["a new text"], embeddings=np.ones((1, width)))

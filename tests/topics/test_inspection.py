@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.results import Encoding
+from embedtopics.corpus.results import Encoding
 from embedtopics.topics import inspect_corpus
 
 ENGLISH = "The committee discussed the winter repairs of the old bridge in the market town"

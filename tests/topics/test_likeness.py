@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from embedtopics.topics.likeness import (
+from embedtopics.topics._similarity import (
     core_centroid,
     core_centroids,
     cosines,
@@ -32,15 +32,17 @@ def test_rows_weigh_alike_and_repeated_texts_as_often_as_they_stand():
 
 def test_cores_weigh_by_strength_and_all_alike_where_none_has_any():
     result = make_result(200, 4)
-    strengths = result.clustering.strengths.copy()
+    probabilities = result.clustering.probabilities.copy()
     labels = result.clustering.labels
-    strengths[labels == 2] = 0.0
-    result = replace(result, clustering=replace(result.clustering, strengths=strengths))
+    probabilities[labels == 2] = 0.0
+    result = replace(result, clustering=replace(result.clustering, probabilities=probabilities))
     vectors = result.embeddings.astype(np.float64)
     found = core_centroids(result)
     for topic in range(4):
         members = labels == topic
-        weights = strengths[members].astype(np.float64) if topic != 2 else np.ones(members.sum())
+        weights = (
+            probabilities[members].astype(np.float64) if topic != 2 else np.ones(members.sum())
+        )
         expected = unit(np.average(vectors[members], axis=0, weights=weights))
         np.testing.assert_allclose(found[topic], expected, atol=1e-12)
         np.testing.assert_array_equal(found[topic], core_centroid(result, topic))

@@ -6,26 +6,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from embedtopics.errors import InputError
-from embedtopics.results import NOISE, Clustering, NeighborGraph, Reason
-from embedtopics.topics.memberships import (
-    CLEAREST,
+from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.topics._propagation import (
     FAR,
-    LEAST_RATIO,
+    LARGEST_MARGIN,
+    MIN_MARGIN,
+    NOWHERE,
+    assign_outliers,
     checked_coverage,
-    clearness,
     closeness,
-    join,
+    margin,
+    propagate_labels,
     rank,
     vote,
 )
-from embedtopics.topics.walking import NOWHERE, walk
+from embedtopics.topics.results import Reason
+from tests.factories import refuses
 
 
 def clustering(labels, n_topics):
     labels = np.asarray(labels, dtype=np.int32)
-    strengths = np.where(labels >= 0, 0.5, 0.0).astype(np.float32)
-    return Clustering(labels, strengths, np.linspace(0.9, 0.1, n_topics))
+    probabilities = np.where(labels >= 0, 0.5, 0.0).astype(np.float32)
+    return Clustering(labels, probabilities, np.linspace(0.9, 0.1, n_topics))
 
 
 @st.composite
@@ -50,15 +53,15 @@ def problems(draw):
     )
 
 
-def without_lonely(graph, cores, is_subject):
+def without_lonely(graph, cores, is_informative):
     """What is like no other document is in no core, and a core of such documents alone is none."""
     lonely = (graph.similarities <= 0).all(axis=1) & (graph.k > 0)
     is_left = [
         bool((of := cores.labels == core).any() <= (of & ~lonely).any())
-        for core in range(len(is_subject))
+        for core in range(len(is_informative))
     ]
     labels = np.where(lonely, NOISE, cores.labels)
-    return clustering(labels, len(is_subject)), is_subject & np.array(is_left, dtype=bool)
+    return clustering(labels, len(is_informative)), is_informative & np.array(is_left, dtype=bool)
 
 
 coverages = st.one_of(st.just("auto"), st.sampled_from([0.0, 1.0]), st.floats(0, 1))
@@ -67,27 +70,27 @@ coverages = st.one_of(st.just("auto"), st.sampled_from([0.0, 1.0]), st.floats(0,
 @settings(deadline=None, max_examples=300)
 @given(problems(), coverages)
 def test_laws(problem, coverage):
-    graph, cores, is_subject, weights = problem
-    joined = join(graph, cores, is_subject, weights, coverage)
-    cores, is_subject = without_lonely(graph, cores, is_subject)
+    graph, cores, is_informative, weights = problem
+    joined = assign_outliers(graph, cores, is_informative, weights, coverage)
+    cores, is_informative = without_lonely(graph, cores, is_informative)
     if graph.k:
         assert (joined.clustering.labels[(graph.similarities <= 0).all(axis=1)] == NOISE).all()
     labels, reasons = joined.clustering.labels, joined.clustering.reasons
-    n_topics = int(is_subject.sum())
+    n_topics = int(is_informative.sum())
     assert len(joined.clustering.persistence) == n_topics
     assert joined.memberships.shape == (len(labels), n_topics)
 
-    in_core = np.append(is_subject, False)[cores.labels]
+    in_core = np.append(is_informative, False)[cores.labels]
     # The cores with a subject stay as they are, under another number.
     pairs = set(zip(cores.labels[in_core].tolist(), labels[in_core].tolist(), strict=True))
     assert len({old for old, _ in pairs}) == len({new for _, new in pairs}) == len(pairs)
     assert all(new >= 0 for _, new in pairs)
     for old, new in pairs:
         assert joined.clustering.persistence[new] == cores.persistence[old]
-    np.testing.assert_array_equal(joined.clustering.strengths > 0, in_core)
+    np.testing.assert_array_equal(joined.clustering.probabilities > 0, in_core)
 
     np.testing.assert_array_equal(reasons == Reason.IN_TOPIC, labels >= 0)
-    np.testing.assert_array_equal(reasons == Reason.NO_SUBJECT, (cores.labels >= 0) & ~in_core)
+    np.testing.assert_array_equal(reasons == Reason.UNINFORMATIVE, (cores.labels >= 0) & ~in_core)
 
     sizes = np.bincount(labels[labels >= 0], weights[labels >= 0], minlength=n_topics)
     assert (np.diff(sizes) <= 0).all()
@@ -101,12 +104,14 @@ def test_laws(problem, coverage):
 @settings(deadline=None, max_examples=300)
 @given(problems(), st.floats(0, 1))
 def test_the_wanted_coverage_is_met_within_a_document(problem, coverage):
-    graph, cores, is_subject, weights = problem
-    joined = join(graph, cores, is_subject, weights, coverage)
-    cores, is_subject = without_lonely(graph, cores, is_subject)
-    seeds = np.append(np.where(is_subject, np.cumsum(is_subject) - 1, NOWHERE), -1)
+    graph, cores, is_informative, weights = problem
+    joined = assign_outliers(graph, cores, is_informative, weights, coverage)
+    cores, is_informative = without_lonely(graph, cores, is_informative)
+    seeds = np.append(np.where(is_informative, np.cumsum(is_informative) - 1, NOWHERE), -1)
     seeds = seeds[cores.labels].astype(np.int32)
-    leads = (walk(graph, seeds, int(is_subject.sum())).shares[:, 0] > 0) & (seeds == -1)
+    leads = (propagate_labels(graph, seeds, int(is_informative.sum())).shares[:, 0] > 0) & (
+        seeds == -1
+    )
     inside = joined.clustering.labels >= 0
     new = inside & (seeds < 0)
     assert leads[new].all()
@@ -120,27 +125,27 @@ def test_the_wanted_coverage_is_met_within_a_document(problem, coverage):
 @settings(deadline=None, max_examples=100)
 @given(problems())
 def test_the_ends_of_the_scale(problem):
-    graph, cores, is_subject, weights = problem
-    cores, is_subject = without_lonely(graph, cores, is_subject)
-    in_core = np.append(is_subject, False)[cores.labels]
-    none = join(graph, cores, is_subject, weights, 0.0)
+    graph, cores, is_informative, weights = problem
+    cores, is_informative = without_lonely(graph, cores, is_informative)
+    in_core = np.append(is_informative, False)[cores.labels]
+    none = assign_outliers(graph, cores, is_informative, weights, 0.0)
     np.testing.assert_array_equal(none.clustering.labels >= 0, in_core)
-    everyone = join(graph, cores, is_subject, weights, 1.0)
+    everyone = assign_outliers(graph, cores, is_informative, weights, 1.0)
     left = (cores.labels < 0) & (everyone.clustering.labels < 0)
     assert everyone.memberships[left].sum() == 0  # they lead to no topic at all
-    assert everyone.least_ratio == 0.0
+    assert everyone.min_margin == 0.0
 
 
 @settings(deadline=None, max_examples=100)
 @given(problems(), coverages, st.randoms(use_true_random=False))
 def test_more_coverage_takes_in_more(problem, coverage, random):
-    graph, cores, is_subject, weights = problem
+    graph, cores, is_informative, weights = problem
     if coverage == "auto":
         return
-    less = join(graph, cores, is_subject, weights, coverage * random.random())
-    more = join(graph, cores, is_subject, weights, coverage)
+    less = assign_outliers(graph, cores, is_informative, weights, coverage * random.random())
+    more = assign_outliers(graph, cores, is_informative, weights, coverage)
     assert not ((less.clustering.labels >= 0) & (more.clustering.labels < 0)).any()
-    assert less.least_ratio >= more.least_ratio
+    assert less.min_margin >= more.min_margin
 
 
 # Two cores of three documents each; then 6 to 11, whose neighbours are told below.
@@ -163,12 +168,14 @@ def twelve():
 
 
 def test_who_joins_by_hand():
-    joined = join(twelve(), clustering(LABELS, 2), np.ones(2, bool), np.ones(12, np.int64))
+    joined = assign_outliers(
+        twelve(), clustering(LABELS, 2), np.ones(2, bool), np.ones(12, np.int64)
+    )
     found = joined.clustering
     assert found.labels.tolist() == [0, 0, 0, 1, 1, 1, -1, 0, 1, -1, -1, -1]
     assert found.reasons[6] == Reason.BETWEEN
     assert set(found.reasons[9:]) == {Reason.ISOLATED}
-    assert joined.least_ratio == LEAST_RATIO
+    assert joined.min_margin == MIN_MARGIN
     shares = joined.memberships.toarray()
     # Three fifths for the own label, the rest as the walks from the document end.
     np.testing.assert_allclose(shares[0], [1, 0], atol=1e-6)
@@ -182,7 +189,7 @@ def test_who_joins_by_hand():
     [(0.0, []), (0.5, []), (7 / 12, [8]), (0.6, [7, 8]), (9 / 12, [6, 7, 8]), (1.0, [6, 7, 8])],
 )
 def test_the_clearest_join_first(coverage, joining):
-    joined = join(
+    joined = assign_outliers(
         twelve(), clustering(LABELS, 2), np.ones(2, bool), np.ones(12, np.int64), coverage
     )
     inside = joined.clustering.labels >= 0
@@ -196,24 +203,24 @@ def test_of_equally_clear_ones_the_closer_join_first():
     near = np.linspace(0.5, 0.9, 12, dtype=np.float32)
     graph = NeighborGraph(indices, np.column_stack([near, near]))
     cores = clustering([0, 0] + [-1] * 10, 1)
-    joined = join(graph, cores, np.ones(1, bool), np.ones(12, np.int64), 0.5)
+    joined = assign_outliers(graph, cores, np.ones(1, bool), np.ones(12, np.int64), 0.5)
     assert np.flatnonzero(joined.clustering.labels == 0).tolist() == [0, 1, 8, 9, 10, 11]
 
 
 def test_weights_count_for_coverage_and_for_the_order_of_topics():
     weights = np.ones(12, np.int64)
     weights[8] = 9  # joins the second core, which is then the larger
-    joined = join(twelve(), clustering(LABELS, 2), np.ones(2, bool), weights, 0.5)
+    joined = assign_outliers(twelve(), clustering(LABELS, 2), np.ones(2, bool), weights, 0.5)
     assert joined.clustering.labels.tolist() == [1, 1, 1, 0, 0, 0, -1, -1, 0, -1, -1, -1]
     np.testing.assert_array_equal(joined.clustering.persistence, [0.1, 0.9])
 
 
 def test_a_core_without_subject_leads_nowhere():
     cores = clustering(LABELS, 2)
-    joined = join(twelve(), cores, np.array([False, True]), np.ones(12, np.int64))
+    joined = assign_outliers(twelve(), cores, np.array([False, True]), np.ones(12, np.int64))
     found = joined.clustering
     assert found.labels.tolist() == [-1, -1, -1, 0, 0, 0, 0, -1, 0, -1, -1, -1]
-    assert set(found.reasons[:3]) == {Reason.NO_SUBJECT}
+    assert set(found.reasons[:3]) == {Reason.UNINFORMATIVE}
     assert found.reasons[7] == Reason.ISOLATED  # a quarter of its walks end in a topic
     assert joined.memberships.shape == (12, 1)
     np.testing.assert_array_equal(found.persistence, [0.1])
@@ -227,14 +234,16 @@ def test_a_far_document_joins_only_where_coverage_asks_for_it():
     similarities[-1] = 0.1
     graph, cores = NeighborGraph(indices, similarities), clustering([0, 0] + [-1] * (n - 2), 1)
     ones = np.ones(n, np.int64)
-    auto = join(graph, cores, np.ones(1, bool), ones)
+    auto = assign_outliers(graph, cores, np.ones(1, bool), ones)
     assert auto.clustering.labels[-1] == -1 and (auto.clustering.labels[:-1] == 0).all()
     assert auto.clustering.reasons[-1] == Reason.ISOLATED
-    assert (join(graph, cores, np.ones(1, bool), ones, 1.0).clustering.labels == 0).all()
+    assert (assign_outliers(graph, cores, np.ones(1, bool), ones, 1.0).clustering.labels == 0).all()
 
 
 def test_no_topics():
-    joined = join(twelve(), clustering([-1] * 12, 0), np.ones(0, bool), np.ones(12, np.int64))
+    joined = assign_outliers(
+        twelve(), clustering([-1] * 12, 0), np.ones(0, bool), np.ones(12, np.int64)
+    )
     assert (joined.clustering.labels == -1).all() and joined.memberships.shape == (12, 0)
     assert set(joined.clustering.reasons) == {Reason.ISOLATED}
 
@@ -244,8 +253,8 @@ def test_clearness_by_hand():
     second = np.array([0.3, 0.5, 0.1, 0.0, 0.0, 0.0], dtype=np.float32)
     none = np.array([0.1, 0.0, 0.6, 1.0, 0.0, 0.8], dtype=np.float32)
     # 2 topics; alike; a third of none is 0.2; no topic; one topic alone; 0.2 over 0.8 / 3.
-    expected = [2.0, 1.0, 1.5, 0.0, CLEAREST, 0.75]
-    np.testing.assert_allclose(clearness(best, second, none), expected, rtol=1e-6)
+    expected = [2.0, 1.0, 1.5, 0.0, LARGEST_MARGIN, 0.75]
+    np.testing.assert_allclose(margin(best, second, none), expected, rtol=1e-6)
 
 
 def test_closeness_and_rank_by_hand():
@@ -269,7 +278,7 @@ def test_vote_by_hand():
 
 @pytest.mark.parametrize("bad", [-0.1, 1.1, "most", None, True, float("nan"), [0.5]])
 def test_bad_coverages_are_explained(bad):
-    with pytest.raises(InputError, match='coverage must be "auto" or a share from 0 to 1; got'):
+    with refuses("coverage"):
         checked_coverage(bad)
 
 

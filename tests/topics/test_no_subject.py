@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from embedtopics.results import Reason
+from embedtopics.topics.results import Reason
 
 N_EACH, N_SHUFFLED = 70, 60
 SUBJECTS = {
@@ -45,7 +45,7 @@ def test_shuffled_texts_are_no_topic(model, collection):
     assert result.n_topics == 3
     assert (result.labels[group == 3] == -1).all()
     reasons = result.reasons[group == 3]
-    assert (reasons == Reason.NO_SUBJECT).mean() > 0.9
+    assert (reasons == Reason.UNINFORMATIVE).mean() > 0.9
     # Each subject is a topic, and its words are the topic's.
     assert len({*zip(result.labels[group < 3], group[group < 3], strict=True)}) == 3
     for topic in result.topics:
@@ -58,7 +58,7 @@ def test_it_is_told(model):
     assert noted["no_subject"].value == 1
     assert "words are those of the whole corpus" in noted["no_subject"].message
     assert noted["outside"].value >= 0.9 * N_SHUFFLED
-    assert f"{Reason.NO_SUBJECT.text}" in noted["outside"].message
+    assert f"{Reason.UNINFORMATIVE.text}" in noted["outside"].message
     table = et.topics.documents(model.result_)
     assert (table["reason"] == "no subject").sum() > 0.9 * N_SHUFFLED
     assert not table.loc[table["reason"] == "no subject", "core"].any()
@@ -92,7 +92,7 @@ def test_with_a_clusterer_of_ones_own(collection):
         et.TopicModel(languages=["en"], clusterer=known).fit(corpus, embeddings=vectors).result_
     )
     assert result.n_topics == 3 and (result.labels[group == 3] == -1).all()
-    assert set(result.reasons[group == 3]) == {Reason.NO_SUBJECT}
+    assert set(result.reasons[group == 3]) == {Reason.UNINFORMATIVE}
 
 
 def test_texts_without_shared_words_are_not_judged():

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import embedtopics as et
-from embedtopics.results import Reason
+from embedtopics.topics.results import Reason
 
 WORDS = "oak elm ash fig yew fir bay box may tea rye oat".split()
 
@@ -77,7 +77,7 @@ def by_row(result):
         "reasons": result.reasons,
         "map": result.by_row(result.map, np.nan),
         "coordinates": result.by_row(result.coordinates, np.nan),
-        "strengths": result.by_row(result.clustering.strengths, np.nan),
+        "probabilities": result.by_row(result.clustering.probabilities, np.nan),
         "memberships": result.by_row(topics, np.nan),
         "none": result.by_row(result.none_shares, np.nan),
     }

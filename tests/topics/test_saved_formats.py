@@ -12,12 +12,14 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics._files import write_manifest
+from embedtopics._utils.folders import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.results import Edit
+from embedtopics.report._report import report_html
 from embedtopics.topics import assign, at_resolution, extend, load_result, save_result
 from embedtopics.topics._arrays import read_arrays, write_arrays
-from embedtopics.topics.storage import FORMAT, KIND
+from embedtopics.topics._storage import FORMAT, KIND
+from embedtopics.topics.results import Edit
+from tests.factories import refuses
 
 SAVED = Path(__file__).parent / "saved"
 FORMATS = [f"format_{number}" for number in range(1, FORMAT + 1)]
@@ -59,7 +61,7 @@ def test_what_all_formats_hold(name):
     assert result.decisions[0].message == "1 of 62 rows hold no text; they stay, in no topic."
     fruit = next(topic for topic in result.topics if topic.keywords[0] == "fruit")
     assert fruit.keywords[:3] == ("fruit", "blossom", "juice") and fruit.size == 25
-    assert fruit.representatives == (9,) and fruit.is_anchor is False
+    assert fruit.representatives == (9,) and fruit.is_seeded is False
 
 
 def test_format_1_knew_no_hierarchy_and_no_reasons():
@@ -71,7 +73,7 @@ def test_format_1_knew_no_hierarchy_and_no_reasons():
     np.testing.assert_array_equal(result.memberships.sum(axis=1), 1.0)
     assert result.tree is None and result.stability is None and result.clustering.reasons is None
     assert np.isnan(result.peak_memory) and result.history == ()
-    with pytest.raises(InputError, match="no density hierarchy"):
+    with refuses("result"):
         at_resolution(result, 2)
 
 
@@ -105,13 +107,18 @@ def test_format_3_knows_what_was_asked_for_and_what_edits_did():
     }  # fmt: skip
     assert settings["weighting"]["bm25"] is True
     assert settings["extra_stop_words"] == ["elsewhere"]
-    guide = result.guide
-    assert guide.names == ("court", "fruit", "train") and (guide.tie, guide.part) == (0.25, 0.5)
-    assert guide.is_pure and not guide.is_fixed and guide.apart.shape == (0, 2)
+    constraints = result.constraints
+    assert constraints.names == ("court", "fruit", "train") and (
+        constraints.tie,
+        constraints.part,
+    ) == (0.25, 0.5)
+    assert (
+        constraints.is_pure and not constraints.is_fixed and constraints.cannot_link.shape == (0, 2)
+    )
     words = [text.split()[1] for text in result.corpus.document_texts()]
-    known = np.flatnonzero(guide.groups >= 0)
-    assert [guide.names[guide.groups[d]] for d in known] == [words[d] for d in known]
-    assert guide.strengths.sum() == len(known) == 16
+    known = np.flatnonzero(constraints.groups >= 0)
+    assert [constraints.names[constraints.groups[d]] for d in known] == [words[d] for d in known]
+    assert constraints.probabilities.sum() == len(known) == 16
     assert result.stability.n_replicates == 2 and len(result.stability.recurrence) == 2
     assert result.added is None
 
@@ -125,7 +132,7 @@ def test_format_3_with_documents_that_were_added():
     (added,) = np.flatnonzero(result.added)
     assert result.corpus.texts[result.documents.first_rows[added]].startswith("The train 99: ")
     assert result.graph.method == "extended" and result.tree.n_documents == 73
-    assert len(result.guide.groups) == 73 and (result.guide.groups >= 0).sum() == 16
+    assert len(result.constraints.groups) == 73 and (result.constraints.groups >= 0).sum() == 16
     again = extend(result, ["one more"], embeddings=result.embeddings[[added]]).result
     assert again.added.sum() == 2 and again.labels[-1] == result.labels[-2]
     assert at_resolution(result, 3).n_topics == 3
@@ -140,7 +147,7 @@ def test_an_old_result_answers_and_is_saved_anew(name, tmp_path):
     found = assign(again, ["a new text"], embeddings=result.embeddings[:1])
     assert found.labels.tolist() == [result.clustering.labels[0]]
     assert et.topics.table(again).equals(et.topics.table(result))
-    assert et.report.report_html(again)
+    assert report_html(again)
 
 
 def damaged(path, how):
@@ -196,9 +203,9 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(CorruptFileError, match="was not saved by embedtopics"):
         load_result(tmp_path)
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError):
         load_result(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError):
         load_result(tmp_path / ("x" * 300))
 
 

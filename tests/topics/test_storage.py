@@ -10,8 +10,9 @@ import pytest
 
 import embedtopics as et
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.topics import storage
+from embedtopics.topics import _storage as storage
 from embedtopics.topics._arrays import read_arrays
+from tests.factories import refuses
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +81,7 @@ def test_a_full_disk_leaves_the_old_model_whole(fitted, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage, "_write_json", fail)
-    with pytest.raises(InputError, match="No space left on device; what was there before is whole"):
+    with pytest.raises(InputError):
         fitted.save(folder)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
     assert [p.name for p in tmp_path.iterdir()] == ["model"]
@@ -88,7 +89,7 @@ def test_a_full_disk_leaves_the_old_model_whole(fitted, tmp_path, monkeypatch):
 
 def test_damage_and_other_folders_are_refused(fitted, tmp_path):
     folder = fitted.save(tmp_path / "model")
-    with pytest.raises(InputError, match="does not exist"):
+    with pytest.raises(InputError):
         et.TopicModel.load(tmp_path / "nowhere")
     with (folder / "embeddings.npy").open("r+b") as stream:
         stream.seek(200)
@@ -99,7 +100,7 @@ def test_damage_and_other_folders_are_refused(fitted, tmp_path):
 
 def test_saving_into_a_folder_with_other_files_is_refused(fitted, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files"):
+    with pytest.raises(InputError):
         fitted.save(tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
@@ -143,10 +144,9 @@ def test_any_metadata_and_index_can_be_saved(tmp_path, index):
     assert loaded.metadata["big"].tolist()[:2] == [str(2**70), "1"]
     assert loaded.metadata["big"].isna().tolist() == [False, False, True]
     assert list(loaded.metadata["category"]) == ["x", "y", "x"]
-    tables = tmp_path / "tables"
-    tables.mkdir()
-    et.topics.write_tables(model.result_, tables)
-    written = pd.read_parquet(tables / "documents.parquet")
+    path = tmp_path / "tables" / "documents.parquet"
+    et.topics.export(model.result_, path)
+    written = pd.read_parquet(path)
     assert len(written) == 3 and len(set(written.columns)) == len(written.columns)
 
 
@@ -184,9 +184,9 @@ def test_another_encoder_than_the_one_of_the_fit_is_refused(toy, tmp_path):
     expected = model.predict(["a new text"])
     same = et.TopicModel.load(folder, encoder=Coder("one"))
     np.testing.assert_array_equal(same.predict(["a new text"]), expected)
-    with pytest.raises(InputError, match="has other weights or settings"):
+    with refuses("encoder"):
         et.TopicModel.load(folder, encoder=Coder("two")).predict(["a new text"])
-    with pytest.raises(InputError, match="encoder of your own"):
+    with refuses("encoder"):
         et.TopicModel.load(folder).predict(["a new text"])
     np.testing.assert_array_equal(et.TopicModel.load(folder).predict(texts), model.labels_)
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.topics import write_tables
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +30,7 @@ def test_table_adds_up(result, toy):
 def test_documents_keep_rows_and_given_columns(result, toy):
     frame = et.topics.documents(result)
     assert frame["text"].tolist() == toy[0]
+    assert frame["excerpt"].str.len().max() <= 160 and "\n" not in "".join(frame["excerpt"])
     assert frame["id"].tolist()[:2] == ["x0", "x1"]
     assert (frame["topic_given"] == "given").all()
     np.testing.assert_array_equal(frame["topic"], result.labels)
@@ -58,21 +58,11 @@ def test_terms_are_the_best_of_each_topic(result):
     assert frame["n_documents"][0] == expected
 
 
-def test_files_hold_the_tables(result, tmp_path):
-    paths = write_tables(result, tmp_path)
-    assert [p.name for p in paths] == [
-        "topics.csv", "documents.parquet", "terms.parquet", "labels.csv",
-    ]  # fmt: skip
-    topics = pd.read_csv(paths[0])
-    assert topics["size"].tolist() == et.topics.table(result)["size"].tolist()
-    documents = pd.read_parquet(paths[1])
-    np.testing.assert_array_equal(documents["topic"], result.labels)
-    assert len(pd.read_parquet(paths[2])) == len(et.topics.terms(result))
-
-
 def test_spreadsheets_run_no_text(toy, tmp_path):
     texts, vectors, _ = toy
     evil = ["=cmd|' /C calc'!A0 " + text for text in texts]
     model = et.TopicModel(languages=["en"], random_state=1).fit(evil, embeddings=vectors)
-    topics = pd.read_csv(write_tables(model.result_, tmp_path)[0])
+    path = et.topics.export(model.result_, tmp_path / "t.csv", what="topics").paths[0]
+    topics = pd.read_csv(path)
+    assert topics["size"].tolist() == et.topics.table(model.result_)["size"].tolist()
     assert topics["example_1"].dropna().str.startswith("'=cmd").all()

@@ -4,9 +4,9 @@ import numba
 import numpy as np
 import pytest
 
-from embedtopics.results import NeighborGraph
-from embedtopics.topics import walking
-from embedtopics.topics.walking import NOWHERE, SLOTS, STEPS, walk
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.topics import _propagation as walking
+from embedtopics.topics._propagation import NOWHERE, SLOTS, STEPS, propagate_labels
 
 
 @pytest.fixture(autouse=True, params=["all shares", "slots"])
@@ -58,11 +58,11 @@ def by_matrices(graph, labels, n_topics):
     return chances @ shares
 
 
-def spread(walked, n_topics):
+def spread(propagated, n_topics):
     """Return the shares as a dense array."""
-    dense = np.zeros((len(walked.topics), n_topics))
-    rows, slots = np.nonzero(walked.topics >= 0)
-    dense[rows, walked.topics[rows, slots]] = walked.shares[rows, slots]
+    dense = np.zeros((len(propagated.topics), n_topics))
+    rows, slots = np.nonzero(propagated.topics >= 0)
+    dense[rows, propagated.topics[rows, slots]] = propagated.shares[rows, slots]
     return dense
 
 
@@ -70,18 +70,18 @@ def spread(walked, n_topics):
 def test_equals_the_harmonic_solution(n_topics, k):
     graph = random_graph(250, k, seed=k)
     labels = random_labels(250, n_topics, seed=n_topics)
-    walked = walk(graph, labels, n_topics)
+    propagated = propagate_labels(graph, labels, n_topics)
     expected = by_matrices(graph, labels, n_topics)
-    np.testing.assert_allclose(spread(walked, n_topics), expected, atol=1e-5)
-    np.testing.assert_allclose(walked.none, 1.0 - expected.sum(axis=1), atol=1e-5)
+    np.testing.assert_allclose(spread(propagated, n_topics), expected, atol=1e-5)
+    np.testing.assert_allclose(propagated.none, 1.0 - expected.sum(axis=1), atol=1e-5)
 
 
 def test_shares_descend_and_unused_slots_are_marked():
-    walked = walk(random_graph(250, 15), random_labels(250, 12), 12)
-    assert walked.topics.shape == walked.shares.shape == (250, SLOTS)
-    assert (np.diff(walked.shares, axis=1) <= 0).all()
-    np.testing.assert_array_equal(walked.topics >= 0, walked.shares > 0)
-    for topics in walked.topics:
+    propagated = propagate_labels(random_graph(250, 15), random_labels(250, 12), 12)
+    assert propagated.topics.shape == propagated.shares.shape == (250, SLOTS)
+    assert (np.diff(propagated.shares, axis=1) <= 0).all()
+    np.testing.assert_array_equal(propagated.topics >= 0, propagated.shares > 0)
+    for topics in propagated.topics:
         found = topics[topics >= 0]
         assert len(set(found.tolist())) == len(found)
 
@@ -91,7 +91,7 @@ def test_a_hand_calculation():
     indices = np.array([[1, 2], [0, 2], [1, 3], [2, 1], [1, 5], [4, 3]], dtype=np.int32)
     similarities = np.array([[1, 0], [1, 1], [1, 1], [1, 0], [0.75, 0.25], [1, 1]], np.float32)
     labels = np.array([0, -1, -1, 1, -1, NOWHERE], dtype=np.int32)
-    found = spread(walk(NeighborGraph(indices, similarities), labels, 2), 2)
+    found = spread(propagate_labels(NeighborGraph(indices, similarities), labels, 2), 2)
     # Of a line with two inner places, each leads to its own end twice as often as to the other.
     third = 1 / 3
     expected = [
@@ -108,18 +108,18 @@ def test_a_hand_calculation():
 def test_equal_shares_are_in_the_order_of_topics():
     indices = np.array([[3, 2, 1], [0, 2, 3], [0, 1, 3], [0, 1, 2]], dtype=np.int32)
     graph = NeighborGraph(indices, np.full((4, 3), 0.5, np.float32))
-    walked = walk(graph, np.array([-1, 2, 0, 1], dtype=np.int32), 3)
-    assert walked.topics[0, :4].tolist() == [0, 1, 2, -1]
+    propagated = propagate_labels(graph, np.array([-1, 2, 0, 1], dtype=np.int32), 3)
+    assert propagated.topics[0, :4].tolist() == [0, 1, 2, -1]
 
 
 def test_nowhere_takes_walks_and_gives_none():
     graph = random_graph(120, 8, seed=2)
     labels = random_labels(120, 3, seed=2)
-    some = walk(graph, labels, 3)
+    some = propagate_labels(graph, labels, 3)
     everywhere = np.where(labels == -1, NOWHERE, labels).astype(np.int32)
-    least = walk(graph, everywhere, 3)
+    least = propagate_labels(graph, everywhere, 3)
     assert (least.none >= some.none - 1e-6).all() and least.none.sum() > some.none.sum()
-    nothing = walk(graph, np.full(120, NOWHERE, dtype=np.int32), 3)
+    nothing = propagate_labels(graph, np.full(120, NOWHERE, dtype=np.int32), 3)
     assert (nothing.none == 1).all() and (nothing.topics == -1).all()
 
 
@@ -131,36 +131,38 @@ def test_more_topics_than_slots_keep_the_largest_and_the_sum():
         np.tile(np.linspace(1.0, 0.5, n_topics), (n_topics + 1, 1)).astype(np.float32),
     )
     labels = np.append(np.arange(n_topics), -1).astype(np.int32)  # the last is in none
-    walked = walk(graph, labels, n_topics)
+    propagated = propagate_labels(graph, labels, n_topics)
     # Its neighbours are the topics 0, 1, 2, ..., each a little farther away.
     expected = np.linspace(1.0, 0.5, n_topics)
     expected = expected[:SLOTS] / expected[:SLOTS].sum()
-    assert walked.topics[-1].tolist() == list(range(SLOTS))
-    np.testing.assert_allclose(walked.shares[-1], expected, atol=1e-6)
-    np.testing.assert_allclose(walked.none, 0.0, atol=1e-6)
+    assert propagated.topics[-1].tolist() == list(range(SLOTS))
+    np.testing.assert_allclose(propagated.shares[-1], expected, atol=1e-6)
+    np.testing.assert_allclose(propagated.none, 0.0, atol=1e-6)
 
 
 def test_the_sum_is_kept_on_long_walks_with_many_topics():
     graph = random_graph(300, 15, seed=5, low=0.1)
     labels = random_labels(300, 60, seed=5)
-    walked = walk(graph, labels, 60)
+    propagated = propagate_labels(graph, labels, 60)
     expected = by_matrices(graph, labels, 60).sum(axis=1)
-    np.testing.assert_allclose(walked.shares.sum(axis=1), expected, atol=1e-5)
+    np.testing.assert_allclose(propagated.shares.sum(axis=1), expected, atol=1e-5)
 
 
 def test_without_neighbors_or_topics_every_walk_is_lost():
     labels = np.array([0, -1, 1], dtype=np.int32)
     alone = NeighborGraph(np.empty((3, 0), np.int32), np.empty((3, 0), np.float32))
-    assert (walk(alone, labels, 2).none == 1).all()
-    assert (walk(random_graph(3, 2), np.full(3, -1, np.int32), 0).none == 1).all()
+    assert (propagate_labels(alone, labels, 2).none == 1).all()
+    assert (propagate_labels(random_graph(3, 2), np.full(3, -1, np.int32), 0).none == 1).all()
 
 
 def test_neighbors_that_are_not_alike_are_not_visited():
     indices = np.array([[1, 2], [0, 2], [0, 1]], dtype=np.int32)
     similarities = np.array([[0.5, -0.5], [-0.1, -0.2], [0.0, -0.3]], dtype=np.float32)
-    walked = walk(NeighborGraph(indices, similarities), np.array([-1, 0, 1], np.int32), 2)
-    np.testing.assert_array_equal(spread(walked, 2), [[1, 0], [0, 0], [0, 0]])
-    np.testing.assert_array_equal(walked.none, [0, 1, 1])
+    propagated = propagate_labels(
+        NeighborGraph(indices, similarities), np.array([-1, 0, 1], np.int32), 2
+    )
+    np.testing.assert_array_equal(spread(propagated, 2), [[1, 0], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(propagated.none, [0, 1, 1])
 
 
 def test_shares_too_small_for_a_float_are_none():
@@ -173,9 +175,9 @@ def test_shares_too_small_for_a_float_are_none():
     similarities[0, -1] = 1.0
     labels = np.full(18, -1, dtype=np.int32)
     labels[[1, 17]] = 0, NOWHERE
-    walked = walk(NeighborGraph(indices, similarities), labels, 1)
-    assert (walked.topics[0] == -1).all() and walked.none[0] == 1
-    assert (walked.topics[1:17, 0] == 0).all() and (walked.topics[:, 1:] == -1).all()
+    propagated = propagate_labels(NeighborGraph(indices, similarities), labels, 1)
+    assert (propagated.topics[0] == -1).all() and propagated.none[0] == 1
+    assert (propagated.topics[1:17, 0] == 0).all() and (propagated.topics[:, 1:] == -1).all()
 
 
 def test_same_bits_for_any_number_of_threads():
@@ -184,9 +186,9 @@ def test_same_bits_for_any_number_of_threads():
     before = numba.get_num_threads()
     found = []
     try:
-        for threads in range(1, before + 1):
+        for threads in range(1, min(numba.config.NUMBA_NUM_THREADS, 4) + 1):
             numba.set_num_threads(threads)
-            found.append(walk(graph, labels, 40))
+            found.append(propagate_labels(graph, labels, 40))
             assert numba.get_num_threads() == threads
     finally:
         numba.set_num_threads(before)
@@ -203,7 +205,7 @@ def test_numbering_of_documents_does_not_matter():
     moved = NeighborGraph(
         new_number[graph.indices[order]].astype(np.int32), graph.similarities[order]
     )
-    one, two = walk(graph, labels, 20), walk(moved, labels[order], 20)
+    one, two = propagate_labels(graph, labels, 20), propagate_labels(moved, labels[order], 20)
     np.testing.assert_array_equal(one.topics[order], two.topics)
     np.testing.assert_array_equal(one.shares[order], two.shares)
 
@@ -211,7 +213,7 @@ def test_numbering_of_documents_does_not_matter():
 def test_inputs_are_left_alone():
     graph, labels = random_graph(50, 4), random_labels(50, 3)
     before = graph.indices.copy(), graph.similarities.copy(), labels.copy()
-    walk(graph, labels, 3)
+    propagate_labels(graph, labels, 3)
     for array, kept in zip((graph.indices, graph.similarities, labels), before, strict=True):
         np.testing.assert_array_equal(array, kept)
 
@@ -222,5 +224,5 @@ def test_all_shares_are_exact_where_slots_are_too_few(kept_on_the_way):
     expected = by_matrices(graph, labels, 60)
     kept = np.sort(expected, axis=1)[:, -SLOTS:]
     kept *= (expected.sum(axis=1) / kept.sum(axis=1).clip(1e-30))[:, None]
-    error = np.abs(walk(graph, labels, 60).shares - kept[:, ::-1]).max()
+    error = np.abs(propagate_labels(graph, labels, 60).shares - kept[:, ::-1]).max()
     assert error < 1e-5 if kept_on_the_way == "all shares" else 1e-4 < error < 0.2

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from embedtopics.results import Curves
+from embedtopics.training.results import Curves
 
 KINDS = ("just right", "could learn more", "learns nothing", "chaotic", "overlearning")
 

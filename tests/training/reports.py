@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from embedtopics.results import Change, Curves, Decision, Diagnosis, Evidence, TrainingReport
+from embedtopics.corpus.results import Decision
+from embedtopics.training.results import Change, Curves, Diagnosis, Evidence, TrainingReport
 
 HOSTILE = (
     "# heading\n\n| a | b |\n|---|---|\n<script>alert(1)</script> [link](javascript:alert(1)) "

@@ -17,7 +17,7 @@ ORDER = ("entailment", "neutral", "contradiction")
 def refused(source, kind, **options):
     with pytest.raises(InputError) as error:
         read_examples(source, kind, **options)
-    return str(error.value)
+    return error.value.parameter
 
 
 def told(examples):

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from embedtopics.errors import InputError
 from embedtopics.training import compare_before_after
+from tests.factories import refuses
 from tests.training.tables import Table, cosine, examples_of, moved, random_vectors
 
 DESCRIBED = ("10 nearest neighbours kept", "topics of two runs agree (ARI)")
@@ -37,9 +37,7 @@ def test_figures_of_a_set_are_those_of_the_libraries(sets):
     texts, by_kind = sets
     before = random_vectors(texts, 0)
     after = moved(before, 0.7, 1)
-    found = compare_before_after(
-        Table(before), Table(after), test=by_kind, n_resamples=100, count_looks=False
-    )
+    found = compare_before_after(Table(before), Table(after), test=by_kind, n_resamples=100)
     figures = {(change.task, change.metric): change for change in found}
     assert len(figures) == len(found) == 8
     for vectors, side in ((before, "before"), (after, "after")):
@@ -88,7 +86,7 @@ def test_an_encoder_beside_itself_does_not_differ_at_all(sets, toy):
     vectors = random_vectors(texts, 0, 16) | dict(zip(corpus, rows, strict=True))
     found = compare_before_after(
         Table(vectors), Table(vectors), test=by_kind, corpus=corpus, classes=themes,
-        n_resamples=100, count_looks=False,
+        n_resamples=100,
     )  # fmt: skip
     assert len(found) == 8 + 5
     for change in found:
@@ -102,8 +100,8 @@ def test_swapping_the_encoders_turns_the_signs_round(sets):
     texts, by_kind = sets
     one = random_vectors(texts, 0)
     other = moved(one, 1.0, 1)
-    found = compare_before_after(Table(one), Table(other), test=by_kind, count_looks=False)
-    swapped = compare_before_after(Table(other), Table(one), test=by_kind, count_looks=False)
+    found = compare_before_after(Table(one), Table(other), test=by_kind)
+    swapped = compare_before_after(Table(other), Table(one), test=by_kind)
     flipped = {"better": "worse", "worse": "better", "no difference shown": "no difference shown"}
     for change, back in zip(found, swapped, strict=True):
         assert back.difference == -change.difference
@@ -119,9 +117,7 @@ def test_nothing_depends_on_the_order_of_the_examples(sets):
     order = np.random.default_rng(5).permutation(80)
     shuffled = {kind: examples.take(order) for kind, examples in by_kind.items()}
     one, other = (
-        compare_before_after(
-            Table(before), Table(after), test=each, n_resamples=200, count_looks=False
-        )
+        compare_before_after(Table(before), Table(after), test=each, n_resamples=200)
         for each in (by_kind, shuffled)
     )
     assert one == other
@@ -130,7 +126,7 @@ def test_nothing_depends_on_the_order_of_the_examples(sets):
 def test_texts_are_encoded_once_by_each_encoder(sets):
     texts, by_kind = sets
     before, after = (Table(random_vectors(texts, seed)) for seed in (0, 1))
-    compare_before_after(before, after, test=by_kind, n_resamples=100, count_looks=False)
+    compare_before_after(before, after, test=by_kind, n_resamples=100)
     for encoder in (before, after):
         assert len(encoder.asked) == 1 and len(encoder.asked[0]) == len(set(encoder.asked[0]))
 
@@ -144,10 +140,10 @@ def test_what_is_better_is_called_better_and_what_is_worse_worse():
     exact |= {b: np.array([np.cos(t), np.sin(t)]) for b, t in zip(texts[1], angle, strict=True)}
     rough = moved(exact, 0.8, 1)
     test = examples_of("graded", texts, truth)
-    found = compare_before_after(Table(rough), Table(exact), test=test, count_looks=False)
+    found = compare_before_after(Table(rough), Table(exact), test=test)
     assert {change.verdict for change in found} == {"better"}
     assert found[0].after == pytest.approx(1.0, abs=1e-3)
-    found = compare_before_after(Table(exact), Table(rough), general=test, count_looks=False)
+    found = compare_before_after(Table(exact), Table(rough), general=test)
     assert {(change.task, change.verdict) for change in found} == {("general", "worse")}
 
 
@@ -161,7 +157,7 @@ def test_among_many_figures_a_narrow_verdict_carries_a_note():
         after = random_vectors(names, seed + 100)
         tests = {str(i): examples_of("graded", texts, rng.uniform(size=60)) for i in range(8)}
         for change in compare_before_after(
-            Table(before), Table(after), test=tests, n_resamples=300, count_looks=False
+            Table(before), Table(after), test=tests, n_resamples=300
         ):
             verdicts.append(change.verdict != "no difference shown")
             notes.append("Holm" in change.note)
@@ -174,9 +170,7 @@ def test_an_encoder_that_says_the_same_of_everything_has_no_correlation(sets):
     texts, by_kind = sets
     good = random_vectors(texts, 0)
     blind = dict.fromkeys(texts, np.ones(3))
-    found = compare_before_after(
-        Table(good), Table(blind), test=by_kind["graded"], n_resamples=100, count_looks=False
-    )
+    found = compare_before_after(Table(good), Table(blind), test=by_kind["graded"], n_resamples=100)
     for change in found:
         assert np.isnan(change.after) and np.isnan(change.low)
         assert change.verdict == "no difference shown" and "same similarity" in change.note
@@ -195,30 +189,14 @@ def test_encoders_that_are_read_in_different_ways_are_told_apart_from_training(s
         ({"kind": "static"}, ""),
     ):
         other.settings = settings
-        for change in compare_before_after(
-            one, other, test=by_kind["graded"], n_resamples=100, count_looks=False
-        ):
+        for change in compare_before_after(one, other, test=by_kind["graded"], n_resamples=100):
             assert ("precision" in change.note) == bool(said) and said in change.note
-
-
-def test_units_may_be_named_by_anything(sets):
-    texts, by_kind = sets
-    one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
-    named = [*(["a", 1] * 10), *range(20, 80)]
-    numbered = [*([100, 101] * 10), *range(20, 80)]
-    found = [
-        compare_before_after(one, other, test=by_kind["graded"], units=units, count_looks=False)
-        for units in (named, numbered)
-    ]
-    assert found[0] == found[1] and "62 groups" in found[0][0].note
 
 
 def test_a_single_example_has_no_interval_and_says_so(sets):
     texts, by_kind = sets
     one, other = (Table(random_vectors(texts, seed)) for seed in (0, 1))
-    (change,) = compare_before_after(
-        one, other, test=by_kind["triplets"].take(np.array([0])), count_looks=False
-    )
+    (change,) = compare_before_after(one, other, test=by_kind["triplets"].take(np.array([0])))
     assert np.isnan([change.low, change.high]).all()
     assert change.note == "There is no interval from 1 independent example."
 
@@ -229,7 +207,7 @@ def test_kinds_of_which_nothing_can_be_told_give_nothing(kind):
     test = examples_of(kind, (("a", "b"),), labels)
     encoder = Table({})
     encoder.encode = lambda texts: np.ones((len(texts), 2))
-    assert compare_before_after(encoder, encoder, test=test, count_looks=False) == ()
+    assert compare_before_after(encoder, encoder, test=test) == ()
 
 
 def test_bad_input_is_refused(sets, toy):
@@ -237,44 +215,35 @@ def test_bad_input_is_refused(sets, toy):
     encoder = Table(random_vectors(texts, 0))
 
     def compare(**arguments):
-        return compare_before_after(encoder, encoder, count_looks=False, **arguments)
+        return compare_before_after(encoder, encoder, **arguments)
 
     same = examples_of("graded", (("a", "b"), ("c", "d")), np.array([0.5, 0.5]))
     one_sided = examples_of("binary", (("a", "b"), ("c", "d")), np.array([1, 1]))
     unnamed = examples_of("nli", (("a", "b"), ("c", "d")), np.array([0, 2]))
     flat = compare_before_after, {a: np.ones(2) for a in "abcd"}
     known = Table(flat[1])
-    for test, message in ((same, "two different scores"), (one_sided, "both labels"),
-                          (unnamed, "entailment and contradiction")):  # fmt: skip
-        with pytest.raises(InputError, match=message):
-            compare_before_after(known, known, test=test, count_looks=False)
-    with pytest.raises(InputError, match="test, general or a corpus"):
+    for test in (same, one_sided, unnamed):
+        with refuses("test"):
+            compare_before_after(known, known, test=test)
+    with refuses("test"):
         compare()
-    with pytest.raises(InputError, match="Examples"):
+    with refuses("test"):
         compare(test=["a"])
-    with pytest.raises(InputError, match="two sets have the name 'x'"):
+    with refuses("general"):
         compare(test={"x": by_kind["graded"]}, general={"x": by_kind["binary"]})
-    with pytest.raises(InputError, match="units"):
-        compare(test=by_kind["graded"], units="words")
-    with pytest.raises(InputError, match=r"shape \(3,\)"):
-        compare(test=by_kind["graded"], units=[1, 2, 3])
-    with pytest.raises(InputError, match="example 2 has none"):
-        compare(test=by_kind["graded"], units=["a", 1, None, *range(77)])
-    with pytest.raises(InputError, match="example 1 has none"):
-        compare(test=by_kind["graded"], units=[1.0, np.nan, *range(78)])
-    with pytest.raises(InputError, match="n_resamples"):
+    with refuses("n_resamples"):
         compare(test=by_kind["graded"], n_resamples=5)
-    with pytest.raises(InputError, match="seed must be an integer from 0 up; got -1"):
-        compare(test=by_kind["graded"], seed=-1)
-    with pytest.raises(InputError, match="corpus with the classes"):
+    with refuses("random_state"):
+        compare(test=by_kind["graded"], random_state=-1)
+    with refuses("corpus"):
         compare(test=by_kind["graded"], classes="label")
-    with pytest.raises(InputError, match="17 different texts"):
+    with refuses("corpus"):
         compare(corpus=["a b", "c d", "e f"])
-    with pytest.raises(InputError, match="one vector a text"):
+    with refuses("before"):
         short = Table({})
         short.encode = lambda texts: np.ones((1, 2))
-        compare_before_after(short, short, test=by_kind["graded"], count_looks=False)
-    with pytest.raises(InputError, match="finite"):
+        compare_before_after(short, short, test=by_kind["graded"])
+    with refuses(""):
         broken = Table({})
         broken.encode = lambda texts: np.full((len(texts), 2), np.nan)
-        compare_before_after(broken, broken, test=by_kind["graded"], count_looks=False)
+        compare_before_after(broken, broken, test=by_kind["graded"])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from embedtopics.training import _corpus_changes as on_corpus
 from embedtopics.training import compare_before_after
-from embedtopics.training.effects import on_corpus
 from tests.training.tables import Table, random_vectors
 
 DESCRIBED = ("10 nearest neighbours kept", "topics of two runs agree (ARI)")

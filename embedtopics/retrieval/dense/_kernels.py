@@ -13,10 +13,8 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._compiling import compiled
+from embedtopics._utils.compiling import compiled
 from embedtopics.protocols import FloatArray, Int64Array
-
-__all__ = ["keep_best", "nearest_of_rows", "nearest_of_rows_half", "projected"]
 
 UInt16Array = npt.NDArray[np.uint16]
 
@@ -42,7 +40,7 @@ def _dot(a: FloatArray, b: FloatArray) -> np.float32:
 
 @numba.njit(inline="always")
 def _before(one: np.float32, row: int, other: np.float32, other_row: int) -> bool:
-    """Tell whether one row comes before another: nearer, or as near and of a lower number."""
+    """Return whether one row comes before another: nearer, or as near and of a lower number."""
     return bool(one > other or (one == other and row < other_row))
 
 

@@ -1,1 +1,1 @@
-"""Topics within topics: merged by likeness, drawn as text, and read at any level."""
+"""Topics within topics: merged by similarity, drawn as text, and read at any level."""

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from embedtopics import InputError, probing
+from tests.factories import refuses
 from tests.probing.made import made_states, random_states
 
 WORDS = "alpha beta gamma delta epsilon".split()
@@ -124,7 +125,7 @@ def test_draws_do_not_depend_on_the_order_of_the_texts():
     order = np.random.default_rng(3).permutation(30)
     rows = np.concatenate([np.arange(len(states))[states.rows_of(t)] for t in order])
     other = made_states([texts[t] for t in order], [v[rows] for v in states.vectors])
-    asked = {"max_uses": 6, "n_words": 3, "n_sentences": 7, "n_resamples": 20, "seed": 5}
+    asked = {"max_uses": 6, "n_words": 3, "n_sentences": 7, "n_resamples": 20, "random_state": 5}
     one = probing.contextualization(states, **asked)
     two = probing.contextualization(other, **asked)
     assert one.words == two.words and len(one.words) == 3
@@ -138,15 +139,12 @@ def test_draws_do_not_depend_on_the_order_of_the_texts():
 def test_tables_and_bad_questions():
     states = random_states(made_texts(), width=4)
     found = probing.contextualization(states, layers="last 2", n_resamples=5)
-    frame = found.words_frame()
-    assert list(frame["layer"].unique()) == [1, 2] and len(frame) == 10
-    assert frame.loc[7, "self_similarity"] == found.self_similarity[1, 2]
     assert set(found.to_frame()["measure"]) == {s.measure for s in found.scores}
-    with pytest.raises(InputError, match=r"one of the measures .*; got 'warmth'"):
+    with refuses("measure"):
         found.of("warmth")
-    with pytest.raises(InputError, match="at least two words in 50 different sentences each"):
+    with refuses("min_uses"):
         probing.contextualization(states, min_uses=50, max_uses=50)
     with pytest.raises(InputError, match="max_uses must be an integer from 5 up"):
         probing.contextualization(states, max_uses=4)
-    with pytest.raises(InputError, match="words=True"):
+    with refuses("states"):
         probing.contextualization(random_states(["a b"], unit="text"))

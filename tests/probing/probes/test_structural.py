@@ -1,14 +1,12 @@
 """Trees against hand counts and SciPy, and probes on vectors whose distances are those of trees."""
 
-import re
-
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import minimum_spanning_tree, shortest_path
 from scipy.stats import spearmanr
 
-from embedtopics import InputError, probing
-from embedtopics.probing.probes.trees import (
+from embedtopics import probing
+from embedtopics.probing.probes._structural import (
     Tree,
     edges_found,
     mean_rank_correlation,
@@ -16,6 +14,7 @@ from embedtopics.probing.probes.trees import (
     spanning_tree,
     tree_distances,
 )
+from tests.factories import refuses
 from tests.probing.made import made_states, random_states
 
 
@@ -157,26 +156,26 @@ def test_results_do_not_depend_on_the_order_of_the_texts(scores):
 @pytest.mark.parametrize(
     ("heads", "message"),
     [
-        ([2, 1, 0], "the sentence of text 1, 'd e f', to be a tree; 2 words hang in a circle"),
-        ([0, 1, 0], "the sentence of text 1, 'd e f', to be a tree; they have 2 roots"),
-        ([0, 1, 4], "none of itself, in the sentence of text 1, 'd e f', got '4' at word 3"),
-        ([0, 2, 1], "got '2' at word 2"),
-        ([0, None, 1], "got '' at word 2"),
-        ([0, 1], "text 1, 'd e f', has 3 words and 2 labels"),
+        ([2, 1, 0], "heads"),
+        ([0, 1, 0], "heads"),
+        ([0, 1, 4], "heads"),
+        ([0, 2, 1], "heads"),
+        ([0, None, 1], "heads"),
+        ([0, 1], "tags"),
     ],
 )
 def test_heads_that_are_no_tree_are_refused(heads, message):
     states = random_states(["a b c", "d e f", "g h i"])
-    with pytest.raises(InputError, match=re.escape(message)):
+    with refuses(message):
         probing.structural_probe(states, [[0, 1, 1], heads, [0, 1, 1]])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"rank": 15}, "at most the width, 14; got 15"), ({"rank": 0}, "rank must be an integer"),
-     ({"layers": 4}, "one of the layers 0, 1; got 4"),
-     ({"random_states": random_states(["a"])}, "same texts and words")],
+    [({"rank": 15}, "rank"), ({"rank": 0}, "rank"),
+     ({"layers": 4}, "layers"),
+     ({"random_states": random_states(["a"])}, "random_states")],
 )  # fmt: skip
 def test_what_cannot_be_asked_is_refused(options, message):
-    with pytest.raises(InputError, match=message):
+    with refuses(message):
         probing.structural_probe(STATES, HEADS, **options)

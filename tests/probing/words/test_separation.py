@@ -3,7 +3,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import silhouette_samples
 
-from embedtopics import InputError, probing
+from embedtopics import probing
+from tests.factories import refuses
 from tests.probing.made import made_states
 
 
@@ -124,16 +125,16 @@ def test_what_is_left_out_is_told(labelled, empty):
 @pytest.mark.parametrize(
     ("rows", "labels", "message"),
     [
-        ("bank", ["a"], r"a sense for each of the \d+ uses; got 1"),
-        ("bank", "ab", "uses; got 'ab'"),
-        ("bnak", ["a"], "close to it are 'bank'"),
-        ([0, 99], ["a", "b"], r"expected units from 0 to \d+; got 0 to 99"),
-        ([1, 1], ["a", "b"], "every unit once"),
-        ([], [], "expected a word, or the numbers"),
-        ([0.5], ["a"], "expected a word, or the numbers"),
-        ([1, 3], ["a", "a"], "at least two senses"),
+        ("bank", ["a"], "labels"),
+        ("bank", "ab", "labels"),
+        ("bnak", ["a"], "word"),
+        ([0, 99], ["a", "b"], "rows"),
+        ([1, 1], ["a", "b"], "rows"),
+        ([], [], "rows"),
+        ([0.5], ["a"], "rows"),
+        ([1, 3], ["a", "a"], "labels"),
     ],
 )
 def test_bad_questions_are_refused(labelled, rows, labels, message):
-    with pytest.raises(InputError, match=message):
+    with refuses(message):
         probing.sense_separation(labelled[0], rows, labels)

@@ -4,8 +4,10 @@ import hashlib
 import itertools
 
 import numpy as np
+import pandas as pd
 
-from embedtopics.retrieval.collection import Collection, check
+from embedtopics.retrieval.storage._checks import check
+from embedtopics.retrieval.storage._collection import Collection
 
 VECTORS = "vectors.f32"
 NESTED = "dense/index.bin"
@@ -43,8 +45,12 @@ def passages_of(texts):
     return positions, np.array(spans, dtype=np.int64).reshape(-1, 2)
 
 
-def add(writer, ids, texts, metadata=None, **others):
-    return writer.add(ids, texts, metadata, passages_of(texts), make_segment, **others)
+def add(writer, ids, texts, metadata=None, make=make_segment, **others):
+    """Add documents with passages of them; ids are texts."""
+    frame = pd.DataFrame(index=range(len(texts))) if metadata is None else metadata
+    positions, spans = passages_of(texts)
+    ids = [str(id) for id in ids]
+    writer.add(ids, texts, frame, np.array(positions, np.int64), spans, make, **others)
 
 
 def small(folder, n=6):

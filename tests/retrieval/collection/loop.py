@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from embedtopics.retrieval.collection import Collection
+from embedtopics.retrieval.storage._collection import Collection
 from tests.retrieval.collection.fake import add, make_segment
 
 

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.errors import InputError
-from embedtopics.retrieval.collection import Collection, check
+from embedtopics.retrieval.storage._checks import check
+from embedtopics.retrieval.storage._collection import Collection
+from tests.factories import refuses
+from tests.retrieval.collection.fake import add
 
 
 def nothing(folder, documents, spans, sources):
@@ -21,7 +23,7 @@ def collection(tmp_path):
     made = Collection.create(tmp_path / "c", {"encoder": "x"})
     with made.writing() as writer:
         frame = pd.DataFrame({"year": [2001, 2002, None]})
-        writer.add(["a", "b", "c"], ["A", "B", "C"], frame, ([0, 1, 2], [(0, 1)] * 3), nothing)
+        add(writer, ["a", "b", "c"], ["A", "B", "C"], frame, nothing)
     return made
 
 
@@ -48,17 +50,10 @@ def test_annotations_are_read_filtered_and_replaced(collection):
     assert collection.settings()["topics"] == {"n": 1} and check(collection.folder) == []
 
 
-@pytest.mark.parametrize(
-    ("frame", "said"),
-    [
-        (pd.DataFrame({"year": ["old"]}), "'year' of the metadata holds"),
-        (pd.DataFrame({"topic": [1, 2]}), "a row for each of 1 documents, got 2"),
-    ],
-)
-def test_what_does_not_fit_changes_nothing(collection, frame, said):
+def test_what_does_not_fit_changes_nothing(collection):
     before = collection.version(), collection.columns(), collection.documents([1, 2, 3])
-    with collection.writing() as writer, pytest.raises(InputError, match=said):
-        writer.annotate([1], frame, {"topics": {}})
+    with collection.writing() as writer, refuses("column 'year' of the metadata", row=0):
+        writer.annotate([1], pd.DataFrame({"year": ["old"]}), {"topics": {}})
     assert (collection.version(), collection.columns(), collection.documents([1, 2, 3])) == before
     assert "topics" not in collection.settings() and check(collection.folder) == []
 
@@ -81,6 +76,6 @@ def test_damage_stays_to_be_seen(collection):
 def test_later_documents_may_follow(collection):
     with collection.writing() as writer:
         writer.annotate([1], pd.DataFrame({"x": [np.float64(0.5)]}), {})
-        writer.add(["d"], ["D"], None, ([0], [(0, 1)]), nothing)
+        add(writer, ["d"], ["D"], make=nothing)
     assert collection.documents([4])[0].metadata == {"year": None, "x": None}
     assert check(collection.folder) == []

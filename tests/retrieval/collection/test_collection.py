@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.retrieval.collection import Collection
+from embedtopics.retrieval.storage._collection import Collection
+from tests.factories import refuses
 from tests.retrieval.collection.fake import (
     add,
     assert_clean,
@@ -26,8 +27,7 @@ def test_what_was_added_is_there(tmp_path):
     assert collection.version() == 0 and collection.snapshot().segments == ()
     texts = ["One.", "Zwei 🙂 with\x00zero", ""]
     with collection.writing() as writer:
-        numbers = add(writer, ["b", "a", "c"], texts)
-    assert numbers.tolist() == [1, 2, 3]
+        add(writer, ["b", "a", "c"], texts)
     again = Collection.open(tmp_path / "a", verify=True)
     assert [(d.number, d.id, d.text) for d in again.documents([3, 2, 1, 2])] == [
         (3, "c", ""), (2, "a", texts[1]), (1, "b", "One."), (2, "a", texts[1])
@@ -44,91 +44,34 @@ def test_what_was_added_is_there(tmp_path):
     assert_clean(again)
 
 
-def test_ids_keep_their_type(tmp_path):
-    collection = Collection.create(tmp_path / "a", {})
-    ids = ["1", 1, 1.5, "1.5", np.int64(7), np.float32(0.25), np.str_("é"), -(2**63), float("inf")]
-    with collection.writing() as writer:
-        add(writer, ids, ["t"] * len(ids))
-    found = [d.id for d in collection.documents(range(1, 10))]
-    assert found == ids
-    expected = [str, int, float, str, int, float, str, int, float]
-    assert [type(id) for id in found] == expected
-    assert collection.numbers([1, "1", 1.5, 7.0]) == {1: 2, "1": 1, 1.5: 3, 7: 5}
-
-
-@pytest.mark.parametrize(
-    ("ids", "texts", "said"),
-    [
-        (["a", True], ["x", "y"], "row 2 must be text or a number"),
-        ([None], ["x"], "row 1 must be text or a number"),
-        ([float("nan")], ["x"], "NaN"),
-        ([2**63], ["x"], "64 bits"),
-        (["\ud800"], ["x"], "half a character"),
-        (["a", "b", "a"], ["x"] * 3, "'a' stands in row 1 and again in row 3"),
-        ([1, 1.0], ["x"] * 2, "row 2"),
-        (["a"], ["x", "y"], "1 ids, 2 texts"),
-        (["a", "b"], ["x", None], "text in row 2"),
-        (["a"], ["\udfff"], "text in row 1"),
-    ],
-)
-def test_bad_documents_are_refused(tmp_path, ids, texts, said):
-    collection = Collection.create(tmp_path / "a", {})
-    with collection.writing() as writer, pytest.raises(InputError, match=said):
-        writer.add(ids, texts, None, (range(len(ids)), [(0, 0)] * len(ids)), make_segment)
-    assert collection.version() == 0
-
-
-@pytest.mark.parametrize(
-    ("positions", "spans", "said"),
-    [
-        ([0], [(0, 1)], "not so at passage 2"),
-        ([1, 0], [(0, 1)] * 2, "passage 1"),
-        ([0, 0, 1, 2], [(0, 1)] * 4, "passage 4"),
-        ([0, 1], [(0, 1), (0, 4)], "passage 2 goes from character 0 to 4"),
-        ([0, 1], [(2, 1), (0, 1)], "passage 1"),
-        ([0, 1], [(-1, 1), (0, 1)], "passage 1"),
-        ([0.0, 1.0], [(0, 1), (0, 1)], "float64"),
-        ([0, 1], [0, 1], "shape"),
-        ([], np.empty((0, 2), int), "passage 1"),
-    ],
-)
-def test_bad_passages_are_refused(tmp_path, positions, spans, said):
-    collection = Collection.create(tmp_path / "a", {})
-    positions = np.array(positions) if positions else np.empty(0, int)
-    with collection.writing() as writer, pytest.raises(InputError, match=said):
-        writer.add(["a", "b"], ["abc", "def"], None, (positions, spans), make_segment)
-
-
 def test_known_ids_are_refused_or_replaced(tmp_path):
     collection = small(tmp_path / "a")
     before = state(collection)
     with collection.writing() as writer:
-        with pytest.raises(InputError, match=r"'d3' in row 2 .*, and 1 others"):
+        with refuses("id", row=1):
             add(writer, ["new", "d3", "d4"], ["x"] * 3)
         assert state(collection) == before
-        numbers = add(writer, ["new", "d3"], ["x", "replaced"], update=True)
-        assert add(writer, ["d1"], ["back again"]).tolist() == [numbers[-1] + 1]
+        add(writer, ["new", "d3"], ["x", "replaced"], update=True)
+        add(writer, ["d1"], ["back again"])
     changes = {"new": ("x", {}), "d3": ("replaced", {}), "d1": ("back again", {})}
     assert state(collection) == {**before, **changes}
-    assert collection.numbers(["d3"]) == {"d3": numbers[1]}
+    assert collection.numbers(["d3"]) == {"d3": 10}
     assert_clean(collection)
 
 
-def test_what_will_be_refused_is_told_before(tmp_path):
+def test_what_will_be_refused_is_refused_before(tmp_path):
     collection = small(tmp_path / "a")
     with collection.writing() as writer:
         add(writer, ["e"], ["t"], pd.DataFrame({"n": [1]}))
     before = state(collection), collection.version()
-    collection.check_new(["x"], pd.DataFrame({"n": [2.5], "m": ["a"]}))
-    collection.check_new(["d0"], update=True)
-    for ids, frame, said in (
-        (["x", "d0", 100], None, "'d0' in row 2 is in the collection already, and 1 others are"),
-        (["x"], pd.DataFrame({"n": ["a"]}), "'n' .* holds integer values so far"),
-        (["x"], pd.DataFrame({"m": [["a"]]}), "holds in row 1 a list"),
-        ([None], None, "the id in row 1"),
-    ):
-        with pytest.raises(InputError, match=said):
-            collection.check_new(ids, frame)
+    collection.check_new(["x"], pd.DataFrame({"n": [2.5], "m": ["a"]}), update=False)
+    collection.check_new(["d0"], pd.DataFrame(index=[0]), update=True)
+    with refuses("id", row=1):
+        collection.check_new(["x", "d0"], pd.DataFrame(index=[0, 1]), update=False)
+    for frame in (pd.DataFrame({"n": ["a"]}), pd.DataFrame({"m": [["a"]]})):
+        (name,) = frame
+        with refuses(f"column {name!r} of the metadata", row=0):
+            collection.check_new(["x"], frame, update=False)
     assert (state(collection), collection.version()) == before
 
 
@@ -136,21 +79,21 @@ def test_removing(tmp_path):
     collection = small(tmp_path / "a")
     version = collection.version()
     with collection.writing() as writer:
-        with pytest.raises(InputError, match=r"1 of the ids .*'d1'"):
+        with refuses("ids"):
             writer.remove(["d0", "d1"])
-        with pytest.raises(InputError, match="missing must be"):
+        with refuses("missing"):
             writer.remove(["d0"], missing="drop")
         assert writer.remove(["d1"], missing="ignore") == 0
         assert collection.version() == version and "d0" in state(collection)
         assert writer.remove(["d0", "d0", "d1"], missing="ignore") == 1
         assert collection.version() == version + 1
-        assert writer.remove([100, 1.5]) == 2
+        assert writer.remove(["100", "1.5"]) == 2
         assert [view.name for view in collection.snapshot().segments] == ["000001"]
         assert not (tmp_path / "a" / "segments" / "000002").exists()
         writer.remove(["d2", "d3", "d4", "d5"])
         assert collection.snapshot().segments == () and collection.snapshot().n_documents == 0
         assert not writer.compact(make_segment)
-        assert add(writer, ["d0"], ["Again."]).tolist() == [9]
+        add(writer, ["d0"], ["Again."])
     assert [view.name for view in collection.snapshot().segments] == ["000003"]
     assert_clean(collection)
 
@@ -167,7 +110,7 @@ def test_a_removed_text_is_not_left_in_the_file(tmp_path):
 def test_adding_nothing_makes_no_version(tmp_path):
     collection = Collection.create(tmp_path / "a", {})
     with collection.writing() as writer:
-        assert add(writer, [], []).shape == (0,)
+        add(writer, [], [])
     assert collection.version() == 0 and list((tmp_path / "a" / "segments").iterdir()) == []
 
 
@@ -198,13 +141,13 @@ def test_compaction_gives_space_back_beside_a_reader(tmp_path):
     collection = Collection.create(tmp_path / "a", {})
     with collection.writing() as writer:
         add(writer, range(100), ["long text " * 300] * 100)
-        writer.remove(range(0, 100, 2))
+        writer.remove([str(n) for n in range(0, 100, 2)])
     size = (tmp_path / "a" / "catalog.sqlite").stat().st_size
     pages = collection.batches(10)
     first = next(pages)
     with collection.writing() as writer:
         assert writer.compact(make_segment)
-    assert [d.id for page in [first, *pages] for d in page] == list(range(1, 100, 2))
+    assert [d.id for page in [first, *pages] for d in page] == [str(n) for n in range(1, 100, 2)]
     with collection.writing():
         pass
     assert (tmp_path / "a" / "catalog.sqlite").stat().st_size < 0.7 * size
@@ -216,7 +159,7 @@ def test_a_second_writer_is_told_at_once(tmp_path):
     collection = small(tmp_path / "a")
     (tmp_path / "link").symlink_to(tmp_path / "a")
     code = (
-        "import sys; from embedtopics.retrieval.collection import Collection\n"
+        "import sys; from embedtopics.retrieval.storage._collection import Collection\n"
         "with Collection.open(sys.argv[1]).writing(): pass"
     )
     with collection.writing():
@@ -243,7 +186,7 @@ def test_readers_keep_their_version_during_a_write(tmp_path):
             make_segment(folder, *others)
             assert state(collection) == before
 
-        writer.add(["x"], ["While."], None, ([0], [(0, 6)]), slowly)
+        add(writer, ["x"], ["While."], make=slowly)
         writer.remove(["d2"])
         assert collection.version() == snapshot.version + 2
     rest = [document for page in pages for document in page]
@@ -272,7 +215,7 @@ def test_threads_ask_at_the_same_time(tmp_path):
 
 def test_creating_refuses_what_is_there(tmp_path):
     small(tmp_path / "a")
-    with pytest.raises(InputError, match="already"):
+    with refuses("folder"):
         Collection.create(tmp_path / "a", {})
     (tmp_path / "b").mkdir()
     Collection.create(tmp_path / "b", {})
@@ -282,21 +225,18 @@ def test_creating_refuses_what_is_there(tmp_path):
         Collection.create(tmp_path / "c", {})
     with pytest.raises(InputError, match="is a file"):
         Collection.create(tmp_path / "c" / "mine.txt", {})
-    with pytest.raises(InputError, match="JSON"):
-        Collection.create(tmp_path / "d", {"a": {1, 2}})
-    assert not (tmp_path / "d").exists()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c"]
 
 
 def test_opening_what_is_no_collection(tmp_path):
-    with pytest.raises(InputError, match="expected the folder"):
+    with refuses("folder"):
         Collection.open(tmp_path / "none")
     with pytest.raises(CorruptFileError, match=r"no catalog\.sqlite"):
         Collection.open(tmp_path)
     with sqlite3.connect(tmp_path / "catalog.sqlite") as connection:
         connection.execute("CREATE TABLE mine (a)")
     connection.close()
-    with pytest.raises(CorruptFileError, match="not the catalogue of a collection"):
+    with pytest.raises(CorruptFileError, match="not the catalogue of an index"):
         Collection.open(tmp_path)
 
 

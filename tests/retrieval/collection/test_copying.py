@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.retrieval.collection import Collection, catalog, copying
+from embedtopics.retrieval.storage import _catalog as catalog
+from embedtopics.retrieval.storage import _checks as copying
+from embedtopics.retrieval.storage._collection import Collection
 from tests.retrieval.collection.fake import add, assert_clean, make_segment, small, state
 
 REPOSITORY = Path(__file__).parents[3]
@@ -131,7 +133,8 @@ def nobody():
     def run(code, folder):
         code = (
             "import sys, tempfile; from pathlib import Path\n"
-            "from embedtopics.retrieval.collection import Collection, check\n"
+            "from embedtopics.retrieval.storage._checks import check\n"
+            "from embedtopics.retrieval.storage._collection import Collection\n"
             "from tests.retrieval.collection.fake import small, state\n"
             # Only now, because the interpreter may lie where that user reads nothing.
             "with tempfile.TemporaryDirectory() as other: state(small(Path(other) / 'a'))\n"

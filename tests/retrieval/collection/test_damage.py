@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.retrieval.collection import Collection, check
+from embedtopics.errors import CorruptFileError
+from embedtopics.retrieval.storage._checks import check
+from embedtopics.retrieval.storage._collection import Collection
+from tests.factories import refuses
 from tests.retrieval.collection.fake import add, assert_clean, make_segment, small, state
 
 FILES = ["passages.npz", "vectors.f32", "dense/index.bin"]
@@ -181,7 +183,7 @@ def test_leftovers_are_named_and_swept_but_nothing_else(folder):
 
 
 def test_checking_what_is_not_there(tmp_path):
-    with pytest.raises(InputError, match="expected the folder"):
+    with refuses("folder"):
         check(tmp_path / "none")
     (problem,) = check(tmp_path)
     assert problem.file.name == "catalog.sqlite"

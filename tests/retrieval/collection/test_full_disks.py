@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.retrieval.collection import Collection, writing
+from embedtopics.retrieval.storage import _writing as writing
+from embedtopics.retrieval.storage._collection import Collection
 from tests.retrieval.collection.fake import add, assert_clean, make_segment, small, state
 
 
@@ -43,7 +44,7 @@ WRITES = {
     "add": lambda writer: add(writer, ["new"], ["A new text."]),
     "update": lambda writer: add(writer, ["d2", 1.5], ["A new text.", "b"], update=True),
     "compact": lambda writer: writer.compact(make_segment),
-    "remove": lambda writer: writer.remove([100, 1.5]),
+    "remove": lambda writer: writer.remove(["100", "1.5"]),
 }
 
 
@@ -197,7 +198,7 @@ def test_a_segment_that_cannot_be_made(tmp_path, error):
     expected = InputError if error is OSError else error
     with collection.writing() as writer:
         with pytest.raises(expected, match="7 written"):
-            writer.add(["new"], ["Text."], None, ([0], [(0, 5)]), fail)
+            add(writer, ["new"], ["Text."], make=fail)
         assert folders(collection) == names
         add(writer, ["new"], ["Text."])
     assert state(collection) == {**before, "new": ("Text.", {})}

@@ -8,9 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from embedtopics.errors import InputError
-from embedtopics.retrieval.collection import Collection, date_text
-from tests.retrieval.collection.fake import add, assert_clean, make_segment, passages_of, state
+from embedtopics.retrieval.storage._collection import Collection
+from embedtopics.retrieval.storage._metadata import date_text
+from tests.factories import refuses
+from tests.retrieval.collection.fake import add, assert_clean, state
 
 NASTY = 'x"; drop table documents;--'
 UTC = datetime.UTC
@@ -29,7 +30,7 @@ def grow(collection, frame, start=0):
     ids = list(range(start, start + len(frame)))
     before = frame.copy(deep=True)
     with collection.writing() as writer:
-        writer.add(ids, ["t"] * len(ids), frame, passages_of(["t"] * len(ids)), make_segment)
+        add(writer, ids, ["t"] * len(ids), frame)
         decisions = writer.decisions
     pd.testing.assert_frame_equal(frame, before)
     return decisions
@@ -100,8 +101,6 @@ def test_names_are_never_sql(collection):
     for i, name in enumerate(names[1:], 1):
         found = collection.candidates(f"{collection.column_sql(name)} = ?", [i])
         assert found.tolist() == [1], name
-    with pytest.raises(InputError, match=r"no column 'none'.*année"):
-        collection.column_sql("none")
 
 
 def test_columns_are_added_later(collection):
@@ -121,13 +120,13 @@ def test_columns_are_added_later(collection):
 def test_a_column_keeps_its_kind(collection):
     grow(collection, pd.DataFrame({"a": [1, 2], "b": ["x", None]}))
     before = state(collection)
-    for frame, said in (
-        ({"b": ["y", "z"], "a": [None, "three"]}, "'a' .* integer .* row 2 gives text: 'three'"),
-        ({"a": [True, False]}, "'a' .* row 1 gives boolean"),
-        ({"c": [1, 2], "b": [None, 1.5]}, "'b' .* text .* row 2 gives real: 1.5"),
-        ({"b": [date(2020, 1, 1)] * 2}, "row 1 gives date"),
+    for frame, name, row in (
+        ({"b": ["y", "z"], "a": [None, "three"]}, "a", 1),
+        ({"a": [True, False]}, "a", 0),
+        ({"c": [1, 2], "b": [None, 1.5]}, "b", 1),
+        ({"b": [date(2020, 1, 1)] * 2}, "b", 0),
     ):
-        with pytest.raises(InputError, match=said):
+        with refuses(f"column {name!r} of the metadata", row=row):
             grow(collection, pd.DataFrame(frame), 10)
     assert state(collection) == before and collection.version() == 1
     assert collection.columns() == {"a": "integer", "b": "text"}
@@ -145,50 +144,36 @@ def test_integers_and_real_numbers_meet(collection):
     assert column(collection, "year") == [2020.0, 2021.0, 2022.0, None, 2022.5]
     assert type(column(collection, "year")[0]) is float
     assert_clean(collection)
-    with pytest.raises(InputError, match=f"row 2 {2**53 + 1}"):
+    with refuses("column 'score' of the metadata", row=1):
         grow(collection, pd.DataFrame({"score": [1, 2**53 + 1]}), 30)
     grow(collection, pd.DataFrame({"large": [2**53 + 1]}), 30)
-    with pytest.raises(InputError, match=r"'large' .* integer .* gives real"):
+    with refuses("column 'large' of the metadata", row=0):
         grow(collection, pd.DataFrame({"large": [0.5]}), 40)
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    "values",
     [
-        ([1, "two"], "holds integer values and, in row 2, text: 'two'"),
-        ([None, "one", True], "in row 3, boolean"),
-        ([1, True], "in row 2, boolean"),
-        ([1, 2**63], "row 2 9223372036854775808, which needs more than 64 bits"),
-        ([1.5, 2**60], "exactly"),
-        (["a", ["b"]], "row 2 a list"),
-        ([b"a"], "row 1 a bytes"),
-        ([1j], "complex"),
-        ([pd.Timedelta("1D")], "Timedelta"),
-        ([np.timedelta64(1, "D")], "row 1 a"),
-        ([pd.Timestamp("2020-01-01T00:00:00.000000001")], "microsecond"),
-        ([np.datetime64("20000-01-01", "s")], "cannot be stored"),
-        ([pd.Period("2020-01")], "a Period"),
-        ([pd.Interval(0, 1)], "a Interval"),
-        ([decimal.Decimal("0.1")], "a Decimal"),
-        ([datetime.time(1)], "a time"),
-        ([0.5, np.longdouble(1) / 3], "row 2 0.3333.* needs more than 64 bits"),
+        [1, "two"], [None, "one", True], [1, True], [1, 2**63], [1.5, 2**60], ["a", ["b"]], [b"a"],
+        [1j], [pd.Timedelta("1D")], [np.timedelta64(1, "D")],
+        [pd.Timestamp("2020-01-01T00:00:00.000000001")], [np.datetime64("20000-01-01", "s")],
+        [pd.Period("2020-01")], [pd.Interval(0, 1)], [decimal.Decimal("0.1")], [datetime.time(1)],
+        [0.5, np.longdouble(1) / 3],
     ],
-)
-def test_other_values_are_refused(collection, values, said):
-    with pytest.raises(InputError, match=f"column 'k' .*{said}"):
+)  # fmt: skip
+def test_other_values_are_refused(collection, values):
+    with refuses("column 'k' of the metadata", row=len(values) - 1):
         grow(collection, pd.DataFrame({"k": pd.Series(values, dtype=object)}))
     assert collection.version() == 0 and collection.columns() == {}
 
 
 def test_other_names_are_refused(collection):
-    with pytest.raises(InputError, match="got 3"):
-        grow(collection, pd.DataFrame([[1]], columns=[3]))
-    with pytest.raises(InputError, match="'a' stands twice"):
-        grow(collection, pd.DataFrame([[1, 2]], columns=["a", "a"]))
-    with pytest.raises(InputError, match="2 texts, 1 rows of metadata"), collection.writing() as w:
-        add(w, [1, 2], ["x", "y"], pd.DataFrame({"a": [1]}))
-    with pytest.raises(InputError, match="1,900 columns"):
-        grow(collection, pd.DataFrame([range(1901)], columns=[f"n{i}" for i in range(1901)]))
+    many = pd.DataFrame([range(1901)], columns=[f"n{i}" for i in range(1901)])
+    for frame in (
+        pd.DataFrame([[1]], columns=[3]), pd.DataFrame([[1, 2]], columns=["a", "a"]), many,
+    ):  # fmt: skip
+        with refuses("metadata"):
+            grow(collection, frame)
 
 
 def test_what_is_done_to_values_is_noted(collection):
@@ -229,7 +214,7 @@ def test_conditions(collection):
     })  # fmt: skip
     grow(collection, frame)
     with collection.writing() as writer:
-        writer.remove(list(range(0, 200, 7)))
+        writer.remove([str(n) for n in range(0, 200, 7)])
     year, source, score, day = (collection.column_sql(name) for name in frame)
     living = np.arange(200) % 7 != 0
     for condition, parameters, expected in (

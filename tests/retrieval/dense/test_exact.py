@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.retrieval.dense.exact import BATCH, nearest_among, nearest_exactly
+from embedtopics.retrieval.dense._exact import BATCH, nearest_among, nearest_exactly
 
 
 def one_by_one(queries, vectors, rows, k):
@@ -75,7 +75,7 @@ def test_a_place_settled_by_the_last_bit_is_settled_by_our_sums():
 
 
 def test_blocks_of_gathered_rows_give_what_all_rows_give(monkeypatch):
-    monkeypatch.setattr("embedtopics.retrieval.dense.exact.ROWS_AT_ONCE", 64)
+    monkeypatch.setattr("embedtopics.retrieval.dense._exact.ROWS_AT_ONCE", 64)
     rng = np.random.default_rng(2)
     vectors, queries = unit(rng, 1000, 16), unit(rng, BATCH, 16)
     rows = np.flatnonzero(rng.random(1000) < 0.9)

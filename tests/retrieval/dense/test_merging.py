@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.retrieval.dense import merge_nearest
+from embedtopics.retrieval.dense._exact import merge_nearest
 
 
 @given(

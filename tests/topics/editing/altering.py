@@ -12,7 +12,7 @@ def with_anchors(result, *topics):
     return dataclasses.replace(
         result,
         topics=tuple(
-            dataclasses.replace(topic, is_anchor=True, label=f"asked {topic.topic_id}")
+            dataclasses.replace(topic, is_seeded=True, label=f"asked {topic.topic_id}")
             if topic.topic_id in topics
             else topic
             for topic in result.topics
@@ -28,7 +28,7 @@ def partition(labels):
 
 def assert_same(one, two):
     """Compare all of two results that an edit may change, to the bit."""
-    for name in ("labels", "strengths", "persistence", "reasons"):
+    for name in ("labels", "probabilities", "persistence", "reasons"):
         np.testing.assert_array_equal(getattr(one.clustering, name), getattr(two.clustering, name))
     for name in ("memberships", "topic_terms"):
         first, second = getattr(one, name), getattr(two, name)
@@ -47,7 +47,7 @@ def frozen(result):
     """Return copies of all that an edit could change by mistake."""
     return (
         result.clustering.labels.copy(),
-        result.clustering.strengths.copy(),
+        result.clustering.probabilities.copy(),
         result.memberships.toarray(),
         result.topic_terms.toarray(),
         result.term_counts.counts.toarray(),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.results import Reason, Stability
 from embedtopics.topics import history, load_result, remove, rename, save_result
-from embedtopics.topics.editing.reducing import reduce
-from tests.factories import make_result
+from embedtopics.topics.editing._merge import reduce
+from embedtopics.topics.results import Reason, Stability
+from tests.factories import make_result, refuses
 from tests.topics.editing.altering import assert_same, assert_untouched, frozen
 
 
@@ -20,7 +20,7 @@ def test_removed_documents_are_in_none_and_say_why(branched):
     gone = np.isin(branched.clustering.labels, [1, 4])
     assert (removed.clustering.labels[gone] == -1).all()
     assert (removed.clustering.reasons[gone] == Reason.REMOVED).all()
-    assert not removed.clustering.strengths[gone].any()
+    assert not removed.clustering.probabilities[gone].any()
     ids = np.append(removed.history[-1].new_ids, -1)
     np.testing.assert_array_equal(removed.clustering.labels, ids[branched.clustering.labels])
     kept = [t for t in range(branched.n_topics) if t not in (1, 4)]
@@ -40,7 +40,7 @@ def test_all_may_be_removed(branched):
     assert none.memberships.shape == (len(branched.documents), 0)
     assert none.topic_terms.shape == (0, len(branched.term_counts.terms))
     assert (none.labels == -1).all()
-    with pytest.raises(InputError, match="there are none"):
+    with pytest.raises(InputError):
         remove(none, 0)
 
 
@@ -69,7 +69,7 @@ def test_one_name_for_each(synthetic):
     labels = [f"name {i}" for i in range(6)]
     named = rename(synthetic, labels)
     assert [topic.label for topic in named.topics] == labels
-    with pytest.raises(InputError, match="for each of the 6 topics; got 2"):
+    with refuses("labels"):
         rename(synthetic, labels[:2])
 
 
@@ -80,30 +80,30 @@ def test_two_topics_may_swap_names(synthetic):
 
 
 @pytest.mark.parametrize(
-    ("labels", "message"),
+    ("labels", "parameter"),
     [
-        ({0: ""}, "must not be empty; got '' for topic 0"),
-        ({0: " \n"}, "must not be empty"),
-        ({0: "\u200b"}, "must not be empty"),
-        ({1: None}, "must be a string; got None for topic 1"),
-        ({1: 5}, "must be a string"),
-        ({1: b"x"}, "must be a string"),
-        ({0: "a", 2: "a"}, "topics 0 and 2 cannot both be called 'a'"),
-        ({0: "a", 2: " a "}, "cannot both be called"),
-        ({6: "a"}, "no topic 6"),
-        ({-1: "a"}, "no topic -1"),
-        ({"0": "a"}, "no topic '0'"),
-        ("abcdef", "must be a mapping"),
-        (3, "must be a mapping"),
+        ({0: ""}, "label"),
+        ({0: " \n"}, "label"),
+        ({0: "\u200b"}, "label"),
+        ({1: None}, "label"),
+        ({1: 5}, "label"),
+        ({1: b"x"}, "label"),
+        ({0: "a", 2: "a"}, "label"),
+        ({0: "a", 2: " a "}, "label"),
+        ({6: "a"}, ""),
+        ({-1: "a"}, ""),
+        ({"0": "a"}, ""),
+        ("abcdef", "labels"),
+        (3, "labels"),
     ],
 )
-def test_bad_names(synthetic, labels, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_names(synthetic, labels, parameter):
+    with refuses(parameter):
         rename(synthetic, labels)
 
 
 def test_the_name_of_another_is_refused(synthetic):
-    with pytest.raises(InputError, match="topics 4 and 0 cannot both"):
+    with refuses("label"):
         rename(synthetic, {0: synthetic.topics[4].label})
 
 

@@ -10,20 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import embedtopics as et
+from embedtopics.clustering.results import Clustering
 from embedtopics.errors import InputError
-from embedtopics.results import Clustering
 from embedtopics.topics import at_resolution, lineage
-from embedtopics.topics.describe import describe_topics
-from embedtopics.topics.recorded import languages_of, term_settings_of, weighting_of
-from tests.factories import make_result
+from embedtopics.topics._describe import (
+    describe_topics,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from tests.factories import make_result, refuses
 
 
 def with_labels(result, labels):
     """Return a result with the first documents labelled so, its topics described anew."""
     labels = np.array([*labels, *[-1] * (len(result.documents) - len(labels))], dtype=np.int32)
     n_topics = int(labels.max(initial=-1)) + 1
-    strengths = (labels >= 0).astype(np.float32)
-    clustering = Clustering(labels, strengths, np.full(n_topics, np.nan))
+    probabilities = (labels >= 0).astype(np.float32)
+    clustering = Clustering(labels, probabilities, np.full(n_topics, np.nan))
     topics, topic_terms = describe_topics(
         result.term_counts, result.embeddings, clustering, result.documents,
         weighting_of(result), term_settings_of(result), languages_of(result),
@@ -185,14 +189,15 @@ def test_different_encoders_are_compared_by_terms(halves):
 def test_bad_input(halves, base):
     with pytest.raises(InputError, match="no document in common"):
         lineage(*halves, by="documents")
-    with pytest.raises(InputError, match="by must be one of auto, documents"):
+    with refuses("by"):
         lineage(*halves, by="names")
     for bad in (1.5, -0.1):
-        with pytest.raises(InputError, match="min_similarity must be from 0 to 1"):
+        with pytest.raises(InputError, match="min_similarity"):
             lineage(*halves, min_similarity=bad)
     nothing = with_labels(base, [])
     assert kinds(lineage(nothing, nothing)) == []
     assert kinds(lineage(nothing, with_labels(base, [0, 0, 1]))) == [("new", -1, 0), ("new", -1, 1)]
-    assert lineage(nothing, nothing).to_frame().empty
+    empty = lineage(nothing, nothing)
+    assert empty.to_frame().empty and "none" in repr(empty) and "<table>" in empty._repr_html_()
     for by in ("centroids", "terms"):
         assert kinds(lineage(with_labels(base, [0, 0]), nothing, by=by)) == [("gone", 0, -1)]

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.topics.naming.answers import name_in, name_key
-from embedtopics.topics.naming.endpoint import Failure
+from embedtopics.topics.naming._questions import Unusable, name_in, name_key
 
 PIECES = st.sampled_from(
     ["Topic:", '"', "'", "**", "_", ".", "\n", "<b>", "\u202e", "\u201c", "\u201d", " ", "News",
@@ -22,8 +21,8 @@ ANSWERS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=8).map("".jo
 def test_a_name_is_one_line_of_plain_text(answer, longest):
     try:
         name = name_in(answer, longest)
-    except Failure as failure:
-        assert failure.reason and not failure.try_again
+    except Unusable as failure:
+        assert str(failure)
         return
     assert 0 < len(name) <= longest and name == " ".join(name.split())
     assert all(unicodedata.category(c)[0] != "C" or c in "\u200c\u200d" for c in name)

@@ -12,7 +12,8 @@ from sklearn.metrics.pairwise import cosine_similarity
 import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError
-from embedtopics.topics.naming.candidates import candidates_of
+from embedtopics.topics._vectors import recorded_encoder
+from embedtopics.topics.naming._methods import candidates_of
 from tests.factories import make_result
 
 
@@ -59,10 +60,9 @@ def result():
 
 def test_ranking_is_that_of_bertopic(result, bertopic):
     encoder = WordEncoder(result.embeddings.shape[1])
-    found = topics.keywords_by_embedding(result, encoder=encoder, n=8, keep_repeats=True)
+    found = topics.keywords(result, "embedding", encoder=encoder, n_terms=8, keep_repeats=True)
     candidates = {
-        topic: [term for term, _ in row]
-        for topic, row in enumerate(candidates_of(result, None, 100))
+        topic: [term for term, _ in row] for topic, row in enumerate(candidates_of(result, 100))
     }
     typical = [result.documents.of_row[list(t.representatives)] for t in result.topics]
     ends = np.cumsum([0, *map(len, typical)])
@@ -82,8 +82,8 @@ def test_ranking_is_that_of_bertopic(result, bertopic):
 
 def test_each_candidate_is_encoded_once(result):
     encoder = WordEncoder(result.embeddings.shape[1])
-    lists = candidates_of(result, None, 20)
-    topics.keywords_by_embedding(result, encoder=encoder, candidates=lists)
+    lists = candidates_of(result, 20)
+    topics.keywords(result, "embedding", encoder=encoder, candidates=lists)
     assert sorted(encoder.asked) == sorted({term for row in lists for term, _ in row})
 
 
@@ -92,9 +92,15 @@ def test_diverse_terms_are_those_of_mmr(result, bertopic, diversity):
     from bertopic.representation._mmr import mmr
 
     encoder = WordEncoder(result.embeddings.shape[1])
-    lists = candidates_of(result, None, 25)
-    found = topics.keywords_diverse(
-        result, diversity=diversity, encoder=encoder, n=7, candidates=lists, keep_repeats=True
+    lists = candidates_of(result, 25)
+    found = topics.keywords(
+        result,
+        "diverse",
+        diversity=diversity,
+        encoder=encoder,
+        n_terms=7,
+        candidates=lists,
+        keep_repeats=True,
     )
     for topic, row in enumerate(found):
         words = [term for term, _ in lists[topic]]
@@ -108,7 +114,7 @@ def test_diverse_terms_are_those_of_mmr(result, bertopic, diversity):
 
 
 def test_without_an_encoder_terms_are_seen_from_the_middle(result):
-    found = topics.keywords_by_embedding(result, encoder="documents", n=200, n_candidates=40)
+    found = topics.keywords(result, "embedding", encoder="documents", n_terms=200, n_candidates=40)
     middle = result.embeddings.mean(axis=0, dtype=np.float64)
     for topic, row in enumerate(found):
         typical = result.documents.of_row[list(result.topics[topic].representatives)]
@@ -122,15 +128,15 @@ def test_without_an_encoder_terms_are_seen_from_the_middle(result):
 
 
 def test_more_central_documents_can_be_asked_for(result):
-    few = topics.keywords_by_embedding(result, encoder="documents", n_documents=1)
-    many = topics.keywords_by_embedding(result, encoder="documents", n_documents=50)
+    few = topics.keywords(result, "embedding", encoder="documents", n_documents=1)
+    many = topics.keywords(result, "embedding", encoder="documents", n_documents=50)
     assert [s for row in few for _, s in row] != [s for row in many for _, s in row]
 
 
 def test_repeats_are_left_out_unless_asked_for(result):
     lists = [[(term, 1.0) for term in result.term_counts.terms[:40]]] * result.n_topics
-    kept = topics.keywords_by_embedding(
-        result, encoder="documents", n=40, candidates=lists, keep_repeats=True
+    kept = topics.keywords(
+        result, "embedding", encoder="documents", n_terms=40, candidates=lists, keep_repeats=True
     )
     assert all(len(row) == 40 for row in kept)
     lists = [[("goal", 1.0), ("goals", 1.0), ("match", 1.0)]]
@@ -138,15 +144,15 @@ def test_repeats_are_left_out_unless_asked_for(result):
         texts=["goal goals match", "goals goal match tax"], n_topics=1,
         settings={"encoder": "synthetic", "languages": ["en"]},
     )  # fmt: skip
-    found = topics.keywords_diverse(with_english, encoder="documents", candidates=lists)
+    found = topics.keywords(with_english, "diverse", encoder="documents", candidates=lists)
     assert len({term.rstrip("s") for term, _ in found[0]}) == len(found[0]) == 2
 
 
 def test_encoder_of_the_fit_is_made_again(toy):
     texts, _, _ = toy
     result = et.TopicModel("lsa", random_state=0, languages=["en"]).fit(texts).result_
-    found = topics.keywords_by_embedding(result, n=3, keep_repeats=True)
-    encoder = et.topics.vectors.recorded_encoder(result)
+    found = topics.keywords(result, "embedding", n_terms=3, keep_repeats=True)
+    encoder = recorded_encoder(result)
     for topic, row in enumerate(found):
         typical = result.documents.of_row[list(result.topics[topic].representatives)]
         mean = result.embeddings[typical].mean(axis=0, dtype=np.float64)
@@ -156,69 +162,64 @@ def test_encoder_of_the_fit_is_made_again(toy):
 
 
 def test_given_embeddings_need_an_encoder_or_documents(branched):
-    with pytest.raises(InputError, match=r'given embeddings.*encoder="documents"'):
-        topics.keywords_by_embedding(branched)
-    assert all(topics.keywords_by_embedding(branched, encoder="documents"))
+    with pytest.raises(InputError, match=r"given embeddings"):
+        topics.keywords(branched, "embedding")
+    assert all(topics.keywords(branched, "embedding", encoder="documents"))
 
 
 def test_encoder_of_another_width_is_refused(result):
-    with pytest.raises(InputError, match=r"6 dimensions.*makes 3"):
-        topics.keywords_by_embedding(result, encoder=WordEncoder(3))
+    with pytest.raises(InputError, match=r"6 dimensions"):
+        topics.keywords(result, "embedding", encoder=WordEncoder(3))
 
 
 def test_no_topics_no_lists():
     empty = make_result(60, 0)
     for lists in (
-        topics.keywords_by_embedding(empty, encoder="documents"),
-        topics.keywords_diverse(empty, encoder="documents"),
-        topics.keywords_by_npmi(empty),
+        topics.keywords(empty, "embedding", encoder="documents"),
+        topics.keywords(empty, "diverse", encoder="documents"),
+        topics.keywords(empty, "npmi"),
     ):
         assert lists == []
 
 
 def test_single_topic_is_not_seen_from_itself():
     single = make_result(60, 1)
-    found = topics.keywords_by_embedding(single, encoder="documents", n=3)
+    found = topics.keywords(single, "embedding", encoder="documents", n_terms=3)
     assert len(found[0]) == 3 and found[0][0][1] > 0.5
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    ("bad", "parameter"),
     [
-        ({"n": 0}, "n must be an integer from 1 up"),
-        ({"n": True}, "n must be an integer from 1 up"),
-        ({"n_candidates": 0}, "n_candidates must be"),
-        ({"n_documents": 0}, "n_documents must be"),
-        ({"candidates": [[]]}, "one list for each of the 5 topics; got 1"),
-        ({"candidates": "terms"}, "must be a list"),
-        ({"candidates": [["goal"]] * 5}, r"pairs \(term, score\)"),
-        ({"candidates": [[("nonsense", 1.0)]] * 5}, "'nonsense' is no term of the result"),
-        ({"candidates": [[("river", float("nan"))]] * 5}, "must be finite"),
-        ({"candidates": [[("river", "1")]] * 5}, "must be a number"),
-        ({"candidates": [[("river", 1), ("river", 2)]] * 5}, "twice"),
-        ({"candidates": {0: []}}, "must be a list"),
-        ({"candidates": [{"river": 1.0}] * 5}, "must be a list"),
+        ({"n_documents": 0}, ""),
+        ({"method": "keybert"}, "method"),
+        ({"diversity": 0.5, "method": "embedding"}, "diversity"),
+        *(({"diversity": value}, "") for value in (-0.1, 1.1, "much", float("nan"), True)),
+        ({"candidates": [[]]}, "candidates"),
+        ({"candidates": "terms"}, "candidates"),
+        ({"candidates": [["goal"]] * 5}, "candidates"),
+        ({"candidates": [[("nonsense", 1.0)]] * 5}, "candidates"),
+        ({"candidates": [[("river", float("nan"))]] * 5}, "candidates"),
+        ({"candidates": [[("river", "1")]] * 5}, "candidates"),
+        ({"candidates": [[("river", 1), ("river", 2)]] * 5}, "candidates"),
+        ({"candidates": {0: []}}, "candidates"),
+        ({"candidates": [{"river": 1.0}] * 5}, "candidates"),
     ],
 )
-def test_bad_input(result, bad, message):
-    with pytest.raises(InputError, match=message):
-        topics.keywords_by_embedding(result, encoder="documents", **bad)
-
-
-@pytest.mark.parametrize("diversity", [-0.1, 1.1, "much", float("nan"), True])
-def test_bad_diversity(result, diversity):
-    with pytest.raises(InputError, match="diversity must be a number from 0 to 1"):
-        topics.keywords_diverse(result, diversity=diversity, encoder="documents")
+def test_bad_input(result, bad, parameter):
+    with pytest.raises(InputError) as caught:
+        topics.keywords(result, **{"encoder": "documents", **bad})
+    assert parameter in ("", caught.value.parameter)
 
 
 def test_empty_lists_of_candidates_stay_empty(result):
-    lists = [[], *candidates_of(result, None, 5)[1:]]
-    found = topics.keywords_diverse(result, encoder="documents", candidates=lists)
+    lists = [[], *candidates_of(result, 5)[1:]]
+    found = topics.keywords(result, "diverse", encoder="documents", candidates=lists)
     assert found[0] == [] and all(found[1:])
 
 
-def test_roads_can_be_chained(result):
-    first = topics.keywords_by_npmi(result, n=15)
-    second = topics.keywords_diverse(result, encoder="documents", n=5, candidates=first)
+def test_methods_can_be_chained(result):
+    first = topics.keywords(result, "npmi", n_terms=15)
+    second = topics.keywords(result, "diverse", encoder="documents", n_terms=5, candidates=first)
     for before, after in zip(first, second, strict=True):
         assert {term for term, _ in after} <= {term for term, _ in before}

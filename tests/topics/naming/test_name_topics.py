@@ -6,16 +6,17 @@ import dataclasses
 import json
 import re
 import socket
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
 from embedtopics import topics
-from embedtopics.errors import InputError
-from embedtopics.topics.naming import asking
+from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.topics.naming import _chat as asking
 from tests.chat_server import said, serving
-from tests.factories import make_result
+from tests.factories import make_result, refuses
 
 KEY = "sk-test-1234567890"
 
@@ -27,10 +28,9 @@ def result():
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch, tmp_path):
-    """No key, no proxy, no waiting, a folder and a cache of its own."""
+    """No key, no proxy, no waiting, a folder of its own."""
     for name in ("OPENAI_API_KEY", "http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(asking, "FIRST_WAIT", 0.0)
     monkeypatch.chdir(tmp_path)
 
@@ -57,9 +57,19 @@ def decision(result, name):
     return next((d for d in result.decisions if d.name == name), None)
 
 
+WHAT = ("topics", "prompt", "n_terms", "n_documents", "n_characters")
+
+
+def name(result, url, model="m", **parameters):
+    """Name topics; what `naming_questions` takes goes there."""
+    asked = {key: parameters.pop(key) for key in WHAT if key in parameters}
+    questions = topics.naming_questions(result, **asked) if asked else None
+    return topics.name_topics(result, url, model, questions=questions, **parameters)
+
+
 def named(result, answer, **parameters):
     with serving(answer) as server:
-        return topics.name_topics(result, server.url, "m", **parameters), server
+        return name(result, server.url, **parameters), server
 
 
 # ---- what goes well
@@ -94,9 +104,8 @@ def test_names_edit_and_record(result):
 
 
 def test_request_holds_the_parameters(result):
-    _, server = named(
-        result, echo, temperature=0.5, seed=7, max_tokens=None, topics=1, extra={"top_p": 0.9}
-    )
+    request = {"temperature": 0.5, "seed": 7, "max_tokens": None, "top_p": 0.9}
+    _, server = named(result, echo, topics=1, request=request)
     (body,) = server.bodies
     del body["messages"]
     assert body == {"model": "m", "temperature": 0.5, "seed": 7, "top_p": 0.9}
@@ -106,44 +115,31 @@ def test_request_holds_the_parameters(result):
 def test_second_run_asks_nothing(result):
     first, _ = named(result, echo)
     with serving(echo) as other:
-        again = topics.name_topics(result, other.url, "m")  # another port: another endpoint
+        again = name(result, other.url)  # another port: another endpoint
         assert other.n_calls == 4
-        third = topics.name_topics(result, other.url, "m")
+        third = name(result, other.url)
         assert other.n_calls == 4
-        topics.name_topics(result, other.url, "m2", topics=0)
-        topics.name_topics(result, other.url, "m", temperature=1.0, topics=0)
-        topics.name_topics(result, other.url, "m", n_terms=9, topics=0)
+        name(result, other.url, "m2", topics=0)
+        name(result, other.url, topics=0, request={"temperature": 1.0})
+        name(result, other.url, topics=0, n_terms=9)
         assert other.n_calls == 7
-        topics.name_topics(result, other.url, "m", cache=False, topics=0)
+        name(result, other.url, topics=0, record="other.jsonl")
         assert other.n_calls == 8
     assert first.topics == again.topics == third.topics
     assert "parts of 0 documents" in decision(third, "named_by_model").message
     assert [line["from_cache"] for line in lines_of()].count(True) == 4
 
 
-def test_damaged_cache_is_asked_again(result, tmp_path):
-    folder = tmp_path / "kept"
+def test_what_a_damaged_record_lacks_is_asked_again(result):
     with serving(echo) as server:
-        topics.name_topics(result, server.url, "m", topics=0, cache=folder)
-        (kept,) = folder.glob("*.json")
-        for damage in ("{", "[]", '{"answer": 3}', '{"answer": "two\\nlines"}'):
-            kept.write_text(damage)
-            found = topics.name_topics(result, server.url, "m", topics=0, cache=folder)
+        name(result, server.url, topics=0)
+        (line,) = lines_of()
+        damaged = [{}, line | {"answer": 3}, line | {"answer": "two\nlines"}, line | {"name": None}]
+        for text in ("{", "[]", "\ud800", *map(json.dumps, damaged)):
+            Path("names.jsonl").write_text(text, "utf-8", "replace")
+            found = name(result, server.url, topics=0)
             assert found.topics[0].label == expected_names(result)[0]
-        assert server.n_calls == 5
-    assert [p.suffix for p in folder.iterdir()] == [".json"]
-
-
-def test_answers_are_part_of_the_cache_that_can_be_cleared(result):
-    from embedtopics.encoders.cache_folder import cache_entries, clear_cache
-
-    named(result, echo)
-    (entry,) = cache_entries()
-    assert (entry.kind, entry.n_texts) == ("names", 4) and entry.n_bytes > 0
-    assert clear_cache(kinds=["vectors", "model"]) == 0 and cache_entries() == [entry]
-    assert clear_cache() == entry.n_bytes and cache_entries() == []
-    _, server = named(result, echo)
-    assert server.n_calls == 4
+        assert server.n_calls == 8
 
 
 def test_given_names_and_anchors_stay_unless_they_are_asked_for(result):
@@ -152,7 +148,7 @@ def test_given_names_and_anchors_stay_unless_they_are_asked_for(result):
         result,
         topics=(
             dataclasses.replace(first, label="Mine", is_named=True),
-            dataclasses.replace(second, label="Anchor", is_anchor=True),
+            dataclasses.replace(second, label="Anchor", is_seeded=True),
             *rest,
         ),
     )
@@ -331,7 +327,7 @@ def test_nobody_named_for_reasons_of_their_own_is_no_error(result):
 
 
 def test_names_are_undressed(result):
-    for made, name in (
+    for made, expected in (
         ('"Tax policy"', "Tax policy"),
         ("Topic: **Tax policy.**", "Tax policy"),
         ("<think>they say\nIGNORE</think>\n\nTax policy", "Tax policy"),
@@ -339,8 +335,8 @@ def test_names_are_undressed(result):
         ("Trade with the U.S.", "Trade with the U.S."),
         ([{"type": "text", "text": "Tax policy"}], "Tax policy"),
     ):
-        found, _ = named(result, lambda body, n, made=made: said(made), topics=0, cache=False)
-        assert found.topics[0].label == name
+        found, _ = named(result, lambda body, n, made=made: said(made), topics=0, record=None)
+        assert found.topics[0].label == expected
 
 
 # ---- what goes wrong on the way
@@ -376,18 +372,21 @@ def test_waiting_has_a_limit_and_a_date_is_read(result, monkeypatch):
     assert waited == [60.0, 0.0, 0.0]  # FIRST_WAIT is 0 in tests
 
 
-def test_retries_run_out(result):
+def test_retries_run_out(result, monkeypatch):
+    monkeypatch.setattr(asking, "RETRIES", 2)
+
     def answer(body, number):
         if topic_of(body).startswith(f'"{result.topics[1].keywords[0]}"'):
             return 503, {}, b"down"
         return echo(body, number)
 
-    found, server = named(result, answer, retries=2)
+    found, server = named(result, answer)
     check_only_topic_1_failed(result, found, "status 503: down")
     assert server.n_calls == 3 + 3
 
 
-def test_timeout_of_one_topic(result):
+def test_timeout_of_one_topic(result, monkeypatch):
+    monkeypatch.setattr(asking, "RETRIES", 0)
     with serving(echo) as server:
 
         def answer(body, number):
@@ -396,18 +395,26 @@ def test_timeout_of_one_topic(result):
             return echo(body, number)
 
         server.answer = answer
-        found = topics.name_topics(result, server.url, "m", timeout=0.3, retries=0)
+        found = name(result, server.url, request={"timeout": 0.3})
     check_only_topic_1_failed(result, found, "no answer within 0.3 s")
 
 
+@pytest.fixture
+def one_by_one(monkeypatch):
+    monkeypatch.setattr(asking, "RETRIES", 0)
+    monkeypatch.setattr(asking, "CONCURRENCY", 1)
+
+
+@pytest.mark.usefixtures("one_by_one")
 def test_endpoint_that_never_answers_is_given_up(result):
     many = make_result(400, 9)
     with serving(lambda body, n: (500, {}, b"")) as server:
         with pytest.raises(InputError, match=r"no topic could be named by m at .*status 500"):
-            topics.name_topics(many, server.url, "m", retries=0, concurrency=1)
+            name(many, server.url)
     assert server.n_calls == asking.UNANSWERED_IN_A_ROW
 
 
+@pytest.mark.usefixtures("one_by_one")
 @pytest.mark.parametrize("status", [401, 403])
 def test_no_access(result, status):
     body = {"error": {"message": f"Incorrect API key provided: {KEY}"}}
@@ -415,7 +422,7 @@ def test_no_access(result, status):
         with pytest.raises(
             InputError, match=f"status {status}: no access; check api_key="
         ) as raised:
-            topics.name_topics(result, server.url, "m", api_key=KEY, concurrency=1)
+            name(result, server.url, api_key=KEY)
     assert server.n_calls == 1  # the others would end alike
     assert KEY not in str(raised.value)
 
@@ -425,7 +432,7 @@ def test_nobody_listens(result):
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     with pytest.raises(InputError, match=r"could not be reached \(.*refused") as raised:
-        topics.name_topics(result, f"http://127.0.0.1:{port}/v1", "m", retries=1)
+        name(result, f"http://127.0.0.1:{port}/v1")
     assert "\n" not in str(raised.value)
 
 
@@ -435,7 +442,7 @@ def test_connection_that_breaks(result):
         listener.listen()
 
         def hang_up():
-            for _ in range(2):
+            for _ in range(asking.RETRIES + 1):
                 accepted, _ = listener.accept()
                 accepted.close()
 
@@ -443,10 +450,11 @@ def test_connection_that_breaks(result):
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         with pytest.raises(InputError, match=r"connection broke|could not be reached"):
-            topics.name_topics(result, url, "m", topics=0, retries=1)
+            name(result, url, topics=0)
         thread.join()
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_answer_that_drips_for_ever(result):
     """No pause is as long as the timeout, and yet the call ends."""
     done = threading.Event()
@@ -469,16 +477,17 @@ def test_answer_that_drips_for_ever(result):
         thread.start()
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         with pytest.raises(InputError, match=r"no answer within 0\.5 s"):
-            topics.name_topics(result, url, "m", topics=0, retries=0, timeout=0.5)
+            name(result, url, topics=0, request={"timeout": 0.5})
         done.set()
         thread.join()
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_half_of_the_topics_named_before_access_ends(result):
     def answer(body, number):
         return echo(body, number) if number < 2 else (401, {}, b"")
 
-    found, server = named(result, answer, concurrency=1)
+    found, server = named(result, answer)
     assert [t.is_named for t in found.topics] == [True, True, False, False]
     assert server.n_calls == 3
     assert "3 (not asked: status 401" in decision(found, "not_named").message
@@ -490,7 +499,7 @@ def test_redirects_are_not_followed(result):
         for status in (301, 302, 303, 307, 308):
             with serving(lambda *_, s=status: (s, {"Location": target}, b"")) as server:
                 with pytest.raises(InputError, match=f"redirect \\({status}\\)"):
-                    topics.name_topics(result, server.url, "m", api_key=KEY)
+                    name(result, server.url, api_key=KEY)
         assert other.paths == []
 
 
@@ -509,7 +518,8 @@ def test_key_is_sent_and_kept_nowhere(branched, tmp_path, monkeypatch):
             return 500, {}, {"error": f"your key {KEY} is nice"}
         return said(f"Named {number} by {KEY}")  # a server that says it again
 
-    found, server = named(branched, answer, topics=[0, 1], concurrency=1)
+    monkeypatch.setattr(asking, "CONCURRENCY", 1)
+    found, server = named(branched, answer, topics=[0, 1])
     assert {h["Authorization"] for h in server.headers} == {f"Bearer {KEY}"}
     topics.save_result(found, tmp_path / "saved")
     assert all("***" in found.topics[i].label for i in (0, 1))
@@ -518,15 +528,13 @@ def test_key_is_sent_and_kept_nowhere(branched, tmp_path, monkeypatch):
 
 
 def test_key_of_the_environment_goes_to_no_other_machine_in_the_clear(monkeypatch):
-    from embedtopics.topics.naming.endpoint import open_endpoint
-
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert open_endpoint("http://example.org/v1", None, 1.0).key is None
-    assert open_endpoint("http://example.org/v1", "own", 1.0).key == "own"
-    assert open_endpoint("https://example.org/v1", None, 1.0).key == KEY
-    assert open_endpoint("http://localhost/v1", None, 1.0).key == KEY
-    assert open_endpoint("http://localhost/v1", "", 1.0).key is None
-    assert KEY not in repr(open_endpoint("http://localhost/v1", None, 1.0))
+    assert asking.open_endpoint("http://example.org/v1", None).key is None
+    assert asking.open_endpoint("http://example.org/v1", "own").key == "own"
+    assert asking.open_endpoint("https://example.org/v1", None).key == KEY
+    assert asking.open_endpoint("http://localhost/v1", None).key == KEY
+    assert asking.open_endpoint("http://localhost/v1", "").key is None
+    assert KEY not in repr(asking.open_endpoint("http://localhost/v1", None))
 
 
 def test_nothing_for_this_machine_goes_through_a_proxy(result, monkeypatch):
@@ -535,18 +543,19 @@ def test_nothing_for_this_machine_goes_through_a_proxy(result, monkeypatch):
     monkeypatch.delenv("NO_PROXY", raising=False)
     with serving(lambda *_: said("From elsewhere")) as proxy, serving(echo) as server:
         monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
-        found = topics.name_topics(result, server.url, "m", topics=0)
+        found = name(result, server.url, topics=0)
         assert proxy.n_calls == 0 and server.n_calls == 1
         assert found.topics[0].label == expected_names(result)[0]
         # To other machines a proxy is the way, and gets no key that nobody gave it.
-        topics.name_topics(result, "http://example.invalid/v1", "m", topics=0)
+        name(result, "http://example.invalid/v1", topics=0)
         assert proxy.n_calls == 1 and "Authorization" not in proxy.headers[0]
 
 
+@pytest.mark.usefixtures("one_by_one")
 def test_a_key_is_not_cut_before_it_is_crossed_out(result):
     answer = 500, {}, {"error": "x" * 190 + KEY}  # errors are cut at 200 characters
     with serving(lambda *_: answer) as server, pytest.raises(InputError) as raised:
-        topics.name_topics(result, server.url, "m", api_key=KEY, retries=0)
+        name(result, server.url, api_key=KEY)
     assert KEY[:5] not in str(raised.value)
 
 
@@ -559,8 +568,8 @@ def test_a_placeholder_for_a_key_is_not_taken_out_of_names(result, key):
 
 @pytest.mark.parametrize("key", [f"{KEY}\nX-Evil: 1", f"{KEY}é", f"{KEY} x", 3])
 def test_bad_keys_are_not_repeated(result, key):
-    with pytest.raises(InputError, match="api_key must be") as raised:
-        topics.name_topics(result, "http://localhost:1/v1", "m", api_key=key)
+    with refuses("api_key") as raised:
+        name(result, "http://localhost:1/v1", api_key=key)
     assert KEY not in str(raised.value)
 
 
@@ -630,8 +639,8 @@ def test_a_model_that_obeys_gets_no_markup_through(result):
      "http://a b/", "http://x:port/", "http://exämple.org/v1", "javascript:alert(1)"],
 )  # fmt: skip
 def test_bad_endpoints(result, endpoint):
-    with pytest.raises(InputError, match="endpoint must be the address"):
-        topics.name_topics(result, endpoint, "m")
+    with refuses("endpoint"):
+        name(result, endpoint)
 
 
 @pytest.mark.parametrize(
@@ -640,45 +649,48 @@ def test_bad_endpoints(result, endpoint):
      "https://x.org/v1#hunter2"],
 )  # fmt: skip
 def test_credentials_in_an_address_are_refused_and_not_repeated(result, endpoint):
-    with pytest.raises(InputError, match="no user, password, query") as raised:
-        topics.name_topics(result, endpoint, "m")
+    with refuses("endpoint") as raised:
+        name(result, endpoint)
     assert "hunter2" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    ("bad", "message"),
+    ("bad", "parameter"),
     [
-        ({"prompt": "Name it"}, r"\{terms\}"),
-        ({"prompt": None}, "prompt must be"),
-        ({"n_terms": 0}, "n_terms"),
-        ({"n_documents": -1}, "n_documents"),
-        ({"n_characters": 0}, "n_characters"),
-        ({"longest": 0}, "longest"),
-        ({"topics": [9]}, "no topic 9"),
-        ({"topics": []}, "got none"),
-        ({"cache": 3}, "cache must be"),
-        ({"audit": 3}, "audit must be"),
-        ({"audit": "no/such/folder/a.jsonl"}, "cannot write the record"),
-        ({"timeout": 0}, "timeout"),
-        ({"timeout": float("inf")}, "timeout"),
-        ({"retries": -1}, "retries"),
-        ({"concurrency": 0}, "concurrency"),
-        ({"temperature": 3}, "temperature"),
-        ({"seed": 1.5}, "seed"),
-        ({"max_tokens": 0}, "max_tokens"),
-        ({"extra": {"messages": []}}, "extra"),
-        ({"extra": [1]}, "extra"),
-        ({"extra": {"metadata": object()}}, "extra"),
-        ({"extra": {"top_p": float("nan")}}, "extra"),
+        ({"prompt": "Name it"}, "prompt"),
+        ({"prompt": None}, "prompt"),
+        ({"record": 3}, "record"),
+        ({"request": {"timeout": 0}}, "request"),
+        ({"request": {"timeout": float("inf")}}, "request"),
+        ({"request": {"messages": []}}, "request"),
+        ({"request": [1]}, "request"),
+        ({"request": {"metadata": object()}}, "request"),
+        ({"request": {"top_p": float("nan")}}, "request"),
     ],
 )
-def test_bad_parameters(result, bad, message):
+def test_bad_parameters(result, bad, parameter):
     with serving(echo) as server:
-        with pytest.raises(InputError, match=message):
-            topics.name_topics(result, server.url, "m", **bad)
-        with pytest.raises(InputError, match="model must be"):
-            topics.name_topics(result, server.url, " ")
+        with refuses(parameter):
+            name(result, server.url, **bad)
+        with refuses("model"):
+            name(result, server.url, " ")
         assert server.n_calls == 0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [{"n_terms": 0}, {"n_documents": -1}, {"n_characters": 0}, {"topics": [9]}, {"topics": []},
+     {"record": "no/such/folder/a.jsonl"}],
+)  # fmt: skip
+def test_other_bad_parameters(result, bad):
+    with pytest.raises(InputError):
+        name(result, "http://localhost:1", **bad)
+
+
+def test_the_extra_is_named_where_it_is_missing(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingExtraError, match=r"embedtopics\[llm\]"):
+        name(result, "http://localhost:1")
 
 
 # ---- the record
@@ -692,12 +704,13 @@ def test_a_broken_line_does_not_swallow_the_next(result):
 
 
 def test_no_record_where_none_is_wanted(result, tmp_path):
-    named(result, echo, audit=None, cache=False)
+    named(result, echo, record=None)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lines_of_many_threads_stay_whole():
+def test_lines_of_many_threads_stay_whole(monkeypatch):
+    monkeypatch.setattr(asking, "CONCURRENCY", 16)
     many = make_result(600, 30)
-    named(many, echo, concurrency=16)
+    named(many, echo)
     record = lines_of()
     assert sorted({line["topic"] for line in record}) == list(range(30))

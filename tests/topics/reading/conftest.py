@@ -7,18 +7,22 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_matrix
 
+from embedtopics.clustering.results import Clustering
 from embedtopics.corpus import Corpus
-from embedtopics.neighbors import unit_rows
-from embedtopics.results import Clustering, NeighborGraph, TopicResult
-from embedtopics.terms import ClassTfidf, count_terms, tokenize
-from embedtopics.topics.describe import TermSettings, describe_topics
+from embedtopics.neighbors._graph import unit_rows
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.terms import ClassTfidf
+from embedtopics.terms._counts import count_terms
+from embedtopics.terms._tokens import tokenize
+from embedtopics.topics._describe import TermSettings, describe_topics
+from embedtopics.topics.results import TopicResult
 
 
 def _build(
-    data, topics, *, vectors=None, memberships=None, strengths=None, stop_words=(),
+    data, topics, *, vectors=None, memberships=None, probabilities=None, stop_words=(),
     ngram_range=(1, 2), reasons=None, settings=None, **columns,
 ):  # fmt: skip
-    """Return a result; `topics`, `vectors`, `memberships` and `strengths` have an entry a row."""
+    """Return a result; `topics`, `vectors`, `memberships`, `probabilities`: one a row."""
     corpus = Corpus.from_frame(data, **columns) if hasattr(data, "columns") else Corpus.of(data)
     documents = corpus.distinct()
     rows = documents.first_rows
@@ -35,10 +39,10 @@ def _build(
         shares[inside, labels[inside]] = 1.0
     else:
         shares = np.asarray(memberships, dtype=np.float32)[rows]
-    strengths = np.ones(len(corpus)) if strengths is None else np.asarray(strengths)
+    probabilities = np.ones(len(corpus)) if probabilities is None else np.asarray(probabilities)
     clustering = Clustering(
         labels,
-        np.where(labels >= 0, strengths[rows], 0.0).astype(np.float32),
+        np.where(labels >= 0, probabilities[rows], 0.0).astype(np.float32),
         np.full(n_topics, np.nan),
         None if reasons is None else np.asarray(reasons, dtype=np.int8)[rows],
     )

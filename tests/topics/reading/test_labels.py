@@ -6,15 +6,14 @@ from dataclasses import replace
 import pytest
 
 import embedtopics as et
-from embedtopics.errors import InputError
-from tests.factories import make_result
+from tests.factories import make_result, refuses
 
 
 def with_keywords(keywords, **flags):
     result = make_result(60, len(keywords))
     topics = tuple(
         replace(topic, keywords=tuple(words), weights=(1.0,) * len(words), label=f"old {i}",
-                is_named=i in flags.get("named", ()), is_anchor=i in flags.get("anchors", ()))
+                is_named=i in flags.get("named", ()), is_seeded=i in flags.get("anchors", ()))
         for i, (topic, words) in enumerate(zip(result.topics, keywords, strict=True))
     )  # fmt: skip
     return replace(result, topics=topics)
@@ -61,10 +60,10 @@ def test_the_edit_is_recorded():
 
 
 @pytest.mark.parametrize(
-    "change", [{"n_words": 0}, {"word_length": 0}, {"separator": None}, {"prefix": 3}]
+    "change", [{"n_terms": 0}, {"word_length": 0}, {"separator": None}, {"prefix": 3}]
 )
 def test_bad_arguments(change):
-    with pytest.raises(InputError, match=next(iter(change))):
+    with refuses(next(iter(change))):
         et.topics.make_labels(make_result(30, 1), **change)
 
 

@@ -11,6 +11,7 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.topics import from_pretrained, push_to_hub, save_result
+from tests.factories import refuses
 from tests.topics.sharing.stub_hub import stub_hub
 
 
@@ -171,7 +172,7 @@ def test_what_cannot_be_loaded(hub, tmp_path):
     with pytest.raises(InputError, match="could not load someone/else"):
         from_pretrained("someone/else", revision="nowhere", **where)
     for bad in ("no-owner", "../up/here", tmp_path / "nowhere", "a/b/c", ""):
-        with pytest.raises(InputError, match="which is neither; check the path"):
+        with refuses("name"):
             from_pretrained(bad, **where)
 
 
@@ -180,11 +181,11 @@ def test_what_cannot_be_pushed(hub, result, tmp_path):
     with pytest.raises(InputError, match=r"could not upload to someone/x: .*hf auth login"):
         push_to_hub(result, "someone/x", endpoint=hub.endpoint)
     for bad in ("no-owner", "a/b/c", "", None, "-/x"):
-        with pytest.raises(InputError, match="expected a name on the hub"):
+        with refuses("repo_id"):
             push_to_hub(result, bad, endpoint=hub.endpoint)
     with pytest.raises(InputError, match="got 'nothing'; there are"):
         push_to_hub(result, "someone/x", columns=["nothing"], endpoint=hub.endpoint)
-    with pytest.raises(InputError, match="all columns are uploaded"):
+    with refuses("columns"):
         push_to_hub(result, "someone/x", columns=["when"], include_texts=True)
     with pytest.raises(InputError, match="does not exist"):
         push_to_hub(tmp_path / "nowhere", "someone/x", endpoint=hub.endpoint)

@@ -11,9 +11,10 @@ import pytest
 
 import embedtopics as et
 from embedtopics.errors import InputError
+from embedtopics.report._report import report_html
 from embedtopics.topics import assign, extend, load_result, save_result, without_texts
-from embedtopics.topics.relabeling import regrouped, relabeled
-from embedtopics.topics.sharing.card import model_card, plain
+from embedtopics.topics._relabel import regrouped, relabeled
+from embedtopics.topics.sharing._hub import model_card, plain
 from tests.factories import make_result
 
 
@@ -92,7 +93,7 @@ def test_columns_are_kept_by_name():
 def test_tables_and_pages_of_it(blank):
     assert len(et.topics.table(blank)) >= blank.n_topics
     assert set(et.topics.documents(blank)["text"]) == {""}
-    assert et.report.report_html(blank)
+    assert report_html(blank)
 
 
 # The page.
@@ -168,16 +169,16 @@ def test_the_page_says_what_is_there(branched, blank):
 
 
 def test_long_tables_are_cut(monkeypatch):
-    monkeypatch.setattr("embedtopics.topics.sharing.card.MOST_TOPICS", 2)
+    monkeypatch.setattr("embedtopics.topics.sharing._hub.MOST_TOPICS", 2)
     assert "And 4 more." in model_card(make_result(300, 6), "a/b")
 
 
 def test_labels_that_were_given_to_documents_are_no_part_of_it(branches):
     texts, vectors = branches
     labels = ["secret" if number % 3 == 0 else None for number in range(len(texts))]
-    model = et.TopicModel(languages=[], random_state=2, guidance=et.topics.Labels(labels))
+    model = et.TopicModel(languages=[], random_state=2, constraints=et.topics.PartialLabels(labels))
     result = model.fit(texts, embeddings=vectors).result_
-    assert result.guide is not None and without_texts(result).guide is None
+    assert result.constraints is not None and without_texts(result).constraints is None
 
 
 def test_what_would_be_measured_wrongly_is_refused(blank):
@@ -187,5 +188,5 @@ def test_what_would_be_measured_wrongly_is_refused(blank):
 
 def test_an_encoder_that_learnt_from_the_texts_is_asked_for(toy):
     shared = without_texts(et.TopicModel("lsa", languages=["en"]).fit(toy[0][:80]).result_)
-    with pytest.raises(InputError, match="learnt from texts that were left out"):
+    with pytest.raises(InputError, match="texts that were left out"):
         assign(shared, ["another apple in the orchard"])

@@ -12,9 +12,10 @@ from scipy.sparse import csr_matrix
 
 from embedtopics import topics
 from embedtopics.errors import InputError
-from embedtopics.results import Topic
-from embedtopics.terms import ClassTfidf, count_by_topic
-from tests.factories import make_result
+from embedtopics.terms import ClassTfidf
+from embedtopics.terms._counts import count_by_topic
+from embedtopics.topics.results import Topic
+from tests.factories import make_result, refuses
 
 
 class OnlyTogether:
@@ -169,38 +170,38 @@ def test_frame_says_where_each_node_belongs():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "parameter"),
     [
-        ({"by": "words"}, "by must be"),
-        ({"by": object()}, "by must be"),
-        ({"by": np.zeros((2, 2))}, "each of the 6 topics"),
-        ({"by": np.ones((6, 6))}, "zeros on the diagonal"),
-        ({"by": np.triu(np.ones((6, 6)), 1)}, "symmetric"),
-        ({"by": np.full((6, 6), np.nan)}, "finite"),
-        ({"linkage": "centroid"}, "turn back"),
-        ({"linkage": "nearest"}, "linkage must be one of"),
+        ({"by": "words"}, "by"),
+        ({"by": object()}, "by"),
+        ({"by": np.zeros((2, 2))}, "by"),
+        ({"by": np.ones((6, 6))}, "by"),
+        ({"by": np.triu(np.ones((6, 6)), 1)}, "by"),
+        ({"by": np.full((6, 6), np.nan)}, "by"),
+        ({"linkage": "centroid"}, "linkage"),
+        ({"linkage": "nearest"}, "linkage"),
         ({"n_terms": 0}, "n_terms"),
         ({"n_terms": True}, "n_terms"),
-        ({"weighting": OnlyTogether()}, "fit and transform"),
+        ({"weighting": OnlyTogether()}, "weighting"),
     ],
 )
-def test_bad_parameters(arguments, said):
-    with pytest.raises(InputError, match=said):
+def test_bad_parameters(arguments, parameter):
+    with refuses(parameter):
         topics.hierarchy(make_result(), **arguments)
 
 
 def test_bad_cuts():
     tree = topics.hierarchy(make_result())
     for wrong in (0, 7, 2.5, True, "3"):
-        with pytest.raises(InputError, match="n_topics must be an integer from 1 to 6"):
+        with refuses("n_topics"):
             tree.cut(wrong)
     for wrong in (-0.1, float("nan"), "far"):
-        with pytest.raises(InputError, match="distance"):
+        with refuses("distance"):
             tree.cut(distance=wrong)
     for both in ({}, {"n_topics": 2, "distance": 0.5}):
-        with pytest.raises(InputError, match="and not both"):
+        with pytest.raises(InputError):
             tree.cut(**both)
-    with pytest.raises(InputError, match="no node 11"):
+    with refuses("node"):
         tree.topics_under(11)
 
 

@@ -8,8 +8,9 @@ import warnings
 import numpy as np
 import pytest
 
-from embedtopics.results import NOISE
-from embedtopics.terms import ClassTfidf, count_by_topic
+from embedtopics.clustering.results import NOISE
+from embedtopics.terms import ClassTfidf
+from embedtopics.terms._counts import count_by_topic
 from tests.factories import make_result
 
 

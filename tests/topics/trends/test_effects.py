@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import copy
 import dataclasses
 
 import numpy as np
@@ -7,9 +8,8 @@ import pandas as pd
 import pytest
 
 from embedtopics import topics
-from embedtopics.errors import InputError
-from embedtopics.results import NOISE
-from tests.factories import make_result
+from embedtopics.clustering.results import NOISE
+from tests.factories import make_result, refuses
 
 
 @pytest.fixture(scope="module")
@@ -60,9 +60,7 @@ def test_one_group_covariate_gives_the_differences_of_shares(result, source):
     for column in (1, 2):
         other = groups.shares[:, groups.names.index(found.levels[column])]
         assert found.coefficients[:, column] == pytest.approx(other - herald)
-    expected = topics.prevalence(found, "source").pivot(
-        index="topic", columns="value", values="share"
-    )
+    expected = found.prevalence("source").pivot(index="topic", columns="value", values="share")
     for name in groups.names:
         shares = groups.shares[:, groups.names.index(name)]
         ids = [*range(result.n_topics), NOISE]
@@ -159,7 +157,7 @@ def test_nothing_depends_on_the_order_of_the_rows(result, source):
 
 def test_prevalence_along_time_holds_the_others_at_their_means(result, source):
     found = topics.effects(result, {"date": "date", "source": source})
-    line = topics.prevalence(found, "date", n_points=5)
+    line = found.prevalence("date", n_points=5)
     first = line[line["topic"] == 0]
     assert first["value"].iloc[0] == result.corpus.time[result.documents.of_row >= 0].min()
     passed = np.linspace(*found.ranges["date"], 5)
@@ -170,8 +168,8 @@ def test_prevalence_along_time_holds_the_others_at_their_means(result, source):
     )
     assert first["share"].to_numpy() == pytest.approx(expected)
     assert (first["low"] < first["share"]).all() and (first["share"] < first["high"]).all()
-    with pytest.raises(InputError, match="these are: 'date', 'source'"):
-        topics.prevalence(found, "weather")
+    with refuses("covariate"):
+        found.prevalence("weather")
 
 
 def test_frame_names_levels_references_and_units(result, source):
@@ -184,9 +182,8 @@ def test_frame_names_levels_references_and_units(result, source):
 
 
 def test_formula_list_and_frame_say_the_same(result, source):
-    corpus = dataclasses.replace(
-        result.corpus, metadata=result.corpus.metadata.assign(source=source)
-    )
+    corpus = copy.copy(result.corpus)
+    vars(corpus)["metadata"] = corpus.metadata.assign(source=source)
     result = dataclasses.replace(result, corpus=corpus)
     forms = ["~ date + source", ["date", "source"], corpus.metadata[["date", "source"]]]
     found = [topics.effects(result, form, n_resamples=20) for form in forms]
@@ -216,31 +213,31 @@ def test_few_topics(n_topics):
     result = make_result(n_documents=40, n_topics=n_topics)
     found = topics.effects(result, "~ date", n_resamples=20)
     assert found.coefficients.shape == (n_topics + 1, 2)
-    assert len(topics.prevalence(found, "date", n_points=2)) == 2 * (n_topics + 1)
+    assert len(found.prevalence("date", n_points=2)) == 2 * (n_topics + 1)
 
 
 @pytest.mark.parametrize(
-    ("covariates", "message"),
+    ("covariates", "parameter"),
     [
-        ("~ date * source", "joined by"),
-        ("date + ", "joined by"),
-        ([], "at least one covariate"),
-        (["date", "date"], "'date' twice"),
-        ([3], "names of columns"),
-        (None, "names of columns, or values by name; got None"),
-        (3, "names of columns, or values by name; got 3"),
-        ("~ weather", "no column 'weather'"),
-        ({"same": ["x"] * 313}, "one value only"),
-        ({"flat": [2.0] * 313}, "one value only"),
-        ({"many": [f"v{i}" for i in range(313)]}, "levels, more than 50"),
-        ({"gone": [None] * 313}, "a value of each covariate"),
-        ({"wide": [np.inf] * 313}, "finite"),
-        ({"short": [1, 2]}, "313 rows of the corpus; got 2"),
+        ("~ date * source", "covariates"),
+        ("date + ", "covariates"),
+        ([], "covariates"),
+        (["date", "date"], "covariates"),
+        ([3], "covariates"),
+        (None, "covariates"),
+        (3, "covariates"),
+        ("~ weather", "weather"),
+        ({"same": ["x"] * 313}, "same"),
+        ({"flat": [2.0] * 313}, "flat"),
+        ({"many": [f"v{i}" for i in range(313)]}, "many"),
+        ({"gone": [None] * 313}, "covariates"),
+        ({"wide": [np.inf] * 313}, "wide"),
+        ({"short": [1, 2]}, "short"),
     ],
 )
-def test_bad_covariates(result, covariates, message):
+def test_bad_covariates(result, covariates, parameter):
     assert len(result.corpus) == 313
-    with pytest.raises(InputError, match=message):
+    with refuses(parameter):
         topics.effects(result, covariates)
 
 
@@ -249,7 +246,7 @@ def test_numbers_that_nearly_follow_from_others_are_refused(result, apart):
     rng = np.random.default_rng(0)
     x = rng.normal(size=len(result.corpus))
     near = 3 * x + apart * rng.normal(size=len(x))
-    with pytest.raises(InputError, match="effect of 'b' cannot be told from those of 'a': "):
+    with refuses("covariates"):
         topics.effects(result, {"a": x, "c": rng.normal(size=len(x)), "b": near})
     found = topics.effects(result, {"a": x, "b": 3 * x + 1e-2 * rng.normal(size=len(x))})
     assert np.isfinite(found.low).all() and not found.decisions
@@ -287,30 +284,29 @@ def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(
 
 def test_covariates_that_follow_from_others_are_named(result, source):
     place = np.where(source == "post", "north", "south")
-    message = "'place: north' cannot be told from those of .*'source: "
-    with pytest.raises(InputError, match=message):
+    with refuses("covariates"):
         topics.effects(result, {"source": source, "place": place})
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "parameter"),
     [
-        ({"reference": {"source": "mirror"}}, "'mirror'"),
-        ({"reference": {"date": "2020"}}, "no covariate"),
+        ({"reference": {"source": "mirror"}}, "reference"),
+        ({"reference": {"date": "2020"}}, "reference"),
         ({"outcome": "logit"}, "outcome"),
         ({"n_resamples": 2}, "n_resamples"),
         ({"confidence": 95}, "confidence"),
         ({"replicates": -1}, "replicates"),
-        ({"replicates": 3, "outcome": "membership"}, "labels only"),
-        ({"replicates": [np.zeros(3, int)]}, "distinct texts"),
-        ({"replicates": 2.5}, "a number of them, or their labels; got 2.5"),
-        ({"replicates": "3"}, "a number of them, or their labels"),
-        ({"replicates": [np.full(300, 0.5)]}, "integers from -2 up.*float64"),
-        ({"replicates": [np.full(300, -9)]}, "integers from -2 up.*-9"),
-        ({"reference": "mirror"}, "reference must be a mapping"),
-        ({"replicates": 3}, "default layout"),
+        ({"replicates": 3, "outcome": "membership"}, "outcome"),
+        ({"replicates": [np.zeros(3, int)]}, "replicates"),
+        ({"replicates": 2.5}, "replicates"),
+        ({"replicates": "3"}, "replicates"),
+        ({"replicates": [np.full(300, 0.5)]}, "replicates"),
+        ({"replicates": [np.full(300, -9)]}, "replicates"),
+        ({"reference": "mirror"}, "reference"),
+        ({"replicates": 3}, "result"),
     ],
 )
-def test_bad_options(result, source, options, message):
-    with pytest.raises(InputError, match=message):
+def test_bad_options(result, source, options, parameter):
+    with refuses(parameter):
         topics.effects(result, {"source": source}, **options)

@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 
 from embedtopics import topics
+from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.evaluation.shares import wilson
-from embedtopics.results import NOISE
+from embedtopics.evaluation._shares import wilson
 from embedtopics.terms import ClassTfidf
-from tests.factories import make_result
+from tests.factories import make_result, refuses
 from tests.topics.trends.bertopic_oracle import assert_alike, weights_of
 
 
@@ -36,7 +36,7 @@ def test_counts_are_those_of_a_cross_table_of_rows(result):
 
 def test_periods_without_rows_have_no_share(result):
     dates = np.where(np.arange(len(result.corpus)) % 2, "2020-01-15", "2020-04-02")
-    trends = topics.over_time(result, "month", dates=dates)
+    trends = topics.over_time(result, "month", time=dates)
     assert trends.names == ("2020-01", "2020-02", "2020-03", "2020-04")
     assert trends.totals[1] == 0 and (trends.counts[:, 1] == 0).all()
     for values in (trends.shares, trends.low, trends.high):
@@ -47,7 +47,7 @@ def test_periods_without_rows_have_no_share(result):
 def test_rows_without_a_date_are_left_out_and_counted(result):
     dates = result.corpus.time.copy()
     dates.iloc[:40] = pd.NaT
-    trends = topics.over_time(result, "month", dates=dates)
+    trends = topics.over_time(result, "month", time=dates)
     with_text = int((result.documents.of_row >= 0).sum())
     assert trends.n_undated == 40
     assert trends.totals.sum() == with_text - 40
@@ -56,7 +56,7 @@ def test_rows_without_a_date_are_left_out_and_counted(result):
 
 def test_nothing_depends_on_the_order_of_dates(result):
     trends = topics.over_time(result, "week")
-    backwards = topics.over_time(result, "week", dates=list(result.corpus.time))
+    backwards = topics.over_time(result, "week", time=list(result.corpus.time))
     assert np.array_equal(trends.counts, backwards.counts)
     assert np.array_equal(trends.terms.ids, backwards.terms.ids)
 
@@ -65,14 +65,14 @@ def test_times_with_zones_are_cut_in_utc(result):
     zone = timezone(timedelta(hours=5))
     moment = datetime(2021, 2, 1, 2, tzinfo=zone)  # still January in Greenwich
     dates = [moment] * (len(result.corpus) - 1) + [datetime(2021, 2, 1, 2, tzinfo=UTC)]
-    trends = topics.over_time(result, "month", dates=dates)
+    trends = topics.over_time(result, "month", time=dates)
     assert trends.time_zone == "UTC" and trends.names[0] == "2021-01"
     assert any(d.name == "time_zone" for d in trends.decisions)
     assert topics.over_time(result, "month").time_zone == "as given"
 
 
 def test_one_date_makes_one_period(result):
-    trends = topics.over_time(result, dates=["2021-05-17"] * len(result.corpus))
+    trends = topics.over_time(result, time=["2021-05-17"] * len(result.corpus))
     assert trends.names == ("2021-05-17",)
     assert trends.counts[:-1, 0].tolist() == [topic.size for topic in result.topics]
 
@@ -88,28 +88,28 @@ def test_few_topics(n_topics):
 
 def test_dates_that_are_not_there():
     result = make_result(dated=False)
-    with pytest.raises(InputError, match=r"time= when the corpus is read, or give dates="):
+    with refuses("time"):
         topics.over_time(result)
-    with pytest.raises(InputError, match=f"{len(result.corpus)} rows of the corpus; got 3"):
-        topics.over_time(result, dates=["2021", "2022", "2023"])
-    with pytest.raises(InputError, match="no column 'published'"):
-        topics.over_time(result, dates="published")
-    with pytest.raises(InputError, match="none of the"):
-        topics.over_time(result, dates=[None] * len(result.corpus))
-    with pytest.raises(InputError, match="row 2"):
-        topics.over_time(result, dates=["2021", "maybe", *["2021"] * (len(result.corpus) - 2)])
+    with refuses("time"):
+        topics.over_time(result, time=["2021", "2022", "2023"])
+    with refuses("time"):
+        topics.over_time(result, time="published")
+    with refuses("time"):
+        topics.over_time(result, time=[None] * len(result.corpus))
+    with pytest.raises(InputError):
+        topics.over_time(result, time=["2021", "maybe", *["2021"] * (len(result.corpus) - 2)])
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
         {"smooth": 2}, {"smooth": 0}, {"interval": "normal"}, {"confidence": 1}, {"n_terms": -1},
-        {"random_state": -1}, {"by": "source"}, {"every": "hour"},
+        {"random_state": -1}, {"group": "source"}, {"every": "hour"},
     ],
 )  # fmt: skip
 def test_bad_parameters(result, wrong):
     (name,) = wrong
-    with pytest.raises(InputError, match="group" if name == "by" else name):
+    with refuses(name):
         topics.over_time(result, **wrong)
 
 
@@ -155,19 +155,19 @@ def test_bootstrap_draws_texts_and_not_rows():
         result, documents=many, clustering=clustering, corpus=Corpus.from_frame(frame, text="text")
     )
     dates = ["2021"] * len(rows)
-    by_rows = topics.over_time(result, "year", dates=dates)
-    by_texts = topics.over_time(result, "year", dates=dates, interval="bootstrap")
+    by_rows = topics.over_time(result, "year", time=dates)
+    by_texts = topics.over_time(result, "year", time=dates, interval="bootstrap")
     assert by_rows.shares[0, 0] == by_texts.shares[0, 0] == pytest.approx(61 / 99)
     assert by_rows.low[0, 0] > 0.5
     assert by_texts.low[0, 0] < 0.15
-    again = topics.over_time(result, "year", dates=dates, interval="bootstrap")
+    again = topics.over_time(result, "year", time=dates, interval="bootstrap")
     assert np.array_equal(by_texts.low, again.low)
 
 
 def test_bootstrap_of_some_topics_at_a_time_is_that_of_all(result, monkeypatch):
     options = {"n_terms": 0, "interval": "bootstrap", "smooth": 3}
     whole = topics.over_time(result, "month", **options)
-    monkeypatch.setattr("embedtopics.topics.trends.intervals.SUMS_AT_ONCE", 1)
+    monkeypatch.setattr("embedtopics.topics.trends._by_group.SUMS_AT_ONCE", 1)
     parts = topics.over_time(result, "month", **options)
     assert np.array_equal(whole.low, parts.low) and np.array_equal(whole.high, parts.high)
 
@@ -176,7 +176,7 @@ def test_bootstrap_of_some_topics_at_a_time_is_that_of_all(result, monkeypatch):
 def test_a_group_without_dates_has_no_shares(result, interval):
     source = np.where(np.arange(len(result.corpus)) < 30, "undated", "dated")
     dates = result.corpus.time.where(pd.Series(source == "dated"))
-    trends = topics.over_time(result, "month", dates=dates, by=source, interval=interval)
+    trends = topics.over_time(result, "month", time=dates, group=source, interval=interval)
     assert trends.parts["undated"].totals.sum() == 0
     assert np.isnan(trends.parts["undated"].low).all()
     assert np.isfinite(trends.parts["dated"].low).all()
@@ -191,11 +191,11 @@ def test_bootstrap_and_wilson_agree_where_every_row_has_a_text_of_its_own(result
 
 def test_parts_are_the_groups_in_the_same_periods(result):
     source = np.where(np.arange(len(result.corpus)) % 3, "times", "post")
-    trends = topics.over_time(result, "month", by=source)
+    trends = topics.over_time(result, "month", group=source)
     assert list(trends.parts) == ["times", "post"]
     assert np.array_equal(sum(part.counts for part in trends.parts.values()), trends.counts)
     only = topics.over_time(
-        result, "month", dates=result.corpus.time.where(pd.Series(source == "post"))
+        result, "month", time=result.corpus.time.where(pd.Series(source == "post"))
     )
     part = trends.parts["post"]
     shift = part.names.index(only.names[0])
@@ -216,7 +216,7 @@ def test_term_weights_equal_those_of_bertopic(alike, overall):
     )
     n_terms = len(result.term_counts.terms)
     trends = topics.over_time(
-        result, "year", dates=bins, n_terms=n_terms, evolution_tuning=False, global_tuning=overall
+        result, "year", time=bins, n_terms=n_terms, evolution_tuning=False, global_tuning=overall
     )
     assert len(seen) == trends.n_periods == 6
     for period, (present, expected) in enumerate(seen):
@@ -243,7 +243,7 @@ def test_evolution_tuning_is_the_average_that_bertopic_describes(alike):
     n_terms = len(result.term_counts.terms)
     for with_overall in (False, True):
         trends = topics.over_time(
-            result, "year", dates=bins, n_terms=n_terms, global_tuning=with_overall
+            result, "year", time=bins, n_terms=n_terms, global_tuning=with_overall
         )
         before = {}
         for period, (present, weights) in zip([0, 1, 3, 4], seen, strict=True):
@@ -275,7 +275,7 @@ def test_a_weighting_of_the_users_own(result):
         def fit_transform(self, X, y=None):
             return X
 
-    with pytest.raises(InputError, match="fit and transform"):
+    with refuses("weighting"):
         topics.over_time(result, weighting=Plain())
     given = topics.over_time(result, "month", weighting=ClassTfidf())
     assert np.array_equal(given.terms.ids, topics.over_time(result, "month").terms.ids)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from embedtopics.errors import InputError
-from embedtopics.topics.trends.periods import MOST_PERIODS, UNITS, cut_into_periods
+from embedtopics.topics.trends._over_time import MOST_PERIODS, UNITS, cut_into_periods
+from tests.factories import refuses
 
 DAWN, DUSK = datetime.datetime(1950, 1, 1), datetime.datetime(1953, 1, 1)
 
@@ -122,15 +122,39 @@ def test_auto_takes_a_unit_that_the_dates_allow(dates, unit):
 
 @pytest.mark.parametrize("every", ["fortnight", 0, -1, True, None, 2.5, MOST_PERIODS + 1])
 def test_every_given_wrongly(every):
-    with pytest.raises(InputError, match="every"):
+    with refuses("every"):
         cut_into_periods(moments("2020-01-01", "2021-01-01"), every)
 
 
 def test_one_wrong_date_does_not_make_a_million_periods():
-    with pytest.raises(InputError, match="0021-01-01 to 2021-01-01 into 730,486 periods"):
+    with refuses("every"):
         cut_into_periods(moments("0021-01-01", "2021-01-01"), "day")
 
 
 def test_one_moment_cannot_be_cut():
-    with pytest.raises(InputError, match="take periods of a day"):
+    with refuses("every"):
         cut_into_periods(moments("2020-01-01", "2020-01-01"), 3)
+
+
+@pytest.mark.parametrize(
+    ("every", "name"),
+    [
+        ("M", "month"), ("MS", "month"), ("3M", "quarter"), ("Q", "quarter"), ("W", "week"),
+        ("7D", "week"), ("Y", "year"), ("12M", "year"), ("10 years", "decade"), ("D", "day"),
+        ("2M", "2 months"), ("2W", "2 weeks"), ("6 months", "6 months"),
+    ],
+)  # fmt: skip
+def test_aliases_and_multiples(every, name):
+    dates = np.array(["2020-01-01", "2021-12-31T23:59"], dtype="M8[us]")
+    periods = cut_into_periods(dates, every)
+    assert periods.every == name
+    assert (periods.starts[1:] == periods.ends[:-1]).all()
+    assert periods.starts[0] <= dates[0] < periods.ends[0]
+    assert periods.starts[-1] <= dates[1] < periods.ends[-1]
+    assert len(set(periods.names)) == len(periods.names)
+
+
+@pytest.mark.parametrize("every", ["0M", "3", "hour", "", "M3", "W-SUN", None, 2.5, True])
+def test_other_lengths_are_refused(every):
+    with refuses("every"):
+        cut_into_periods(np.array(["2020-01-01", "2021-12-31"], dtype="M8[us]"), every)

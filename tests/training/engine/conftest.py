@@ -8,11 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embedtopics.training.engine.lesson import prepare, tokenized
-from embedtopics.training.examples import Examples
-from embedtopics.training.objectives.supervised import graded_cosine, pairs_ranking
-from embedtopics.training.objectives.trainee import trainee_of
-from embedtopics.training.settings import TrainingSettings
+from embedtopics.training._examples import Examples
+from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.objectives._losses import graded_cosine, pairs_ranking
+from embedtopics.training.objectives._trainable import trainable_of
+from embedtopics.training.trainer._data import prepare, tokenized
 from tests.encoders.conftest import WORDS, tiny_bert  # noqa: F401
 
 CONTENT = [word for word in WORDS if word not in ("the", "a", "and", "or", "on", "in")]
@@ -41,7 +41,7 @@ def partner_pairs(n: int = 40) -> Examples:
 @pytest.fixture(autouse=True)
 def as_few_validations_as_asked_for(monkeypatch):
     """Runs of a dozen steps are validated where the tests say."""
-    monkeypatch.setattr("embedtopics.training.engine.running.LEAST_VALIDATIONS", 1)
+    monkeypatch.setattr("embedtopics.training.trainer._running.LEAST_VALIDATIONS", 1)
 
 
 @pytest.fixture()
@@ -51,7 +51,7 @@ def lesson_of(tiny_bert):  # noqa: F811
     def make(settings: TrainingSettings, *, dropout: float = 0.1, kind: str = "graded"):
         import torch
 
-        trainee = trainee_of(tiny_bert, settings)
+        trainee = trainable_of(tiny_bert, settings)
         for module in trainee.model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = dropout
@@ -63,8 +63,8 @@ def lesson_of(tiny_bert):  # noqa: F811
             # By its loss: it falls from the first step on.
             objective = replace(graded_cosine(graded_pairs()), metric=None, metric_name="")
         else:
-            objective = pairs_ranking(partner_pairs())
-        lesson = prepare(trainee, objective, settings.seed)
+            objective = pairs_ranking(partner_pairs(), both_ways=False)
+        lesson = prepare(trainee, objective, settings.random_state)
         # Validated on what it learns from, so that later weights are better and are kept: kept
         # weights of step 0 would be the same in any two runs.
         return lesson, tokenized(trainee, objective.examples)

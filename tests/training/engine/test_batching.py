@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.training.engine.batching import BatchPlan
+from embedtopics.training.trainer._batching import BatchPlan
 
 SIZES = st.lists(st.integers(1, 60), min_size=1, max_size=200)
 

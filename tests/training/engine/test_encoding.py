@@ -10,9 +10,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.training.engine import encoding
-from embedtopics.training.engine.encoding import BatchEncoder, groups_of_like_length
-from embedtopics.training.settings import TrainingSettings
+from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.trainer import _batching as encoding
+from embedtopics.training.trainer._batching import BatchEncoder, groups_of_like_length
 
 
 @given(st.lists(st.integers(1, 80), min_size=1, max_size=60), st.integers(1, 4000))
@@ -48,7 +48,7 @@ def test_groups_cost_the_least_of_all_cuts(lengths):
 
 def gradients(lesson, tokens_at_once, seed=11):
     lesson.model.zero_grad()
-    batch = lesson.batch(range(16), np.random.default_rng(0))
+    batch = lesson.batch(lesson.examples, range(16), np.random.default_rng(0))
     loss = BatchEncoder(lesson.forward, tokens_at_once).learn(
         batch.encoded, lambda vectors: lesson.loss_of(batch, vectors), lambda x: x.backward(), seed
     )
@@ -62,9 +62,9 @@ def of_one_padded_batch(lesson_of):
     lesson, _ = lesson_of(TrainingSettings(), dropout=0.0)
     lesson.model.train()
     lesson.model.zero_grad()
-    batch = lesson.batch(range(16), np.random.default_rng(0))
+    batch = lesson.batch(lesson.examples, range(16), np.random.default_rng(0))
     vectors = [
-        lesson.model(lesson.trainee.features(column))["sentence_embedding"]
+        lesson.model(lesson.trainable.features(column))["sentence_embedding"]
         for column in batch.encoded
     ]
     loss = ((torch.cosine_similarity(*vectors) - batch.labels) ** 2).mean()
@@ -93,8 +93,8 @@ def test_recomputed_groups_have_the_same_dropout(lesson_of, monkeypatch):
     monkeypatch.setattr(encoding, "TOKENS_WORTH_A_PASS", 0)
     lesson, _ = lesson_of(TrainingSettings(), dropout=0.3)
     lesson.model.train()
-    lengths = [len(ids) for column in lesson.batch(range(16), np.random.default_rng(0)).encoded
-               for ids in column]  # fmt: skip
+    batch = lesson.batch(lesson.examples, range(16), np.random.default_rng(0))
+    lengths = [len(ids) for column in batch.encoded for ids in column]
     groups = groups_of_like_length(lengths, 10**9)
     budget = max(len(g) * max(lengths[i] for i in g) for g in groups)
     assert len(groups) > 2

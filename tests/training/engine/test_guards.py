@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.corpus.tables import name_rows
-from embedtopics.errors import InputError
-from embedtopics.training.engine import running
-from embedtopics.training.engine.batching import BatchPlan
-from embedtopics.training.engine.checkpoints import latest_checkpoint
-from embedtopics.training.engine.running import train
-from embedtopics.training.engine.trainer import Teacher
+from embedtopics.corpus._tables import name_rows
+from embedtopics.training.trainer import _running as running
+from embedtopics.training.trainer._batching import BatchPlan
+from embedtopics.training.trainer._checkpoints import latest_checkpoint
+from embedtopics.training.trainer._running import train
+from embedtopics.training.trainer._trainer import EncoderTrainer
+from tests.factories import refuses
 from tests.training.engine.test_running import ABOUT, same, settings, weights_of
 
 
@@ -100,7 +100,7 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
 def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):
     lesson, validation = lesson_of(settings())
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(InputError, match="choose another folder"):
+    with refuses("out"):
         train(lesson, validation, settings(), tmp_path / "file" / "run", ABOUT)
 
 
@@ -109,7 +109,7 @@ def test_memory_that_runs_out_anew_in_batches_learned_before_is_made_do_with(les
     lesson, validation = lesson_of(options, dropout=0.0)
     whole = train(lesson, validation, options, tmp_path / "whole", ABOUT)
     short, validation = lesson_of(options, dropout=0.0)
-    original = Teacher._learn
+    original = EncoderTrainer._learn
     halved = []
 
     def failing(self, part):
@@ -120,7 +120,7 @@ def test_memory_that_runs_out_anew_in_batches_learned_before_is_made_do_with(les
         return original(self, part)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Teacher, "_learn", failing)
+        patch.setattr(EncoderTrainer, "_learn", failing)
         run = train(short, validation, options, tmp_path / "short", ABOUT)
     assert halved == [2, 0]
     assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
@@ -154,7 +154,7 @@ def test_an_encoder_without_a_finite_loss_is_refused(lesson_of, tmp_path):
     lesson, validation = lesson_of(settings())
     with torch.no_grad():
         next(lesson.model.parameters()).fill_(float("nan"))
-    with pytest.raises(InputError, match=r"finite loss on the validation examples.*got nan"):
+    with refuses("encoder"):
         train(lesson, validation, settings(), tmp_path / "run", ABOUT)
 
 

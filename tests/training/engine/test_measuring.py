@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.training.engine.batching import BatchPlan
-from embedtopics.training.engine.encoding import BatchEncoder
-from embedtopics.training.engine.lesson import prepare, tokenized
-from embedtopics.training.engine.measuring import measure
-from embedtopics.training.examples import Examples
-from embedtopics.training.objectives.supervised import pairs_ranking
-from embedtopics.training.objectives.trainee import trainee_of
-from embedtopics.training.settings import TrainingSettings
+from embedtopics.training._examples import Examples
+from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.objectives._losses import pairs_ranking
+from embedtopics.training.objectives._trainable import trainable_of
+from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
+from embedtopics.training.trainer._data import prepare, tokenized
+from embedtopics.training.trainer._running import measure
 from tests.training.engine.conftest import CONTENT
 
 
@@ -22,22 +21,25 @@ def test_examples_without_room_in_a_batch_are_left_out_of_the_mean(tiny_bert):
     texts = [f"{a} {b}" for a in CONTENT[:5] for b in CONTENT[5:10]][:24]
     classes = [CONTENT[10 + place % 2] for place in range(24)]
     examples = Examples("pairs", (tuple(texts), tuple(classes)), None, np.arange(24))
-    trainee = trainee_of(tiny_bert, TrainingSettings())
-    lesson = prepare(trainee, pairs_ranking(examples), 0)
+    trainee = trainable_of(tiny_bert, TrainingSettings())
+    lesson = prepare(trainee, pairs_ranking(examples, both_ways=False), 0)
     held_out = tokenized(trainee, examples)
-    found = measure(lesson, BatchEncoder(lesson.forward, 4096), held_out, 8, with_metric=False)
+    encoder = BatchEncoder(lesson.forward, 4096)
+    loss, _ = measure(lesson, encoder, held_out, 8, with_metric=False)
 
     trainee.model.eval()
     with torch.no_grad():
 
         def encoded(some):
-            return torch.nn.functional.normalize(lesson.forward(trainee.tokenise(some)), dim=1)
+            return torch.nn.functional.normalize(
+                lesson.forward(trainee.tokenize_texts(some)), dim=1
+            )
 
         cosines = 20 * encoded(texts) @ encoded(CONTENT[10:12]).T
     own = [place % 2 for place in range(24)]
     losses = torch.nn.functional.cross_entropy(cosines, torch.tensor(own), reduction="none")
     # Three batches of a text of either class: which ones, the fixed seed of the plan says.
-    assert float(losses.min()) <= found.loss <= float(losses.max())
+    assert float(losses.min()) <= loss <= float(losses.max())
     chosen = [place for batch in BatchPlan(np.zeros(24), 8, 0, held_out.keys) for place in batch]
     assert len(chosen) == 6
-    assert found.loss == pytest.approx(float(losses[chosen].mean()), rel=1e-5)
+    assert loss == pytest.approx(float(losses[chosen].mean()), rel=1e-5)

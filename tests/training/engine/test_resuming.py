@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.errors import InputError
-from embedtopics.training.engine import running
-from embedtopics.training.engine.checkpoints import latest_checkpoint
-from embedtopics.training.engine.running import train
+from embedtopics.training.trainer import _running as running
+from embedtopics.training.trainer._checkpoints import latest_checkpoint
+from embedtopics.training.trainer._running import train
+from tests.factories import refuses
 from tests.training.engine.test_running import ABOUT, same, settings, weights_of
 
 
@@ -25,7 +25,7 @@ class Killed(BaseException):
 
 def kill(method, when, lesson, validation, options, folder):
     """Train until a method of the run was called at a step, and no further."""
-    original = getattr(running._Trained, method)
+    original = getattr(running._Training, method)
 
     def dying(self, *arguments):
         found = original(self, *arguments)
@@ -34,7 +34,7 @@ def kill(method, when, lesson, validation, options, folder):
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running._Trained, method, dying)
+        patch.setattr(running._Training, method, dying)
         with pytest.raises(Killed):
             train(lesson, validation, options, folder, ABOUT)
 
@@ -59,7 +59,10 @@ def checked(lesson_of, tmp_path, options, method, when, kind="graded"):
     return run, whole
 
 
-@pytest.mark.parametrize("when", [1, 4, 5, 6, 9])
+@pytest.mark.parametrize(
+    "when",
+    [pytest.param(1, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow), 6, 9],
+)
 def test_batches_that_do_not_fill_a_step_are_gone_on_with(lesson_of, tmp_path, when):
     # Six batches an epoch, in steps of four and two.
     options = settings(accumulation=4, epochs=5, validations_per_epoch=2)
@@ -99,14 +102,14 @@ def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
         with pytest.raises(Killed):
             train(lesson, validation, settings(), tmp_path / "run", ABOUT)
     taken = []
-    go_on = running._Trained.go_on_from
+    go_on = running._Training.go_on_from
 
     def looking(self, place):
         go_on(self, place)
         taken.append((self.notes.best_step, self.best_weights))
         raise Killed
 
-    monkeypatch.setattr(running._Trained, "go_on_from", looking)
+    monkeypatch.setattr(running._Training, "go_on_from", looking)
     again, validation = lesson_of(settings())
     with pytest.raises(Killed):
         train(again, validation, settings(), tmp_path / "run", ABOUT)
@@ -189,7 +192,7 @@ def test_a_file_that_names_the_run_and_is_damaged_is_said_to_be(lesson_of, tmp_p
     lesson, validation = lesson_of(settings())
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "run.json").write_text('{"exam')
-    with pytest.raises(InputError, match=r"run\.json.*damaged.*resume=False"):
+    with refuses("out"):
         train(lesson, validation, settings(), tmp_path / "run", ABOUT)
     train(lesson, validation, settings(), tmp_path / "run", ABOUT, resume=False)
     assert json.loads((tmp_path / "run" / "run.json").read_text("utf-8")) == ABOUT
@@ -200,15 +203,15 @@ import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {root!r})
 import tests.training.engine.test_running as here
-from embedtopics.training.engine import running
+from embedtopics.training.trainer import _running as running
 from tests.training.engine.conftest import *
-original = running._Trained.after_step
+original = running._Training.after_step
 def after_step(self, teacher, loss):
     on = original(self, teacher, loss)
     if teacher.state.global_step == {step}:
         os.kill(os.getpid(), {signal})
     return on
-running._Trained.after_step = after_step
+running._Training.after_step = after_step
 running.LEAST_VALIDATIONS = 1
 make = lesson_of.__wrapped__(Path({tiny!r}))
 lesson, validation = make(here.settings(), kind={kind!r})
@@ -226,8 +229,7 @@ def die(tiny, folder, step, number, kind="graded"):
 
 
 @pytest.mark.slow
-@pytest.mark.smoke
-@pytest.mark.parametrize("kind", ["graded", "pairs"])
+@pytest.mark.parametrize("kind", [pytest.param("graded", marks=pytest.mark.smoke), "pairs"])
 def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     lesson_of, tiny_bert, tmp_path, kind
 ):
@@ -274,7 +276,7 @@ def test_a_damaged_checkpoint_is_passed_over(lesson_of, tmp_path):
 def test_checkpoints_of_another_run_are_not_gone_on_from(lesson_of, tmp_path):
     lesson, validation = lesson_of(settings())
     train(lesson, validation, settings(), tmp_path / "run", ABOUT)
-    with pytest.raises(InputError, match=r"another examples.*resume=False"):
+    with refuses("out"):
         train(lesson, validation, settings(), tmp_path / "run", {"examples": "others"})
     fresh, validation = lesson_of(settings())
     train(fresh, validation, settings(), tmp_path / "run", {"examples": "others"}, resume=False)

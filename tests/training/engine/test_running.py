@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.training.engine import running
-from embedtopics.training.engine.batching import BatchPlan
-from embedtopics.training.engine.running import train
-from embedtopics.training.settings import TrainingSettings
+from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.trainer import _running as running
+from embedtopics.training.trainer._batching import BatchPlan
+from embedtopics.training.trainer._running import train
 
 ABOUT = {"examples": "these"}
 
 
 def settings(**changes):
     base = {"epochs": 2, "batch_size": 8, "learning_rate": 1e-3, "validations_per_epoch": 2,
-            "seed": 1, "device": "cpu", "show_progress": False, "patience": None}  # fmt: skip
+            "random_state": 1, "device": "cpu", "show_progress": False,
+            "patience": None}  # fmt: skip
     return TrainingSettings(**base | changes)
 
 
@@ -42,7 +43,7 @@ def by_a_plain_loop(lesson, options):
         [{"params": decayed, "weight_decay": options.weight_decay},
          {"params": others, "weight_decay": 0.0}], lr=options.learning_rate,
     )  # fmt: skip
-    plan = BatchPlan(lesson.examples.lengths, options.batch_size, options.seed)
+    plan = BatchPlan(lesson.examples.lengths, options.batch_size, options.random_state)
     epochs = int(options.epochs)
     n_steps = epochs * len(plan) // options.accumulation
     n_warm = -(-options.warmup * n_steps // 1)
@@ -55,8 +56,10 @@ def by_a_plain_loop(lesson, options):
         optimizer.zero_grad()
         total = 0.0
         for places in batches[step * options.accumulation : (step + 1) * options.accumulation]:
-            batch = lesson.batch(places, np.random.default_rng(0))
-            u, v = (model(lesson.trainee.features(c))["sentence_embedding"] for c in batch.encoded)
+            batch = lesson.batch(lesson.examples, places, np.random.default_rng(0))
+            u, v = (
+                model(lesson.trainable.features(c))["sentence_embedding"] for c in batch.encoded
+            )
             loss = ((torch.cosine_similarity(u, v) - batch.labels) ** 2).mean()
             (loss / options.accumulation).backward()
             total += float(loss.detach()) / options.accumulation
@@ -73,14 +76,14 @@ def test_a_run_is_the_plain_loop(lesson_of, tmp_path, accumulation):
     oracle, _ = lesson_of(options, dropout=0.0)
     losses = by_a_plain_loop(oracle, options)
     ends = []
-    original = running._Trained.validate
+    original = running._Training.validate
 
     def noting(self, step):
         original(self, step)
-        ends.append(weights_of(self.lesson))
+        ends.append(weights_of(self.data))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running._Trained, "validate", noting)
+        patch.setattr(running._Training, "validate", noting)
         run = train(lesson, validation, options, tmp_path / "run", ABOUT)
     np.testing.assert_allclose(run.curves.training_loss, losses, rtol=2e-4)
     for name, expected in oracle.weights().items():
@@ -115,8 +118,8 @@ def test_a_seed_gives_the_same_weights_and_leaves_random_states_alone(lesson_of,
         assert torch.equal(torch.get_rng_state(), states[2])
         found.append(weights_of(lesson))
     assert same(*found)
-    lesson, validation = lesson_of(settings(seed=2))
-    train(lesson, validation, settings(seed=2), tmp_path / "three", ABOUT)
+    lesson, validation = lesson_of(settings(random_state=2))
+    train(lesson, validation, settings(random_state=2), tmp_path / "three", ABOUT)
     assert not same(found[0], weights_of(lesson))
 
 

@@ -1,17 +1,23 @@
 """The same loss twice: as the engine computes it, and as sentence-transformers does by itself."""
 
 import copy
+from types import SimpleNamespace
 
 import numpy as np
 import torch
 
-from embedtopics.training.examples import Examples
-from embedtopics.training.objectives.objective import given
-from embedtopics.training.objectives.trainee import trainee_of
+from embedtopics.training._examples import Examples
+from embedtopics.training.objectives._objective import given
+from embedtopics.training.objectives._trainable import trainable_of
 
 FIRST = ["the cat sat on the mat", "a dog ran in the park", "red stone", "the river and light"]
 SECOND = ["a cat sat", "the dog ran on and on", "blue stone or sound", "river light"]
 THIRD = ["a blue dog", "the mat", "the cat ran", "red sound in the river"]
+
+
+def width(n_dimensions):
+    """Stand for a trainable encoder whose vectors have so many dimensions."""
+    return SimpleNamespace(n_dimensions=n_dimensions)
 
 
 def examples_of(kind, columns, labels=None, names=()):
@@ -22,13 +28,13 @@ def examples_of(kind, columns, labels=None, names=()):
 
 def ours(objective, encoder):
     """Loss, and gradients by the name of the weight: of the model, and of the loss itself."""
-    trainee = trainee_of(encoder)
+    trainee = trainable_of(encoder)
     return (*ours_with(objective, trainee), trainee)
 
 
 def ours_with(objective, trainee):
     model = trainee.model.eval()  # no dropout
-    ids = tuple(trainee.tokenise(column) for column in objective.examples.columns)
+    ids = tuple(trainee.tokenize_texts(column) for column in objective.examples.columns)
     if objective.views is not None:
         ids = objective.views(ids, np.random.default_rng(5))
     n_encoded = len(ids) if objective.n_encoded is None else objective.n_encoded
@@ -46,7 +52,7 @@ def ours_with(objective, trainee):
 
 
 def theirs(make_loss, objective, encoder, ids=None):
-    trainee = trainee_of(encoder)
+    trainee = trainable_of(encoder)
     model = trainee.model.eval()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(3)

@@ -6,23 +6,27 @@ import torch
 
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
-from embedtopics.training.objectives.adapters import with_lora
-from embedtopics.training.objectives.layers import THINNED, fewer_layers
-from embedtopics.training.objectives.trainee import save_trainee, trainee_of
-from embedtopics.training.objectives.unsupervised import DECODERS, tsdae
+from embedtopics.training.objectives._losses import DECODERS, tsdae
+from embedtopics.training.objectives._trainable import (
+    THINNED,
+    fewer_layers,
+    save_trainable,
+    trainable_of,
+    with_lora,
+)
 from tests.encoders.test_families import TEXTS, checkpoint  # noqa: F401
 from tests.training.objectives.losses import examples_of, ours_with
 
 
 def test_vectors_of_a_family(checkpoint, tmp_path):  # noqa: F811
     encoder = SentenceEncoder(checkpoint, runtime="torch")
-    trainee = trainee_of(encoder)
+    trainee = trainable_of(encoder)
     expected = encoder.encode(TEXTS)
     np.testing.assert_allclose(trainee.model.encode(TEXTS), expected, atol=1e-5)
     with torch.no_grad():
-        made = trainee.model(trainee.features(trainee.tokenise(TEXTS)))["sentence_embedding"]
+        made = trainee.model(trainee.features(trainee.tokenize_texts(TEXTS)))["sentence_embedding"]
     np.testing.assert_allclose(made.numpy(), expected, atol=1e-5)
-    save_trainee(trainee, tmp_path / "saved")
+    save_trainable(trainee, tmp_path / "saved")
     again = SentenceEncoder(tmp_path / "saved", runtime="torch")
     np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-5)
 
@@ -31,12 +35,12 @@ def test_vectors_of_a_family(checkpoint, tmp_path):  # noqa: F811
 @pytest.mark.smoke
 def test_what_a_family_can_learn_by(checkpoint, tmp_path):  # noqa: F811
     encoder = SentenceEncoder(checkpoint, runtime="torch")
-    trainee, expected = trainee_of(encoder), encoder.encode(TEXTS)
+    trainee, expected = trainable_of(encoder), encoder.encode(TEXTS)
     family = encoder.recipe.checkpoint.family
     small = refused(lambda: fewer_layers(encoder, [0, 2]))
     assert (small is None) == (family not in THINNED)
     if small is not None:
-        save_trainee(small, tmp_path / "small")
+        save_trainable(small, tmp_path / "small")
         read = SentenceEncoder(tmp_path / "small", runtime="torch").encode(TEXTS)
         np.testing.assert_allclose(read, small.model.encode(TEXTS), atol=1e-5)
         assert np.abs(read - expected).max() > 0.01
@@ -45,13 +49,13 @@ def test_what_a_family_can_learn_by(checkpoint, tmp_path):  # noqa: F811
     if objective is not None:
         value, gradients, _, _ = ours_with(objective, trainee)
         assert torch.isfinite(value) and gradients
-    learned = with_lora(trainee_of(encoder), 2)
+    learned = with_lora(trainable_of(encoder), 2)
     np.testing.assert_allclose(learned.model.encode(TEXTS), expected, atol=1e-5)
     with torch.no_grad():
         for name, weight in learned.model.named_parameters():
             if "lora_B" in name:
                 weight.fill_(0.5)
-    save_trainee(learned, tmp_path / "lora")
+    save_trainable(learned, tmp_path / "lora")
     read = SentenceEncoder(tmp_path / "lora", runtime="torch").encode(TEXTS)
     np.testing.assert_allclose(read, learned.model.encode(TEXTS), atol=1e-5)
     assert np.abs(read - expected).max() > 0.01

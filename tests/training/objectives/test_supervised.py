@@ -6,24 +6,27 @@ import torch
 from sentence_transformers.sentence_transformer import losses as st
 
 from embedtopics.encoders import SentenceEncoder
-from embedtopics.errors import InputError
-from embedtopics.training.objectives.matryoshka import with_matryoshka
-from embedtopics.training.objectives.measures import (
-    average_precision,
-    mean_reciprocal_rank,
-    rank_correlation,
-    share_nearer,
-)
-from embedtopics.training.objectives.objective import given
-from embedtopics.training.objectives.supervised import (
+from embedtopics.training.objectives._distilled import lengths_of, with_matryoshka
+from embedtopics.training.objectives._losses import (
     contrastive,
     graded_cosent,
     graded_cosine,
     nli_ranking,
     nli_softmax,
     pairs_ranking,
+    passed_through,
     triplet,
+    triplet_ranking,
 )
+from embedtopics.training.objectives._objective import (
+    average_precision,
+    given,
+    mean_reciprocal_rank,
+    rank_correlation,
+    share_nearer,
+)
+from embedtopics.training.objectives._trainable import trainable_of
+from tests.factories import refuses
 from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, examples_of, ours
 
 NAMES = ("entailment", "neutral", "contradiction")
@@ -68,10 +71,11 @@ def test_nli_ranking(encoder):
         ("red cat", "cat", "no cat"),
         ("the dog", "animal", "no dog"),
         ("the dog", "dog", "no dog"),
+        ("stone", "a stone", "no mat"),  # a contradiction of another premise
     ]
-    assert objective.examples.rows.tolist() == [0, 3, 2]
-    (note,) = objective.examples.decisions
-    assert (note.name, note.value) == ("triplets", 3) and "5 of 7" in note.message
+    assert objective.examples.rows.tolist() == [0, 3, 2, 5]
+    decisions = {each.name: each.value for each in objective.examples.decisions}
+    assert decisions == {"triplets": 4, "examples_used": 7}
     assert objective.in_batch_negatives
     check_equal(
         objective,
@@ -82,6 +86,23 @@ def test_nli_ranking(encoder):
     )
     one_way = nli_ranking(examples, both_ways=False, scale=5.0)
     check_equal(one_way, encoder, lambda model: st.MultipleNegativesRankingLoss(model, scale=5.0))
+
+
+def test_entailments_alone_are_enough_and_negatives_are_of_other_premises():
+    premises = [f"premise {i}" for i in range(30)]
+    columns = (premises, [f"follows {i}" for i in range(30)])
+    labels = [0] * 20 + [1] * 10
+    made = nli_ranking(examples_of("nli", columns, labels, NAMES)).examples
+    assert len(made) == 20
+    for anchor, positive, negative in zip(*made.columns, strict=True):
+        assert positive[8:] == anchor[8:] != negative[8:]
+    # Neutral sentences are taken before those that another premise entails.
+    assert sum(int(text[8:]) >= 20 for text in made.columns[2]) == 10
+    # Some contradictions: those without one share the rest, each as seldom as possible.
+    labels = [0, 2] * 15
+    made = nli_ranking(examples_of("nli", columns, labels, NAMES)).examples
+    assert len(made) == 15 and len(set(made.columns[2])) == 15
+    assert all(int(text[8:]) % 2 for text in made.columns[2])
 
 
 def test_triplets_do_not_depend_on_the_order_of_the_rows():
@@ -103,7 +124,9 @@ def test_graded(encoder):
 
 @pytest.mark.parametrize("columns", [(FIRST, SECOND), (FIRST, SECOND, THIRD)])
 def test_pairs_ranking(columns, encoder):
-    objective = pairs_ranking(examples_of(["pairs", "triplets"][len(columns) - 2], columns))
+    objective = pairs_ranking(
+        examples_of(["pairs", "triplets"][len(columns) - 2], columns), both_ways=False
+    )
     check_equal(objective, encoder, st.MultipleNegativesRankingLoss)
     assert objective.in_batch_negatives
 
@@ -124,7 +147,10 @@ def test_losses_of_encoders_with_other_settings(settings, tiny_bert):
     check_equal(graded_cosent(graded, scale=5.0), encoder, lambda m: st.CoSENTLoss(m, scale=5.0))
     triplets = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
     check_equal(
-        with_matryoshka(pairs_ranking(triplets, both_ways=True, scale=50.0), [4, 2]),
+        with_matryoshka(
+            pairs_ranking(triplets, scale=50.0),
+            lengths_of((4, 2), trainable_of(encoder).n_dimensions),
+        ),
         encoder,
         lambda model: st.MatryoshkaLoss(
             model,
@@ -160,7 +186,7 @@ def test_triplet(options, encoder):
 
 def test_triplet_ranking_and_several_negatives(encoder):
     examples = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
-    ranking = triplet(examples, ranking=True)
+    ranking = triplet_ranking(examples)
     assert ranking.in_batch_negatives
     check_equal(ranking, encoder, st.MultipleNegativesRankingLoss)
     margin = triplet(examples).examples
@@ -223,7 +249,7 @@ def test_mean_reciprocal_rank_with_several_partners_is_that_of_search(seed):
     """Anchors as queries, distinct texts as documents, all partners as relevant."""
     from scipy.sparse import csr_matrix
 
-    from embedtopics.evaluation import rank_documents, score_rankings
+    from embedtopics.evaluation._ranking import rank_documents, score_rankings
 
     rng = np.random.default_rng(seed)
     table = vectors(rng, 40, 3)
@@ -275,36 +301,44 @@ def test_average_precision_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "labels", "match"),
+    ("make", "kind", "labels", "parameter"),
     [
-        (
-            nli_softmax,
-            "pairs",
-            None,
-            "expected examples of the kind nli for nli_softmax, got pairs",
-        ),
-        (nli_ranking, "nli", [0, 0, 1, 1], r"none among \d+ premises.*softmax"),
-        (graded_cosine, "graded", [0.5] * 4, "got 0.5 for all 4 pairs"),
-        (graded_cosent, "binary", [1, 0, 1, 0], "of the kind graded"),
-        (contrastive, "binary", [1, 1, 1, 1], "got only 1.*pairs_ranking"),
-        (pairs_ranking, "graded", [0.1, 0.2, 0.3, 0.4], "pairs or triplets"),
+        (nli_ranking, "nli", [2, 2, 1, 1], "train"),
+        (graded_cosine, "graded", [0.5] * 4, "labels"),
+        (contrastive, "binary", [1, 1, 1, 1], "labels"),
     ],
 )
-def test_bad_examples(make, kind, labels, match):
+def test_bad_examples(make, kind, labels, parameter):
     names = NAMES if kind == "nli" else ()
-    with pytest.raises(InputError, match=match):
+    with refuses(parameter):
         make(examples_of(kind, (FIRST, SECOND), labels, names))
 
 
 def test_bad_parameters():
     triplets = examples_of("triplets", (FIRST, SECOND, THIRD))
-    with pytest.raises(InputError, match=r"margin to be a finite number above 0; got -1"):
+    with refuses("margin"):
         triplet(triplets, margin=-1)
-    with pytest.raises(InputError, match="scale to be a finite number"):
+    with refuses("scale"):
         pairs_ranking(triplets, scale=0)
-    with pytest.raises(InputError, match="at least one example"):
-        pairs_ranking(triplets.take([]))
-    with pytest.raises(InputError, match="begins with 'entail', got the classes yes, no"):
+    with refuses("names"):
         nli_ranking(examples_of("nli", (FIRST, SECOND), [0, 1, 0, 1], ("yes", "no")))
-    with pytest.raises(InputError, match="at least 2 classes, got 1"):
-        nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 0, 0, 0], ("yes",)))
+    with refuses("train"):
+        nli_ranking(examples_of("nli", (["a"], ["b"]), [0], NAMES))
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "loss_of"),
+    [
+        ("graded", [0.1, 0.9, 0.4, 0.4], st.CosineSimilarityLoss),
+        ("pairs", None, lambda model: st.MultipleNegativesRankingLoss(model, scale=7.0)),
+        (
+            "pairs",
+            None,
+            lambda m: st.MatryoshkaLoss(m, st.MultipleNegativesRankingLoss(m), [16, 4]),
+        ),
+    ],
+)
+def test_losses_of_the_library_are_passed_through(kind, labels, loss_of, encoder):
+    check_equal(
+        passed_through(loss_of, examples_of(kind, (FIRST, SECOND), labels)), encoder, loss_of
+    )

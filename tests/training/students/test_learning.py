@@ -10,11 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from embedtopics._progress import progress_bar
-from embedtopics.encoders.whole_words import plain_vocabulary
-from embedtopics.training.students.learning import RATE_OF_LOGS, Bagged, learn
-from embedtopics.training.students.phrases import frequent_phrases
-from embedtopics.training.students.settings import StudentSettings
+from embedtopics._utils.progress import progress_bar
+from embedtopics.encoders.static._tokens import plain_vocabulary
+from embedtopics.training import _student
+from embedtopics.training._settings import StudentSettings
+from embedtopics.training._student_table import RATE_OF_LOGS, Bagged, learn
+
+
+def frequent_phrases(vocabulary, texts, *, max_phrases, min_count, min_npmi):
+    settings = StudentSettings(
+        max_phrases=max_phrases, min_phrase_count=min_count, min_npmi=min_npmi
+    )
+    return _student.frequent_phrases(vocabulary, texts, settings)
 
 
 @pytest.mark.parametrize("contrast", [0.0, 0.7])
@@ -42,7 +49,7 @@ def test_steps_are_those_of_torch(contrast):
         {"params": [logs], "lr": RATE_OF_LOGS, "base": RATE_OF_LOGS},
     ]
     optimiser = torch.optim.Adam(rates, eps=1e-10)
-    batches = np.random.default_rng(chosen.seed)
+    batches = np.random.default_rng(chosen.random_state)
     batches.permutation(96)  # that of the sample
     losses, step, n_batches, n_steps = [], 0, 16, 48
     counts, wanted = everything.bags.toarray(), everything.targets

@@ -1,0 +1,1 @@
+"""What every subpackage needs and no user."""

@@ -1,0 +1,77 @@
+"""Checks of what a caller gave, in one wording."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from numbers import Integral, Rational, Real
+from typing import Any
+
+from embedtopics.errors import InputError
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether a value is an integer of Python or NumPy, and no bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Return whether a value is a real number of Python or NumPy, and no bool."""
+    return is_whole(value) or (isinstance(value, Real) and not isinstance(value, Rational))
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """Return whether a value is an integer from `least` up."""
+    return is_whole(value) and int(value) >= least
+
+
+def checked_count(value: Any, name: str, least: int = 1) -> int:
+    """Return an integer from `least` up, or refuse it."""
+    if not is_count(value, least):
+        raise InputError(name, f"an integer from {least} up", value)
+    return int(value)
+
+
+def optional_count(value: Any, name: str, least: int = 1) -> int | None:
+    """Return an integer from `least` up, or None, or refuse it."""
+    if value is not None and not is_count(value, least):
+        raise InputError(name, f"an integer from {least} up or None", value)
+    return None if value is None else int(value)
+
+
+def checked_share(value: Any, name: str) -> float:
+    """Return a number from 0 to 1, both included, or refuse it."""
+    if not is_number(value) or not 0.0 <= float(value) <= 1.0:
+        raise InputError(name, "a number from 0 to 1", value)
+    return float(value)
+
+
+def checked_level(value: Any, name: str = "confidence") -> float:
+    """Return a number between 0 and 1, neither included, or refuse it."""
+    if not is_number(value) or not 0.0 < float(value) < 1.0:
+        raise InputError(name, "between 0 and 1", value)
+    return float(value)
+
+
+# One way to turn ``random_state`` into a seed.
+
+
+def resolve_seed(random_state: Any) -> int:
+    """Return a seed for this fit."""
+    import numpy as np  # not above: the command line reads settings, and help must not wait
+
+    if random_state is None:
+        return int(np.random.default_rng().integers(2**31))
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if is_count(random_state, 0) and int(random_state) < 2**31:
+        return int(random_state)
+    expected = "None, an integer from 0 to 2147483647 or a numpy Generator"
+    raise InputError("random_state", expected, random_state)
+
+
+def checked_choice(value: Any, name: str, choices: Iterable[Any]) -> Any:
+    """Return one of the choices, or refuse the value."""
+    known = tuple(choices)
+    if not isinstance(value, Hashable) or value not in known:
+        raise InputError(name, f"one of {', '.join(map(repr, known))}", value)
+    return value

@@ -1,0 +1,53 @@
+"""How results show themselves in a notebook."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def html_table(frame: pd.DataFrame, title: str = "", *, n_rows: int = 10, width: int = 120) -> str:
+    """Return a title and the first rows of a table as HTML; text of the corpus is escaped."""
+    shown = frame.head(n_rows)
+    cells = [
+        [_cell(value, width) for value in row] for row in shown.itertuples(index=False, name=None)
+    ]
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in shown.columns)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in cells)
+    rest = len(frame) - len(shown)
+    more = f"<p>{rest:,} more rows</p>" if rest else ""
+    heading = f"<p><b>{escape(title)}</b></p>" if title else ""
+    return f"{heading}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def excerpt(text: str, width: int = 120) -> str:
+    """Return the beginning of a text on one line, with an ellipsis where it goes on."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def _cell(value: object, width: int) -> str:
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.4g}"
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value))
+    return escape(excerpt(str(value), width))
+
+
+class Displayed:
+    """A result of one line, and in a notebook of the first rows of its table."""
+
+    def _summary(self) -> str:
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._summary()})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_frame(), f"{type(self).__name__}: {self._summary()}")

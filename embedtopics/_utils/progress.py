@@ -1,0 +1,24 @@
+"""Progress bars for work that may take more than a moment."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+
+def progress_bar(*, total: int, unit: str, description: str, show: bool | None) -> Any:
+    """Return a tqdm bar on stderr."""
+    from tqdm.auto import tqdm
+
+    if show is None:
+        show = sys.stderr.isatty() or "ipykernel" in sys.modules
+    return tqdm(
+        total=total,
+        unit=unit,
+        desc=description,
+        disable=not show,
+        unit_scale=True,
+        file=sys.stderr,
+        leave=False,
+        delay=2.0,
+    )

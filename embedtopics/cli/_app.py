@@ -1,0 +1,75 @@
+"""The commands, and what becomes of errors on the command line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from embedtopics.cli._compare import compare
+from embedtopics.cli._edit import edit, label
+from embedtopics.cli._evaluate import evaluate
+from embedtopics.cli._evaluate_encoder import evaluate_encoder
+from embedtopics.cli._export import add, export
+from embedtopics.cli._index import app as index_app
+from embedtopics.cli._inspect import app as cache_app
+from embedtopics.cli._inspect import inspect
+from embedtopics.cli._name import name
+from embedtopics.cli._probe import probe
+from embedtopics.cli._questions import by_group, find, hierarchy, over_time
+from embedtopics.cli._search import search, search_eval
+from embedtopics.cli._topics import demo, topics
+from embedtopics.cli._train import app as train_app
+
+app = typer.Typer(
+    name="embedtopics",
+    help="From a file of documents to a topic map.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(add)
+app.command(name="by-group")(by_group)
+app.command()(compare)
+app.command()(demo)
+app.command()(export)
+app.command()(find)
+app.command()(evaluate)
+app.command(name="evaluate-encoder")(evaluate_encoder)
+app.command()(hierarchy)
+app.command()(inspect)
+app.command()(name)
+app.command()(edit)
+app.command()(label)
+app.command(name="over-time")(over_time)
+app.command()(probe)
+app.command()(search)
+app.command(name="search-eval")(search_eval)
+app.command()(topics)
+app.add_typer(cache_app, name="cache")
+app.add_typer(index_app, name="index")
+app.add_typer(train_app, name="train")
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        from embedtopics import __version__
+
+        typer.echo(f"embedtopics {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """From a file of documents to a topic map."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,311 @@
+"""What the commands print: tables that fit 80 columns, estimates, next steps."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, get_type_hints
+
+import typer
+from typer.models import OptionInfo
+
+from embedtopics._utils.folders import (
+    MANIFEST,
+    changed_files,
+    check_output_folder,
+    is_kind,
+    replacing_folder,
+    write_manifest,
+)
+from embedtopics.errors import EmbedTopicsError, InputError
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+    from rich.console import Console
+
+    from embedtopics.topics._inspection import Inspection
+    from embedtopics.topics.results import TopicResult
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """Return a console that never reads markup in what it prints."""
+    from rich.console import Console
+
+    return Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
+
+
+def spell_seconds(seconds: float) -> str:
+    """Return a duration for people."""
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 5400:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def print_topics(
+    console: Console, result: TopicResult, *, most: int = 25, names: bool = False
+) -> None:
+    """Print the topic table."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from embedtopics.topics._tables import table
+
+    given = {t.topic_id: t.label for t in result.topics if t.is_named or t.is_seeded}
+
+    frame = table(result, n_terms=6)
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    shown.add_column("topic", justify="right")
+    shown.add_column("texts", justify="right")
+    shown.add_column("share", justify="right")
+    recurs = "recurrence" in frame
+    if recurs:
+        shown.add_column("recurs", justify="right")
+    shown.add_column("terms", overflow="fold")
+    topics = frame[frame["topic"] >= 0]
+    rows: list[Any] = list(topics.head(most).itertuples())
+    rows += list(frame[frame["topic"] < 0].itertuples())
+    for row in rows:
+        terms = ", ".join(row.terms) if row.topic >= 0 else row.label
+        if names and row.topic in given:
+            terms = f"{given[row.topic]}: {terms}"
+        style = "dim" if row.topic < 0 else ""
+        topic = str(row.topic) if row.topic >= 0 else "-"
+        cells = [topic, f"{row.size:,}", f"{row.share:.1%}"]
+        if recurs:
+            cells.append(f"{row.recurrence:.2f}" if row.topic >= 0 else "")
+        cells.append(terms)
+        shown.add_row(*(Text(printable(cell), style=style) for cell in cells))
+    console.print(shown)
+    if len(topics) > most:
+        console.print(f"... and {len(topics) - most} smaller topics")
+
+
+def print_inspection(console: Console, seen: Inspection, *, given: bool = False) -> None:
+    """Print what a corpus holds and what a fit will cost."""
+    from rich.table import Table
+
+    rows = [
+        ("rows", f"{seen.n_rows:,}"),
+        ("distinct texts", f"{seen.n_documents:,} ({seen.n_repeated:,} rows repeat another)"),
+        ("without text", f"{seen.n_missing:,} missing, {seen.n_empty:,} empty"),
+        ("languages", _spell_languages(seen)),
+        ("length", _spell_length(seen)),
+    ]
+    if seen.mean_tokens == seen.mean_tokens and not given:
+        rows += [
+            ("cut by the encoder", f"{seen.truncated_share:.1%} of the texts; "
+             f"{seen.unseen_share:.1%} of the tokens are not read"),
+            ("time", f"about {spell_seconds(seen.seconds_to_encode)} to encode "
+             f"({seen.tokens_per_second:,.0f} tokens/s here), "
+             f"{spell_seconds(seen.seconds_after)} for the topics"),
+        ]  # fmt: skip
+    else:
+        rows.append(("time", f"about {spell_seconds(seen.seconds_after)} for the topics"))
+    rows.append(("memory", f"about {seen.memory / 1e9:.1f} GB"))
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="bold")
+    grid.add_column(overflow="fold")
+    for name, value in rows:
+        grid.add_row(name, value)
+    console.print(grid)
+    for warning in seen.warnings:
+        console.print(f"note: {warning}", style="yellow")
+
+
+def _spell_languages(seen: Inspection) -> str:
+    shares = list(seen.languages.shares.items())[:4]
+    if not shares:
+        return "not recognized"
+    spoken = [f"{code} {share:.0%}" for code, share in shares]
+    others = sum(seen.languages.shares.values()) - sum(share for _, share in shares)
+    unknown = 1.0 - sum(seen.languages.shares.values())
+    rest = (("others", others), ("not recognized", unknown))
+    spoken += [f"{name} {share:.0%}" for name, share in rest if share >= 0.005]
+    return ", ".join(spoken)
+
+
+def _spell_length(seen: Inspection) -> str:
+    characters = f"{seen.mean_characters:,.0f} characters on average"
+    if seen.mean_tokens != seen.mean_tokens:
+        return characters
+    return f"{characters}, {seen.mean_tokens:,.0f} tokens"
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, which a terminal would obey."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+# Single files that commands write: tables, figures and pages.
+
+PAGE = (".html", ".htm")
+TABLE = (".csv",)
+
+
+def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--out") -> None:
+    """Make sure, before the work, that a file can be written and replaces none of another kind."""
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes or path.is_dir():
+        raise InputError(f"{option} must be a file whose name ends in {suffixes[0]}; got {path}")
+    folder = path.absolute().parent
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(
+            f"cannot write {path}: no such folder, or no permission; name another with {option}"
+        )
+    if path.exists() and not os.access(path, os.W_OK):
+        raise InputError(f"cannot write {path}: no permission; name another with {option}")
+
+
+def write_figure(figure: Figure, path: Path) -> None:
+    """Write a page that opens offline, whole or not at all."""
+    from embedtopics._utils.folders import replacing_file
+
+    with replacing_file(path) as fresh:
+        fresh.write_text(figure.to_html(include_plotlyjs=True, full_html=True), encoding="utf-8")
+
+
+# Where commands write: the folder of ``topics`` and ``demo``, and single pages.
+
+KIND = "embedtopics results folder"
+FORMAT = 1
+LABELS = "labels.csv"
+CONTENT = {
+    "report.html": "the report: map, topics, what was decided (opens offline)",
+    "topics.csv": "a topic a row",
+    "labels.csv": "the topics' names, to be edited and read back by embedtopics label",
+    "documents.parquet": "every input row, with its topic and map position",
+    "terms.parquet": "the terms of every topic",
+    "model": "the saved model, for embedtopics.TopicModel.load",
+}
+
+
+def is_results_folder(folder: Path) -> bool:
+    """Return whether a folder holds results of ``topics``."""
+    return is_kind(folder, KIND)
+
+
+def check_results_folder(folder: Path, *, reads_labels: bool = False) -> None:
+    """Make sure, before the work, that results can be written there and nothing is lost."""
+    if is_results_folder(folder):
+        known = {"model", MANIFEST, *CONTENT}
+        others = sorted(path.name for path in folder.iterdir() if path.name not in known)
+        if others:
+            raise InputError(
+                f"{folder} also holds {others[0]}, which would be lost; move it elsewhere, or name "
+                "another folder with --out"
+            )
+        if not reads_labels and LABELS in changed_files(folder):
+            raise InputError(
+                f"{folder / LABELS} was edited and has not been read; run embedtopics label "
+                f"{folder} first, or delete that file"
+            )
+    check_output_folder(folder, KIND)
+
+
+def open_result(folder: Path) -> TopicResult:
+    """Load the result in a folder of ``topics``, or a saved one."""
+    from embedtopics.topics._storage import load_result
+
+    model = folder / "model"
+    place = model if model.is_dir() else folder
+    try:
+        return load_result(place)
+    except EmbedTopicsError as error:
+        if (place / MANIFEST).is_file():
+            raise
+        raise InputError(
+            f"expected a folder that embedtopics topics or demo wrote; {folder} holds no saved "
+            "model; name that which was given as --out"
+        ) from error
+
+
+def read_results_folder(folder: Path) -> TopicResult:
+    """Load the result in a folder of ``topics`` that is to be written anew."""
+    if not is_results_folder(folder):
+        raise InputError(
+            f"expected a folder that embedtopics topics or demo wrote; got {folder}; name that "
+            "which was given as --out"
+        )
+    return open_result(folder)
+
+
+def write_results_folder(
+    result: TopicResult, folder: Path, *, title: str | None = None, labels: bytes | None = None
+) -> None:
+    """Write everything, all or nothing."""
+    from embedtopics.report._report import write_report
+    from embedtopics.topics._storage import write_result
+    from embedtopics.topics.editing._labels import write_labels
+    from embedtopics.topics.reading._export import export
+
+    with replacing_folder(folder, KIND) as fresh:
+        (fresh / "model").mkdir()
+        write_result(result, fresh / "model")
+        for name in ("topics.csv", "documents.parquet", "terms.parquet"):
+            export(result, fresh / name, what=name.partition(".")[0])
+        if labels is None:
+            write_labels(result, fresh / LABELS)
+        else:
+            (fresh / LABELS).write_bytes(labels)
+        title = title or f"Topics of {result.corpus.source}"
+        write_report(result, fresh / "report.html", title=title)
+        write_manifest(fresh, KIND, FORMAT)
+
+
+def check_column(result: TopicResult, column: str | None, known: str | None, option: str) -> None:
+    """Make sure that there is a column, and speak of the option that names it."""
+    columns = [str(name) for name in result.corpus.metadata.columns]
+    there = f"its columns are: {', '.join(map(repr, columns))}" if columns else "it has no columns"
+    if column is not None and column not in columns:
+        raise InputError(f"{option}: there is no column {column!r} beside the texts; {there}")
+    if column is None and known is None:
+        remedy = f"name one with {option}" if columns else "run embedtopics topics on a table"
+        raise InputError(
+            f"no column was named when the texts were read, and none with {option}; {there}: "
+            f"{remedy}"
+        )
+
+
+# Errors that the toolkit can explain become one line on stderr and an exit code.
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+P = ParamSpec("P")
+
+
+def guarded(command: Callable[P, None]) -> Callable[P, None]:
+    """Wrap a command: bad input exits 2 with one line, Ctrl-C exits 130."""
+
+    @functools.wraps(command)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except EmbedTopicsError as error:
+            # Messages quote what was given: files, filters, ids.
+            typer.echo(f"error: {printable(_with_flag(error, command))}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except KeyboardInterrupt:
+            typer.echo("interrupted; nothing was left half-written", err=True)
+            raise typer.Exit(INTERRUPTED) from None
+        finally:
+            sys.stdout.flush()
+
+    return run
+
+
+def _with_flag(error: EmbedTopicsError, command: Callable[..., None]) -> str:
+    """Return a message on one line, with the flag in place of the parameter at fault."""
+    message, name = " ".join(str(error).split()), getattr(error, "parameter", "")
+    hint = get_type_hints(command, include_extras=True).get(name) if name else None
+    for option in getattr(hint, "__metadata__", ()):
+        if isinstance(option, OptionInfo) and message.startswith(name):
+            flags = option.param_decls or (f"--{name.replace('_', '-')}",)
+            return flags[0] + message.removeprefix(name)
+    return message

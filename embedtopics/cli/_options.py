@@ -1,0 +1,38 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+FILES = "csv, tsv, jsonl, parquet (each also .gz), txt, or a folder of txt"
+
+# A file or folder that cannot be read has an error of its own, hence readable=False.
+ResultsFolder = Annotated[
+    Path, typer.Argument(readable=False, help="Folder that embedtopics topics or demo wrote.")
+]
+DocumentsFile = Annotated[Path, typer.Argument(readable=False, help=f"{FILES}.")]
+OutFolder = Annotated[
+    Path | None, typer.Option(help="Folder for the results; RESULTS itself if left out.")
+]
+OutTable = Annotated[Path | None, typer.Option(help="Write the table, NAME.csv.")]
+OutFigure = Annotated[Path | None, typer.Option(help="Write the figure, NAME.html.")]
+TextColumn = Annotated[str | None, typer.Option(help="Column of texts; guessed if left out.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column of identifiers.")]
+TimeColumn = Annotated[str | None, typer.Option(help="Column of dates.")]
+GroupColumn = Annotated[str | None, typer.Option(help="Column of groups, such as sources.")]
+FileEncoding = Annotated[str, typer.Option(help="Encoding of the file.")]
+RowLimit = Annotated[int | None, typer.Option(min=1, help="Read only the first rows.")]
+Languages = Annotated[
+    list[str] | None, typer.Option(help="Language code (repeatable); detected if left out.")
+]
+EncoderName = Annotated[
+    str | None, typer.Option(help="A checkpoint, or tfidf, lsa, fasttext or random.")
+]
+Checkpoint = Annotated[str, typer.Option(help="Name or folder of a checkpoint.")]
+MostTopics = Annotated[int, typer.Option(min=1, help="Topics to print and to draw.")]
+RandomState = Annotated[
+    int, typer.Option("--random-state", "--seed", min=0, help="Seed of what is drawn at random.")
+]

@@ -1,0 +1,322 @@
+"""``embedtopics probe``: what can be predicted from each layer of an encoder."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
+from embedtopics.cli._display import guarded, make_console, printable
+from embedtopics.cli._options import Checkpoint, RandomState
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
+
+
+@guarded
+def probe(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            readable=False,  # a file that cannot be read has an error of its own
+            help="CoNLL-U; a tsv or csv file of one word a line; or jsonl with a labelled text, or "
+            "pair, a line (each also .gz).",
+        ),
+    ],
+    task: Annotated[
+        str,
+        typer.Option(
+            help="A column (upos, xpos, deprel, tag), a key (feats:Number), head distance; or of "
+            "whole sentences: sentence length, word content, tree depth, root dependents, bigram "
+            "shift, tense, subject number, object number; of jsonl, the column of the labels, or "
+            "word in context."
+        ),
+    ] = "upos",
+    encoder: Checkpoint = "all-MiniLM-L6-v2",
+    out: Annotated[Path | None, typer.Option(help="Folder for scores and figure.")] = None,
+    dev: Annotated[Path | None, typer.Option(help="File to choose penalties by.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="File to measure on; a share of FILE if left out.")
+    ] = None,
+    layers: Annotated[str, typer.Option(help='all, "last 4", or numbers with commas.')] = "all",
+    probe: Annotated[str, typer.Option(help="linear, or mlp with one hidden layer.")] = "linear",
+    control: Annotated[
+        bool, typer.Option("--control", help="Probe random labels, too: selectivity.")
+    ] = False,
+    random: Annotated[
+        bool, typer.Option("--random", help="Probe the same model with random weights, too.")
+    ] = False,
+    mix: Annotated[
+        bool, typer.Option("--mix", help="Learn the weight of each layer in a mix, too.")
+    ] = False,
+    description_length: Annotated[
+        bool, typer.Option("--description-length", help="Count the bits per label, too.")
+    ] = False,
+    pooling: Annotated[
+        str, typer.Option(help="Of a word's tokens: mean, first, last, max or sum.")
+    ] = "mean",
+    entity_types: Annotated[
+        bool, typer.Option("--entity-types", help="Leave B- and I- out of the labels.")
+    ] = False,
+    word: Annotated[str | None, typer.Option(help="Column of words, of a tsv or csv file.")] = None,
+    text: Annotated[str, typer.Option(help="Column of texts, of a jsonl file.")] = "text",
+    states: Annotated[
+        Path | None, typer.Option(help="Folder to keep the vectors in, for another probe.")
+    ] = None,
+    random_state: RandomState = 0,
+) -> None:
+    """Probe an encoder: what its layers encode of words, sentences or pairs of words."""
+    from embedtopics import probing
+    from embedtopics.errors import InputError
+
+    if probe not in ("linear", "mlp"):
+        raise InputError(f"--probe must be linear or mlp; got {probe!r}")
+    if out is not None:
+        check_probe_folder(out)
+    wanted = _layers(layers)
+    asked = _task(file, dev, test, task, word, text, entity_types, random_state)
+    read = wanted if isinstance(wanted, str) or min(wanted) < 0 else sorted({0, *wanted})
+    found = _states(asked, encoder, read, pooling, states)
+    others = None
+    if random:
+        others = probing.random_states(
+            asked, encoder, random_state=random_state, layers=read, pooling=pooling
+        )
+        others = probing.pooled(others) if asked.unit == "text" else others
+    scores = probing.probe(
+        found, asked, layers=wanted, probe=probe, control=control, random_states=others,
+        mix=mix, description_length=description_length, random_state=random_state,
+    )  # fmt: skip
+    # Written before anything is printed: a closed pipe must not cost the results.
+    if out is not None:
+        files = {"file": file, "dev": dev, "test": test}
+        settings = {
+            **{name: None if path is None else str(path) for name, path in files.items()},
+            "task": task, "encoder": encoder, "layers": layers, "probe": probe,
+            "control": control, "random": random, "mix": mix,
+            "description_length": description_length, "pooling": pooling,
+            "entity_types": entity_types, "word": word, "text": text, "seed": random_state,
+        }  # fmt: skip
+        write_probe_folder(scores, out, settings, found.fingerprint)
+    print_scores(scores, out)
+
+
+def _layers(given: str) -> str | list[int]:
+    """Return layers as they are named in Python."""
+    from embedtopics.errors import InputError
+
+    if any(map(str.isalpha, given)):
+        return given
+    try:
+        numbers = [int(one) for one in given.split(",") if one.strip()]
+    except ValueError:
+        numbers = []
+    if not numbers:
+        raise InputError(
+            f'expected --layers as all, "last 4" or numbers such as 0,3,6; got {given!r}'
+        )
+    return numbers
+
+
+def _task(
+    file: Path,
+    dev: Path | None,
+    test: Path | None,
+    what: str,
+    word: str | None,
+    text: str,
+    entity_types: bool,
+    random_state: int,
+) -> ProbeTask:
+    """Read the files, and make the task."""
+    from embedtopics import probing
+    from embedtopics.errors import InputError
+    from embedtopics.probing.tasks._sentences import SENTENCE_TASKS
+
+    if dev is not None and test is None:
+        raise InputError("--dev needs --test: name the file to measure on, too")
+    given = {"train": file, "dev": dev, "test": test}
+    files = {part: path for part, path in given.items() if path is not None}
+    kinds = {_kind(path) for path in files.values()}
+    if len(kinds) > 1:
+        raise InputError(f"expected files of one kind, got {' and '.join(sorted(kinds))}")
+    kind = kinds.pop()
+    if kind == "jsonl":
+        source = files if test is not None else file
+        if what == "word in context":
+            return probing.pair_task(source, random_state=random_state)
+        return probing.text_task(source, text=text, label=what, random_state=random_state)
+    banks = {
+        part: probing.read_conllu(path)
+        if kind == "conllu"
+        else probing.read_token_table(path, word=word)
+        for part, path in files.items()
+    }
+    given_parts = banks if test is not None else banks["train"]
+    if what in SENTENCE_TASKS:
+        return probing.sentence_task(given_parts, what, random_state=random_state)
+    return probing.token_task(
+        given_parts, what, entity_types=entity_types, random_state=random_state
+    )
+
+
+def _kind(path: Path) -> str:
+    """Tell the kind of a file by its name."""
+    name = path.name.lower().removesuffix(".gz")
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return "jsonl"
+    return "table" if name.endswith((".tsv", ".csv", ".txt")) else "conllu"
+
+
+def _states(
+    task: ProbeTask, encoder: object, layers: str | list[int], pooling: str, out: Path | None
+) -> HiddenStates:
+    from embedtopics import probing
+
+    made = probing.hidden_states(task, encoder, layers=layers, pooling=pooling, out=out)
+    return probing.pooled(made, by="text") if task.unit == "text" else made
+
+
+# What ``probe`` writes: the scores as a table and as JSON, and their figure.
+
+KIND = "embedtopics probe folder"
+FORMAT = 1
+CONTENT = {
+    "layers.html": "the figure: scores by layer (opens offline)",
+    "scores.csv": "a figure a row, with its interval",
+    "scores.json": "the same, with settings, versions and what was decided",
+}
+
+
+def check_probe_folder(folder: Path) -> None:
+    """Make sure, before the work, that scores can be written there and nothing is lost."""
+    check_output_folder(folder, KIND)
+
+
+def write_probe_folder(
+    scores: LayerScores, folder: Path, settings: Mapping[str, Any], fingerprint: str
+) -> None:
+    """Write everything, all or nothing."""
+    from embedtopics import plots
+    from embedtopics._utils.spreadsheets import write_csv
+
+    content = json.dumps(_content(scores, settings, fingerprint), allow_nan=False, indent=1)
+    page = plots.layers(scores).to_html(include_plotlyjs=True, full_html=True)
+    with replacing_folder(folder, KIND) as fresh:
+        write_csv(fresh / "scores.csv", scores.to_frame())
+        (fresh / "scores.json").write_text(content, "utf-8")
+        (fresh / "layers.html").write_text(page, "utf-8")
+        write_manifest(fresh, KIND, FORMAT)
+
+
+def _content(scores: LayerScores, settings: Mapping[str, Any], fingerprint: str) -> dict[str, Any]:
+    from embedtopics._utils.machine import package_versions
+
+    content: dict[str, Any] = _plain(scores)
+    added = {
+        "format": FORMAT,
+        "settings": dict(settings),
+        "fingerprint": fingerprint,
+        "versions": package_versions(),
+    }
+    return {**added, **content}
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: lists and mappings, and None for a number that is not known."""
+    if dataclasses.is_dataclass(value):
+        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    import numpy as np
+
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+# What ``probe`` prints: figures by layer, beside what they are to be compared with.
+
+PROBES = ("probe", "mlp")
+
+
+def print_scores(scores: LayerScores, out: Path | None = None) -> None:
+    """Print figures by layer, baselines and the best layer on stdout."""
+    console = make_console()
+    console.print(
+        f"{printable(scores.task)}, {printable(scores.encoder)}: {len(scores.labels):,} classes; "
+        f"trained on {scores.n_train:,}, tested on {scores.n_test:,}\n",
+        soft_wrap=True,
+    )
+    what = next(one for one in PROBES if scores.of(one, "accuracy"))
+    _print_layers(console, scores, what)
+    for name in ("majority", "word type", "embedding layer"):
+        for score in scores.of(name, "accuracy"):
+            console.print(f"{name}: {_spell(score)}", soft_wrap=True)
+    for score in scores.of("scalar mix", "accuracy"):
+        console.print(f"scalar mix of the layers: {_spell(score)}", soft_wrap=True)
+    if scores.expected_layer == scores.expected_layer:
+        low, high = scores.expected_layer_interval
+        within = f" ({low:.2f} to {high:.2f})" if low == low else ""
+        console.print(f"expected layer: {scores.expected_layer:.2f}{within}", soft_wrap=True)
+    if scores.chosen_layer is not None:
+        chosen = scores.chosen("accuracy", what)
+        console.print(f"chosen on dev: layer {chosen.layer}, {_spell(chosen)}", soft_wrap=True)
+    best = scores.best("accuracy", what)
+    console.print(f"best on test: layer {best.layer}, {_spell(best)}", soft_wrap=True)
+    for decision in scores.decisions:
+        # Penalties, a number for each layer, are in the folder.
+        if decision.name != "penalties":
+            console.print(f"note: {printable(decision.message)}", style="yellow", soft_wrap=True)
+    if out is not None:
+        console.print(f"\nwritten to {out}:", soft_wrap=True)
+        for file, meaning in CONTENT.items():
+            console.print(f"  {file:<12} {meaning}", soft_wrap=True)
+
+
+def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
+    from rich.table import Table
+
+    columns = {
+        "accuracy": (what, "accuracy"),
+        "macro F1": (what, "macro F1"),
+        "control": ("control", "accuracy"),
+        "selectivity": (what, "selectivity"),
+        "bits": (what, "bits per label"),
+        "random": ("random model", "accuracy"),
+    }
+    by_layer = {
+        name: {score.layer: score for score in scores.of(*wanted)}
+        for name, wanted in columns.items()
+    }
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    shown.add_column("layer", justify="right")
+    for name, own in by_layer.items():
+        if own:
+            shown.add_column(name, justify="right", no_wrap=True)
+        if own and name == "accuracy":
+            shown.add_column("95 %", no_wrap=True)
+    for layer, score in by_layer["accuracy"].items():
+        cells = [str(layer), f"{score.value:.3f}", f"{score.low:.3f} to {score.high:.3f}"]
+        for name, own in by_layer.items():
+            if own and name != "accuracy":
+                cells.append(f"{own[layer].value:.3f}" if layer in own else "")
+        shown.add_row(*cells)
+    console.print(shown)
+    console.print()
+
+
+def _spell(score: ProbeScore) -> str:
+    return f"{score.value:.3f} ({score.low:.3f} to {score.high:.3f})"

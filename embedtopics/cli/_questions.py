@@ -1,0 +1,394 @@
+"""``embedtopics by-group``: how groups, such as sources, share the topics of a result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from embedtopics.cli._display import (
+    PAGE,
+    TABLE,
+    check_column,
+    check_target,
+    guarded,
+    make_console,
+    open_result,
+    printable,
+    write_figure,
+)
+from embedtopics.cli._options import MostTopics, OutFigure, OutTable, ResultsFolder
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pandas as pd
+    from rich.console import Console
+
+    from embedtopics.topics.trends.results import TopicGroups, TopicTrends
+
+
+COLUMNS = 5
+"""Groups in a printed table, so that it fits 80 columns."""
+
+
+@guarded
+def by_group(
+    results: ResultsFolder,
+    group: Annotated[
+        str | None,
+        typer.Option(help="Column of groups, if not the one given to topics as --group."),
+    ] = None,
+    topic: Annotated[
+        int | None, typer.Option(help="Show what each group says within this topic.")
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Group to print (repeatable); the five largest if left out."),
+    ] = None,
+    most: MostTopics = 25,
+    out: OutTable = None,
+    figure: OutFigure = None,
+) -> None:
+    """Compare groups: how much of each topic they have, and what they say in it."""
+    from embedtopics import plots, topics
+    from embedtopics._utils.table_files import write_table
+    from embedtopics.topics._relabel import checked_topic_id
+
+    console = make_console()
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
+    result = open_result(results)
+    check_column(result, group, result.corpus.group_column, "--group")
+    chosen = None if topic is None else checked_topic_id(result, topic)
+    groups = topics.by_group(result, group)
+    # Written before anything is printed: a closed pipe must not cost the results.
+    if out is not None:
+        write_table(groups.to_frame(), out)
+    if figure is not None:
+        write_figure(plots.by_group(groups, max_topics=most), figure)
+    if chosen is None:
+        _print_shares(console, groups, most, _places(groups, only))
+    else:
+        _print_topic(console, groups, chosen)
+    for decision in groups.decisions:
+        console.print(f"note: {printable(decision.message)}", style="yellow")
+    for path in (out, figure):
+        if path is not None:
+            console.print(f"written to {path}", soft_wrap=True)
+
+
+def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
+    """Return where the groups to print stand; by default the largest."""
+    if only is None:
+        return list(range(min(COLUMNS, len(groups.names))))
+    unknown = [name for name in only if name not in groups.names]
+    if unknown:
+        raise InputError("only", f"among {', '.join(groups.names)}", unknown[0])
+    return [groups.names.index(name) for name in only]
+
+
+def _print_shares(console: Console, groups: TopicGroups, most: int, places: list[int]) -> None:
+    """Print the share of each topic in some of the groups."""
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    shown.add_column("topic", justify="right")
+    shown.add_column("name", overflow="fold")
+    for place in places:
+        name = _short(printable(groups.names[place]))
+        shown.add_column(Text(name), justify="right", no_wrap=True)
+    labels = {**dict(enumerate(groups.labels[:most])), -1: "(no topic)"}
+    shown.add_row("", Text("texts", style="dim"), *(
+        Text(f"{total:,}", style="dim") for total in groups.totals[places].tolist()
+    ))  # fmt: skip
+    for topic, label in labels.items():
+        shares = groups.shares[topic, places]
+        cells = [str(topic) if topic >= 0 else "-", printable(label)]
+        cells += [f"{share:.1%}" if share == share else "" for share in shares]
+        shown.add_row(*(Text(cell, style="" if topic >= 0 else "dim") for cell in cells))
+    console.print(shown)
+    if groups.n_topics > most:
+        console.print(f"... and {groups.n_topics - most} smaller topics")
+    n_more = len(groups.names) - len(places)
+    if n_more:
+        console.print(f"... and {n_more} more groups; --only GROUP prints one, --out writes all")
+    console.print("\nnext: --topic ID shows what each group says within a topic")
+
+
+def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
+    """Print what each group says within a topic."""
+    console.print(f"topic {topic}: {printable(groups.labels[topic])}\n")
+    for place, name in enumerate(groups.names):
+        share, low, high = (
+            values[topic, place] for values in (groups.shares, groups.low, groups.high)
+        )
+        console.print(printable(name), style="bold")
+        if share != share:
+            console.print("  no texts")
+            continue
+        console.print(
+            f"  {share:.1%} of its texts ({low:.1%} to {high:.1%}), "
+            f"{groups.counts[topic, place]:,} in all"
+        )
+        for what, terms in (("about", groups.terms), ("more than others", groups.distinctive)):
+            found = ", ".join(terms.of(topic, place))
+            if found:
+                console.print(f"  {what}: {printable(found)}")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 10 else name[:9] + "…"
+
+
+# ``embedtopics over-time``: how the topics of a folder of results change.
+
+BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
+WIDEST = 24
+"""Characters of a sparkline, so that a table fits 80 columns."""
+LONGEST = 40
+"""Characters of a name."""
+
+
+@guarded
+def over_time(
+    results: ResultsFolder,
+    every: Annotated[
+        str,
+        typer.Option(help="auto, day, week, month, quarter, year, decade, or a number of periods."),
+    ] = "auto",
+    dates: Annotated[
+        str | None, typer.Option(help="Column of dates, if not the one given to topics as --time.")
+    ] = None,
+    smooth: Annotated[
+        int, typer.Option(min=1, help="Odd number of periods taken together in a share.")
+    ] = 1,
+    alpha: Annotated[
+        float, typer.Option(help="Share of the changes found that may be wrong.")
+    ] = 0.05,
+    most: MostTopics = 25,
+    out: OutTable = None,
+    figure: OutFigure = None,
+) -> None:
+    """Follow topics over time, and tell which emerge, fade or burst."""
+    from embedtopics import plots, topics
+    from embedtopics._utils.table_files import write_table
+
+    console = make_console()
+    _check(every, smooth, alpha)
+    check_target(out, TABLE)
+    check_target(figure, PAGE, "--figure")
+    result = open_result(results)
+    check_column(result, dates, result.corpus.time_column, "--dates")
+    trends = topics.over_time(
+        result,
+        int(every) if every.isdecimal() else every,
+        time=dates,
+        smooth=smooth,
+        n_terms=5 if out or figure else 0,
+    )
+    changes = topics.changes(trends, alpha=alpha)
+    # Written before anything is printed: a closed pipe must not cost the results.
+    if out is not None:
+        verdicts = changes[["topic", "verdict"]]
+        write_table(trends.to_frame().merge(verdicts, on="topic", how="left"), out)
+    if figure is not None:
+        shown = _order(changes)[:most]
+        write_figure(plots.over_time(trends, shown, changes=changes), figure)
+    _print_trends(console, trends, changes, most)
+    for decision in trends.decisions:
+        console.print(f"note: {printable(decision.message)}", style="yellow")
+    for path in (out, figure):
+        if path is not None:
+            console.print(f"written to {path}", soft_wrap=True)
+
+
+def _check(every: str, smooth: int, alpha: float) -> None:
+    """Refuse options in their own words, before the results are opened."""
+    from embedtopics.topics.trends._over_time import MOST_PERIODS, parse_unit
+
+    if every.isdecimal() and not 1 <= int(every) <= MOST_PERIODS:
+        raise InputError("--every", f"a period, or from 1 to {MOST_PERIODS:,} periods", every)
+    if every != "auto" and not every.isdecimal():
+        parse_unit(every)
+    if smooth % 2 == 0:
+        raise InputError(f"--smooth must be an odd number of periods; got {smooth}")
+    if not 0 < alpha < 1:
+        raise InputError(f"--alpha must be between 0 and 1; got {alpha:g}")
+
+
+def _order(changes: pd.DataFrame) -> list[int]:
+    """Return the topics: those that change first, the surest first, then the largest."""
+    stays = changes["verdict"].isin(["steady", "not tested"])
+    q = changes[["q", "burst_q"]].min(axis=1).where(~stays, 2.0)
+    return [int(topic) for topic in changes.assign(rank=q).sort_values(
+        ["rank", "topic"], kind="stable")["topic"]]  # fmt: skip
+
+
+def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, most: int) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from embedtopics.topics._tables import shorten
+
+    span = f"{trends.names[0]} to {trends.names[-1]}"
+    zone = "" if trends.time_zone == "as given" else f", {trends.time_zone}"
+    kind = "of equal length" if trends.every == "bin" else f"(every {trends.every}{zone})"
+    console.print(
+        f"{int(trends.totals.sum()):,} dated texts, {span}, {trends.n_periods} periods {kind}\n"
+    )
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    shown.add_column("topic", justify="right")
+    shown.add_column("texts", justify="right")
+    shown.add_column("share over time", no_wrap=True)
+    shown.add_column("odds", justify="right", no_wrap=True)
+    shown.add_column("verdict", no_wrap=True)
+    shown.add_column("name", overflow="fold")
+    levels = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
+    rows = changes.to_dict("records")
+    for topic in _order(changes)[:most]:
+        row = rows[topic]
+        verdict = row["verdict"]
+        when = f" {row['burst_start']}" if verdict == "bursting" else ""
+        style = "" if verdict in ("emerging", "fading", "bursting") else "dim"
+        cells = [
+            str(topic),
+            f"{int(trends.counts[topic].sum()):,}",
+            sparkline(trends.counts[topic], trends.totals, levels),
+            _spell_odds(row["odds_ratio"]),
+            verdict + when,
+            shorten(printable(trends.labels[topic]), LONGEST),
+        ]
+        shown.add_row(*(Text(cell, style=style) for cell in cells))
+    console.print(shown)
+    if len(changes) > most:
+        counted = changes["verdict"].value_counts().to_dict()
+        console.print("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
+
+
+def _spell_odds(ratio: float) -> str:
+    """Return how the odds of a topic changed from the first period to the last."""
+    if ratio != ratio:
+        return ""
+    if ratio > 99:
+        return "x>99"
+    return "x<0.01" if ratio < 0.01 else f"x{ratio:.1f}" if ratio >= 0.95 else f"x{ratio:.2f}"
+
+
+def sparkline(
+    counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], levels: str = BLOCKS
+) -> str:
+    """Draw shares as a line of blocks; periods without rows are blank.
+
+    More periods than characters are taken together.
+    """
+    import numpy as np
+
+    n_wide = min(len(counts), WIDEST)
+    edges = np.arange(n_wide) * len(counts) // max(n_wide, 1)
+    above, below = np.add.reduceat(counts, edges), np.add.reduceat(totals, edges)
+    shares = np.divide(above, below, out=np.full(n_wide, np.nan), where=below > 0)
+    top = np.nanmax(shares, initial=0.0) or 1.0
+    places = np.nan_to_num(np.round(shares / top * (len(levels) - 1))).astype(int)
+    return "".join(
+        levels[place] if total else " " for place, total in zip(places, below, strict=True)
+    )
+
+
+# ``embedtopics hierarchy``: how the topics of a folder of results belong together.
+
+READABLE = 30
+"""Topics up to which every merge is printed where no levels are asked for."""
+
+
+@guarded
+def hierarchy(
+    results: ResultsFolder,
+    by: Annotated[
+        str, typer.Option(help="What makes topics alike: terms or embeddings.")
+    ] = "terms",
+    linkage: Annotated[
+        str, typer.Option(help="ward, average, complete, single or weighted.")
+    ] = "ward",
+    levels: Annotated[
+        str | None,
+        typer.Option(help="Numbers of groups at which the tree branches, such as 5,20."),
+    ] = None,
+    figure: OutFigure = None,
+    out: OutTable = None,
+) -> None:
+    """Print how the topics belong together, as a tree."""
+    from embedtopics import plots, topics
+    from embedtopics._utils.table_files import write_table
+
+    check_target(figure, PAGE, "--figure")
+    check_target(out, TABLE)
+    branching = None if levels is None else _numbers(levels)
+    tree = topics.hierarchy(open_result(results), by=by, linkage=linkage)
+    if branching is None:
+        branching = _readable_levels(tree.n_topics)
+    text = topics.tree_text(tree, levels=branching)
+    # Written before anything is printed: a closed pipe must not cost the results.
+    if figure is not None:
+        write_figure(plots.hierarchy(tree), figure)
+    if out is not None:
+        table = tree.to_frame(branching)
+        write_table(table.assign(terms=table["terms"].map(", ".join)), out)
+    console = make_console()
+    for line in text.splitlines():
+        console.print(printable(line), soft_wrap=True)
+    for path in (figure, out):
+        if path is not None:
+            console.print(f"\nwritten to {path}", soft_wrap=True)
+
+
+def _numbers(levels: str) -> tuple[int, ...]:
+    """Return the numbers in a list such as "5,20"."""
+    parts = [part.strip() for part in levels.split(",") if part.strip()]
+    if not parts or not all(part.isdecimal() for part in parts):
+        raise InputError(f"expected numbers of groups, such as --levels 5,20; got {levels!r}")
+    return tuple(sorted({int(part) for part in parts}))
+
+
+def _readable_levels(n_topics: int) -> tuple[int, ...]:
+    """Return levels between which every branch parts into about as many, where that is needed."""
+    if n_topics <= READABLE:
+        return ()
+    return (round(n_topics ** (1 / 3)), round(n_topics ** (2 / 3)))
+
+
+# ``embedtopics find``: the topics that are nearest to a question.
+
+
+@guarded
+def find(
+    results: ResultsFolder,
+    query: Annotated[str, typer.Argument(help="A word, a phrase or a text.")],
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Topics shown.")] = 5,
+    by: Annotated[str, typer.Option(help="embeddings, terms or auto.")] = "auto",
+) -> None:
+    """Find the topics that are nearest to a question."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from embedtopics.topics.reading._find import find
+
+    result = open_result(results)
+    found = find(result, query, n_topics=n, by=by)
+    console = make_console()
+    if not len(found):
+        console.print("no topic holds this")
+        return
+    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    shown.add_column("topic", justify="right")
+    shown.add_column("similarity", justify="right")
+    shown.add_column("terms", overflow="fold")
+    rows: list[Any] = list(found.itertuples())
+    for row in rows:
+        name = f"{row.label}: " if result.topics[row.topic].is_named else ""
+        cells = (str(row.topic), f"{row.similarity:.2f}", name + ", ".join(row.terms))
+        shown.add_row(*(Text(printable(cell)) for cell in cells))
+    console.print(shown)
+    console.print(f"\nby {found['by'].iloc[0]}")

@@ -1,0 +1,211 @@
+"""From the options of a training command to a run, and from its report to what is printed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from embedtopics.cli._display import PAGE, check_target
+from embedtopics.cli._train_options import HeldOutOptions, RunOptions, names_in, numbers_in
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from embedtopics.corpus.results import Decision
+    from embedtopics.training._examples import Examples
+
+
+Read = Callable[[Path], "Examples"]
+
+LOSS_NOT_FINITE = 1
+TERMINATED = 143
+
+_REMEDIES = {
+    "resume=False": "--fresh",
+    "take them out with train.without(test), or pass allow_overlap=True":
+        "take them out, or add --allow-overlap",
+    "give candidates, raise share or depth, or lower skip_top":
+        "give more pairs, or ask for fewer with --hard-negatives",
+    "drop_invalid=": "--drop-invalid=",
+    "(id=)": "(--id)",
+}  # fmt: skip
+"""What the remedies of Python are called on the command line."""
+
+_FLAGS = {
+    "label_order": "--label-order", "drop_invalid": "--drop-invalid", "keep_layers":
+    "--keep-layers", "method": "--method", "objective": "--objective", "share": "--validation",
+    "n_negatives": "--hard-negatives", "lora_rank": "--lora-rank", "max_length": "--max-length",
+    "learning_rate": "--learning-rate", "validation": "--validation", "matryoshka": "--matryoshka",
+}  # fmt: skip
+
+
+def prepared(options: RunOptions) -> dict[str, Any]:
+    """Return the settings of a run, once it is clear that its results can be written."""
+    from embedtopics._utils.folders import check_output_folder, is_kind
+    from embedtopics.encoders.static._files import KIND as STATIC
+    from embedtopics.training.objectives._trainable import KIND as TRAINED
+
+    if options.classes is not None and options.corpus is None:
+        raise InputError("--classes names a column of --corpus; give the corpus, too")
+    settings = options.settings()
+    check_target(options.figure, PAGE, "--figure")
+    # Which of the two kinds of encoder it becomes is not known yet; either may replace its like.
+    out = options.out.expanduser()
+    check_output_folder(out, STATIC if is_kind(out, STATIC) else TRAINED)
+    return settings
+
+
+def starting_encoder(options: RunOptions) -> str:
+    """Return the name or folder of the encoder that training starts from."""
+    from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
+
+    return options.encoder or DEFAULT_MODEL
+
+
+def reader(options: RunOptions, kind: str, columns: Sequence[str] | None, **more: Any) -> Read:
+    """Return what reads a file as the training examples are read."""
+
+    def read(path: Path) -> Examples:
+        from embedtopics.training._examples import read_examples
+
+        return read_examples(
+            path, kind, columns=columns, drop_invalid=options.drop_invalid,
+            encoding=options.encoding, **more,
+        )  # fmt: skip
+
+    return read
+
+
+def run_and_tell(
+    options: RunOptions,
+    settings: dict[str, Any],
+    fit: Callable[..., Any],
+    learned: Sequence[Any],
+    read: Read | None,
+    *,
+    validation: Examples | None = None,
+    documents: Path | None = None,
+    notes: Sequence[Decision] = (),
+    **more: Any,
+) -> None:
+    """Train, draw, print."""
+    held = _held_out(options, read)
+    if validation is not None:
+        held["validation"] = validation
+    with _decisions_shown_later(), _ended_politely(options.out):
+        report = fit(
+            *learned, out=options.out, resume=options.resume, **held, **more, **settings
+        )  # fmt: skip
+    from embedtopics.cli._train_display import draw_curves, print_training
+
+    # Drawn before anything is printed: a closed pipe must not cost the figure.
+    if options.figure is not None:
+        draw_curves(report, options.figure)
+    print_training(
+        report, notes=notes, figure=options.figure, documents=options.corpus or documents,
+        text=options.text,
+    )  # fmt: skip
+    if report.stopped == "loss not finite":
+        raise typer.Exit(LOSS_NOT_FINITE)
+
+
+def _held_out(options: RunOptions, read: Read | None) -> dict[str, Any]:
+    from embedtopics.corpus._corpus import Corpus
+
+    graded = _graded_reader(options)
+    test_reader = graded if read is None else read
+    found: dict[str, Any] = {}
+    if isinstance(options, HeldOutOptions):
+        found["allow_overlap"] = options.allow_overlap
+        if options.validation is not None:
+            found["validation"] = (read or graded)(options.validation)
+    if options.test is not None:
+        with spoken(*(_GRADED if read is None else ())):
+            found["test"] = test_reader(options.test)
+    if options.general:
+        names = [path.stem for path in options.general]
+        if len(set(names)) < len(names):
+            raise InputError("expected --general files of different names, to tell them apart")
+        with spoken(*_GRADED):
+            found["general"] = {path.stem: graded(path) for path in options.general}
+    if options.corpus is not None:
+        found["corpus"] = Corpus.from_file(
+            options.corpus, text=options.text, encoding=options.encoding
+        )
+        found["classes"] = options.classes
+    return found
+
+
+_GRADED = ("--graded-columns", "--graded-columns", "--graded-scale")
+
+
+def _graded_reader(options: RunOptions) -> Read:
+    columns = None if options.graded_columns is None else names_in(options.graded_columns)
+    if columns is not None and len(columns) != 3:
+        raise InputError(
+            "expected --graded-columns to name three columns with commas, both texts and the "
+            f"score; got {options.graded_columns!r}"
+        )
+    return reader(
+        options, "graded", None if columns is None else columns[:2],
+        label=None if columns is None else columns[2],
+        scale=numbers_in(options.graded_scale, "--graded-scale"),
+    )  # fmt: skip
+
+
+@contextmanager
+def spoken(
+    columns: str = "",
+    label: str = "--label",
+    scale: str = "--scale",
+    held: str = ", or a file of held-out ones with --validation",
+) -> Iterator[None]:
+    """Let errors name the options of the command line, not the parameters of Python."""
+    try:
+        yield
+    except InputError as error:
+        own = {"columns": columns, "label": label, "scale": scale}
+        flag = {**_FLAGS, **own}.get(error.parameter)
+        message = str(error)
+        if flag:
+            message = message.replace(error.parameter, flag, 1)
+        for said, option in _REMEDIES.items():
+            message = message.replace(said, option)
+        if held and error.parameter == "share":
+            message += held
+        if message == str(error):
+            raise
+        raise InputError(message) from None
+
+
+@contextmanager
+def _decisions_shown_later() -> Iterator[None]:
+    """Keep the warnings of a run off the terminal: they are decisions, printed at its end."""
+    logger = logging.getLogger("embedtopics.training")
+    handler, passed_on = logging.NullHandler(), logger.propagate
+    logger.addHandler(handler)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.propagate = passed_on
+        logger.removeHandler(handler)
+
+
+@contextmanager
+def _ended_politely(out: Path) -> Iterator[None]:
+    """Say how to go on where a run is asked to end."""
+    try:
+        yield
+    except SystemExit as end:
+        if end.code == TERMINATED:
+            typer.echo(
+                f"ended early, as asked; a checkpoint lies in {out}.training, and the same command "
+                "goes on from it",
+                err=True,
+            )
+        raise

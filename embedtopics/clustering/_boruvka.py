@@ -1,0 +1,244 @@
+"""Boruvka's algorithm for mutual reachability, with nearest neighbours from k-d trees."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
+
+SPARE_NEIGHBORS = 5
+"""Neighbours listed beyond the core distance; more find more edges at once, and cost more."""
+
+BLOCK = 1 << 22
+"""Neighbour distances that are held at a time."""
+
+WORTH_THREADS = 2048
+"""Queries below which starting threads costs more than it saves."""
+
+CERTAIN_SHARE = 0.25
+"""Share of components below which a search outside pays more than another round without it."""
+
+
+class Edges(NamedTuple):
+    """Candidate edges, lightest first; their order breaks ties."""
+
+    first: Int64Array
+    second: Int64Array
+    weights: Float64Array
+
+    def sorted(self) -> Edges:
+        """Return the edges from the lightest, ties in the order they had."""
+        return self.take(np.argsort(self.weights, kind="stable"))
+
+    def take(self, chosen: npt.NDArray[np.int64] | npt.NDArray[np.bool_]) -> Edges:
+        """Return the edges at positions, or under a mask."""
+        return Edges(self.first[chosen], self.second[chosen], self.weights[chosen])
+
+    @classmethod
+    def none(cls) -> Edges:
+        """Return no edges."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+    @classmethod
+    def concatenate(cls, parts: list[Edges]) -> Edges:
+        """Return the edges of all parts, one part after the other."""
+        first, second, weights = zip(*parts, strict=True)
+        return cls(np.concatenate(first), np.concatenate(second), np.concatenate(weights))
+
+
+def neighborhoods(
+    places: Float64Array, crowd: Int64Array, min_samples: int
+) -> tuple[Float64Array, Edges, Float64Array]:
+    """Find core distances and the edges to near neighbours.
+
+    Shape: `core` (n_places,), `reach` (n_places,).
+    """
+    from scipy.spatial import cKDTree
+
+    needed = min(min_samples, int(crowd.sum()) - 1) + 1
+    k = min(len(places), needed + SPARE_NEIGHBORS)
+    tree = cKDTree(places)
+    core = np.empty(len(places))
+    reach = np.empty(len(places))
+    neighbors = np.empty((len(places), k), dtype=np.int64)
+    for start in range(0, len(places), max(1, BLOCK // k)):
+        block = np.arange(start, min(len(places), start + max(1, BLOCK // k)))
+        workers = -1 if len(block) >= WORTH_THREADS else 1
+        _, near = tree.query(places[block], k=np.arange(1, k + 1), workers=workers)
+        found = np.asarray(near, dtype=np.int64)
+        distances = _distances(places, np.broadcast_to(block[:, None], found.shape), found)
+        order = np.argsort(distances, axis=1, kind="stable")
+        found = np.take_along_axis(found, order, axis=1)
+        distances = np.take_along_axis(distances, order, axis=1)
+        nearer = (np.cumsum(crowd[found], axis=1) < needed).sum(axis=1)
+        core[block] = distances[np.arange(len(block)), nearer]
+        reach[block] = distances[:, -1]
+        neighbors[block] = found
+    if k == len(places):
+        reach[:] = np.inf
+    first = np.repeat(np.arange(len(places)), k)
+    second = neighbors.ravel()
+    first, second = first[first != second], second[first != second]
+    return core, Edges(first, second, _reachability(places, core, first, second)), reach
+
+
+def boruvka(places: Float64Array, core: Float64Array, listed: Edges, reach: Float64Array) -> Edges:
+    """Join all places by the lightest edges; see `neighborhoods` for the arguments.
+
+    In each round, the lightest listed edge that leaves a component belongs to the tree if no
+    place in the component could have a lighter one that is not listed. Where that is in doubt
+    for most components, their unlisted edges are searched.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    component = np.arange(len(places))
+    count = len(places)
+    kept = [Edges.none()]
+    edges = listed.sorted()
+    while count > 1:
+        edges = edges.take(component[edges.first] != component[edges.second])
+        lightest, weight = _lightest(edges, component, count)
+        doubtful = _doubtful(component, weight, reach)
+        if np.count_nonzero(~doubtful) < CERTAIN_SHARE * count:
+            found, reach = _search_outside(places, core, component, weight, reach)
+            edges = Edges.concatenate([edges, found]).sorted()
+            lightest, weight = _lightest(edges, component, count)
+            doubtful = _doubtful(component, weight, reach)
+        chosen = edges.take(np.unique(lightest[~doubtful]))
+        kept.append(chosen)
+        ends = component[chosen.first], component[chosen.second]
+        graph = coo_array((np.ones(len(ends[0])), ends), shape=(count, count))
+        count, merged = connected_components(graph, directed=False)
+        component = merged.astype(np.int64)[component]
+    return Edges.concatenate(kept)
+
+
+def _lightest(edges: Edges, component: Int64Array, count: int) -> tuple[Int64Array, Float64Array]:
+    """Return the position and weight of the lightest edge at each component (infinite: none)."""
+    position = np.arange(len(edges.weights))
+    lightest = np.full(count, len(position))
+    np.minimum.at(lightest, component[edges.first], position)
+    np.minimum.at(lightest, component[edges.second], position)
+    return lightest, np.append(edges.weights, np.inf)[lightest]
+
+
+def _doubtful(
+    component: Int64Array, weight: Float64Array, reach: Float64Array
+) -> npt.NDArray[np.bool_]:
+    """Say which components may have a lighter edge than the one that is known."""
+    doubtful = np.zeros(len(weight), dtype=bool)
+    doubtful[component[reach < weight[component]]] = True
+    return doubtful
+
+
+def _search_outside(
+    places: Float64Array,
+    core: Float64Array,
+    component: Int64Array,
+    weight: Float64Array,
+    reach: Float64Array,
+) -> tuple[Edges, Float64Array]:
+    """Find, for all components but one, edges that leave them and weigh less than `weight`.
+
+    Two components differ in some bit of their numbers. So for each bit the places are divided
+    in two, and those of either side look for their nearest in a k-d tree of the other: between
+    them the trees, as many as twice the bits, show every place all that lies outside its
+    component. The component with most places in doubt is left out: the others will join it.
+    """
+    from scipy.spatial import cKDTree
+
+    weight = weight.copy()
+    in_doubt = reach < weight[component]
+    spared = np.argmax(np.bincount(component[in_doubt], minlength=len(weight)))
+    asking = np.flatnonzero(in_doubt & (component != spared))
+    seen = np.full(len(places), np.inf)
+    found = [Edges.none()]
+    for bit in range((len(weight) - 1).bit_length()):
+        side = (component >> bit) & 1
+        for own in (0, 1):
+            sources = asking[side[asking] == own]
+            unsure = reach[sources] < weight[component[sources]]
+            settled, sources = sources[~unsure], sources[unsure]
+            seen[settled] = np.minimum(seen[settled], reach[settled])
+            if len(sources) == 0:
+                continue
+            targets = np.flatnonzero(side != own)
+            tree = cKDTree(places[targets], balanced_tree=False)
+            k = 1
+            while len(sources):
+                bound = weight[component[sources]]
+                near, limit = _nearest(places, tree, targets, sources, bound, k)
+                near = near._replace(weights=_reachability(places, core, near.first, near.second))
+                np.minimum.at(weight, component[near.first], near.weights)
+                found.append(near)
+                unsure = limit < weight[component[sources]]
+                sure = sources[~unsure]
+                seen[sure] = np.minimum(seen[sure], limit[~unsure])
+                sources = sources[unsure]
+                k = min(4 * k, len(targets))
+    reach = reach.copy()
+    reach[asking] = np.maximum(reach[asking], seen[asking])
+    return Edges.concatenate(found), reach
+
+
+def _nearest(
+    places: Float64Array,
+    tree: cKDTree,
+    targets: Int64Array,
+    sources: Int64Array,
+    bound: Float64Array,
+    k: int,
+) -> tuple[Edges, Float64Array]:
+    """Find up to `k` targets nearer than each source's bound.
+
+    Shape: `limit` (n_sources,).
+    """
+    limit = bound.copy()
+    parts = [Edges.none()]
+    # The tree takes one bound a query: sources with bounds alike are asked together.
+    alike = np.floor(2 * np.log2(np.maximum(bound, np.finfo(float).tiny)))
+    for value in np.unique(alike):
+        group = np.flatnonzero(alike == value)
+        farthest = float(bound[group].max()) * (1 + 1e-9)
+        _, answer = tree.query(
+            places[sources[group]],
+            k=np.arange(1, k + 1),
+            distance_upper_bound=farthest,
+            workers=-1 if len(group) >= WORTH_THREADS else 1,
+        )
+        near = np.asarray(answer, dtype=np.int64)
+        is_found = near < len(targets)
+        first = np.broadcast_to(sources[group, None], near.shape)[is_found]
+        second = targets[near[is_found]]
+        distances = np.full(near.shape, farthest)
+        distances[is_found] = _distances(places, first, second)
+        parts.append(Edges(first, second, distances[is_found]))
+        saw_all = is_found.all(axis=1) & (k == len(targets))
+        limit[group] = np.where(saw_all, np.inf, distances.max(axis=1))
+    return Edges.concatenate(parts), limit
+
+
+def _distances(points: Float64Array, first: Int64Array, second: Int64Array) -> Float64Array:
+    """Return distances between pairs, always summed in the same order, so that equals are equal."""
+    columns = points.T
+    if first.size > len(points):  # worth having the columns in one piece
+        columns = np.ascontiguousarray(columns)
+    total = np.zeros(first.shape)
+    for column in columns:
+        difference = column[first] - column[second]
+        total += difference * difference
+    return np.sqrt(total)
+
+
+def _reachability(
+    points: Float64Array, core: Float64Array, first: Int64Array, second: Int64Array
+) -> Float64Array:
+    return np.maximum(_distances(points, first, second), np.maximum(core[first], core[second]))

@@ -1,0 +1,47 @@
+"""Clusterers that can be asked for by name: the libraries themselves, with BERTopic's settings."""
+
+from __future__ import annotations
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import Clusterer
+
+CLUSTERERS = ("hdbscan", "kmeans")
+
+MIN_CLUSTER_SIZE = 10
+"""BERTopic's default for HDBSCAN."""
+
+N_CLUSTERS = 8
+"""scikit-learn's default for KMeans."""
+
+
+def named_clusterer(
+    name: str, n_topics: int | str, min_cluster_size: int | str, seed: int
+) -> Clusterer:
+    """Return hdbscan's HDBSCAN or scikit-learn's KMeans.
+
+    KMeans takes a number of topics, HDBSCAN a smallest cluster; neither takes the other.
+    """
+    if name == "kmeans":
+        if min_cluster_size != "auto":
+            raise InputError("min_cluster_size", '"auto" for KMeans', min_cluster_size)
+        if n_topics in ("fine", "coarse"):
+            raise InputError("n_topics", '"auto" (8) or an integer for KMeans', n_topics)
+        from sklearn.cluster import KMeans
+
+        means: Clusterer = KMeans(
+            N_CLUSTERS if isinstance(n_topics, str) else int(n_topics), random_state=seed
+        )
+        return means
+    if n_topics != "auto":
+        remedy = "set min_cluster_size, or merge topics afterwards with topics.reduce"
+        raise InputError("n_topics", '"auto" for HDBSCAN', n_topics, remedy)
+    from hdbscan import HDBSCAN
+
+    size = MIN_CLUSTER_SIZE if isinstance(min_cluster_size, str) else int(min_cluster_size)
+    dense: Clusterer = HDBSCAN(
+        min_cluster_size=size,
+        metric="euclidean",
+        cluster_selection_method="eom",
+        prediction_data=True,
+    )
+    return dense

@@ -1,0 +1,210 @@
+"""How fine the clusters of a spanning tree are, for every smallest size at once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from embedtopics.clustering._hierarchy import hierarchy_of
+from embedtopics.clustering._spanning_tree import checked_weights
+from embedtopics.clustering.results import NOISE, SpanningTree
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int32Array, Int64Array
+
+FEWEST = 5
+"""Documents under which nothing is called a topic, unless the user says otherwise."""
+
+FEW = 10
+"""Documents that make a topic of a small collection, where fewer are often an accident."""
+
+SHARE = 1 / 20
+"""Share of a collection that makes a topic, while that is not more than ENOUGH."""
+
+ENOUGH = 350
+"""Documents that make a topic of their own, whatever share of the collection they are."""
+
+LARGE = 60_000
+"""Documents from which on a topic is expected to grow with the collection, as its root."""
+
+FINER, COARSER = 4, 3
+"""How much smaller and larger than "auto" the smallest topic of "fine" and of "coarse" is."""
+
+
+def automatic_min_cluster_size(n_rows: int) -> int:
+    """Choose the smallest size of a topic's core from the size of the collection.
+
+    A twentieth of the texts, but no more than 350, which are a subject in any collection; above
+    60,000 texts the 350 grow with the square root of their number. Of few texts it takes 10 to
+    make a topic, or a quarter of them, and at least 5.
+
+    Parameters
+    ----------
+    n_rows : int
+        Texts, duplicates counted.
+
+    Examples
+    --------
+    >>> [automatic_min_cluster_size(n) for n in (12, 100, 650, 10_000, 60_000, 240_000)]
+    [5, 10, 32, 350, 350, 700]
+    """
+    enough = ENOUGH * max(1.0, math.sqrt(n_rows / LARGE))
+    few = min(FEW, n_rows / 4)
+    return max(FEWEST, round(max(few, min(n_rows * SHARE, enough))))
+
+
+def named_min_cluster_size(name: str, n_rows: int) -> int:
+    """Return the smallest size of a topic's core at a named resolution.
+
+    Parameters
+    ----------
+    name : {"auto", "fine", "coarse"}
+    n_rows : int
+        Texts, duplicates counted.
+
+    Examples
+    --------
+    >>> [named_min_cluster_size(name, 10_000) for name in ("fine", "auto", "coarse")]
+    [88, 350, 1050]
+    """
+    size = automatic_min_cluster_size(n_rows)
+    if name == "auto":
+        return size
+    if name == "fine":
+        return max(FEWEST, round(size / FINER))
+    if name == "coarse":
+        return size * COARSER
+    raise InputError(f'a resolution must be "auto", "fine" or "coarse"; got {name!r}')
+
+
+def topics_by_min_cluster_size(tree: SpanningTree, weights: Int64Array | None = None) -> Int64Array:
+    """Count the leaf clusters of a tree at every smallest size.
+
+    A component of the hierarchy is a leaf where it reaches the smallest size and no part of it
+    does. So a component counts at every size above that of its largest part, up to its own.
+
+    Parameters
+    ----------
+    tree : SpanningTree
+    weights : int64 ndarray of shape (n_documents,), optional
+        Those that the tree was built with; default 1 each.
+
+    Returns
+    -------
+    int64 ndarray of shape (total weight + 2,)
+        Number of clusters that `labels_at` finds with ``method="leaf"``, by smallest size; the
+        sizes 0 and 1 are not allowed and have 0.
+    """
+    weights = checked_weights(weights, tree.n_documents)
+    hierarchy = hierarchy_of(tree)
+    parents, levels = hierarchy.parents, hierarchy.levels
+    sizes = hierarchy.sizes(weights)
+    # As in `condense`: copies are a part in their own right only where they stood alone.
+    counted = sizes.copy()
+    of_document = slice(0, tree.n_documents)
+    alone = levels[of_document] < levels[parents[of_document]]
+    counted[of_document][~alone] = 0
+    largest_part = np.zeros(len(parents), dtype=np.int64)
+    np.maximum.at(largest_part, parents[:-1], counted[:-1])
+    reaches = counted > largest_part
+    n_sizes = int(weights.sum()) + 2
+    begins = np.bincount(largest_part[reaches] + 1, minlength=n_sizes)
+    ends = np.bincount(counted[reaches] + 1, minlength=n_sizes)
+    change = begins - ends
+    n_leaves = np.cumsum(change)
+    n_leaves[n_leaves < 2] = 0  # the root is no cluster
+    n_leaves[:2] = 0
+    return np.asarray(n_leaves, dtype=np.int64)
+
+
+def merge_nearest(tree: SpanningTree, labels: Int32Array, n_topics: int) -> Int32Array:
+    """Merge clusters, those that meet at the shortest distance first, until so many are left.
+
+    Parameters
+    ----------
+    tree : SpanningTree
+    labels : int32 ndarray of shape (n_documents,)
+        Clusters, each connected in the tree by documents of its own or of noise; noise is -1.
+    n_topics : int
+        Wanted, at least 1.
+
+    Returns
+    -------
+    int32 ndarray of shape (n_documents,)
+        A merged cluster has the lowest of its numbers; the other numbers stay as they were.
+    """
+    n_left = len(np.unique(labels[labels != NOISE]))
+    n_labels = int(labels.max(initial=NOISE)) + 1
+    node = np.where(labels != NOISE, labels, n_labels + np.arange(len(labels)))
+    ancestor = list(range(n_labels + len(labels)))
+    ends = node[tree.edges]
+    for first, second in ends[ends[:, 0] != ends[:, 1]].tolist():
+        if n_left <= n_topics:
+            break
+        low, high = sorted((_top(ancestor, first), _top(ancestor, second)))
+        if low != high:
+            # Clusters come before documents, so the lower top of two is a cluster if either is.
+            ancestor[high] = low
+            n_left -= high < n_labels
+    target = np.array([_top(ancestor, cluster) for cluster in range(n_labels)], dtype=np.int32)
+    return np.where(labels != NOISE, target[labels], NOISE).astype(np.int32) if n_labels else labels
+
+
+def _top(ancestor: list[int], node: int) -> int:
+    while ancestor[node] != node:
+        ancestor[node] = node = ancestor[ancestor[node]]
+    return node
+
+
+# The part of a hierarchy that some of its documents see.
+
+
+def subtree(tree: SpanningTree, documents: Int64Array) -> SpanningTree:
+    """Restrict a spanning tree to some of its documents.
+
+    Two documents meet in it at the distance at which they meet in the whole, where others may lie
+    between them: the single-linkage hierarchy of the whole, without the other documents.
+
+    Parameters
+    ----------
+    tree : SpanningTree
+    documents : int64 ndarray of shape (n_kept,)
+        Ascending, each once; at least one.
+
+    Returns
+    -------
+    SpanningTree
+        Of ``n_kept`` documents, numbered as they stand in `documents`.
+
+    Examples
+    --------
+    >>> from embedtopics.clustering._spanning_tree import spanning_tree
+    >>> whole = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=1)
+    >>> part = subtree(whole, np.array([0, 2, 3]))
+    >>> part.edges.tolist(), part.distances.tolist()
+    ([[0, 1], [0, 2]], [2.0, 4.0])
+    """
+    ancestor = list(range(tree.n_documents))
+    # The first kept document of each component, by its number among the kept; -1 for none.
+    kept_in = np.full(tree.n_documents, -1, dtype=np.int64)
+    kept_in[documents] = np.arange(len(documents))
+    first = kept_in.tolist()
+    edges: list[list[int]] = []
+    places: list[int] = []
+    for place, ends in enumerate(tree.edges.tolist()):
+        if len(edges) == len(documents) - 1:
+            break
+        one, other = (_top(ancestor, end) for end in ends)
+        ancestor[other] = one
+        if first[other] < 0:
+            continue
+        if first[one] >= 0:
+            edges.append(sorted((first[one], first[other])))
+            places.append(place)
+            first[one] = min(first[one], first[other])
+        else:
+            first[one] = first[other]
+    ends_of = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    distances = tree.distances[places]
+    order = np.lexsort((ends_of[:, 1], ends_of[:, 0], distances))
+    return SpanningTree(ends_of[order], distances[order], tree.core_distances[documents])

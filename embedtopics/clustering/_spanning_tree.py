@@ -1,0 +1,155 @@
+"""The exact minimum spanning tree of mutual reachability, from coordinates."""
+
+from __future__ import annotations
+
+import operator
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.clustering._boruvka import boruvka, neighborhoods
+from embedtopics.clustering.results import SpanningTree
+from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array, Int64Array
+
+
+def spanning_tree(
+    coordinates: npt.ArrayLike, *, min_samples: int = 10, weights: npt.ArrayLike | None = None
+) -> SpanningTree:
+    """Span documents by the minimum tree of mutual reachability.
+
+    The mutual reachability of two documents is the largest of their distance and their two
+    core distances; a document's core distance is that to its `min_samples`-th neighbour, the
+    document itself not counted (the convention of hdbscan and fast_hdbscan). A document of
+    weight w is w points in one place: it counts w times in its neighbours' core distances and
+    w - 1 times in its own.
+
+    Boruvka's algorithm on nearest neighbours from a k-d tree: every component is joined by its
+    lightest edge as soon as no unseen edge can be lighter. The tree is exact, and bit-identical
+    whatever the number of threads.
+
+    Parameters
+    ----------
+    coordinates : array_like of shape (n_documents, n_components)
+        Low-dimensional coordinates (up to about ten components), distances Euclidean.
+    min_samples : int
+        Neighbours in a core distance, at least 1; at most all other points are taken.
+    weights : array_like of int, shape (n_documents,), optional
+        Points that each document stands for, at least 1 each; default 1.
+
+    Returns
+    -------
+    SpanningTree
+
+    Raises
+    ------
+    InputError
+        When coordinates are not a finite two-dimensional array with a row, or weights or
+        `min_samples` are not positive whole numbers.
+
+    References
+    ----------
+    Campello, Moulavi and Sander (2013), "Density-Based Clustering Based on Hierarchical Density
+    Estimates", definitions 1 and 2; McInnes and Healy (2017), "Accelerated Hierarchical Density
+    Based Clustering", section III.
+
+    Examples
+    --------
+    >>> tree = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=1)
+    >>> tree.edges.tolist(), tree.distances.tolist()
+    ([[0, 1], [1, 2], [2, 3]], [1.0, 2.0, 4.0])
+    """
+    points = _checked_coordinates(coordinates)
+    weights = checked_weights(weights, len(points))
+    min_samples = _checked_min_samples(min_samples)
+
+    places, of_row, row_of = _distinct_places(points)
+    crowd = np.bincount(of_row, weights=weights, minlength=len(places)).astype(np.int64)
+    core, listed, reach = neighborhoods(places, crowd, min_samples)
+    joined = boruvka(places, core, listed, reach)
+
+    # Rows in one place are as near to each other as their common core distance: a star.
+    rows = np.arange(len(points))
+    copies = rows[row_of[of_row] != rows]
+    ends = np.concatenate(
+        [
+            np.stack([row_of[joined.first], row_of[joined.second]], axis=1),
+            np.stack([row_of[of_row[copies]], copies], axis=1),
+        ]
+    )
+    ends.sort(axis=1)
+    distances = np.concatenate([joined.weights, core[of_row[copies]]])
+    order = np.lexsort((ends[:, 1], ends[:, 0], distances))
+    return SpanningTree(ends[order], distances[order], core[of_row])
+
+
+def checked_weights(weights: npt.ArrayLike | None, n_documents: int) -> Int64Array:
+    """Return weights as int64, ones by default.
+
+    Shapes: `weights` (n_documents,).
+    """
+    if weights is None:
+        return np.ones(n_documents, dtype=np.int64)
+    given = np.asarray(weights)
+    if given.shape != (n_documents,):
+        raise InputError(
+            f"weights must be one number a document, shape ({n_documents},); got {given.shape}"
+        )
+    if given.dtype.kind not in "iu":
+        raise InputError(
+            f"weights must be whole numbers; got {given.dtype}: count the rows of each document"
+        )
+    if n_documents and given.min() < 1:
+        row = int(np.argmin(given))
+        raise InputError(
+            f"weights must be at least 1; got {given[row]} in row {row}: drop that row"
+        )
+    return given.astype(np.int64)
+
+
+def _checked_coordinates(coordinates: npt.ArrayLike) -> Float64Array:
+    points = np.asarray(coordinates)
+    if points.ndim != 2 or 0 in points.shape or points.dtype.kind not in "fiu":
+        raise InputError(
+            "coordinates must be numbers of shape (n_documents, n_components), with a row and a "
+            f"column; got shape {points.shape} of {points.dtype}"
+        )
+    points = points.astype(np.float64)
+    bad = ~np.isfinite(points).all(axis=1)
+    if bad.any():
+        raise InputError(
+            f"coordinates must be finite; got {points[bad][0].tolist()} in row "
+            f"{int(np.argmax(bad))}: drop or repair such rows"
+        )
+    return points
+
+
+def _checked_min_samples(min_samples: int) -> int:
+    try:
+        value = operator.index(min_samples)
+    except TypeError:
+        value = 0
+    if value < 1 or isinstance(min_samples, bool):
+        raise InputError(f"min_samples must be a whole number from 1 up; got {min_samples!r}")
+    return value
+
+
+def _distinct_places(points: Float64Array) -> tuple[Float64Array, Int64Array, Int64Array]:
+    """Return distinct points, the place of each row, and the first row of each place.
+
+    A k-d tree cannot divide identical points. The places come in the tree's own order, in which
+    neighbours lie close together in memory; it depends on the points, not on their order.
+    """
+    from scipy.spatial import cKDTree
+
+    order = np.lexsort(points.T)
+    ordered = points[order]
+    is_new = np.ones(len(points), dtype=bool)
+    is_new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    places = ordered[is_new]
+    near = cKDTree(places).indices
+    rank = np.empty(len(places), dtype=np.int64)
+    rank[near] = np.arange(len(places))
+    of_row = np.empty(len(points), dtype=np.int64)
+    of_row[order] = rank[np.cumsum(is_new) - 1]
+    return places[near], of_row, order[is_new][near]

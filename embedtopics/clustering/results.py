@@ -1,0 +1,88 @@
+"""What clustering leaves behind: labels, levels, and the tree that they were cut from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+
+if TYPE_CHECKING:
+    pass
+
+NOISE = -1
+"""Label of a document, or a row, that belongs to no topic."""
+
+
+@dataclass(frozen=True, eq=False)
+class SpanningTree:
+    """Minimum spanning tree of documents under mutual reachability.
+
+    Every density clustering of the documents, whatever its smallest cluster, is a cut of this
+    tree, so that it is built once and cut many times.
+
+    Parameters
+    ----------
+    edges : int64 ndarray of shape (n_documents - 1, 2)
+        Documents at both ends, the lower first.
+    distances : float64 ndarray of shape (n_documents - 1,)
+        Mutual reachability along each edge, ascending; ties by the documents.
+    core_distances : float64 ndarray of shape (n_documents,)
+    """
+
+    edges: Int64Array
+    distances: npt.NDArray[np.float64]
+    core_distances: npt.NDArray[np.float64]
+
+    @property
+    def n_documents(self) -> int:
+        """Number of documents that the tree spans."""
+        return len(self.core_distances)
+
+
+@dataclass(frozen=True, eq=False)
+class Clustering:
+    """Labels of documents, numbered from the largest topic down.
+
+    Parameters
+    ----------
+    labels : int32 ndarray of shape (n_documents,)
+        Topic of each document; noise is -1.
+    probabilities : float32 ndarray of shape (n_documents,)
+        How deep each document lies in the dense core of its topic, up to 1; 0 outside the cores,
+        for noise and for documents that joined a topic by their neighbours.
+    persistence : float64 ndarray of shape (n_topics,)
+        Stability of each topic in the density hierarchy; NaN where the clusterer has none.
+    reasons : int8 ndarray of shape (n_documents,), optional
+        Why each document is in no topic, a `Reason`; 0 for those in one. None where a clusterer's
+        labels were taken as they came.
+    """
+
+    labels: Int32Array
+    probabilities: FloatArray
+    persistence: npt.NDArray[np.float64]
+    reasons: npt.NDArray[np.int8] | None = None
+
+
+@dataclass(frozen=True)
+class Level:
+    """One resolution at which a result can be read.
+
+    Parameters
+    ----------
+    min_cluster_size : int
+        Fewest texts in the dense core of a topic.
+    n_topics : int
+    coverage : float
+        Share of the texts in the dense cores, before any others join.
+    persistence : float
+        Mean stability of the topics in the density hierarchy.
+    """
+
+    min_cluster_size: int
+    n_topics: int
+    coverage: float
+    persistence: float

@@ -1,0 +1,194 @@
+"""Scores of the encoders, document by document first, then as means with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.comparison._vectors import Log, Vectors
+from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
+from embedtopics.evaluation._label_probes import neighbor_votes, probe_classes, silhouettes
+from embedtopics.evaluation._maps import trustworthiness_and_continuity
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import FloatArray, Int32Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+
+MEASURES = (
+    "knn_accuracy", "probe_accuracy", "probe_macro_f1", "silhouette", "trustworthiness",
+    "continuity",
+)  # fmt: skip
+"""All measures with an interval, in the order in which they are shown; of each, more is better."""
+
+PREDICTED = "probe_prediction"
+VOTERS = 10
+FOLDS = 5
+MOST_RANKED = 2000
+"""Documents by which a map is judged, each against all."""
+
+PerDocument = dict[str, npt.NDArray[Any]]
+
+
+def measure_by_labels(
+    log: Log,
+    encoders: Sequence[Vectors],
+    graphs: Sequence[NeighborGraph],
+    classes: Int32Array,
+    seed: int,
+) -> PerDocument:
+    """Measure how well every encoder predicts the classes, (n_documents,)."""
+    shape = (len(encoders), len(classes))
+    asked = classes >= 0
+    found: PerDocument = {
+        name: np.full(shape, np.nan, dtype=np.float32)
+        for name in ("knn_accuracy", "probe_accuracy", "silhouette")
+    }
+    found[PREDICTED] = np.full(shape, -1, dtype=np.int32)
+    for row, (vectors, graph) in enumerate(zip(encoders, graphs, strict=True)):
+        voted = neighbor_votes(graph.indices[:, :VOTERS], graph.similarities[:, :VOTERS], classes)
+        found["knn_accuracy"][row, asked] = (voted == classes)[asked]
+        predicted, converged = probe_classes(
+            vectors.rows, classes, n_folds=FOLDS, random_state=seed
+        )
+        if not converged:
+            message = f"The linear probe on {vectors.name} did not converge."
+            log.note("comparison", "probe_not_converged", vectors.name, message)
+        found[PREDICTED][row] = predicted
+        found["probe_accuracy"][row, asked] = (predicted == classes)[asked]
+        found["silhouette"][row] = silhouettes(vectors.rows, classes)
+    return found
+
+
+def measure_maps(
+    log: Log,
+    encoders: Sequence[Vectors],
+    graphs: Sequence[NeighborGraph],
+    maps: Sequence[FloatArray],
+    seed: int,
+) -> PerDocument:
+    """Measure trustworthiness and continuity of every map, on the same documents for all.
+
+    At most 2,000, of those that have all their neighbours with each encoder.
+    """
+    n_documents = len(maps[0])
+    k = min(graphs[0].k, (n_documents - 1) // 2)
+    able = np.flatnonzero(np.all([(g.similarities > 0).all(axis=1) for g in graphs], axis=0))
+    found: PerDocument = {
+        name: np.full((len(encoders), n_documents), np.nan, dtype=np.float32)
+        for name in ("trustworthiness", "continuity")
+    }
+    if not len(able):
+        message = "No text has all its neighbours with every encoder: no map was judged."
+        log.note("comparison", "maps_not_judged", True, message)
+        return found
+    drawn = np.random.default_rng(seed).permutation(len(able))[:MOST_RANKED]
+    rows = np.sort(able[drawn])
+    if len(rows) < n_documents:
+        log.note("comparison", "documents_ranked", len(rows),
+                 f"The maps were judged by {len(rows):,} of {n_documents:,} texts, each against "
+                 "all others.")  # fmt: skip
+    for place, (vectors, positions) in enumerate(zip(encoders, maps, strict=True)):
+        kept = trustworthiness_and_continuity(vectors.rows, positions, k, rows=rows)
+        found["trustworthiness"][place, rows], found["continuity"][place, rows] = kept
+    return found
+
+
+def resample(
+    per_document: Mapping[str, npt.NDArray[Any]], classes: Int32Array, n_resamples: int, seed: int
+) -> dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+    """Return each measure on the documents, and on documents drawn with replacement, paired.
+
+    Shapes: `per_document` (n_encoders, n_documents), `classes` (n_documents,) -> (n_resamples,
+    n_encoders).
+    """
+    taken = [name for name in MEASURES if name in per_document]
+    made: dict[str, tuple[Any, Any]] = {}
+    if taken:
+        stacked = np.concatenate([per_document[name] for name in taken]).T
+        means = resampled_means(stacked, n_resamples, seed)
+        n_encoders = len(per_document[taken[0]])
+        for place, name in enumerate(taken):
+            columns = slice(place * n_encoders, (place + 1) * n_encoders)
+            made[name] = _means(per_document[name]), means[:, columns]
+    if PREDICTED in per_document:
+        f1 = [_resampled_f1(row, classes, n_resamples, seed) for row in per_document[PREDICTED]]
+        made["probe_macro_f1"] = (
+            np.array([value for value, _ in f1]), np.column_stack([drawn for _, drawn in f1])
+        )  # fmt: skip
+    return {name: made[name] for name in MEASURES if name in made}
+
+
+def score_frame(
+    names: Sequence[str],
+    per_document: Mapping[str, npt.NDArray[Any]],
+    classes: Int32Array,
+    costs: Mapping[str, Sequence[float]],
+    n_resamples: int,
+    seed: int,
+) -> pd.DataFrame:
+    """Tabulate the scores, one row for each encoder and measure."""
+    import pandas as pd
+
+    rows = []
+    n_documents = len(classes)
+    for measure, (values, drawn) in resample(per_document, classes, n_resamples, seed).items():
+        low, high = interval(drawn)
+        looked_at = (
+            per_document[PREDICTED] >= 0
+            if measure == "probe_macro_f1"
+            else ~np.isnan(per_document[measure])
+        ).sum(axis=1)
+        rows += list(zip(names, [measure] * len(names), values, low, high, looked_at, strict=True))
+    for measure, figures in costs.items():
+        rows += [
+            (name, measure, float(figure), np.nan, np.nan, n_documents)
+            for name, figure in zip(names, figures, strict=True)
+        ]
+    frame = pd.DataFrame(rows, columns=["encoder", "measure", "value", "low", "high", "n"])
+    return frame.astype({"value": float, "low": float, "high": float, "n": int})
+
+
+def _means(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0).sum(axis=1, dtype=np.float64)
+    return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
+
+
+def _resampled_f1(
+    predicted: Int32Array, classes: Int32Array, n_resamples: int, seed: int
+) -> tuple[float, npt.NDArray[np.float64]]:
+    """Return the macro-averaged F1, and its resampled values."""
+    marks = _marks(predicted, classes)
+    n_classes = marks.shape[1] // 3
+    drawn = resampled_sums(marks, n_resamples, seed)
+    whole = np.asarray(marks.sum(axis=0), dtype=np.float64).reshape(1, -1)
+    return float(_macro_f1(whole, n_classes)[0]), _macro_f1(drawn, n_classes)
+
+
+def _marks(predicted: Int32Array, classes: Int32Array) -> csr_matrix:
+    """Mark documents by class: true positives, those of it, those predicted."""
+    from scipy.sparse import csr_matrix
+
+    asked = np.flatnonzero(predicted >= 0)
+    truth, guess = classes[asked], predicted[asked]
+    n_classes = int(max(truth.max(), guess.max())) + 1
+    right = asked[truth == guess], truth[truth == guess]
+    rows = np.concatenate([right[0], asked, asked])
+    columns = np.concatenate([right[1], n_classes + truth, 2 * n_classes + guess])
+    shape = (len(classes), 3 * n_classes)
+    return csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
+
+
+def _macro_f1(sums: npt.NDArray[np.float64], n_classes: int) -> npt.NDArray[np.float64]:
+    """Return the mean F1 over the classes that occur, as truth or as answer."""
+    right, true, guess = (sums[:, i * n_classes : (i + 1) * n_classes] for i in range(3))
+    f1 = 2 * right / np.maximum(true + guess, 1)
+    occurs = (true + guess) > 0
+    n_there = occurs.sum(axis=1)
+    return np.where(n_there > 0, f1.sum(axis=1) / np.maximum(n_there, 1), np.nan)

@@ -1,0 +1,290 @@
+"""The vectors of every encoder, dense or sparse, what they cost, and their neighbours."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
+from embedtopics.encoders._cache import CachedEncoder
+from embedtopics.encoders._languages import language_warning
+from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.errors import InputError
+from embedtopics.neighbors._graph import build_graph, build_sparse_graph, unit_rows
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import FloatArray, Int64Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+# What a comparison decides, and how long its stages take.
+
+
+@dataclass
+class Log:
+    """Collects the decisions, and the seconds of each stage in the order of their beginning."""
+
+    decisions: list[Decision] = field(default_factory=list)
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def note(self, stage: str, name: str, value: Any, message: str) -> None:
+        self.decisions.append(Decision(stage, name, value, message))
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self.timings[name] = self.timings.get(name, 0.0) + time.perf_counter() - begin
+
+
+GIVEN = "given"
+"""What stands in the settings for the encoder where the caller gave the vectors."""
+
+WARMING_TEXTS = 4
+"""Texts that a checkpoint encodes before it is timed, which loads it: that is done only once."""
+
+TIMED_TEXTS = 128
+"""Texts by which the speed of an encoder is measured where its vectors may lie on disk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """The vectors of one encoder, dense or csr, of length one; zero without information.
+
+    Shapes: `rows` (n_documents, n_dimensions), `has_vector` (n_documents,). `seconds` to encode
+    all documents, fitting included, is NaN where the vectors were given.
+    """
+
+    name: str
+    rows: FloatArray | csr_matrix
+    has_vector: npt.NDArray[np.bool_]
+    seconds: float
+    settings: Mapping[str, Any]
+
+    @property
+    def megabytes(self) -> float:
+        """Memory of the vectors."""
+        parts = [self.rows] if isinstance(self.rows, np.ndarray) else [
+            self.rows.data, self.rows.indices, self.rows.indptr
+        ]  # fmt: skip
+        return sum(part.nbytes for part in parts) / 1e6
+
+
+def name_encoders(encoders: Any) -> dict[str, Any]:
+    """Return encoders by their names."""
+    named: dict[str, Any] = {}
+    if isinstance(encoders, Mapping):
+        named |= encoders
+    elif isinstance(encoders, (str, os.PathLike)) or not isinstance(encoders, Sequence):
+        raise InputError(
+            "encoders", "a list of encoders or their names, or a dict of name -> encoder or "
+            "vectors", found=type(encoders).__name__,
+        )  # fmt: skip
+    else:
+        for spec in encoders:
+            is_path = isinstance(spec, (str, os.PathLike))
+            if not is_path and not callable(getattr(spec, "encode", None)):
+                raise InputError(
+                    "encoders", "encoders or names", found=type(spec).__name__,
+                    remedy="give vectors in a dict of name -> array",
+                )  # fmt: skip
+            given = os.fspath(spec) if is_path else getattr(spec, "name", type(spec).__name__)
+            if str(given) in named:
+                raise InputError(
+                    "encoders", "of different names", found=f"{given!r} twice",
+                    remedy="give a dict of name -> encoder",
+                )  # fmt: skip
+            named[str(given)] = spec
+    if len(named) < 2:
+        raise InputError("encoders", "at least two", found=f"{len(named)}")
+    for name in named:
+        if not isinstance(name, str) or not name.strip():
+            raise InputError("encoders", "named by non-empty strings", name)
+    return named
+
+
+def open_encoder(spec: Any) -> Any:
+    """Return the encoder of a name or folder, one that keeps its vectors; all else as it is."""
+    is_encoder = isinstance(spec, (str, os.PathLike)) or hasattr(spec, "encode")
+    return resolve_encoder(spec, cached=True) if is_encoder else spec
+
+
+def make_vectors(
+    log: Log,
+    name: str,
+    spec: Any,
+    corpus: Corpus,
+    texts: Sequence[str],
+    shares: LanguageShares,
+    show_progress: bool | None,
+) -> Vectors:
+    """Encode the documents, or take the vectors of the rows that were given.
+
+    Shapes: `spec` (n_rows, n_dimensions).
+    """
+    documents = corpus.distinct()
+    if hasattr(spec, "encode"):
+        made, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
+        rows, numbers = np.arange(len(texts)), documents.first_rows
+        if made.shape[0] != len(texts):
+            expected = f"an encoder that returns {len(texts):,} rows, one a text"
+            raise InputError(name, expected, found=f"shape {made.shape}")
+    else:
+        made, seconds, settings = _as_matrix(spec, name), float("nan"), {"encoder": GIVEN}
+        if made.shape[0] != len(corpus):
+            expected = f"vectors with {len(corpus):,} rows, one for each of the corpus"
+            raise InputError(name, expected, found=f"shape {made.shape}")
+        rows, n_conflicts = _chosen_rows(made, documents)
+        numbers = rows
+        log.note("encoder", "given", name, f"The vectors of {name} were given, not made here.")
+        if n_conflicts:
+            log.note("encoder", "conflicting_embeddings", n_conflicts,
+                     f"{n_conflicts:,} texts that repeat were given different vectors as {name}; "
+                     "one of them was taken for all rows of the text.")  # fmt: skip
+    unit, has_vector = _unit(made, rows, numbers, name)
+    n_without = int((~has_vector).sum())
+    if n_without:
+        log.note("encoder", "no_vector", n_without,
+                 f"The vectors of {n_without:,} of {len(texts):,} texts by {name} are zero: they "
+                 "have no neighbours with it, count as wrong in accuracies, and have the place of "
+                 "the other encoders on its map.")  # fmt: skip
+    return Vectors(name, unit, has_vector, seconds, settings)
+
+
+def _encode(
+    log: Log,
+    name: str,
+    given: Any,
+    texts: Sequence[str],
+    shares: LanguageShares,
+    show_progress: bool | None,
+) -> tuple[Any, float, dict[str, Any]]:
+    """Return the vectors, the seconds that they took, and what the encoder is."""
+    warning = language_warning(given, shares)
+    if warning is not None:
+        log.decisions.append(warning)
+    if isinstance(given, CachedEncoder):
+        given.uncached.encode(texts[:WARMING_TEXTS])
+    begin = time.perf_counter()
+    encoder: Any = fitted(given, texts)
+    with_report = getattr(encoder, "encode_with_report", None)
+    report: Encoding | None = None
+    if with_report is None:
+        made = encoder.encode(texts)
+    else:
+        report = with_report(texts, show_progress=show_progress)
+        made = report.embeddings
+        if report.truncated_share > 0:
+            log.note("encoder", "truncated", report.truncated_share,
+                     f"{report.truncated_share:.1%} of the texts are longer than {name} reads; "
+                     f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
+    seconds = time.perf_counter() - begin
+    if isinstance(encoder, CachedEncoder) and report is not None and report.n_cached:
+        seconds = _estimated_seconds(encoder.uncached, texts)
+        log.note("encoder", "estimated_seconds", seconds,
+                 f"{report.n_cached:,} vectors of {name} were on disk: its time was estimated by "
+                 f"encoding {min(TIMED_TEXTS, len(texts))} texts anew.")  # fmt: skip
+    settings = {
+        "encoder": getattr(encoder, "name", type(encoder).__name__),
+        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+        "encoder_settings": getattr(encoder, "settings", None),
+    }
+    return _as_matrix(made, name), seconds, settings
+
+
+def _estimated_seconds(encoder: Any, texts: Sequence[str]) -> float:
+    """Return the time to encode all texts, from that for the first: they are in random order."""
+    sample = list(texts[:TIMED_TEXTS])
+    begin = time.perf_counter()
+    encoder.encode(sample)
+    return (time.perf_counter() - begin) * len(texts) / len(sample)
+
+
+def _as_matrix(made: Any, name: str) -> Any:
+    from scipy.sparse import csr_matrix, issparse
+
+    is_sparse = issparse(made)
+    matrix: Any = csr_matrix(made) if is_sparse else np.asarray(made)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or matrix.shape[1] == 0:
+        found = f"shape {matrix.shape} of {matrix.dtype}"
+        raise InputError(name, "a 2-d array of numbers, one row a text", found=found)
+    return matrix
+
+
+def _chosen_rows(given: Any, documents: DistinctDocuments) -> tuple[Int64Array, int]:
+    """Return the row whose vector stands for each document, and how many had a choice.
+
+    Where rows of one text have different vectors, the smallest in lexicographic order is taken,
+    whatever the order of the rows.
+    """
+    rows = documents.first_rows.copy()
+    order = np.argsort(documents.of_row, kind="stable")
+    ends = np.searchsorted(documents.of_row[order], np.arange(len(documents)), side="right")
+    n_conflicts = 0
+    for document in np.flatnonzero(documents.weights > 1).tolist():
+        same = order[ends[document] - documents.weights[document] : ends[document]]
+        candidates = given[same]
+        if not isinstance(candidates, np.ndarray):
+            filled = np.unique(candidates.indices)
+            candidates = candidates[:, filled].toarray()
+        if candidates.shape[1] and (candidates != candidates[0]).any():
+            rows[document] = same[np.lexsort(candidates.T[::-1])[0]]
+            n_conflicts += 1
+    return rows, n_conflicts
+
+
+def _unit(
+    made: Any, rows: Int64Array, numbers: Int64Array, name: str
+) -> tuple[Any, npt.NDArray[np.bool_]]:
+    """Return chosen rows scaled to length one as float32, and which of them are not zero."""
+    what = f"the vectors of {name!r}"
+    if isinstance(made, np.ndarray):
+        unit = unit_rows(made, what=what, rows=rows, row_numbers=numbers, keep_zeros=True)
+        return unit, np.asarray(unit.any(axis=1))
+    sparse = made[rows].astype(np.float64)
+    sparse.sum_duplicates()
+    sparse.eliminate_zeros()
+    lengths = np.sqrt(np.asarray(sparse.multiply(sparse).sum(axis=1)).ravel())
+    if not np.isfinite(lengths).all():
+        row = int(numbers[~np.isfinite(lengths)].min()) + 1
+        raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
+    sparse.data /= np.repeat(lengths, np.diff(sparse.indptr))
+    return sparse.astype(np.float32), lengths > 0
+
+
+def neighbor_graph(log: Log, vectors: Vectors, k: int, seed: int) -> NeighborGraph:
+    """Find the k neighbours of every document, at a similarity of 0 those that are none."""
+    known = np.flatnonzero(vectors.has_vector)
+    n_documents = len(vectors.has_vector)
+    if len(known) < k + 2:
+        raise InputError(
+            f"encoder {vectors.name!r} has a vector for {len(known)} of {n_documents} documents; "
+            f"{k} neighbours need at least {k + 2}: give more texts, a smaller k, or leave it out"
+        )
+    if not isinstance(vectors.rows, np.ndarray):
+        return build_sparse_graph(vectors.rows, k)
+    if len(known) == n_documents:
+        found = build_graph(vectors.rows, k, seed=seed)
+    else:
+        some = build_graph(vectors.rows, k, seed=seed, rows=known)
+        indices = np.tile(np.arange(k, dtype=np.int32), (n_documents, 1))
+        own = np.arange(n_documents, dtype=np.int32)[:, None]
+        indices += indices >= own  # the first documents, itself left out
+        similarities = np.zeros((n_documents, k), dtype=np.float32)
+        indices[known] = known[some.indices]
+        similarities[known] = some.similarities
+        found = NeighborGraph(indices, similarities, some.method, some.recall)
+    if found.method != "exact":
+        log.note("neighbors", "recall", found.recall,
+                 f"Neighbours with {vectors.name} were searched approximately; {found.recall:.1%} "
+                 "of the true ones were found in a sample.")  # fmt: skip
+    return found

@@ -1,0 +1,431 @@
+"""The corpus: texts with identifiers and metadata, row by row as the caller gave them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.display import html_table
+from embedtopics.corpus._building import Parts, read_list, read_table
+from embedtopics.corpus._hashing import (
+    EMPTY,
+    MISSING,
+    TEXT,
+    find_distinct,
+    normalize_text,
+    read_texts,
+    replace_surrogates,
+)
+from embedtopics.corpus._readers import SUFFIXES, read_file
+from embedtopics.corpus._tables import as_table, is_frame, is_records, name_row, note
+from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
+from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.errors import InputError
+from embedtopics.protocols import RandomState
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Corpus:
+    """Texts with what is known about each, aligned with the caller's rows.
+
+    Rows without text stay in place and are marked.
+
+    Parameters
+    ----------
+    data : sequence of str, frame, str, path-like or Corpus
+        A list, array, Series or column of texts (None, NaN, NaT and pandas.NA are missing texts);
+        a pandas or polars frame, Arrow table, ``datasets.Dataset``, dict of lists or list of dicts;
+        or the path of a file. Never changed.
+    text : str, optional
+        Column of texts, in a frame or a file. By default it is chosen by name or length, which is
+        noted.
+    id, time, group : str, optional
+        Columns of identifiers, of dates (see `parse_dates`) and of groups. With a list of texts,
+        `time` and `group` are columns of `metadata`.
+    ids : iterable, optional
+        With a list of texts: a different identifier for each.
+    metadata : frame or dict of lists, optional
+        With a list of texts: what is known about each of them.
+    index : pandas.Index or sequence, optional
+        With a list of texts: row labels; by default those of a Series, else 0, 1, 2 ...
+    encoding : str, default="utf-8"
+        Of a file; a byte-order mark is obeyed.
+    limit : int, optional
+        Read only so many rows of a file.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        As given, one a row; "" where missing. Lone surrogates are replaced by U+FFFD.
+    ids : tuple of str
+        From the id column, else made from the content of the text.
+    status : int8 ndarray of shape (n_rows,)
+        0: text, 1: empty (nothing visible), 2: missing (None, NaN).
+    metadata : pandas.DataFrame
+        The other columns, with the caller's index; dates parsed, numerals of csv files as numbers.
+    text_column, time_column, group_column : str or None
+    source : str
+        Name of the file, or the type that was given.
+    notes : tuple of Decision
+        What the reader guessed or repaired.
+
+    Raises
+    ------
+    InputError
+        The file is missing, empty or broken, a column does not exist or does not hold what it
+        should, ids are missing or repeated, a text is no string: the message names the row.
+
+    Examples
+    --------
+    >>> corpus = Corpus(["A text.", None, "Another  one.", "Another one."])
+    >>> corpus
+    Corpus(4 rows from list: 3 with text, 0 empty, 1 missing)
+    >>> len(corpus.distinct()), corpus[0], len(corpus[2:])
+    (2, 'A text.', 2)
+    """
+
+    texts: tuple[str, ...]
+    ids: tuple[str, ...]
+    status: npt.NDArray[np.int8]
+    metadata: pd.DataFrame
+    text_column: str | None
+    time_column: str | None
+    group_column: str | None
+    source: str
+    notes: tuple[Decision, ...]
+
+    def __init__(
+        self,
+        data: Any,
+        text: str | None = None,
+        id: str | None = None,
+        time: str | None = None,
+        group: str | None = None,
+        *,
+        ids: Iterable[object] | None = None,
+        metadata: Any = None,
+        index: Any = None,
+        encoding: str = "utf-8",
+        limit: int | None = None,
+    ) -> None:
+        of_list = {"ids": ids, "metadata": metadata, "index": index}
+        if isinstance(data, Corpus):
+            vars(self).update(vars(data))
+            return
+        if isinstance(data, os.PathLike) or (isinstance(data, str) and _is_path(data)):
+            table = read_file(Path(data), encoding, limit)
+        elif is_frame(data) or is_records(data):
+            table = as_table(data)
+        else:
+            if text is not None or id is not None:
+                name = "text" if text is not None else "id"
+                raise InputError(name, "left out where the texts are a list", text or id)
+            self._fill(read_list(data, ids, index, metadata, time, group))
+            return
+        for name, value in of_list.items():
+            if value is not None:
+                expected = f"left out where the texts are a column of a {table.source}"
+                raise InputError(
+                    name, expected, remedy="name columns with text=, id=, time=, group="
+                )
+        self._fill(read_table(table, text, id, time, group))
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Any,
+        ids: Iterable[object] | None = None,
+        index: Any = None,
+        metadata: Any = None,
+    ) -> Corpus:
+        """Make a corpus of a list of strings; see `Corpus`."""
+        corpus = cls.__new__(cls)
+        corpus._fill(read_list(texts, ids, index, metadata))
+        return corpus
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        text: str | None = None,
+        id: str | None = None,
+        time: str | None = None,
+        group: str | None = None,
+    ) -> Corpus:
+        """Make a corpus of a table; see `Corpus`."""
+        corpus = cls.__new__(cls)
+        corpus._fill(read_table(as_table(frame), text, id, time, group))
+        return corpus
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | os.PathLike[str],
+        text: str | None = None,
+        id: str | None = None,
+        time: str | None = None,
+        group: str | None = None,
+        encoding: str = "utf-8",
+        limit: int | None = None,
+    ) -> Corpus:
+        """Read a file of documents.
+
+        Parameters
+        ----------
+        path : path-like
+            A csv, tsv, jsonl (ndjson), json or parquet file; a .txt file of one document a
+            line; each may be gzipped. Or a folder of .txt files, one document each.
+        text, id, time, group, encoding, limit
+            See `Corpus`. Cells such as "NA" in the text column of a csv or tsv file are missing
+            texts, which is noted.
+        """
+        return cls(Path(path), text, id, time, group, encoding=encoding, limit=limit)
+
+    @classmethod
+    def of(cls, data: Any) -> Corpus:
+        """Return a corpus as it is, and make one of anything else that holds texts."""
+        return data if isinstance(data, Corpus) else cls(data)
+
+    @classmethod
+    def of_fields(cls, **fields: Any) -> Corpus:
+        """Make a corpus of its attributes, as they were read or saved."""
+        corpus = cls.__new__(cls)
+        defaults = {"text_column": None, "time_column": None, "group_column": None, "notes": ()}
+        vars(corpus).update({"source": "list", **defaults, **fields})
+        lengths = {name: len(fields[name]) for name in ("texts", "ids", "status", "metadata")}
+        if len(set(lengths.values())) > 1:
+            raise InputError("texts, ids, status and metadata", "of one length", lengths)
+        return corpus
+
+    def _fill(self, parts: Parts) -> None:
+        rows = parts.rows
+        vars(self).update(
+            texts=rows.texts,
+            ids=parts.ids,
+            status=rows.status,
+            metadata=parts.metadata,
+            text_column=parts.text_column,
+            time_column=parts.time_column,
+            group_column=parts.group_column,
+            source=replace_surrogates(parts.source),
+            notes=parts.notes,
+            # They were needed for the ids; a cached property keeps its value under its name.
+            hashes=rows.hashes,
+            _is_normal=rows.is_normal,
+        )
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.texts)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the texts."""
+        return iter(self.texts)
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return the text of one row, or the corpus of a slice, a mask or an array of rows."""
+        if isinstance(rows, int | np.integer) and not isinstance(rows, bool):
+            return self.texts[rows]
+        if isinstance(rows, slice):
+            return self.take(np.arange(len(self))[rows])
+        chosen = np.asarray(rows)
+        if chosen.dtype == bool and chosen.shape == (len(self),):
+            chosen = np.flatnonzero(chosen)
+        return self.take(chosen)
+
+    def __repr__(self) -> str:
+        n_text, n_empty, n_missing = (
+            int((self.status == kind).sum()) for kind in (TEXT, EMPTY, MISSING)
+        )
+        return (
+            f"Corpus({len(self)} rows from {self.source}: {n_text} with text, "
+            f"{n_empty} empty, {n_missing} missing)"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.head(10).to_frame(), repr(self))
+
+    def head(self, n: int = 5) -> Corpus:
+        """Return the corpus of the first rows."""
+        return self.take(np.arange(min(checked_count(n, "n"), len(self))))
+
+    def sample(self, n: int = 5, random_state: RandomState = None) -> Corpus:
+        """Return the corpus of some rows with text, drawn at random, in their order."""
+        rows = np.flatnonzero(self.status == TEXT)
+        rng = np.random.default_rng(resolve_seed(random_state))
+        return self.take(np.sort(rng.permutation(rows)[: checked_count(n, "n")]))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a table with the columns id, text and those of the metadata."""
+        own = {"id": list(self.ids), "text": list(self.texts)}
+        frame = pd.DataFrame(own, index=self.index)
+        others = [name for name in self.metadata.columns if name not in own]
+        return pd.concat([frame, self.metadata[others]], axis=1)
+
+    @property
+    def index(self) -> pd.Index:
+        """The caller's row labels."""
+        return self.metadata.index
+
+    @property
+    def time(self) -> pd.Series | None:
+        """Date of each row (datetime64, NaT where missing), or None without a time column."""
+        return None if self.time_column is None else self.metadata[self.time_column]
+
+    @property
+    def group(self) -> pd.Series | None:
+        """Group of each row, or None without a group column."""
+        return None if self.group_column is None else self.metadata[self.group_column]
+
+    @cached_property
+    def hashes(self) -> npt.NDArray[np.uint64]:
+        """128-bit hash of each normalised text, shape (n_rows, 2)."""
+        return read_texts(self.texts, "texts", name_row).hashes
+
+    @cached_property
+    def _is_normal(self) -> npt.NDArray[np.bool_]:
+        """Whether each text is known to be its own normal form."""
+        return np.zeros(len(self), dtype=np.bool_)
+
+    @cached_property
+    def _distinct(self) -> DistinctDocuments:
+        return find_distinct(self.hashes, self.status)
+
+    def distinct(self) -> DistinctDocuments:
+        """Return which rows share a text: equal after `normalize_text`.
+
+        Documents are ordered by their hash, so that nothing computed from them depends on the
+        order of the rows.
+        """
+        return self._distinct
+
+    def document_texts(self) -> list[str]:
+        """Return the normalised text of each distinct document, in the order of `distinct`."""
+        rows = self.distinct().first_rows
+        return [
+            self.texts[row] if is_normal else normalize_text(self.texts[row])
+            for row, is_normal in zip(rows.tolist(), self._is_normal[rows].tolist(), strict=True)
+        ]
+
+    def take(self, rows: npt.ArrayLike) -> Corpus:
+        """Return the corpus of some rows, with their ids, metadata and index labels.
+
+        Parameters
+        ----------
+        rows : int array of shape (n_taken,)
+            Positions, from 0, each at most once.
+
+        Raises
+        ------
+        InputError
+            A position is repeated or does not exist, or `rows` is not made of integers.
+        """
+        chosen = np.atleast_1d(np.asarray(rows))
+        if chosen.size == 0:
+            chosen = chosen.astype(np.int64)
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+            found = f"an array of {chosen.dtype} with shape {chosen.shape}"
+            raise InputError(
+                "rows", "integer positions", found=found, remedy="use np.flatnonzero(mask)"
+            )
+        outside = chosen[(chosen < 0) | (chosen >= len(self))]
+        if len(outside):
+            raise InputError("rows", f"positions from 0 to {len(self) - 1}", int(outside[0]))
+        if len(np.unique(chosen)) < len(chosen):
+            raise InputError("rows", "distinct", remedy="use np.unique(rows)")
+        positions = chosen.tolist()
+        status = self.status[chosen]
+        status.flags.writeable = False
+        message = f"{len(chosen)} of {len(self)} rows were taken."
+        taken = Corpus.of_fields(
+            texts=tuple(self.texts[row] for row in positions),
+            ids=tuple(self.ids[row] for row in positions),
+            status=status,
+            metadata=self.metadata.iloc[chosen],
+            text_column=self.text_column,
+            time_column=self.time_column,
+            group_column=self.group_column,
+            source=self.source,
+            notes=(*self.notes, note("rows_taken", len(chosen), message)),
+        )
+        vars(taken).update(hashes=self.hashes[chosen], _is_normal=self._is_normal[chosen])
+        return taken
+
+    def passages(
+        self, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
+    ) -> Corpus:
+        """Return a corpus of passages, so that a long text may hold several topics.
+
+        A passage is a window of whole sentences, which overlaps the next. The row that it comes
+        from, its number there, and where it lies are the columns ``passage_of`` (an id),
+        ``passage``, ``passage_start`` and ``passage_stop``.
+
+        Parameters
+        ----------
+        encoder : SentenceEncoder, optional
+            Passages are as long as it reads. Without one, words are counted.
+        most : int, optional
+            Words of a passage, punctuation marks counted; 180 by default.
+        overlap : int, optional
+            Words that a passage shares with the next at most; an eighth by default.
+
+        Raises
+        ------
+        InputError
+            A column of such a name is there already, or a parameter is bad.
+        """
+        taken = [name for name in PASSAGE_COLUMNS if name in self.metadata]
+        if taken:
+            raise InputError(f"the corpus has a column {taken[0]!r} already; rename it")
+        texts, rows, spans = split_into_passages(self, encoder, most=most, overlap=overlap)
+        metadata = self.metadata.iloc[rows].reset_index(drop=True)
+        numbers = metadata.groupby(np.array(rows)).cumcount().to_numpy() + 1
+        ids = [self.ids[row] for row in rows]
+        begins, ends = ([span[side] for span in spans] for side in (0, 1))
+        for name, column in zip(PASSAGE_COLUMNS, (ids, numbers, begins, ends), strict=True):
+            metadata[name] = pd.Series(column, dtype=str if column is ids else np.int64)
+        status = self.status[rows]
+        status.flags.writeable = False
+        message = f"{len(self):,} rows were cut into {len(rows):,} passages."
+        return Corpus.of_fields(
+            texts=tuple(texts),
+            ids=tuple(f"{name}#{number}" for name, number in zip(ids, numbers, strict=True)),
+            status=status,
+            metadata=metadata,
+            text_column=self.text_column,
+            time_column=self.time_column,
+            group_column=self.group_column,
+            source=self.source,
+            notes=(*self.notes, note("passages", len(rows), message)),
+        )
+
+
+def require_text(corpus: Corpus) -> None:
+    """Raise InputError where no row of a corpus has text.
+
+    Such a corpus may exist, and be looked at; nothing can be learnt from it.
+    """
+    if (corpus.status == TEXT).any():
+        return
+    n_missing = int((corpus.status == MISSING).sum())
+    column = f" in column {corpus.text_column!r}" if corpus.text_column else ""
+    raise InputError(
+        f"{corpus.source} has no text{column}: of {len(corpus)} rows {len(corpus) - n_missing} are "
+        f"empty and {n_missing} missing; check the text column"
+    )
+
+
+def _is_path(text: str) -> bool:
+    """Return whether a string names a file, by its ending or because there is one."""
+    if "\n" in text or len(text) > 1000:
+        return False
+    return text.lower().removesuffix(".gz").endswith(SUFFIXES) or Path(text).exists()

@@ -1,0 +1,303 @@
+"""Dates as files write them, read without guessing row by row.
+
+A column is read in one format. What a single value leaves open (is 03/04/2021 in March or in
+April?) is decided by the whole column or not at all, and a value that departs from the rest is
+an error that names its row: a date that was misread silently moves a document in time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._tables import MISSING_MARKERS, name_row, note
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+
+_TIME = r":(?P<minute>\d{2})(?::(?P<second>\d{2})(?:\.(?P<fraction>\d{1,9}))?)?"
+_ISO = re.compile(
+    rf"\d{{4}}(?:-\d{{2}}(?:-\d{{2}}(?:[Tt ]\d{{2}}{_TIME} ?(?:Z|[+-]\d{{2}}(?::?\d{{2}})?)?)?)?)?"
+)
+_SLASHED = re.compile(
+    r"(?P<one>\d{1,2})([/.-])(?P<other>\d{1,2})\2(?P<year>\d{4})"
+    rf"(?:[T ](?P<hour>\d{{1,2}}){_TIME})?"
+)
+_COMPACT = re.compile(r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})")
+_STAMP = re.compile(r"\d{9,14}")
+_SMALLEST_STAMP, _SMALLEST_MILLISECONDS = 10**8, 10**11
+_EPOCH = datetime(1970, 1, 1)
+
+_ISO_NAME = "ISO 8601 (like 2021-05-17 or 2021)"
+_SLASHED_NAME = "day and month before the year (like 17/05/2021)"
+_COMPACT_NAME = "YYYYMMDD (like 20210517)"
+_SECONDS_NAME = "Unix time in seconds"
+_MILLISECONDS_NAME = "Unix time in milliseconds"
+_REMEDY = "write every date as YYYY-MM-DD, or convert the column with pandas.to_datetime first"
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """The distinct values of a column of dates, as strings, in the order of their first rows."""
+
+    distinct: list[str]
+    first_rows: list[int]
+    codes: list[int]
+    """Position in `distinct` of each row; -1 where there is no value."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """How messages call the column and its rows."""
+
+    what: str
+    lines: Sequence[int] | None
+
+    def refuse(self, row: int, value: object, expected: str) -> InputError:
+        """Return the error for one value."""
+        where = name_row(row, self.lines)
+        return InputError(f"{self.what}, {where}: expected {expected}, got {value!r}; {_REMEDY}")
+
+    def refuse_second(self, found: _Values, one: int, other: int, expected: str) -> InputError:
+        """Return the error for the later of two distinct values that contradict each other."""
+        earlier, later = sorted((one, other))
+        row = found.first_rows[later]
+        before = name_row(found.first_rows[earlier], self.lines)
+        because = f"{expected}, as in {before} ({found.distinct[earlier]!r})"
+        return self.refuse(row, found.distinct[later], because)
+
+
+def parse_dates(values: Iterable[Any]) -> pd.Series:
+    """Read dates of one format.
+
+    Understood are ISO 8601 dates and times, also years and months alone ("2021", 2021,
+    "2021-05"); days and months in either order before the year, if some value above 12 tells
+    which; "20210517"; and integers above 10**8 as Unix time in seconds, above 10**11 in
+    milliseconds. Times with a zone are converted to UTC.
+
+    Parameters
+    ----------
+    values : Series or iterable
+        Strings, integers, dates or datetimes; None, NaN, "" and "NA" are missing.
+
+    Returns
+    -------
+    Series of datetime64[us], without time zone
+        With the index and the name of `values`; NaT where missing. A year or a month alone
+        stands for its first day.
+
+    Raises
+    ------
+    InputError
+        A value is in no known format, departs from the format of the first, or does not exist;
+        or nothing in the column tells days from months.
+
+    Examples
+    --------
+    >>> parse_dates(["03/04/2021", "17/04/2021"]).dt.day.tolist()
+    [3, 17]
+    """
+    return read_dates(values, "dates")[0]
+
+
+def read_dates(
+    values: Iterable[Any], what: str, lines: Sequence[int] | None = None
+) -> tuple[pd.Series, tuple[Decision, ...]]:
+    """Read dates as `parse_dates` does, and say what was decided."""
+    series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
+    column = _Column(what, lines)
+    notes: list[Decision] = []
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":
+        parsed = series.astype("datetime64[us]")
+    else:
+        found = _collect(series, column)
+        moments, notes = _parse(found, column)
+        # The last place is NaT, and the code of a missing value is -1.
+        table = np.array([*moments, np.datetime64("NaT")], dtype="datetime64[us]")
+        codes = np.array(found.codes, dtype=np.int64)
+        parsed = pd.Series(table[codes], index=series.index, name=series.name)
+    n_missing = int(parsed.isna().sum())
+    if n_missing:
+        message = f"{n_missing} of {len(parsed)} rows have no date in {what}."
+        notes = [*notes, note("dates_missing", n_missing, message)]
+    return parsed, tuple(notes)
+
+
+def _collect(series: pd.Series, column: _Column) -> _Values:
+    codes: list[int] = []
+    code_of: dict[str, int] = {}
+    first_rows: list[int] = []
+    for row, value in enumerate(series.tolist()):
+        text = _as_string(value)
+        if text is None:
+            raise column.refuse(row, value, "a date")
+        if not text or text in MISSING_MARKERS:
+            codes.append(-1)
+            continue
+        code = code_of.setdefault(text, len(code_of))
+        if code == len(first_rows):
+            first_rows.append(row)
+        codes.append(code)
+    return _Values(list(code_of), first_rows, codes)
+
+
+def _as_string(value: object) -> str | None:
+    """Return a value as files write it, "" where missing, None where it cannot be a date."""
+    if isinstance(value, str):
+        return value.strip()
+    if is_missing(value):
+        return ""
+    if isinstance(value, date):  # datetimes and pandas timestamps are dates
+        return value.isoformat()
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return str(int(value))
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    if isinstance(value, np.datetime64):
+        return str(value.astype("datetime64[us]"))
+    return None
+
+
+def _name_format(text: str) -> str | None:
+    if _ISO.fullmatch(text):
+        return _ISO_NAME
+    if _SLASHED.fullmatch(text):
+        return _SLASHED_NAME
+    if _COMPACT.fullmatch(text):
+        return _COMPACT_NAME
+    if _STAMP.fullmatch(text) and int(text) > _SMALLEST_STAMP:
+        return _SECONDS_NAME if int(text) < _SMALLEST_MILLISECONDS else _MILLISECONDS_NAME
+    return None
+
+
+def _parse(found: _Values, column: _Column) -> tuple[list[datetime], list[Decision]]:
+    """Parse the distinct values, all in the format of the first."""
+    if not found.distinct:
+        return [], []
+    expected = _name_format(found.distinct[0])
+    if expected is None:
+        known = f"{_ISO_NAME}, {_SLASHED_NAME} or Unix time"
+        raise column.refuse(found.first_rows[0], found.distinct[0], known)
+    for text, row in zip(found.distinct, found.first_rows, strict=True):
+        if _name_format(text) != expected:
+            first = name_row(found.first_rows[0], column.lines)
+            raise column.refuse(row, text, f"{expected} as in {first}")
+    parse, described = _parser(expected, found, column)
+    moments = []
+    for text, row in zip(found.distinct, found.first_rows, strict=True):
+        try:
+            moments.append(parse(text))
+        except (ValueError, OverflowError):
+            raise column.refuse(row, text, f"a day that exists, as {described}") from None
+    notes = [note("dates", described, f"Dates in {column.what} are read as {described}.")]
+    if expected == _ISO_NAME:
+        moments, zone_notes = _resolve_zones(moments, found, column)
+        notes += zone_notes + _count_rounded(found, column)
+    return moments, notes
+
+
+def _parser(
+    expected: str, found: _Values, column: _Column
+) -> tuple[Callable[[str], datetime], str]:
+    if expected == _SLASHED_NAME:
+        if _day_comes_first(found, column):
+            return lambda text: _parse_slashed(text, "one", "other"), "day/month/year"
+        return lambda text: _parse_slashed(text, "other", "one"), "month/day/year"
+    if expected == _SECONDS_NAME:
+        return lambda text: _EPOCH + timedelta(seconds=int(text)), expected
+    if expected == _MILLISECONDS_NAME:
+        return lambda text: _EPOCH + timedelta(milliseconds=int(text)), expected
+    if expected == _COMPACT_NAME:
+        return lambda text: _build(_matched(_COMPACT, text)), expected
+    return _parse_iso, expected
+
+
+def _matched(pattern: re.Pattern[str], text: str) -> dict[str, str | None]:
+    match = pattern.fullmatch(text)
+    assert match is not None  # the format was recognised by this pattern
+    return match.groupdict()
+
+
+def _build(parts: dict[str, str | None]) -> datetime:
+    return datetime(
+        year=int(parts["year"] or 0),
+        month=int(parts["month"] or 1),
+        day=int(parts["day"] or 1),
+        hour=int(parts.get("hour") or 0),
+        minute=int(parts.get("minute") or 0),
+        second=int(parts.get("second") or 0),
+        microsecond=int((parts.get("fraction") or "")[:6].ljust(6, "0")),
+    )
+
+
+def _parse_iso(text: str) -> datetime:
+    if len(text) < len("2021-05-17"):
+        return datetime(int(text[:4]), int(text[5:] or 1), 1)
+    moment = datetime.fromisoformat(text[:11] + text[11:].replace(" ", ""))
+    return moment.astimezone(UTC) if moment.tzinfo else moment
+
+
+def _parse_slashed(text: str, day: str, month: str) -> datetime:
+    parts = _matched(_SLASHED, text)
+    return _build({**parts, "day": parts[day], "month": parts[month]})
+
+
+def _day_comes_first(found: _Values, column: _Column) -> bool:
+    """Decide, over the whole column, which of two numbers is the day: the one above 12."""
+    first_above: int | None = None
+    second_above: int | None = None
+    for position, text in enumerate(found.distinct):
+        parts = _matched(_SLASHED, text)
+        if first_above is None and int(parts["one"] or 0) > 12:
+            first_above = position
+        if second_above is None and int(parts["other"] or 0) > 12:
+            second_above = position
+    if first_above is not None and second_above is not None:
+        raise column.refuse_second(found, first_above, second_above, "one order of day and month")
+    if first_above is None and second_above is None:
+        raise column.refuse(
+            found.first_rows[0],
+            found.distinct[0],
+            "some value above 12 in the column to tell days from months",
+        )
+    return first_above is not None
+
+
+def _resolve_zones(
+    moments: list[datetime], found: _Values, column: _Column
+) -> tuple[list[datetime], list[Decision]]:
+    """Take the zone, by now UTC, off all times; refuse it where only some rows name theirs."""
+    zoned = [position for position, moment in enumerate(moments) if moment.tzinfo]
+    if not zoned:
+        return moments, []
+    # A day alone has no zone to name.
+    local = next(
+        (
+            position
+            for position, (moment, text) in enumerate(zip(moments, found.distinct, strict=True))
+            if not moment.tzinfo and ":" in text
+        ),
+        None,
+    )
+    if local is not None:
+        raise column.refuse_second(found, zoned[0], local, "a time zone in every row or in none")
+    message = f"Times in {column.what} were converted to UTC."
+    return [moment.replace(tzinfo=None) for moment in moments], [note("time_zone", "UTC", message)]
+
+
+def _count_rounded(found: _Values, column: _Column) -> list[Decision]:
+    is_rounded = np.array([len(text) < len("2021-05-17") for text in found.distinct])
+    codes = np.array(found.codes)
+    n_rounded = int(is_rounded[codes[codes >= 0]].sum())
+    if not n_rounded:
+        return []
+    message = f"{n_rounded} dates in {column.what} name no day; the first one stands for them."
+    return [note("dates_without_day", n_rounded, message)]

@@ -1,0 +1,154 @@
+"""Long texts in parts: overlapping windows that begin and end with a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from embedtopics.corpus._corpus import Corpus
+
+
+Span: TypeAlias = tuple[int, int]
+"""First character of a part of a text, and the one behind its last."""
+
+# A mark that ends a sentence, what closes a quotation, and a space before what is no small letter;
+# an empty line; and the marks of scripts that put no space behind them. Marks in a row are tried
+# once, from the first: a line of a million dots would be read a million times.
+_END = re.compile(
+    r"""
+      (?<!\b[^\W\d_]) (?<![.!?\u2026]) [.!?\u2026]++ ["'\u201d\u2019\u00bb)\]]*+
+      (?:\s\u00bb)? \s++
+      (?![a-z\u00df-\u00ff\d])
+    | \n\s*\n\s*
+    | [\u3002\uff01\uff1f\u0964\u06d4]+ ["\u201d\u300d\u300f]* \s*
+    """,
+    re.VERBOSE,
+)
+
+
+def sentence_starts(text: str) -> list[int]:
+    """Return where the sentences of a text begin.
+
+    A rule of thumb over marks and capitals, good enough to cut between sentences nearly always;
+    it never loses a character.
+    """
+    starts = [0, *(match.end() for match in _END.finditer(text))]
+    return [start for start in starts if start < len(text)] or [0]
+
+
+def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> list[Span]:
+    """Cut a text into overlapping windows of whole sentences.
+
+    Shapes: `token_starts` (n_tokens,).
+    """
+    starts = np.asarray(token_starts, dtype=np.int64)
+    bounds = _bounds(text, starts, most, max(1, overlap) if overlap else most)
+    costs = np.diff(np.searchsorted(starts, bounds)).tolist()
+    spans: list[Span] = []
+    first = 0
+    while True:
+        last, total = first, 0
+        while last < len(costs) and (last == first or total + costs[last] <= most):
+            total += costs[last]
+            last += 1
+        spans.append((bounds[first], bounds[last]))
+        if last == len(costs):
+            return [_trimmed(text, span) for span in spans]
+        begin, first, shared = first, last, 0
+        # What is shared leaves space for what is new.
+        space = min(overlap, most - costs[last])
+        while first - 1 > begin and shared + costs[first - 1] <= space:
+            first -= 1
+            shared += costs[first]
+
+
+def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> list[int]:
+    """Return where units that a window is made of begin, and the end of the text.
+
+    Units are sentences; one longer than a window is cut into pieces of at most `piece` tokens,
+    between words where there are any.
+    """
+    sentences = [*sentence_starts(text), len(text)]
+    tokens = np.searchsorted(starts, sentences).tolist()
+    bounds = []
+    for begin, token, next_token in zip(sentences[:-1], tokens[:-1], tokens[1:], strict=True):
+        bounds.append(begin)
+        is_long, step = next_token - token > most, min(piece, most)
+        while is_long and next_token - token > step:
+            cut = next(
+                (k for k in range(token + step, token, -1) if text[starts[k] - 1].isspace()),
+                token + step,
+            )
+            token = cut
+            if starts[cut] > bounds[-1]:
+                bounds.append(int(starts[cut]))
+    return [*bounds, len(text)]
+
+
+def _trimmed(text: str, span: Span) -> Span:
+    part = text[span[0] : span[1]]
+    start = span[0] + len(part) - len(part.lstrip())
+    return start, max(start, span[0] + len(part.rstrip()))
+
+
+# A corpus of long texts as a corpus of passages.
+
+PASSAGE_COLUMNS = ("passage_of", "passage", "passage_start", "passage_stop")
+WORDS_A_PASSAGE = 180
+"""A passage of so many words fits into the 256 tokens that small encoders read."""
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+def split_into_passages(
+    corpus: Corpus, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
+) -> tuple[list[str], list[int], list[Span]]:
+    """Return the passages of all rows, the row of each, and where it lies.
+
+    A row without text, or one that is short enough, is one passage.
+    """
+    if encoder is not None and not callable(getattr(encoder, "windows", None)):
+        raise InputError(
+            "expected an encoder that knows how much it reads, with `windows(texts)`, got "
+            f"{encoder!r}; leave it out to count words"
+        )
+    if encoder is not None and (most is not None or overlap is not None):
+        raise InputError("expected either an encoder or most= and overlap=, got both")
+    from embedtopics.corpus._hashing import TEXT  # which imports pandas
+
+    rows = np.flatnonzero(np.asarray(corpus.status) == TEXT).tolist()
+    texts = [corpus.texts[row] for row in rows]
+    if encoder is not None:
+        found: Sequence[Sequence[Span]] = encoder.windows(texts)
+    else:
+        found = _by_words(texts, most, overlap)
+    spans_of: dict[int, Sequence[Span]] = dict(zip(rows, found, strict=True))
+    passages, of_row, places = [], [], []
+    for row, text in enumerate(corpus.texts):
+        for start, stop in spans_of.get(row, [(0, len(text))]):
+            passages.append(text[start:stop])
+            of_row.append(row)
+            places.append((start, stop))
+    return passages, of_row, places
+
+
+def _by_words(texts: Sequence[str], most: int | None, overlap: int | None) -> list[list[Span]]:
+    most = WORDS_A_PASSAGE if most is None else most
+    overlap = most // 8 if overlap is None else overlap
+    if most < 1 or not 0 <= overlap < most:
+        raise InputError(
+            "expected at least one word a passage, and an overlap of fewer; got "
+            f"most={most} and overlap={overlap}"
+        )
+    made = []
+    for text in texts:
+        starts = [match.start() for match in _WORD.finditer(text)]
+        made.append(windows(text, starts, most, overlap) if starts else [(0, len(text))])
+    return made

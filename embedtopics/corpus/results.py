@@ -1,0 +1,140 @@
+"""What is known of the texts before anything is found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One thing that the pipeline decided, or noticed, on the user's behalf.
+
+    Parameters
+    ----------
+    stage : str
+        Room that decided: "corpus", "encoder", "neighbors", "reduction", "clustering", "terms".
+    name : str
+        Short stable key, such as "duplicates" or "truncated".
+    value : int, float, str, bool or list of str
+        The figure or choice, for programs.
+    message : str
+        The same in one sentence, for people.
+    """
+
+    stage: str
+    name: str
+    value: Any
+    message: str
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctDocuments:
+    """The distinct usable texts of a corpus, ordered by content hash.
+
+    Parameters
+    ----------
+    hashes : uint64 ndarray of shape (n_documents, 2)
+        128-bit content hashes, ascending.
+    first_rows : int64 ndarray of shape (n_documents,)
+        The first row that holds each document.
+    of_row : int64 ndarray of shape (n_rows,)
+        Document of each row; -1 where the row has no text.
+    weights : int64 ndarray of shape (n_documents,)
+        How many rows hold each document.
+    """
+
+    hashes: npt.NDArray[np.uint64]
+    first_rows: Int64Array
+    of_row: Int64Array
+    weights: Int64Array
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self.first_rows)
+
+
+@dataclass(frozen=True)
+class LanguageShares:
+    """Languages found in a sample of texts.
+
+    Parameters
+    ----------
+    shares : mapping of str to float
+        Share of the sampled texts by ISO 639-1 code, largest first.
+    n_sampled : int
+        Texts that were looked at.
+    """
+
+    shares: Mapping[str, float]
+    n_sampled: int
+
+    @property
+    def main(self) -> str | None:
+        """The most frequent language, or None where no text could be judged."""
+        return next(iter(self.shares), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """Embeddings with an account of what the encoder saw.
+
+    Parameters
+    ----------
+    embeddings : float32 ndarray of shape (n_texts, n_dimensions)
+        Or a csr_matrix of float32, from an encoder of sparse vectors.
+    n_tokens : int32 ndarray of shape (n_texts,)
+        Sub-word tokens of each text before truncation, special tokens left out; words, where that
+        is what an encoder reads.
+    n_seen : int32 ndarray of shape (n_texts,)
+        Of these, the tokens that the encoder read.
+    n_unknown : int32 ndarray of shape (n_texts,)
+        Of the tokens read, those that the vocabulary does not know.
+    n_cached : int
+        Texts whose vectors were on disk already.
+    """
+
+    embeddings: FloatArray
+    n_tokens: Int32Array
+    n_seen: Int32Array
+    n_unknown: Int32Array
+    n_cached: int = 0
+
+    @property
+    def truncated_share(self) -> float:
+        """Share of the texts that were cut."""
+        return float(np.mean(self.n_seen < self.n_tokens)) if len(self.n_tokens) else 0.0
+
+    @property
+    def unseen_token_share(self) -> float:
+        """Share of all tokens that lay behind a cut."""
+        total = int(self.n_tokens.sum())
+        return 1.0 - int(self.n_seen.sum()) / total if total else 0.0
+
+    @property
+    def unknown_token_share(self) -> float:
+        """Share of the tokens read that the vocabulary does not know."""
+        total = int(self.n_seen.sum())
+        return int(self.n_unknown.sum()) / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Files that were written, and what had to be changed for their format.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+    notes : tuple of Decision
+        One for each kind of change, with the number of cells or the columns that it concerns.
+    """
+
+    paths: tuple[Path, ...]
+    notes: tuple[Decision, ...] = ()

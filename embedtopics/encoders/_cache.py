@@ -1,0 +1,560 @@
+"""An encoder that keeps what it has encoded on disk, and looks there first."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus.results import Encoding
+from embedtopics.encoders._base import BaseEncoder, arguments_of
+from embedtopics.encoders.sentence._onnx import FORMAT as MODELS
+from embedtopics.encoders.sentence._onnx import UNFINISHED
+from embedtopics.encoders.sentence._tokenizing import check_texts
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.protocols import FloatArray, Int64Array
+
+# Vectors on disk, by the text that they belong to.
+#
+# ::
+#
+# <cache folder>/vectors-1/<fingerprint>-<dtype>/     one encoder
+# encoder.json                                    its name, for people
+# <time>-<random>.shard                           some texts; never changed once it is there
+#
+# A shard is written beside its place and moved there when it is whole, so that a process that is
+# killed loses the shard it was working on, and two processes may write at the same time: the worst
+# that happens is that a text is kept twice. Each shard has checksums of its own; one that is
+# damaged
+# is named, thrown away, and made again.
+
+FORMAT = "vectors-1"
+"""Folder of this format; one of a later format is left alone."""
+
+HEADER_BYTES = 512
+"""Length of the header, padded with spaces: what follows is aligned."""
+
+MOST_SMALL = 64
+"""Shards that are small, from which on they are joined: each has to be opened in every search."""
+
+SMALL_BYTES = 1_000_000
+
+N_COUNTS = 3
+"""Numbers kept for each text: its tokens, those read, those unknown."""
+
+
+Keys = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where the vectors of one encoder lie."""
+
+    folder: Path
+    dtype: str = "float32"
+
+    @classmethod
+    def of(cls, root: Path, fingerprint: str, dtype: str) -> Store:
+        """Return the store of an encoder in a cache folder."""
+        return cls(root / FORMAT / f"{fingerprint[:32]}-{dtype}", dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What a store knows of some texts.
+
+    Shapes: `found` (n_texts,), `vectors` (n_texts, n_dimensions), `counts` (n_texts, 3).
+    """
+
+    found: npt.NDArray[np.bool_]
+    vectors: FloatArray
+    counts: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Shard:
+    path: Path
+    keys: Keys
+    dimensions: int
+    dtype: str
+    digest: str
+
+
+def default_folder() -> Path:
+    """Return the folder of the cache: ``EMBEDTOPICS_CACHE``, or the system's place for such."""
+    named = os.environ.get("EMBEDTOPICS_CACHE")
+    if named:
+        return Path(named).expanduser()
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "embedtopics"
+    if os.uname().sysname == "Darwin":
+        return Path.home() / "Library/Caches/embedtopics"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "embedtopics"
+
+
+def keys_of(texts: Sequence[str]) -> Keys:
+    """Return a 128-bit hash of each text, shape (n_texts, 2)."""
+    digests = (blake2b(t.encode("utf-8", "surrogatepass"), digest_size=16).digest() for t in texts)
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64).reshape(-1, 2)
+
+
+def find(store: Store, keys: Keys) -> Kept:
+    """Look texts up.
+
+    Shapes: `keys` (n_texts, 2).
+    """
+    found = np.zeros(len(keys), dtype=np.bool_)
+    counts = np.zeros((len(keys), N_COUNTS), dtype=np.int64)
+    vectors: FloatArray = np.zeros((len(keys), 0), dtype=np.float32)
+    order = np.argsort(keys[:, 0], kind="stable")
+    ascending = keys[order, 0]
+    for shard in _readable(store):
+        if found.all():
+            break
+        begin = np.searchsorted(ascending, shard.keys[:, 0], side="left")
+        end = np.searchsorted(ascending, shard.keys[:, 0], side="right")
+        asked = np.flatnonzero(end > begin)
+        # A text may be asked for more than once.
+        repeated = np.repeat(asked, (end - begin)[asked])
+        within = np.arange(len(repeated)) - np.repeat(
+            np.cumsum((end - begin)[asked]) - (end - begin)[asked], (end - begin)[asked]
+        )
+        rows = order[begin[repeated] + within]
+        new = (keys[rows, 1] == shard.keys[repeated, 1]) & ~found[rows]
+        rows, places = rows[new], repeated[new]
+        if not len(rows):
+            continue
+        try:
+            of_shard, counts_of_shard = _read_vectors(shard)
+        except OSError as error:
+            _pass_over(shard.path, error)
+            continue
+        if not vectors.shape[1]:
+            vectors = np.zeros((len(keys), shard.dimensions), dtype=np.float32)
+        vectors[rows], counts[rows], found[rows] = of_shard[places], counts_of_shard[places], True
+        _touch(shard.path)
+    return Kept(found, vectors, counts)
+
+
+def append(store: Store, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> Path:
+    """Write a shard.
+
+    Shapes: `keys` (n_texts, 2), `vectors` (n_texts, n_dimensions), `counts` (n_texts, 3).
+    """
+    store.folder.mkdir(parents=True, exist_ok=True)
+    about = store.folder / "encoder.json"
+    if not about.exists():
+        _write(about, [json.dumps({"encoder": name}).encode()])
+    parts = [
+        np.ascontiguousarray(keys, dtype="<u8").tobytes(),
+        np.ascontiguousarray(counts, dtype="<i8").tobytes(),
+        np.ascontiguousarray(vectors, dtype=np.dtype(store.dtype).newbyteorder("<")).tobytes(),
+    ]
+    header = {
+        "n": len(keys), "dimensions": vectors.shape[1], "dtype": store.dtype,
+        "keys": _digest(parts[:1]), "rest": _digest(parts[1:]),
+    }  # fmt: skip
+    path = store.folder / f"{time.time_ns():020d}-{uuid.uuid4().hex[:8]}.shard"
+    _write(path, [json.dumps(header).encode().ljust(HEADER_BYTES), *parts])
+    return path
+
+
+def join_small(store: Store, name: str) -> int:
+    """Join small shards into one where there are many; they come from many small requests.
+
+    The joined shard is there before the small ones go, so that nothing is lost in between.
+    """
+    paths = [path for path in sorted(store.folder.glob("*.shard")) if _is_small(path)]
+    if len(paths) < MOST_SMALL:
+        return 0
+    parts, joined = [], []
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                shard = _read_keys(path, file, store.dtype)
+            parts.append((shard.keys, *_read_vectors(shard)))
+            joined.append(path)
+        except (CorruptFileError, OSError):  # the next search finds out
+            continue
+    if len(parts) < 2:
+        return 0
+    keys, vectors, counts = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    append(store, name, keys, vectors, counts)
+    for path in joined:
+        path.unlink(missing_ok=True)
+    return len(joined)
+
+
+def _is_small(path: Path) -> bool:
+    try:
+        return path.stat().st_size < SMALL_BYTES
+    except OSError:
+        return False
+
+
+def shards(root: Path) -> list[Path]:
+    """Return all shards of all encoders, the least recently used first."""
+    found = []
+    for path in (root / FORMAT).glob("*/*.shard"):
+        try:
+            found.append((path.stat().st_mtime_ns, path))
+        except OSError:  # another process threw it away
+            continue
+    return [path for _, path in sorted(found)]
+
+
+def trim(root: Path, most_bytes: float) -> int:
+    """Throw the least recently used shards away until the cache is small enough."""
+    sizes = {}
+    for path in shards(root):
+        try:
+            sizes[path] = path.stat().st_size
+        except OSError:
+            continue
+    too_much, n_gone = sum(sizes.values()) - most_bytes, 0
+    for path, size in sizes.items():
+        if too_much <= 0:
+            break
+        path.unlink(missing_ok=True)
+        too_much -= size
+        n_gone += 1
+    return n_gone
+
+
+def n_texts_in(path: Path) -> int:
+    """Return how many texts a shard says it holds; 0 where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return int(json.loads(file.read(HEADER_BYTES))["n"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0
+
+
+def _readable(store: Store) -> Iterator[_Shard]:
+    """Yield the shards whose keys are as they were written, the newest first."""
+    for path in sorted(store.folder.glob("*.shard"), reverse=True):
+        try:
+            with path.open("rb") as file:
+                yield _read_keys(path, file, store.dtype)
+        except OSError as error:
+            _pass_over(path, error)
+
+
+def _read_keys(path: Path, file: BinaryIO, dtype: str) -> _Shard:
+    try:
+        header: dict[str, Any] = json.loads(file.read(HEADER_BYTES))
+        n, dimensions = int(header["n"]), int(header["dimensions"])
+        expected, digest = str(header["keys"]), str(header["rest"])
+        known = header["dtype"] == dtype
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptFileError("its header cannot be read") from error
+    data = file.read(16 * n)
+    if not known or len(data) != 16 * n or _digest([data]) != expected:
+        raise CorruptFileError("its keys are not those that were written")
+    keys = np.frombuffer(data, dtype="<u8").astype(np.uint64).reshape(n, 2)
+    return _Shard(path, keys, dimensions, dtype, digest)
+
+
+def _read_vectors(shard: _Shard) -> tuple[FloatArray, Int64Array]:
+    n, kind = len(shard.keys), np.dtype(shard.dtype).newbyteorder("<")
+    with shard.path.open("rb") as file:
+        file.seek(HEADER_BYTES + 16 * n)
+        data = file.read()
+    of_counts = 8 * N_COUNTS * n
+    whole = of_counts + kind.itemsize * n * shard.dimensions
+    if len(data) != whole or _digest([data]) != shard.digest:
+        raise CorruptFileError("its vectors are not those that were written")
+    counts = np.frombuffer(data, dtype="<i8", count=N_COUNTS * n).reshape(n, N_COUNTS)
+    vectors = np.frombuffer(data, dtype=kind, offset=of_counts).reshape(n, shard.dimensions)
+    return vectors.astype(np.float32), counts.astype(np.int64)
+
+
+def _digest(parts: Sequence[bytes]) -> str:
+    digest = blake2b(digest_size=16)
+    for part in parts:
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _write(path: Path, parts: Sequence[bytes]) -> None:
+    """Write a file beside its place, and move it there when all of it is on the disk."""
+    fresh = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    try:
+        with fresh.open("wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+def _pass_over(path: Path, error: OSError) -> None:
+    """Go on without a shard, and throw it away where it is damaged.
+
+    One that cannot be read now, for want of rights or open files, may be whole.
+    """
+    if isinstance(error, FileNotFoundError):  # another process threw it away
+        return
+    if not isinstance(error, CorruptFileError):
+        _logger.warning("The cached vectors in %s cannot be read (%s).", path, error)
+        return
+    _logger.warning("The cached vectors in %s are damaged (%s); they are made again.", path, error)
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def _touch(path: Path) -> None:
+    try:
+        os.utime(path)
+    except OSError:
+        return
+
+
+TEXTS_A_SHARD = 2048
+"""Texts that are encoded between two writes: what is lost at most when a process is killed."""
+
+MOST_BYTES = 20e9
+"""Size from which on the least recently used vectors are thrown away."""
+
+_logger = logging.getLogger("embedtopics")
+
+
+class CachedEncoder(BaseEncoder):
+    """Looks texts up on disk, and encodes only what is not there.
+
+    Vectors are kept by the encoder's fingerprint (its weights, and all settings that a vector
+    depends on) and a hash of the text. So a second run on the same corpus encodes nothing, and
+    one with some more texts only those. Where the disk is full or cannot be written, the work goes
+    on without it, after one warning.
+
+    Parameters
+    ----------
+    encoder : SentenceEncoder or object like it
+        With ``encode_with_report(texts)``, a `fingerprint` and a `name`.
+    folder : path, optional
+        By default ``EMBEDTOPICS_CACHE``, or the system's folder for such files.
+    dtype : {"float32", "float16"}
+        How vectors are kept: half of the space, with three digits of each number.
+    max_bytes : float
+        Size of the whole cache, of all encoders, from which on the least recently used vectors
+        are thrown away.
+
+    Raises
+    ------
+    InputError
+        If the encoder has no fingerprint, or a parameter is bad.
+
+    Examples
+    --------
+    >>> encoder = CachedEncoder(SentenceEncoder())  # doctest: +SKIP
+    >>> encoder.encode(["a sentence"]).shape  # doctest: +SKIP
+    (1, 384)
+    """
+
+    def __init__(
+        self,
+        encoder: Any,
+        *,
+        folder: str | os.PathLike[str] | None = None,
+        dtype: str = "float32",
+        max_bytes: float = MOST_BYTES,
+    ) -> None:
+        self._arguments = arguments_of(locals())
+        fingerprint = getattr(encoder, "fingerprint", None)
+        if not isinstance(fingerprint, str) or not hasattr(encoder, "encode_with_report"):
+            raise InputError(
+                "expected an encoder whose vectors can be identified, with a "
+                f"`fingerprint` and `encode_with_report(texts)`; got {encoder!r}"
+            )
+        if dtype not in ("float32", "float16"):
+            raise InputError(f'dtype must be "float32" or "float16"; got {dtype!r}')
+        if not max_bytes > 0:
+            raise InputError(f"max_bytes must be above 0; got {max_bytes!r}")
+        self._encoder = encoder
+        self._folder = default_folder() if folder is None else Path(folder)
+        self._store = Store.of(self._folder, fingerprint, dtype)
+        self._max_bytes = max_bytes
+        self._writes = True
+
+    def __repr__(self) -> str:
+        return f"CachedEncoder({self._encoder!r})"
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the encoder itself says: its name, its settings, its dimensions."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._encoder, name)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the encoder itself has nothing left to learn."""
+        return bool(getattr(self._encoder, "is_fitted", True))
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """Those of the encoder itself."""
+        found: tuple[str, ...] | None = getattr(self._encoder, "languages", None)
+        return found
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the cache."""
+        return self._folder
+
+    @property
+    def uncached(self) -> Any:
+        """The encoder itself."""
+        return self._encoder
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one vector a text, and how much of each text was read.
+
+        Returns
+        -------
+        Encoding
+        """
+        texts = check_texts(texts)
+        keys = keys_of(texts)
+        kept = find(self._store, keys)
+        vectors, counts = kept.vectors, kept.counts
+        # By key, so that it does not depend on the order of the texts which are encoded together.
+        missing = np.flatnonzero(~kept.found)
+        missing = missing[np.lexsort((keys[missing, 1], keys[missing, 0]))]
+        is_new = np.ones(len(missing), dtype=np.bool_)
+        is_new[1:] = (keys[missing[1:]] != keys[missing[:-1]]).any(axis=1)
+        first = missing[is_new]
+        with progress_bar(
+            total=len(first), unit="text", description="Encoding", show=show_progress
+        ) as bar:
+            for begin in range(0, len(first), TEXTS_A_SHARD):
+                rows = first[begin : begin + TEXTS_A_SHARD]
+                report = self._encoder.encode_with_report(
+                    [texts[row] for row in rows.tolist()], show_progress=False
+                )
+                if vectors.shape[1] != report.embeddings.shape[1]:
+                    vectors = np.zeros((len(texts), report.embeddings.shape[1]), np.float32)
+                vectors[rows] = self._as_kept(report.embeddings)
+                counts[rows] = np.column_stack([report.n_tokens, report.n_seen, report.n_unknown])
+                self._write(keys[rows], vectors[rows], counts[rows])
+                bar.update(len(rows))
+        repeats = first[np.cumsum(is_new) - 1]
+        vectors[missing], counts[missing] = vectors[repeats], counts[repeats]
+        if not len(texts):
+            vectors = np.asarray(self._encoder.encode(texts), dtype=np.float32)
+        n_tokens, n_seen, n_unknown = (np.ascontiguousarray(column) for column in counts.T)
+        return Encoding(vectors, n_tokens, n_seen, n_unknown, len(texts) - len(missing))
+
+    def _as_kept(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return vectors as they will be read: the first answer is that of all later ones."""
+        if hasattr(vectors, "toarray"):
+            raise InputError(
+                f"a cache keeps arrays, and {self._encoder!r} makes sparse vectors; use it without "
+                "a cache, for it is as fast, or set n_components"
+            )
+        return np.asarray(vectors, dtype=self._store.dtype)
+
+    def _write(self, keys: npt.NDArray[np.uint64], vectors: FloatArray, counts: Int64Array) -> None:
+        if not self._writes:
+            return
+        try:
+            name = str(self._encoder.name)
+            append(self._store, name, keys, vectors, counts)
+            if len(keys) < TEXTS_A_SHARD:
+                join_small(self._store, name)
+            trim(self._folder, self._max_bytes)
+        except OSError as error:
+            self._writes = False
+            _logger.warning(
+                "Vectors cannot be kept in %s (%s); the work goes on without.", self._folder, error
+            )
+
+
+# What the cache folder holds, and making it empty.
+
+NAMES = "names-1"
+"""Folder of what language models answered when they were asked for names of topics."""
+
+KINDS = ("vectors", "model", "names")
+
+
+@dataclass(frozen=True)
+class CacheEntry:
+    """What is kept for one encoder, or of the answers of language models."""
+
+    kind: str
+    encoder: str
+    variant: str
+    n_texts: int
+    n_bytes: int
+    folder: Path
+
+
+def cache_entries(root: Path | None = None) -> list[CacheEntry]:
+    """Return what the cache folder holds, the largest first."""
+    root = default_folder() if root is None else root
+    found = []
+    for kind, name, about in (
+        ("vectors", FORMAT, "encoder.json"),
+        ("model", MODELS, "about.json"),
+    ):
+        for folder in sorted((root / name).glob("[!.]*/")):
+            files = [path for path in folder.rglob("*") if path.is_file()]
+            n_texts = sum(n_texts_in(path) for path in files if path.suffix == ".shard")
+            n_bytes = sum(map(_size_of, files))
+            encoder, variant = _name_in(folder / about), folder.name.partition("-")[2]
+            found.append(CacheEntry(kind, encoder, variant, n_texts, n_bytes, folder))
+    answers = sorted((root / NAMES).glob("*.json"))
+    if answers:
+        n_bytes = sum(map(_size_of, answers))
+        found.append(
+            CacheEntry("names", "language models", "", len(answers), n_bytes, root / NAMES)
+        )
+    return sorted(found, key=lambda entry: (-entry.n_bytes, entry.folder))
+
+
+def clear_cache(root: Path | None = None, kinds: Iterable[str] = KINDS) -> int:
+    """Throw away what the cache folder holds; what is none of it stays."""
+    wanted, freed = set(kinds), 0
+    for entry in cache_entries(root):
+        if entry.kind in wanted:
+            shutil.rmtree(entry.folder)
+            freed += entry.n_bytes
+    if "model" in wanted:
+        root = default_folder() if root is None else root
+        for folder in (root / MODELS).glob(f"{UNFINISHED}*/"):
+            freed += sum(_size_of(path) for path in folder.iterdir())
+            shutil.rmtree(folder, ignore_errors=True)
+    return freed
+
+
+def _size_of(file: Path) -> int:
+    """Return the length of a file; 0 where another process has thrown it away."""
+    try:
+        return file.stat().st_size
+    except OSError:
+        return 0
+
+
+def _name_in(file: Path) -> str:
+    try:
+        return str(json.loads(file.read_text("utf-8"))["encoder"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return "unknown"

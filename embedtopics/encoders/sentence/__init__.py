@@ -1,0 +1,1 @@
+"""Encoders over transformer checkpoints, on ONNX Runtime or PyTorch."""

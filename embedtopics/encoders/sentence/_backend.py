@@ -1,0 +1,364 @@
+"""Choosing what runs a checkpoint, and making it ready."""
+
+from __future__ import annotations
+
+import csv
+import logging
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.encoders.sentence._checkpoint import Checkpoint, pooled_model
+from embedtopics.encoders.sentence._loading import (
+    Vocabulary,
+    load_model,
+    load_vocabulary,
+    require_device,
+)
+from embedtopics.encoders.sentence._onnx import (
+    ExportError,
+    Prepared,
+    biases_of,
+    export_model,
+    key_of,
+    least_cosine,
+    linear_layers,
+    read_prepared,
+    write_prepared,
+)
+from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, TorchRuntime
+from embedtopics.errors import InputError, ModelLoadError
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+
+
+# Eight-bit arithmetic for an exported model, the same for a text in whatever batch it comes.
+#
+# The weights of each linear layer become 8-bit integers with a scale for each column; what is
+# multiplied with them is rounded to 8 bits within a range that was fixed once, on sample texts.
+# Ranges that are taken from the batch, as dynamic quantisation does, would make a text's vector
+# depend on the texts beside it. Everything else stays in float32.
+#
+# A few channels of a transformer are ten times larger than the others, and a range that holds them
+# leaves too few steps for the rest. So each channel is divided by a factor before it is rounded,
+# and
+# the weights that it meets are multiplied by it: Xiao et al. (2023), "SmoothQuant", equation 4.
+
+Extremes: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
+"""Lowest and highest value of each channel."""
+
+SMOOTHING = 0.8
+"""How much of a channel's size is moved to the weights: 0 is none, 1 is all of it."""
+
+
+def weight_bits() -> int:
+    """Return the bits of a weight that this CPU multiplies exactly.
+
+    Without VNNI, x86 adds two products of 8 bits in 16, which overflow; weights of 7 bits do not.
+    """
+    if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
+        return 8
+    if sys.platform != "linux":  # which has no list of what the CPU can do that is as easy to read
+        return 7
+    return 8 if "vnni" in Path("/proc/cpuinfo").read_text("utf-8", "replace") else 7
+
+
+def measure_extremes(model: bytes, texts: Sequence[npt.NDArray[np.int32]]) -> dict[str, Extremes]:
+    """Run a model on sample texts, and return the extremes of what meets its weights."""
+    import onnx
+    import onnxruntime
+
+    graph = onnx.load_from_string(model)
+    names = list(dict.fromkeys(node.input[0] for node in linear_layers(graph)))
+    if not names:
+        raise ExportError("it has no linear layers that could be rounded to 8 bits")
+    graph.graph.output.extend(
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
+    )
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    inputs = [value.name for value in session.get_inputs()]
+    found: dict[str, Extremes] = {}
+    for text in texts:
+        ids = text.astype(np.int64)[None]
+        arrays = {"input_ids": ids, "attention_mask": np.ones_like(ids)}
+        arrays["pooled_mask"] = arrays["attention_mask"]
+        made = session.run(names, {key: arrays[key] for key in inputs})
+        for name, values in zip(names, made, strict=True):
+            rows = values.reshape(-1, values.shape[-1])
+            low, high = rows.min(axis=0), rows.max(axis=0)
+            if name in found:
+                low = np.minimum(low, found[name][0])
+                high = np.maximum(high, found[name][1])
+            found[name] = low, high
+    return found
+
+
+def quantize_model(model: bytes, extremes: Mapping[str, Extremes], bits: int) -> bytes:
+    """Return a model whose linear layers multiply 8-bit integers."""
+    import onnx
+    from onnx.helper import make_opsetid
+    from onnx.numpy_helper import from_array, to_array
+
+    whole = onnx.load_from_string(model)
+    graph = whole.graph
+    weights = {tensor.name: tensor for tensor in graph.initializer}
+    met: dict[str, list[NodeProto]] = {}
+    for layer in linear_layers(whole):
+        met.setdefault(layer.input[0], []).append(layer)
+    linear = {layer.output[0] for layers in met.values() for layer in layers}
+    biases = biases_of(whole, linear)
+    added = {target: source for source, (_, target) in biases.items()}
+    factors: dict[str, npt.NDArray[np.float32]] = {}
+    nodes, made = [], {}
+    for node in list(graph.node):
+        if node.output[0] in added:  # its product adds the bias itself, which is faster
+            continue
+        if node.output[0] not in linear:
+            nodes.append(node)
+            continue
+        source, weight = node.input
+        if source not in factors:
+            met_weights = [to_array(weights[layer.input[1]]) for layer in met[source]]
+            factors[source] = _factors(extremes[source], met_weights)
+            rounding, constants = _rounding(source, extremes[source], factors[source])
+            nodes += rounding
+            made.update(constants)
+        scaled = to_array(weights[weight]) * factors[source][:, None]
+        product, constants = _product(node.output[0], source, scaled, biases, bits)
+        nodes.append(product)
+        made.update(constants)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    used = {name for node in nodes for name in node.input}
+    kept = [tensor for tensor in graph.initializer if tensor.name in used]
+    del graph.initializer[:]
+    graph.initializer.extend([*kept, *(from_array(value, name) for name, value in made.items())])
+    if not any(imported.domain == "com.microsoft" for imported in whole.opset_import):
+        whole.opset_import.append(make_opsetid("com.microsoft", 1))
+    quantized: bytes = whole.SerializeToString()
+    return quantized
+
+
+def _factors(
+    extremes: Extremes, weights: Sequence[npt.NDArray[np.float32]]
+) -> npt.NDArray[np.float32]:
+    """Return what each channel is divided by, and its row of the weights multiplied by."""
+    sizes = np.maximum(np.maximum(np.abs(extremes[0]), np.abs(extremes[1])), 1e-5)
+    of_weights = np.maximum(np.max([np.abs(w).max(axis=1) for w in weights], axis=0), 1e-5)
+    log = SMOOTHING * np.log(sizes) - (1 - SMOOTHING) * np.log(of_weights)
+    factors: npt.NDArray[np.float32] = np.exp(log - log.mean()).astype(np.float32)
+    return factors
+
+
+def _rounding(
+    source: str, extremes: Extremes, factors: npt.NDArray[np.float32]
+) -> tuple[list[NodeProto], dict[str, npt.NDArray[Any]]]:
+    """Return the nodes that divide a tensor's channels and round it, and their constants."""
+    from onnx.helper import make_node
+
+    low = min(float((extremes[0] / factors).min()), 0.0)
+    high = max(float((extremes[1] / factors).max()), 1e-6)
+    scale = (high - low) / 255
+    constants: dict[str, npt.NDArray[Any]] = {
+        f"{source}_factors": 1 / factors,
+        f"{source}_scale": np.array(scale, dtype=np.float32),
+        f"{source}_zero": np.array(round(-low / scale), dtype=np.uint8),
+    }
+    names = [f"{source}_divided", f"{source}_scale", f"{source}_zero"]
+    return [
+        make_node("Mul", [source, f"{source}_factors"], names[:1]),
+        make_node("QuantizeLinear", names, [f"{source}_rounded"]),
+    ], constants
+
+
+def _product(
+    name: str,
+    source: str,
+    weight: npt.NDArray[np.float32],
+    biases: Mapping[str, tuple[str, str]],
+    bits: int,
+) -> tuple[NodeProto, dict[str, npt.NDArray[Any]]]:
+    """Return the node that multiplies a rounded tensor with rounded weights, and adds a bias."""
+    from onnx.helper import make_node
+
+    top = 2 ** (bits - 1) - 1
+    scales = (np.maximum(np.abs(weight).max(axis=0), 1e-12) / top).astype(np.float32)
+    integers = np.clip(np.rint(weight / scales), -top, top).astype(np.int8)
+    constants = {f"{name}_weight": integers, f"{name}_scales": scales}
+    inputs = [f"{source}_rounded", f"{name}_weight", f"{source}_scale", f"{name}_scales"]
+    inputs.append(f"{source}_zero")
+    target = name
+    if name in biases:
+        bias, target = biases[name]
+        inputs += ["", bias]  # the weights have no zero point
+    node = make_node("MatMulIntegerToFloat", inputs, [target], domain="com.microsoft")
+    return node, constants
+
+
+LEAST_INT8_COSINE = 0.95
+"""A checkpoint whose vectors turn farther than this when it is rounded does not bear 8 bits."""
+
+_SAMPLE_TOKENS = 20_000
+_SAMPLE_LENGTH = 512
+
+_logger = logging.getLogger("embedtopics")
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """What is to be opened."""
+
+    checkpoint: Checkpoint
+    name: str
+    pooling: tuple[str, ...]
+    layers: int | tuple[float, ...]
+    precision: str
+    device: str
+    runtime: str | None
+    trust_remote_code: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A model that is ready to run."""
+
+    run: Runtime
+    vocabulary: Vocabulary
+    note: str = ""
+
+
+def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
+    """Make sure that device, runtime and precision go together."""
+    if runtime not in (None, "onnx", "torch"):
+        raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
+    if device == "cpu" and precision in ("float16", "bfloat16"):
+        raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
+    if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
+        raise InputError(
+            f'runtime="onnx" and precision="int8" are for the CPU, got device={device!r}; leave '
+            "one of them out"
+        )
+    if runtime == "torch" and precision == "int8":
+        raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')
+    if device not in (None, "cpu"):
+        require_device(str(device))
+
+
+def number_format(precision: str) -> str:
+    """Return what numbers are computed with, as it goes into a fingerprint.
+
+    The weights of "int8" have 8 or 7 bits, by what the CPU multiplies exactly.
+    """
+    return f"int8-{weight_bits()}" if precision == "int8" else precision
+
+
+def open_model(options: BackendOptions, cache: Path) -> Opened:
+    """Make a model ready, or find it ready in the cache folder."""
+    on_cpu = options.device == "cpu" and not options.trust_remote_code
+    if options.runtime == "torch" or not on_cpu:
+        return _open_torch(options, "")
+    try:
+        prepared = _prepare(options, cache)
+        return Opened(OnnxRuntime(prepared.model), prepared.vocabulary)
+    except ExportError as error:
+        reason = " ".join(str(error).split())[:300]
+        if options.runtime == "onnx" or options.precision == "int8":
+            raise ModelLoadError(
+                f"expected a checkpoint that ONNX Runtime can run with precision "
+                f'"{options.precision}", got {options.checkpoint.folder} of the family '
+                f"{options.checkpoint.family!r}: {reason}; leave out `runtime`, and let the "
+                'precision be "float32"'
+            ) from None
+        return _open_torch(options, f"ONNX Runtime is not used: {reason}")
+
+
+def _open_torch(options: BackendOptions, note: str) -> Opened:
+    model = load_model(
+        options.checkpoint, dtype=options.precision, trust_remote_code=options.trust_remote_code
+    )
+    vocabulary = load_vocabulary(options.checkpoint, options.trust_remote_code)
+    module = pooled_model(model, options.pooling, options.layers)
+    return Opened(TorchRuntime(module, options.device), vocabulary, note)
+
+
+def _prepare(options: BackendOptions, cache: Path) -> Prepared:
+    """Return the model in the precision that is asked for, from the cache where it is there."""
+    key = key_of(options.checkpoint, options.pooling, options.layers)
+    variant = number_format(options.precision)
+    found = read_prepared(cache, key, variant)
+    if found is not None:
+        return found
+    _logger.info("Making %s ready for this machine, once.", options.name)
+    exact = _export(options)
+    if options.precision != "int8":
+        write_prepared(cache, key, variant, options.name, exact)
+        return exact
+    rounded = _round(exact, options)
+    write_prepared(cache, key, variant, options.name, rounded)
+    return rounded
+
+
+def _export(options: BackendOptions) -> Prepared:
+    vocabulary = load_vocabulary(options.checkpoint)
+    # Other implementations of attention are no operations that ONNX knows.
+    model = load_model(options.checkpoint, attention="eager")
+    module = pooled_model(model, options.pooling, options.layers)
+    n_tokens = vocabulary.tokenizer.get_vocab_size()
+    content, cosine = export_model(
+        module, n_tokens, _sample_length(options.checkpoint), fold=options.precision == "float32"
+    )
+    return Prepared(content, vocabulary, cosine)
+
+
+def _round(exact: Prepared, options: BackendOptions) -> Prepared:
+    """Return the model with 8-bit weights, made for the range of values that texts give it."""
+    texts = _sample_texts(exact.vocabulary, _sample_length(options.checkpoint))
+    held_out, samples = texts[::8], [text for place, text in enumerate(texts) if place % 8]
+    model = quantize_model(exact.model, measure_extremes(exact.model, samples), weight_bits())
+    batches = [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in held_out]
+    try:
+        cosine = least_cosine(OnnxRuntime(model), OnnxRuntime(exact.model), batches)
+    except Exception as error:  # whatever ONNX Runtime makes of an operation
+        raise ExportError(f"ONNX Runtime cannot run it with 8 bits: {error}") from error
+    if not cosine >= LEAST_INT8_COSINE:
+        raise ExportError(f"rounded to 8 bits, its vectors turn too far (cosine {cosine:.3f})")
+    return Prepared(model, exact.vocabulary, cosine)
+
+
+def _sample_length(checkpoint: Checkpoint) -> int:
+    """Return the length of the longest sample text.
+
+    It follows from the configuration alone: a prepared model serves encoders of every length, and
+    must not depend on which of them came first.
+    """
+    return min(checkpoint.position_limit or _SAMPLE_LENGTH, _SAMPLE_LENGTH)
+
+
+def _sample_texts(vocabulary: Vocabulary, max_length: int) -> list[npt.NDArray[np.int32]]:
+    """Return token ids of the bundled texts: each alone, and many in a row for long ones."""
+    from embedtopics.corpus._readers import demo_path  # which imports pandas
+
+    with demo_path().open(encoding="utf-8", newline="") as file:
+        texts = [row["text"] for row in csv.DictReader(file)]
+    texts += [" ".join(texts[start : start + 24]) for start in range(0, len(texts), 24)]
+    made, total = [], 0
+    # From a text of its own to the next by a step that meets short and long ones in turn.
+    for place in range(len(texts)):
+        ids = vocabulary.tokenizer.encode(texts[place * 61 % len(texts)]).ids[:max_length]
+        if ids:
+            made.append(np.array(ids, dtype=np.int32))
+            total += len(ids)
+        if total >= _SAMPLE_TOKENS:
+            break
+    return made

@@ -1,0 +1,543 @@
+"""What a checkpoint folder says: its weights, how it pools, and how much text it reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import ModelLoadError
+from embedtopics.protocols import FloatArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+# From one vector a token to one vector a text, inside the transformer's own framework.
+#
+# The same module runs on torch and is what ONNX Runtime gets, so that there is one definition.
+
+POOLINGS = ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
+
+
+def pool(hidden_states: Tensor, mask: Tensor, pooling: str) -> Tensor:
+    """Pool the hidden states of a batch.
+
+    Shapes: `hidden_states` (n_texts, n_tokens, n_dimensions), `mask` (n_texts, n_tokens) ->
+    (n_texts, n_dimensions).
+    """
+    import torch
+
+    if pooling in ("cls", "lasttoken"):
+        # Where the ones begin, or end: the running sum of a row of ones counts up to both.
+        counted = mask.cumsum(dim=1) * mask
+        is_wanted = counted == (1 if pooling == "cls" else mask.sum(dim=1, keepdim=True))
+        return (hidden_states * (is_wanted * mask).unsqueeze(-1).to(hidden_states.dtype)).sum(dim=1)
+    weights = mask.unsqueeze(-1).to(hidden_states.dtype)
+    if pooling == "max":
+        largest = hidden_states.masked_fill(weights == 0, float("-inf")).amax(dim=1)
+        return largest.masked_fill(mask.sum(dim=1, keepdim=True) == 0, 0.0)  # nothing to pool
+    if pooling == "weightedmean":
+        positions = torch.ones_like(mask).cumsum(dim=1)
+        weights = weights * positions.unsqueeze(-1).to(hidden_states.dtype)
+    total = weights.sum(dim=1).clamp_min(1e-9)
+    if pooling == "mean_sqrt_len_tokens":
+        total = total.sqrt()
+    return (hidden_states * weights).sum(dim=1) / total
+
+
+def pooled_model(model: Any, pooling: tuple[str, ...], layers: int | tuple[float, ...]) -> Any:
+    """Return a module from token ids to pooled vectors."""
+    import torch
+
+    class Pooled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, input_ids: Tensor, attention_mask: Tensor, pooled_mask: Tensor) -> Tensor:
+            inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+            if layers == 1:
+                states = self.model(**inputs).last_hidden_state
+            else:
+                every = self.model(**inputs, output_hidden_states=True).hidden_states
+                states = _combine(every, layers)
+            # Sums over many tokens need more digits than half precision has.
+            states = states.to(torch.float32)
+            return torch.cat([pool(states, pooled_mask, mode) for mode in pooling], dim=-1)
+
+    return Pooled().eval()
+
+
+def _combine(every: tuple[Tensor, ...], layers: int | tuple[float, ...]) -> Tensor:
+    """Return the weighted mean of the layers' hidden states."""
+    import torch
+
+    if isinstance(layers, int):
+        return torch.stack(every[-layers:]).mean(dim=0)
+    weighted = [state * weight for state, weight in zip(every, layers, strict=True) if weight]
+    return torch.stack(weighted).sum(dim=0)
+
+
+# What comes after the transformer: how its hidden states become one vector a text.
+
+_ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
+_PACKAGE = "sentence_transformers"
+_AFTER_POOLING = ("Dense", "Normalize", "Dropout")
+_KINDS = ("Transformer", "WeightedLayerPooling", "Pooling", *_AFTER_POOLING)
+
+
+@dataclass(frozen=True, eq=False)
+class Dense:
+    """A layer that maps a pooled vector to another: ``activation(W x + b)``.
+
+    Shapes: `weight` (n_out, n_in), `bias` (n_out,).
+    """
+
+    file: Path
+    weight: FloatArray
+    bias: FloatArray
+    activation: str
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Vectors are scaled to length 1."""
+
+
+Step: TypeAlias = Dense | Scale
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """From hidden states to one vector."""
+
+    pooling: tuple[str, ...] = ("mean",)
+    layers: int | tuple[float, ...] = 1
+    steps: tuple[Step, ...] = (Scale(),)
+    pools_prompt: bool = True
+
+
+def finish(vectors: FloatArray, steps: tuple[Step, ...]) -> FloatArray:
+    """Do to pooled vectors what comes after the pooling.
+
+    Shapes: `vectors` (n_texts, n_pooled) -> (n_texts, n_dimensions).
+    """
+    for step in steps:
+        if isinstance(step, Scale):
+            lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
+            vectors = vectors / np.maximum(lengths, np.float32(1e-12))
+        else:
+            vectors = _activate(vectors @ step.weight.T + step.bias, step.activation)
+    return vectors
+
+
+def read_head(folder: Path) -> tuple[Head, Path]:
+    """Read how a folder's hidden states become vectors, and where its transformer lies.
+
+    A plain Hugging Face folder does not say; the mean of the tokens, scaled to length 1, is used.
+    """
+    if not (folder / "modules.json").is_file():
+        return Head(), folder
+    modules = _read_modules(folder / "modules.json")
+    kinds = [kind for kind, _ in modules]
+    known = kinds[:1] == ["Transformer"] and kinds.count("Pooling") == 1
+    before = kinds[1 : kinds.index("Pooling")] if known else kinds
+    if not known or before not in ([], ["WeightedLayerPooling"]):
+        raise ModelLoadError(
+            "expected the modules Transformer, perhaps WeightedLayerPooling, Pooling and then any "
+            f"of {', '.join(_AFTER_POOLING)}; got {', '.join(kinds)} ({folder / 'modules.json'}); "
+            "choose another checkpoint"
+        )
+    paths = [folder / path for _, path in modules]
+    place = kinds.index("Pooling")
+    pooling, pools_prompt = _read_pooling(paths[place])
+    after = list(zip(kinds, paths, strict=True))[place + 1 :]
+    if any(kind not in _AFTER_POOLING for kind, _ in after):
+        raise ModelLoadError(
+            f"expected only {', '.join(_AFTER_POOLING)} after the pooling, got {', '.join(kinds)} "
+            f"({folder / 'modules.json'}); choose another checkpoint"
+        )
+    made = [_read_step(kind, path) for kind, path in after]
+    return Head(
+        pooling=pooling,
+        layers=_read_layers(paths[1]) if before else 1,
+        steps=tuple(step for step in made if step is not None),
+        pools_prompt=pools_prompt,
+    ), paths[0]
+
+
+def required(path: Path) -> Path:
+    """Return the path of a file that must be there."""
+    if not path.is_file():
+        raise ModelLoadError(
+            f"expected the checkpoint file {path.name} in {path.parent}, which has none; give the "
+            "folder of a complete Hugging Face or sentence-transformers checkpoint"
+        )
+    return path
+
+
+def read_json(path: Path, kind: type = dict) -> Any:
+    """Return a file's content, or say that it is broken."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, kind):
+            raise ValueError(f"holds a {type(content).__name__}, not a {kind.__name__}")
+        return content
+    except ValueError as error:
+        reason = " ".join(str(error).split())
+        raise ModelLoadError(
+            f"expected JSON, got a broken file ({path}: {reason}); fetch the checkpoint again"
+        ) from None
+
+
+def is_text_map(value: Any) -> bool:
+    """Return whether a value that was read is a mapping from words to words."""
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _read_modules(file: Path) -> list[tuple[str, str]]:
+    """Return the kind and the sub-folder of each module, in their order."""
+    found = []
+    for module in read_json(file, list):
+        if not isinstance(module, dict):
+            raise ModelLoadError(
+                f"expected a type and a path for each module, got {module!r} ({file}); fetch the "
+                "checkpoint again"
+            )
+        name, path = str(module.get("type", "no type")), str(module.get("path", ""))
+        package, _, kind = name.rpartition(".")
+        if not package.startswith(_PACKAGE) or kind not in _KINDS:
+            raise ModelLoadError(
+                f"expected modules of the kinds {', '.join(_KINDS)}, got {name} ({file}); choose a "
+                "checkpoint without it"
+            )
+        if not (file.parent / path).resolve().is_relative_to(file.parent.resolve()):
+            raise ModelLoadError(
+                f"expected modules inside the checkpoint, got the path {path!r} ({file}); fetch "
+                "the checkpoint again"
+            )
+        found.append((kind, path))
+    return found
+
+
+def _read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
+    """Return how the folder pools, and whether a prompt takes part in it."""
+    path = required(folder / "config.json")
+    config = read_json(path)
+    modes = config.get("pooling_mode") or _legacy_modes(config) or ["mean"]
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    unknown = [str(mode) for mode in modes if mode not in POOLINGS]
+    if unknown:
+        raise ModelLoadError(
+            f"expected poolings of {', '.join(POOLINGS)}; got {', '.join(unknown)} ({path}); "
+            "choose another checkpoint"
+        )
+    return tuple(modes), bool(config.get("include_prompt", True))
+
+
+def _legacy_modes(config: dict[str, Any]) -> list[str]:
+    """Read the older form, one true or false for each mode, in the order of their vectors."""
+    prefix = "pooling_mode_"
+    names = {"cls_token": "cls", "max_tokens": "max", "mean_tokens": "mean",
+             "mean_sqrt_len_tokens": "mean_sqrt_len_tokens", "weightedmean_tokens": "weightedmean",
+             "lasttoken": "lasttoken"}  # fmt: skip
+    chosen = [key.removeprefix(prefix) for key in config if key.startswith(prefix) and config[key]]
+    known = [mode for flag, mode in names.items() if flag in chosen]
+    return known + [flag for flag in chosen if flag not in names]
+
+
+def _read_layers(folder: Path) -> tuple[float, ...]:
+    config = read_json(required(folder / "config.json"))
+    file = required(folder / "model.safetensors")
+    weights = _read_tensors(file).get("layer_weights")
+    start = int(config.get("layer_start", 0))
+    if weights is None or weights.ndim != 1 or not weights.sum():
+        raise ModelLoadError(
+            f"expected one weight a layer as layer_weights in {file}, got none; fetch the "
+            "checkpoint again"
+        )
+    return normalized_layers([0.0] * start + weights.tolist())
+
+
+def normalized_layers(weights: npt.ArrayLike) -> tuple[float, ...]:
+    """Return weights of layers with a sum of 1; those that have it stay as they are, to the bit."""
+    values = np.asarray(weights, dtype=np.float64)
+    total = values.sum()
+    return tuple((values if abs(total - 1) < 1e-12 else values / total).tolist())
+
+
+def _read_step(kind: str, folder: Path) -> Step | None:
+    if kind == "Normalize":
+        return Scale()
+    if kind == "Dropout":  # does nothing outside of training
+        return None
+    path = required(folder / "config.json")
+    config = read_json(path)
+    name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
+    activation = name.rpartition(".")[2]
+    if not name.startswith("torch.nn.") or activation not in _ACTIVATIONS:
+        raise ModelLoadError(
+            f"expected an activation of {', '.join(_ACTIVATIONS)} from torch.nn, got {name} "
+            f"({path}); choose another checkpoint"
+        )
+    inside = {config.get(f"module_{end}_name") for end in ("input", "output")}
+    if config.get("use_residual") or not inside <= {None, "sentence_embedding"}:
+        raise ModelLoadError(
+            "expected a dense layer on the pooled vector without a residual connection, got "
+            f"another ({path}); choose another checkpoint"
+        )
+    tensors = _read_tensors(required(folder / "model.safetensors"))
+    weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
+    shape = (int(config.get("out_features", 0)), int(config.get("in_features", 0)))
+    if weight is None or weight.shape != shape:
+        raise ModelLoadError(
+            f"expected a linear.weight of shape {shape} in {folder / 'model.safetensors'}, got "
+            f"{'none' if weight is None else weight.shape}; fetch the checkpoint again"
+        )
+    if bias is None:
+        bias = np.zeros(shape[0], dtype=np.float32)
+    return Dense(folder / "model.safetensors", weight, bias, activation)
+
+
+def _read_tensors(file: Path) -> dict[str, FloatArray]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        return {name: tensor.astype(np.float32) for name, tensor in load_file(file).items()}
+    except (SafetensorError, OSError) as error:
+        raise ModelLoadError(
+            f"expected safetensors weights, got a broken file ({file}: {error}); fetch the "
+            "checkpoint again"
+        ) from None
+
+
+def _activate(values: FloatArray, activation: str) -> FloatArray:
+    if activation == "Tanh":
+        return np.tanh(values)
+    if activation == "ReLU":
+        return np.maximum(values, np.float32(0))
+    if activation in ("GELU", "Sigmoid"):
+        from scipy.special import expit, ndtr
+
+        return values * ndtr(values) if activation == "GELU" else expit(values)
+    return values
+
+
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "vocab.txt",
+    "vocab.json",
+    "sentencepiece.bpe.model",
+    "spiece.model",
+    "tokenizer.model",
+    "spm.model",
+)
+_BESIDE_THE_TOKENIZER = ("merges.txt", "added_tokens.json", "special_tokens_map.json")
+_LENGTH_FILES = tuple(
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta")
+)
+# These number positions from pad_token_id + 1 on, so that part of their table is never used.
+_POSITIONS_AFTER_PADDING = frozenset(
+    {"camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta"}
+    | {"roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"}
+)
+_DEFAULT_MAX_LENGTH = 512
+_LEAST_LENGTH = 3
+_DEPTHS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
+_WIDTHS = ("hidden_size", "dim", "d_model", "n_embd")
+_INCIDENTAL = ("_name_or_path", "transformers_version", "torch_dtype", "dtype", "architectures")
+"""Keys of a configuration that change no vector."""
+_INCIDENTAL_TO_TOKENS = (
+    "backend", "chat_template", "clean_up_tokenization_spaces", "is_local", "local_files_only",
+    "max_length", "model_max_length", "name_or_path", "pad_to_multiple_of", "pad_token_type_id",
+    "padding_side", "processor_class", "special_tokens_map_file", "stride", "tokenizer_file",
+    "transformers_version", "truncation_side", "truncation_strategy",
+)  # fmt: skip
+"""Keys of a tokenizer's configuration that change no token."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint folder, read but not loaded."""
+
+    folder: Path
+    weights: tuple[Path, ...]
+    tokenizer_files: tuple[Path, ...]
+    head: Head
+    width: int | None = None
+    n_layers: int | None = None
+    max_length: int = _DEFAULT_MAX_LENGTH
+    position_limit: int | None = None
+    lower_case: bool = False
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    prompt: str = ""
+    family: str = ""
+    vocabulary: int | None = None
+    configuration: str = ""
+    tokenizer_configuration: str = ""
+
+
+def read_checkpoint(folder: Path) -> Checkpoint:
+    """Read a sentence-transformers folder, or a plain Hugging Face one.
+
+    A plain folder does not say how its token vectors become one vector; the mean of the
+    tokens, scaled to length 1, is used.
+    """
+    head, inner = read_head(folder)
+    lengths: dict[str, Any] = next(
+        (read_json(inner / f) for f in _LENGTH_FILES if (inner / f).is_file()), {}
+    )
+    if (task := lengths.get("transformer_task", "feature-extraction")) != "feature-extraction":
+        raise ModelLoadError(
+            f"expected a checkpoint that gives token vectors, got transformer_task {task!r} "
+            f"({inner}); choose an encoder checkpoint"
+        )
+    config = read_json(required(inner / "config.json"))
+    if config.get("is_encoder_decoder"):
+        raise ModelLoadError(
+            f"expected an encoder, got an encoder-decoder of type {config.get('model_type')!r} "
+            f"({inner / 'config.json'}); choose an encoder checkpoint"
+        )
+    limit = _position_limit(config)
+    file = inner / "tokenizer_config.json"
+    of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
+    declared = lengths.get("max_seq_length")
+    if declared is None:
+        declared = of_tokenizer.get("model_max_length")
+    prompts, default = _read_prompts(folder)
+    width, depth = (
+        next((config[key] for key in keys if isinstance(config.get(key), int)), None)
+        for keys in (_WIDTHS, _DEPTHS)
+    )
+    weights = _find_weights(inner)
+    for file in weights:
+        _check_whole(file)
+    return Checkpoint(
+        folder=inner,
+        weights=weights,
+        tokenizer_files=_find_tokenizer(inner),
+        head=head,
+        width=width,
+        n_layers=None if depth is None else depth + 1,
+        max_length=_max_length(declared, limit, inner),
+        position_limit=limit,
+        lower_case=bool(lengths.get("do_lower_case", False)),
+        prompts=prompts,
+        prompt=default,
+        family=str(config.get("model_type", "")),
+        vocabulary=config.get("vocab_size"),
+        configuration=_without(_INCIDENTAL, config),
+        tokenizer_configuration=_without(_INCIDENTAL_TO_TOKENS, of_tokenizer),
+    )
+
+
+def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
+    kept = {key: value for key, value in config.items() if key not in incidental}
+    return json.dumps(kept, sort_keys=True)
+
+
+def _check_whole(file: Path) -> None:
+    """Make sure that a safetensors file holds as many bytes as its header says.
+
+    A download that broke off is found in a millisecond, and before torch is loaded.
+    """
+    size = file.stat().st_size
+    with file.open("rb") as opened:
+        length = int.from_bytes(opened.read(8), "little")
+        try:
+            header = json.loads(opened.read(length)) if 0 < length <= size - 8 else {}
+            ends = [t["data_offsets"][1] for name, t in header.items() if name != "__metadata__"]
+        except (ValueError, KeyError, TypeError, IndexError):
+            ends = []
+    if not ends or size != 8 + length + max(ends):
+        found = f"{8 + length + max(ends):,}" if ends else "a header"
+        raise ModelLoadError(
+            f"expected whole safetensors weights in {file}, got {size:,} bytes where {found} "
+            "should be; fetch the checkpoint again"
+        )
+
+
+def _find_weights(folder: Path) -> tuple[Path, ...]:
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.is_file():
+        return (single,)
+    if index.is_file():
+        shards = read_json(index).get("weight_map")
+        if not is_text_map(shards) or not shards:
+            raise ModelLoadError(
+                f"expected the file of each tensor as weight_map, got none ({index}); fetch the "
+                "checkpoint again"
+            )
+        return tuple(required(folder / shard) for shard in sorted(set(shards.values())))
+    pickled = sorted(path.name for path in folder.glob("*.bin"))
+    if pickled:
+        raise ModelLoadError(
+            f"expected weights in model.safetensors, got only {pickled[0]} in {folder}; pickled "
+            "weights can run code and are never loaded: save the checkpoint again with "
+            "safetensors"
+        )
+    return (required(single),)
+
+
+def _find_tokenizer(folder: Path) -> tuple[Path, ...]:
+    first, *others = (folder / name for name in (*_TOKENIZER_FILES, *_BESIDE_THE_TOKENIZER))
+    if first.is_file():  # holds the vocabulary that the others hold, too
+        others = others[len(_TOKENIZER_FILES) :]
+    found = tuple(path for path in (first, *others) if path.is_file())
+    if not found or found[0].name in _BESIDE_THE_TOKENIZER:
+        required(first)
+    return found
+
+
+def _position_limit(config: dict[str, Any]) -> int | None:
+    positions = config.get("max_position_embeddings")
+    if not isinstance(positions, int) or positions < 1:
+        return None
+    family, padding = str(config.get("model_type")), config.get("pad_token_id", 1)
+    if family == "mpnet":
+        return positions - 2  # whatever the configuration says of padding
+    if family in _POSITIONS_AFTER_PADDING:
+        if not isinstance(padding, int):
+            raise ModelLoadError(
+                f"expected a pad_token_id, from which a {family} counts its positions, got "
+                f"{padding!r} in config.json; fetch the checkpoint again"
+            )
+        return positions - padding - 1
+    return positions
+
+
+def _max_length(declared: Any, limit: int | None, folder: Path) -> int:
+    """Return the declared length, within what the model can read."""
+    if declared is not None and not (
+        isinstance(declared, (int, float)) and declared >= _LEAST_LENGTH
+    ):
+        raise ModelLoadError(
+            f"expected a checkpoint that reads at least {_LEAST_LENGTH} tokens, got the length "
+            f"{declared!r} ({folder}); repair max_seq_length or model_max_length"
+        )
+    # Tokenizers without a limit declare an astronomical one.
+    known = [length for length in (declared, limit) if length is not None and length < 10**9]
+    return int(min(known, default=_DEFAULT_MAX_LENGTH))
+
+
+def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
+    """Return all prompts, and the one that is used where none is asked for."""
+    path = folder / "config_sentence_transformers.json"
+    config = read_json(path) if path.is_file() else {}
+    prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
+    if not is_text_map(prompts) or not isinstance(name, str | None):
+        raise ModelLoadError(f"expected prompts that are texts, got others ({path}); repair it")
+    if name and name not in prompts:
+        raise ModelLoadError(
+            f"expected the default prompt {name!r} among the prompts {', '.join(prompts)} ({path});"
+            " repair it"
+        )
+    return dict(prompts), prompts[name] if name else ""

@@ -1,0 +1,390 @@
+"""The sentence encoder: a transformer checkpoint that turns texts into vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.background import computed_once
+from embedtopics._utils.checks import checked_count, optional_count
+from embedtopics.corpus._windows import Span, windows
+from embedtopics.corpus.results import Encoding
+from embedtopics.encoders._base import BaseEncoder, arguments_of
+from embedtopics.encoders._cache import default_folder
+from embedtopics.encoders._languages import known_languages
+from embedtopics.encoders.sentence._backend import BackendOptions, Opened, check_machine, open_model
+from embedtopics.encoders.sentence._checkpoint import Scale, finish
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
+from embedtopics.encoders.sentence._recipe import Recipe, fingerprint_of, make_recipe, settings_of
+from embedtopics.encoders.sentence._running import embed, has_gpu
+from embedtopics.encoders.sentence._tokenizing import (
+    TokenizedTexts,
+    check_texts,
+    n_leading,
+    readable,
+    tokenize,
+)
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+_OPEN = ("_opened", "_cutting", "_whole")
+
+OVERLAP = 8
+"""Windows of a long text share up to an eighth of their tokens with the next."""
+
+
+class SentenceEncoder(BaseEncoder):
+    """Turns texts into vectors with a transformer checkpoint.
+
+    The checkpoint is looked for in a folder of that name, in the local hub cache, in the
+    installed model package (the default model only), and at last on the hub, by one announced
+    download. Only safetensors weights are read. A vector does not depend on the other texts of
+    the call, nor on their order (to 1e-6, the noise of float32 sums), and equal texts get equal
+    vectors.
+
+    On a CPU the model is run by ONNX Runtime. It is exported once, which takes some seconds, kept
+    in the cache folder (``EMBEDTOPICS_CACHE``), and used only where its vectors are those of
+    torch. Nothing is loaded before the first text is encoded.
+
+    Parameters
+    ----------
+    name : str or path
+        Folder of a sentence-transformers or Hugging Face checkpoint, or its hub name.
+    revision : str, optional
+        Commit, branch or tag on the hub. The default model is pinned, others are at "main".
+    pooling : str or sequence of str, optional
+        How token vectors become one vector: "mean", "cls", "max", "mean_sqrt_len_tokens",
+        "weightedmean" or "lasttoken"; the vectors of several are joined. As the checkpoint says,
+        else "mean".
+    layers : int or sequence of float, optional
+        Pool the mean of so many last layers, or all layers by these weights, that of the
+        embeddings first. As the checkpoint says, else the last layer alone.
+    normalize : bool, optional
+        Whether vectors are scaled to length 1; as a sentence-transformers checkpoint says,
+        else True.
+    dimensions : int, optional
+        Keep only the first numbers of each vector, before it is scaled: for checkpoints trained
+        for that (Kusupati et al., 2022, "Matryoshka representation learning").
+    max_length : int, optional
+        Most tokens read of a text, special tokens included; as the checkpoint says.
+    prompt : str, optional
+        Name of one of the checkpoint's `prompts`, or words, to put before every text; as the
+        checkpoint says, else none.
+    long_texts : {"truncate", "chunk"}
+        What becomes of a text with more tokens: its beginning alone is read, or all of it in
+        overlapping windows of whole sentences, whose vectors are averaged by their tokens.
+    precision : {"float32", "int8", "float16", "bfloat16"}
+        Numbers that are computed with. "int8" is twice as fast on a CPU, and turns vectors by a
+        few degrees; its ranges are fixed once, so that a vector does not depend on its batch (to a
+        cosine of 0.99999). The last two are for a GPU.
+    device : str, optional
+        As in torch; the first CUDA device where there is one, else the CPU.
+    runtime : {"onnx", "torch"}, optional
+        What runs the model; by default ONNX Runtime on a CPU, torch elsewhere, and where a
+        checkpoint cannot be exported.
+    tokens_per_batch : int, optional
+        Tokens in a batch, padding included; by default 512 on a CPU, whose caches hold no more,
+        and 16,384 on a GPU.
+    trust_remote_code : bool
+        Whether a checkpoint may run Python code of its own.
+    local_files_only : bool
+        Never ask the network.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+    ModelLoadError
+        If the checkpoint cannot be found, read or verified; some of this shows when the first
+        text is encoded.
+
+    Examples
+    --------
+    >>> encoder = SentenceEncoder()  # doctest: +SKIP
+    >>> encoder.encode(["a sentence", "another"]).shape  # doctest: +SKIP
+    (2, 384)
+    """
+
+    def __init__(
+        self,
+        name: str | os.PathLike[str] = DEFAULT_MODEL,
+        *,
+        revision: str | None = None,
+        pooling: str | Sequence[str] | None = None,
+        layers: int | Sequence[float] | None = None,
+        normalize: bool | None = None,
+        dimensions: int | None = None,
+        max_length: int | None = None,
+        prompt: str | None = None,
+        long_texts: str = "truncate",
+        precision: str = "float32",
+        device: str | None = None,
+        runtime: str | None = None,
+        tokens_per_batch: int | None = None,
+        trust_remote_code: bool = False,
+        local_files_only: bool = False,
+    ) -> None:
+        self._arguments = arguments_of(locals())
+        optional_count(tokens_per_batch, "tokens_per_batch")
+        check_machine(device, runtime, precision)
+        self._recipe = make_recipe(
+            name, revision=revision, pooling=pooling, layers=layers, normalize=normalize,
+            dimensions=dimensions, max_length=max_length, prompt=prompt, precision=precision,
+            long_texts=long_texts, trust_remote_code=trust_remote_code,
+            local_files_only=local_files_only,
+        )  # fmt: skip
+        self._tokens_per_batch = tokens_per_batch
+        self._device = device
+        self._runtime = runtime
+
+    def __repr__(self) -> str:
+        return f"SentenceEncoder({self.name!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: a copy, in this process or another, opens it again."""
+        return {key: value for key, value in vars(self).items() if key not in _OPEN}
+
+    @property
+    def name(self) -> str:
+        """Name or folder that was asked for."""
+        return self._recipe.name
+
+    @property
+    def recipe(self) -> Recipe:
+        """All that a vector depends on, as resolved when the encoder was made."""
+        return self._recipe
+
+    @property
+    def source(self) -> str:
+        """Where the weights were found: "path", "hub cache", "package ..." or "hub"."""
+        return self._recipe.source
+
+    @property
+    def prompts(self) -> dict[str, str]:
+        """Words that the checkpoint was trained to see before a text, by their purpose."""
+        return dict(self._recipe.checkpoint.prompts)
+
+    @cached_property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        width = self._recipe.width
+        if width is None:
+            one = np.ones((1, 1), dtype=np.int64)
+            width = int(self._opened.run(one, one, one).shape[1])
+        return width if self._recipe.dimensions is None else min(width, self._recipe.dimensions)
+
+    @property
+    def max_length(self) -> int:
+        """Most tokens read of a text, or of a window of it, special tokens included."""
+        return self._recipe.max_length
+
+    @property
+    def runtime(self) -> str:
+        """What runs the model: "onnx" or "torch"."""
+        return self._opened.run.name
+
+    @property
+    def runtime_note(self) -> str:
+        """Why it is torch that runs the model on a CPU; empty where it is not."""
+        return self._opened.note
+
+    @property
+    def tokenizer_json(self) -> str:
+        """The tokenizer, as the tokenizers library writes it; it neither cuts nor pads."""
+        return str(self._whole.to_str())
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """ISO 639-1 codes, ``("multilingual",)``, or None where the name does not tell."""
+        return known_languages(self.name)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments that make this encoder again."""
+        return settings_of(self._recipe)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over all that a vector depends on: weights, vocabulary and how they are used."""
+        return fingerprint_of(self._recipe)
+
+    def encode_with_report(
+        self,
+        texts: Sequence[str],
+        *,
+        batch_size: int | None = None,
+        show_progress: bool | None = None,
+    ) -> Encoding:
+        """Return one vector a text, and how much of each text was read.
+
+        Parameters and errors are those of `encode`.
+
+        Returns
+        -------
+        Encoding
+        """
+        texts = check_texts(texts)
+        tokens_per_batch = self._tokens_per_batch or self._opened.run.tokens_per_batch
+        if batch_size is not None:
+            most = checked_count(batch_size, "batch_size") * self.max_length
+            tokens_per_batch = min(tokens_per_batch, most)
+        tokens = self._tokenize(texts, show_progress)
+        if self._recipe.long_texts == "chunk" and (tokens.n_seen < tokens.n_tokens).any():
+            return self._encode_windows(texts, tokens, tokens_per_batch, show_progress)
+        embeddings = self._embed(tokens.ids, tokens_per_batch, show_progress)
+        return Encoding(embeddings, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
+
+    def _encode(
+        self, texts: Sequence[str], batch_size: int | None, show_progress: bool | None
+    ) -> Encoding:
+        return self.encode_with_report(texts, batch_size=batch_size, show_progress=show_progress)
+
+    def count_tokens(self, texts: Sequence[str]) -> Encoding:
+        """Return how much of each text would be read, without encoding it.
+
+        Useful to estimate time and losses before the work.
+
+        Returns
+        -------
+        Encoding
+            Its embeddings have no columns.
+        """
+        texts = check_texts(texts)
+        tokens = self._tokenize(texts, False)
+        none = np.empty((len(tokens.ids), 0), dtype=np.float32)
+        if self._recipe.long_texts != "chunk":
+            return Encoding(none, tokens.n_tokens, tokens.n_seen, tokens.n_unknown)
+        unknown = tokens.n_unknown.copy()
+        for row in np.flatnonzero(tokens.n_seen < tokens.n_tokens).tolist():
+            unknown[row] = self._cut(texts[row])[1]
+        return Encoding(none, tokens.n_tokens, tokens.n_tokens, unknown)
+
+    def windows(self, texts: Sequence[str]) -> list[list[Span]]:
+        """Cut texts into overlapping windows of whole sentences, each short enough to be read.
+
+        Parameters
+        ----------
+        texts : sequence of str
+
+        Returns
+        -------
+        list of list of (int, int)
+            For each text the spans of its windows, in characters; one for a short text.
+        """
+        return [self._cut(text)[0] for text in check_texts(texts)]
+
+    def _cut(self, text: str) -> tuple[list[Span], int]:
+        """Return the windows of a text, and how many of its tokens are unknown."""
+        text = readable(text)
+        most = max(1, self.max_length - len(self._cutting.encode(self._recipe.prompt).ids))
+        encoding = self._whole.encode(text, add_special_tokens=False)
+        n_unknown = encoding.ids.count(self._opened.vocabulary.unknown_id)
+        if len(encoding) <= most:
+            return [(0, len(text))], n_unknown
+        starts = np.maximum.accumulate([start for start, _ in encoding.offsets])
+        return windows(text, starts, most, most // OVERLAP), n_unknown
+
+    def _encode_windows(
+        self,
+        texts: list[str],
+        tokens: TokenizedTexts,
+        tokens_per_batch: int,
+        show_progress: bool | None,
+    ) -> Encoding:
+        """Encode long texts window by window, and average the windows by their tokens."""
+        is_long = tokens.n_seen < tokens.n_tokens
+        rows = np.flatnonzero(is_long).tolist()
+        found = [self._cut(texts[row]) for row in rows]
+        parts = [
+            texts[row][start:stop]
+            for row, (spans, _) in zip(rows, found, strict=True)
+            for start, stop in spans
+        ]
+        of_part = np.repeat(rows, [len(spans) for spans, _ in found])
+        in_parts = self._tokenize(parts, False)
+        ids = [b"" if long else text for text, long in zip(tokens.ids, is_long, strict=True)]
+        vectors = self._embed([*ids, *in_parts.ids], tokens_per_batch, show_progress)
+        embeddings, windowed = vectors[: len(texts)], vectors[len(texts) :]
+        weights = np.maximum(in_parts.n_seen, 1).astype(np.float32)
+        np.add.at(embeddings, of_part, windowed * weights[:, None])
+        embeddings[rows] /= np.bincount(of_part, weights, len(texts))[rows, None].astype(np.float32)
+        if self._recipe.normalize:
+            embeddings[rows] = finish(embeddings[rows], (Scale(),))
+        # A window may be cut in turn, where a text alone has other tokens than in its sentence.
+        cut = np.bincount(of_part, in_parts.n_tokens - in_parts.n_seen, len(texts)).astype(np.int32)
+        seen = np.where(is_long, np.maximum(tokens.n_tokens - cut, 0), tokens.n_seen)
+        unknown = tokens.n_unknown.copy()
+        unknown[rows] = np.minimum([n_unknown for _, n_unknown in found], seen[rows])
+        return Encoding(embeddings, tokens.n_tokens, seen.astype(np.int32), unknown)
+
+    @computed_once
+    def _opened(self) -> Opened:
+        recipe = self._recipe
+        device = self._device or ("cuda" if self._may_use_gpu and has_gpu() else "cpu")
+        check_machine(device, self._runtime, recipe.precision)
+        options = BackendOptions(
+            checkpoint=recipe.checkpoint, name=recipe.name, pooling=recipe.pooling,
+            layers=recipe.layers, precision=recipe.precision, device=device,
+            runtime=self._runtime, trust_remote_code=recipe.trusts_code,
+        )  # fmt: skip
+        return open_model(options, default_folder())
+
+    @property
+    def _may_use_gpu(self) -> bool:
+        return self._recipe.precision != "int8" and self._runtime != "onnx"
+
+    @computed_once
+    def _cutting(self) -> Tokenizer:
+        tokenizer = self._opened.vocabulary.tokenizer
+        tokenizer.enable_truncation(self.max_length)
+        prompt = self._recipe.prompt
+        if prompt and len(tokenizer.encode(prompt).ids) >= self.max_length:
+            raise InputError(
+                f"expected a prompt that leaves some of the {self.max_length} tokens to the text, "
+                f"got {prompt[:60]!r}, which leaves none; give a shorter one or a larger max_length"
+            )
+        return tokenizer
+
+    @computed_once
+    def _whole(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_str(self._cutting.to_str())
+        tokenizer.no_truncation()
+        return tokenizer
+
+    @cached_property
+    def _n_unpooled(self) -> int:
+        if self._recipe.checkpoint.head.pools_prompt:
+            return 0
+        return n_leading(self._cutting, self._recipe.prompt)
+
+    def _tokenize(self, texts: Sequence[str], show_progress: bool | None) -> TokenizedTexts:
+        return tokenize(
+            self._cutting,
+            texts,
+            unknown_id=self._opened.vocabulary.unknown_id,
+            prompt=self._recipe.prompt,
+            show_progress=show_progress,
+        )
+
+    def _embed(
+        self, ids: list[bytes], tokens_per_batch: int, show_progress: bool | None
+    ) -> FloatArray:
+        return embed(
+            self._opened.run, ids, pad_id=self._opened.vocabulary.pad_id,
+            n_unpooled=self._n_unpooled, tokens_per_batch=tokens_per_batch,
+            finish=self._finish, dimensions=self.dimensions, show_progress=show_progress,
+        )  # fmt: skip
+
+    def _finish(self, pooled: FloatArray) -> FloatArray:
+        vectors = finish(pooled, self._recipe.steps)[:, : self._recipe.dimensions]
+        return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors

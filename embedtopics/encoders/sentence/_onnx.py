@@ -1,0 +1,293 @@
+"""From a torch model to an ONNX one that gives the same vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.encoders.sentence._checkpoint import Checkpoint
+from embedtopics.encoders.sentence._loading import Vocabulary, contents_of
+from embedtopics.encoders.sentence._running import OnnxRuntime, TokenArray, TorchRuntime
+from embedtopics.errors import EmbedTopicsError
+
+if TYPE_CHECKING:
+    from onnx import ModelProto, NodeProto
+
+
+# Linear layers in the graph of an ONNX model: found, and made faster.
+
+
+def linear_layers(model: ModelProto) -> list[NodeProto]:
+    """Return the products of something with a matrix of weights."""
+    weights = {tensor.name for tensor in model.graph.initializer if len(tensor.dims) == 2}
+    return [
+        node for node in model.graph.node if node.op_type == "MatMul" and node.input[1] in weights
+    ]
+
+
+def biases_of(whole: ModelProto, linear: set[str]) -> dict[str, tuple[str, str]]:
+    """Return, for each product that a bias alone is added to, the bias and the name of the sum."""
+    vectors = {tensor.name for tensor in whole.graph.initializer if len(tensor.dims) == 1}
+    users: dict[str, list[NodeProto]] = {}
+    for node in whole.graph.node:
+        for name in node.input:
+            users.setdefault(name, []).append(node)
+    found = {}
+    for product in linear:
+        only = users.get(product, [])
+        if len(only) == 1 and only[0].op_type == "Add":
+            others = [name for name in only[0].input if name != product]
+            if len(others) == 1 and others[0] in vectors:
+                found[product] = (others[0], only[0].output[0])
+    return found
+
+
+def fold_biases(model: bytes) -> bytes:
+    """Return a model whose linear layers add their bias in the product, which is faster.
+
+    The product that does so takes matrices: the tokens of all texts are put under one another.
+    """
+    import onnx
+    from onnx.helper import make_node
+    from onnx.numpy_helper import from_array
+
+    whole = onnx.load_from_string(model)
+    sizes = {tensor.name: tuple(tensor.dims) for tensor in whole.graph.initializer}
+    layers = {layer.output[0]: layer for layer in linear_layers(whole)}
+    biases = biases_of(whole, set(layers))
+    sums = {target for _, target in biases.values()}
+    shape = "shape_of_the_texts"
+    nodes, constants = [make_node("Shape", ["input_ids"], [shape])], {}
+    known: set[str] = set()
+    for node in whole.graph.node:
+        if node.output[0] not in biases:
+            if node.output[0] not in sums:
+                nodes.append(node)
+            continue
+        source, weight = node.input
+        bias, target = biases[node.output[0]]
+        n_in, n_out = sizes[weight]
+        constants[f"flat_{n_in}"] = np.array([-1, n_in])
+        constants[f"wide_{n_out}"] = np.array([n_out])
+        if source not in known:
+            nodes.append(make_node("Reshape", [source, f"flat_{n_in}"], [f"{source}_flat"]))
+        if f"{shape}_{n_out}" not in known:
+            wide = [shape, f"wide_{n_out}"]
+            nodes.append(make_node("Concat", wide, [f"{shape}_{n_out}"], axis=0))
+        known |= {source, f"{shape}_{n_out}"}
+        nodes.append(make_node("Gemm", [f"{source}_flat", weight, bias], [f"{target}_flat"]))
+        nodes.append(make_node("Reshape", [f"{target}_flat", f"{shape}_{n_out}"], [target]))
+    del whole.graph.node[:]
+    whole.graph.node.extend(nodes)
+    whole.graph.initializer.extend(from_array(array, name) for name, array in constants.items())
+    folded: bytes = whole.SerializeToString()
+    return folded
+
+
+LEAST_COSINE = 0.9999
+"""An export that gives vectors farther than this from torch's is not used."""
+
+MOST_BYTES = 1_900_000_000
+"""An ONNX file of one piece holds 2 GB at most."""
+
+_OPSET = 17
+
+_logger = logging.getLogger("embedtopics")
+
+
+class ExportError(EmbedTopicsError):
+    """A model cannot be run by ONNX Runtime, or gives other vectors there."""
+
+
+def export_model(
+    module: Any, vocabulary: int, max_length: int, *, fold: bool = True
+) -> tuple[bytes, float]:
+    """Export a pooled model, and make sure that it gives the vectors that torch gives."""
+    size = sum(p.numel() * p.element_size() for p in module.parameters())
+    if size > MOST_BYTES:
+        raise ExportError(f"its weights take {size / 1e9:.1f} GB, and a file holds 2")
+    plain = _traced(module)
+    batches = sample_batches(vocabulary, max_length)
+    if fold:
+        try:
+            folded = fold_biases(plain)
+            return folded, _checked(folded, module, batches)
+        except ExportError as error:
+            _logger.debug("biases are added alone: %s", error)
+    return plain, _checked(plain, module, batches)
+
+
+def _checked(model: bytes, module: Any, batches: list[tuple[TokenArray, TokenArray]]) -> float:
+    """Return the lowest cosine with the vectors of torch, or raise where it is too low."""
+    try:
+        cosine = least_cosine(OnnxRuntime(model), TorchRuntime(module, "cpu"), batches)
+    except Exception as error:  # whatever ONNX Runtime makes of an operation
+        raise ExportError(f"ONNX Runtime cannot run it: {error}") from error
+    if not cosine >= LEAST_COSINE:
+        raise ExportError(f"its vectors differ from those of torch (cosine {cosine:.5f})")
+    return cosine
+
+
+def sample_batches(vocabulary: int, max_length: int) -> list[tuple[TokenArray, TokenArray]]:
+    """Return token ids and masks of several shapes, none of them that of the export."""
+    random = np.random.default_rng(0)
+    batches = []
+    for lengths in ((1,), (5,), (24, 17, 3), (min(70, max_length), 9), (max_length,)):
+        most = min(max(lengths), max_length)
+        ids = random.integers(0, vocabulary, size=(len(lengths), most))
+        mask = (np.arange(most) < np.minimum(lengths, most)[:, None]).astype(np.int64)
+        batches.append((ids.astype(np.int64), mask))
+    return batches
+
+
+def least_cosine(first: Any, second: Any, batches: list[tuple[TokenArray, TokenArray]]) -> float:
+    """Return the lowest cosine between the vectors that two runtimes give to the same texts."""
+    lowest = 1.0
+    for ids, mask in batches:
+        a, b = (np.asarray(run(ids, mask, mask), dtype=np.float64) for run in (first, second))
+        lengths = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
+        lowest = min(lowest, float((np.einsum("ij,ij->i", a, b) / lengths).min()))
+    return lowest
+
+
+def _traced(module: Any) -> bytes:
+    import torch
+
+    ids = torch.full((2, 7), 1, dtype=torch.int64)
+    mask = torch.ones_like(ids)
+    mask[1, 4:] = 0
+    axes = {0: "texts", 1: "tokens"}
+    names = ["input_ids", "attention_mask", "pooled_mask"]
+    file = io.BytesIO()
+    try:
+        with torch.no_grad(), _quiet():
+            torch.onnx.export(
+                module, (ids, mask, mask), file,  # type: ignore[arg-type]
+                input_names=names, output_names=["vectors"],
+                dynamic_axes={**dict.fromkeys(names, axes), "vectors": {0: "texts"}},
+                opset_version=_OPSET, dynamo=False,
+            )  # fmt: skip
+    except Exception as error:  # tracing runs the model's own code, which may raise anything
+        raise ExportError(f"torch cannot export it: {error}") from error
+    return file.getvalue()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the tracer's notes about constants to itself: the check finds those that matter."""
+    logger = logging.getLogger("torch.onnx")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+# Models made ready for this machine, kept in the cache folder.
+#
+# ::
+#
+# <cache folder>/models-1/<key>-<variant>/
+# model.onnx  tokenizer.json  about.json
+#
+# A folder is written beside its place and moved there when it is whole. Its files have checksums; a
+# damaged one is named, thrown away, and made again.
+
+FORMAT = "models-1"
+"""Folder of this format; one of a later format is left alone."""
+
+UNFINISHED = ".new-"
+"""What the name of a folder begins with that is being written, or was when its process ended."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A model for ONNX Runtime with its tokenizer."""
+
+    model: bytes
+    vocabulary: Vocabulary
+    cosine: float
+
+
+def key_of(
+    checkpoint: Checkpoint, pooling: tuple[str, ...], layers: int | tuple[float, ...]
+) -> str:
+    """Return what tells a prepared model from others: weights, tokenizer and pooling."""
+    parts = (contents_of(checkpoint), checkpoint.lower_case, pooling, layers)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
+    """Return a prepared model, or None where there is none that can be used."""
+    from tokenizers import Tokenizer
+
+    folder = root / FORMAT / f"{key}-{variant}"
+    if not folder.is_dir():
+        return None
+    try:
+        about: dict[str, Any] = json.loads((folder / "about.json").read_text("utf-8"))
+        model, tokenizer = (folder / name for name in ("model.onnx", "tokenizer.json"))
+        content, words = model.read_bytes(), tokenizer.read_bytes()
+        for name, data in ((model.name, content), (tokenizer.name, words)):
+            if about["sha256"][name] != hashlib.sha256(data).hexdigest():
+                raise ValueError(f"{name} is not what was written")
+        vocabulary = Vocabulary(
+            Tokenizer.from_buffer(words), int(about["pad_id"]), int(about["unknown_id"])
+        )
+        cosine = float(about["cosine"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        _logger.warning("The prepared model in %s is damaged (%s); made again.", folder, error)
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    return Prepared(content, vocabulary, cosine)
+
+
+def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prepared) -> None:
+    """Keep a prepared model; where the disk does not take it, say so once and go on."""
+    folder = root / FORMAT / f"{key}-{variant}"
+    words = prepared.vocabulary.tokenizer.to_str().encode()
+    files = {"model.onnx": prepared.model, "tokenizer.json": words}
+    about = {
+        "encoder": name,
+        "variant": variant,
+        "pad_id": prepared.vocabulary.pad_id,
+        "unknown_id": prepared.vocabulary.unknown_id,
+        "cosine": prepared.cosine,
+        "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
+    }
+    files["about.json"] = json.dumps(about, indent=1).encode()
+    fresh = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
+        for file, data in files.items():
+            with (fresh / file).open("wb") as opened:
+                opened.write(data)
+                opened.flush()
+                os.fsync(opened.fileno())
+        fresh.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():  # another process may have been faster
+            _logger.warning(
+                "The model made ready for this machine cannot be kept in %s (%s); it will be made "
+                "again each time.", folder.parent, error
+            )  # fmt: skip
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)

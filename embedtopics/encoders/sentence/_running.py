@@ -1,0 +1,218 @@
+"""Token ids to vectors: batch after batch, on as many cores as there are."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.progress import progress_bar
+from embedtopics.protocols import FloatArray
+
+# What runs a transformer: torch, or ONNX Runtime on a CPU.
+
+TokenArray = npt.NDArray[np.int64]
+
+
+_FOR_CACHES = 512
+_FOR_A_GPU = 16_384
+
+
+class Runtime(Protocol):
+    """Turns token ids into pooled vectors."""
+
+    name: str
+    tokens_per_batch: int
+    """How many are fastest together."""
+
+    @property
+    def n_workers(self) -> int:
+        """Calls that may go on at the same time."""
+        ...
+
+    def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
+        """Return pooled vectors of shape (n_texts, n_pooled); all arrays (n_texts, n_tokens)."""
+        ...
+
+
+class TorchRuntime:
+    """Runs a pooled model with torch."""
+
+    name = "torch"
+    n_workers = 1
+
+    def __init__(self, module: Any, device: str) -> None:
+        self._module = module.to(device)
+        self._device = device
+        self.tokens_per_batch = _FOR_CACHES if device == "cpu" else _FOR_A_GPU
+
+    def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
+        """Return pooled vectors."""
+        import torch
+
+        with torch.inference_mode():
+            inputs = (torch.from_numpy(array).to(self._device) for array in (ids, mask, pooled))
+            made: FloatArray = self._module(*inputs).float().cpu().numpy()
+        return made
+
+
+class OnnxRuntime:
+    """Runs an exported model with ONNX Runtime on the CPU.
+
+    A batch is computed by one thread, and several batches at the same time: threads that share a
+    batch wait for one another a hundred times in each.
+    """
+
+    name = "onnx"
+    tokens_per_batch = _FOR_CACHES
+
+    def __init__(self, model: bytes) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Threads that wait by spinning would take the cores from all other work.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        self._session = onnxruntime.InferenceSession(
+            model, options, providers=["CPUExecutionProvider"]
+        )
+        self._inputs = [value.name for value in self._session.get_inputs()]
+
+    @cached_property
+    def n_workers(self) -> int:
+        """Calls that may go on at the same time: one on each core."""
+        return physical_cores()
+
+    def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
+        """Return pooled vectors."""
+        arrays = {"input_ids": ids, "attention_mask": mask, "pooled_mask": pooled}
+        made: FloatArray = self._session.run(None, {name: arrays[name] for name in self._inputs})[0]
+        return made
+
+
+def physical_cores() -> int:
+    """Return how many cores this process may use, hyper-threads counted once."""
+    from joblib import cpu_count
+
+    with warnings.catch_warnings():
+        # It says so where it cannot tell threads from cores, which does not matter here.
+        warnings.simplefilter("ignore")
+        return max(1, int(cpu_count(only_physical_cores=True)))
+
+
+def has_gpu() -> bool:
+    """Return whether torch could use a CUDA device, without loading torch where it could not."""
+    import ctypes
+
+    try:
+        ctypes.CDLL("libcuda.so.1" if os.name == "posix" else "nvcuda.dll")
+    except OSError:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+# Batches of about equal work: texts sorted by length, cut by a budget of tokens.
+
+
+def distinct_rows(keys: Sequence[bytes]) -> list[int]:
+    """Return, for each row, the first row with the same key."""
+    first: dict[bytes, int] = {}
+    return [first.setdefault(key, row) for row, key in enumerate(keys)]
+
+
+def longest_first(keys: Sequence[bytes], rows: Sequence[int]) -> list[int]:
+    """Order rows by length, longest first, and by content among equals.
+
+    Sorting by length leaves next to no padding. Breaking ties by content instead of position
+    makes the batches, and so every bit of the result, independent of the order of the input.
+    The longest come first so that too little memory shows at once and not at the end.
+    """
+    return sorted(rows, key=lambda row: (-len(keys[row]), keys[row]))
+
+
+def token_batches(lengths: Sequence[int], tokens_per_batch: int) -> Iterator[slice]:
+    """Cut texts, longest first, into batches of at most so many tokens, padding included."""
+    start = 0
+    while start < len(lengths):
+        stop = start + max(1, tokens_per_batch // max(1, lengths[start]))
+        yield slice(start, min(stop, len(lengths)))
+        start = stop
+
+
+def embed(
+    run: Runtime,
+    ids: Sequence[bytes],
+    *,
+    pad_id: int,
+    n_unpooled: int,
+    tokens_per_batch: int,
+    finish: Callable[[FloatArray], FloatArray],
+    dimensions: int,
+    show_progress: bool | None,
+) -> FloatArray:
+    """Return one vector a text.
+
+    Shape: (n_texts, dimensions).
+    """
+    first = distinct_rows(ids)
+    # A tokenizer without special tokens makes nothing of an empty text: a vector of zeros.
+    order = longest_first(ids, [row for row in range(len(ids)) if first[row] == row and ids[row]])
+    lengths = [len(ids[row]) // 4 for row in order]
+    vectors = np.zeros((len(ids), dimensions), dtype=np.float32)
+
+    def work(batch: slice) -> tuple[slice, FloatArray]:
+        arrays = _padded([ids[row] for row in order[batch]], pad_id, n_unpooled)
+        return batch, finish(run(*arrays))
+
+    batches = list(token_batches(lengths, tokens_per_batch))
+    with progress_bar(
+        total=sum(lengths), unit="token", description="Encoding", show=show_progress
+    ) as bar:
+        for batch, made in _side_by_side(work, batches, run):
+            vectors[order[batch]] = made
+            bar.update(sum(lengths[batch]))
+    repeated = [row for row in range(len(ids)) if first[row] != row]
+    vectors[repeated] = vectors[[first[row] for row in repeated]]
+    return vectors
+
+
+def _side_by_side(
+    work: Callable[[slice], tuple[slice, FloatArray]], batches: Sequence[slice], run: Runtime
+) -> Iterator[tuple[slice, FloatArray]]:
+    if len(batches) < 2 or run.n_workers < 2:
+        yield from map(work, batches)
+        return
+    with ThreadPoolExecutor(run.n_workers) as pool:
+        futures = [pool.submit(work, batch) for batch in batches]
+        try:
+            for future in futures:
+                yield future.result()
+        finally:  # nothing is left to do, or an error or an interrupt came through
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _padded(
+    texts: Sequence[bytes], pad_id: int, n_unpooled: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ids, mask and pooled mask of a batch whose first text is the longest."""
+    ids = np.full((len(texts), len(texts[0]) // 4), pad_id, dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, text in enumerate(texts):
+        tokens = np.frombuffer(text, dtype=np.int32)
+        ids[row, : len(tokens)] = tokens
+        mask[row, : len(tokens)] = 1
+    pooled = mask
+    if n_unpooled:
+        pooled = mask.copy()
+        pooled[:, :n_unpooled] = 0
+    return ids, mask, pooled

@@ -1,0 +1,351 @@
+"""The static encoder: a text's vector is the mean of its tokens' vectors, looked up in a table."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import optional_count
+from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus.results import Encoding
+from embedtopics.encoders._base import BaseEncoder, arguments_of
+from embedtopics.encoders._languages import known_languages
+from embedtopics.encoders.sentence._tokenizing import check_texts, slabs
+from embedtopics.encoders.static._files import (
+    StaticFiles,
+    check_table,
+    parse_tokenizer,
+    read_static,
+    write_static,
+)
+from embedtopics.encoders.static._tokens import (
+    TokenBags,
+    bag_tokens,
+    characters_read,
+    mean_vectors,
+    unknown_token,
+)
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int32Array
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+
+_OURS = "embedtopics"
+"""Key of config.json under which lies what model2vec has no place for."""
+
+
+class StaticEncoder(BaseEncoder):
+    """Turns texts into vectors by a table of token vectors, tens of thousands of texts a second.
+
+    No transformer runs: a word has the same vector in every text, and their order does not
+    count. That is enough for topics and coarse search, at a small part of the cost; see `distill`
+    for making one from a `SentenceEncoder`. Folders are those of model2vec, and read as data
+    (safetensors and JSON). A vector does not depend on the other texts of the call in any bit.
+
+    A text without a single known token, such as the empty one, has a vector of zeros; in the
+    report of `encode_with_report` its `n_seen` equals its `n_unknown`.
+
+    Parameters
+    ----------
+    folder : path
+        With config.json, model.safetensors and tokenizer.json. Hub names are not looked up.
+    normalize : bool, optional
+        Whether vectors are scaled to length 1; as the folder says.
+    max_length : int, None or "auto"
+        Most tokens read of a text; None reads all of it; "auto" does as the folder says. As in
+        model2vec, a limit also limits the characters read, to so many times the median length
+        of a token.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+    ModelLoadError
+        If a file is missing or broken, or the tokenizer and the table do not belong together.
+    CorruptFileError
+        If a file of a folder that `save` wrote has changed since.
+
+    Examples
+    --------
+    >>> encoder = StaticEncoder("minilm-static")  # doctest: +SKIP
+    >>> encoder.encode(["a sentence", "another"]).shape  # doctest: +SKIP
+    (2, 256)
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        normalize: bool | None = None,
+        max_length: int | Literal["auto"] | None = "auto",
+    ) -> None:
+        self._arguments = arguments_of(locals())
+        if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
+            raise InputError("folder", "the folder of a static encoder", folder)
+        files = read_static(Path(folder).expanduser())
+        length = (
+            files.max_length if max_length == "auto" else optional_count(max_length, "max_length")
+        )
+        scaled = files.normalize if normalize is None else bool(normalize)
+        self._set_up(
+            StaticFiles(files.table, files.weights, files.tokenizer, scaled, length, files.config),
+            os.fspath(folder),
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        table: npt.ArrayLike,
+        tokenizer: Tokenizer | str,
+        *,
+        weights: npt.ArrayLike | None = None,
+        normalize: bool = True,
+        max_length: int | None = None,
+        name: str = "static",
+        languages: Sequence[str] | None = None,
+        made_from: Mapping[str, Any] | None = None,
+    ) -> StaticEncoder:
+        """Make an encoder of a table and a tokenizer.
+
+        Parameters
+        ----------
+        table : array_like of shape (n_vocabulary, n_dimensions)
+            Vector of each token; copied.
+        tokenizer : tokenizers.Tokenizer or str
+            Or its JSON. Special tokens, truncation and padding are left out of account.
+        weights : array_like of shape (n_vocabulary,), optional
+            Factor of each token's vector.
+        normalize : bool
+            Whether vectors are scaled to length 1.
+        max_length : int, optional
+            Most tokens read of a text; all by default.
+        name : str
+        languages : sequence of str, optional
+            ISO 639-1 codes, or ``("multilingual",)``.
+        made_from : mapping, optional
+            How the table was made, in what JSON can hold; kept with it.
+
+        Raises
+        ------
+        InputError
+            If the table does not fit the tokenizer, or holds numbers that are not finite.
+        ModelLoadError
+            If the tokenizer cannot be read.
+        """
+        text = tokenizer if isinstance(tokenizer, str) else str(tokenizer.to_str())
+        n_tokens = parse_tokenizer(text, "the tokenizer given").get_vocab_size()
+        vectors, factors = check_table(table, weights, n_tokens)
+        ours = {
+            "name": name,
+            "languages": None if languages is None else list(languages),
+            "made_from": dict(made_from or {}),
+        }
+        files = StaticFiles(
+            vectors,
+            factors,
+            text,
+            bool(normalize),
+            optional_count(max_length, "max_length"),
+            {_OURS: ours},
+        )
+        return cls._of_files(files, name)
+
+    @classmethod
+    def _of_files(cls, files: StaticFiles, name: str) -> StaticEncoder:
+        encoder = cls.__new__(cls)
+        encoder._arguments = {
+            "folder": name, "normalize": files.normalize, "max_length": files.max_length,
+        }  # fmt: skip
+        encoder._set_up(files, name)
+        return encoder
+
+    def _set_up(self, files: StaticFiles, name: str) -> None:
+        self._files = files
+        self._name = name
+        self._tokenizer = parse_tokenizer(files.tokenizer, "the tokenizer")
+        self._unknown_id = unknown_token(self._tokenizer)
+        self._max_characters = characters_read(self._tokenizer, files.max_length)
+
+    def __repr__(self) -> str:
+        return f"StaticEncoder({self._name!r})"
+
+    @property
+    def name(self) -> str:
+        """Folder, or the name that was given."""
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return int(self._files.table.shape[1])
+
+    @property
+    def max_length(self) -> int | None:
+        """Most tokens read of a text; None where all are."""
+        return self._files.max_length
+
+    @property
+    def normalize(self) -> bool:
+        """Whether vectors are scaled to length 1."""
+        return self._files.normalize
+
+    @property
+    def table(self) -> FloatArray:
+        """Vector of each token, read-only, shape (n_vocabulary, n_dimensions)."""
+        return self._files.table
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Factor of each token's vector, read-only, shape (n_vocabulary,); None for all 1."""
+        return self._files.weights
+
+    @cached_property
+    def vocabulary(self) -> tuple[str, ...]:
+        """Token of each row of the table."""
+        numbered = self._tokenizer.get_vocab()
+        return tuple(sorted(numbered, key=numbered.__getitem__))
+
+    @property
+    def tokenizer_json(self) -> str:
+        """The tokenizer, as the tokenizers library writes it; it neither cuts nor pads."""
+        return str(self._tokenizer.to_str())
+
+    @property
+    def languages(self) -> tuple[str, ...] | None:
+        """ISO 639-1 codes, ``("multilingual",)``, or None where they are not known."""
+        recorded = self._ours.get("languages")
+        return tuple(recorded) if recorded else known_languages(self._name)
+
+    @property
+    def made_from(self) -> dict[str, Any]:
+        """How the table was made, as `distill` recorded it; empty where that is not known."""
+        return dict(self._ours.get("made_from") or {})
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Arguments that make this encoder again, where it was saved."""
+        return {
+            "kind": "static",
+            "folder": self._name,
+            "normalize": self.normalize,
+            "max_length": self.max_length,
+        }
+
+    @property
+    def _ours(self) -> dict[str, Any]:
+        recorded = self._files.config.get(_OURS)
+        return recorded if isinstance(recorded, dict) else {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over all that a vector depends on: table, weights, vocabulary and settings."""
+        digest = hashlib.sha256(repr((self.table.shape, self.normalize, self.max_length)).encode())
+        digest.update(str(self._tokenizer.to_str()).encode())
+        for array in (self.table, self.weights):
+            digest.update(b"none" if array is None else array.astype("<f4", copy=False).tobytes())
+        return digest.hexdigest()
+
+    def with_table(
+        self, table: npt.ArrayLike, weights: npt.ArrayLike | None = None
+    ) -> StaticEncoder:
+        """Return an encoder with this one's tokenizer and settings, and another table.
+
+        Parameters
+        ----------
+        table : array_like of shape (n_vocabulary, any)
+        weights : array_like of shape (n_vocabulary,), optional
+            None for no weights: those of this encoder are not taken over.
+
+        Raises
+        ------
+        InputError
+            If a shape does not fit the vocabulary, or a number is not finite.
+        """
+        files = self._files
+        vectors, factors = check_table(table, weights, len(files.table))
+        return StaticEncoder._of_files(
+            StaticFiles(
+                vectors, factors, files.tokenizer, files.normalize, files.max_length, files.config
+            ),
+            self._name,
+        )
+
+    def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
+        """Write a folder that this class, model2vec and sentence-transformers can read.
+
+        sentence-transformers counts unknown tokens as known, and cuts by tokens only.
+
+        Parameters
+        ----------
+        folder : path
+            May be missing, empty, or hold what was saved there before; it is replaced as a whole.
+        dtype : {"float32", "float16", "int8"}
+            How the table is kept: smaller types take a half or a quarter of the space, and
+            change the vectors a little. int8 is for vectors scaled to length 1 only.
+
+        Raises
+        ------
+        InputError
+            If the folder cannot be written, or the table does not fit the type.
+        """
+        write_static(Path(folder).expanduser(), self._files, dtype)
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one vector a text, and how much of each text was read.
+
+        Parameters and errors are those of `encode`.
+
+        Returns
+        -------
+        Encoding
+        """
+        return self._read(check_texts(texts), self.dimensions, show_progress)
+
+    def count_tokens(self, texts: Sequence[str]) -> Encoding:
+        """Return how much of each text would be read, without encoding it.
+
+        Returns
+        -------
+        Encoding
+            Its embeddings have no columns.
+        """
+        return self._read(check_texts(texts), 0, False)
+
+    def _read(self, texts: list[str], n_columns: int, show_progress: bool | None) -> Encoding:
+        vectors = np.empty((len(texts), n_columns), dtype=np.float32)
+        counts: Int32Array = np.empty((3, len(texts)), dtype=np.int32)
+        begin = 0
+        with progress_bar(
+            total=len(texts), unit="text", description="Encoding", show=show_progress
+        ) as bar:
+            for slab in slabs(texts):
+                bags = self._bags(slab)
+                rows = slice(begin, begin + len(slab))
+                counts[:, rows] = bags.n_tokens, bags.n_seen, bags.n_unknown
+                if n_columns:
+                    vectors[rows] = mean_vectors(
+                        bags, self.table, self.weights, normalize=self.normalize
+                    )
+                begin += len(slab)
+                bar.update(len(slab))
+        return Encoding(vectors, counts[0], counts[1], counts[2])
+
+    def _bags(self, texts: Sequence[str]) -> TokenBags:
+        return bag_tokens(
+            self._tokenizer,
+            texts,
+            unknown_id=self._unknown_id,
+            max_length=self.max_length,
+            max_characters=self._max_characters,
+        )

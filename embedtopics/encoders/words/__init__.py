@@ -1,0 +1,1 @@
+"""Encoders that count words or average their vectors."""

@@ -1,0 +1,282 @@
+"""What the encoders that read words have in common: texts in slabs, word vectors, averages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import NotFittedError
+
+from embedtopics._utils.checks import is_number
+from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus.results import Encoding
+from embedtopics.encoders._base import BaseEncoder
+from embedtopics.encoders.sentence._tokenizing import check_texts
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray
+from embedtopics.terms._counts import count_words
+from embedtopics.terms._tokens import tokenize
+from embedtopics.terms.results import TokenStream
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+TEXTS_A_SLAB = 4096
+"""Texts whose words are held at a time."""
+
+
+class WordEncoder(BaseEncoder):
+    """Base of the encoders that read words; a subclass has `_embed` and `_known`."""
+
+    _lowercase = True
+
+    def encode_with_report(
+        self, texts: Sequence[str], *, show_progress: bool | None = None
+    ) -> Encoding:
+        """Return one vector a text, and how many of its words are known.
+
+        Parameters and errors are those of `encode`.
+        """
+        from scipy.sparse import issparse, vstack
+
+        texts = check_texts(texts)
+        self._check_fitted()
+        blocks, counted = [], []
+        with progress_bar(
+            total=len(texts), unit="text", description="Encoding", show=show_progress
+        ) as bar:
+            # Without any text there is one empty slab, which tells the number of columns.
+            for begin in range(0, max(1, len(texts)), TEXTS_A_SLAB):
+                slab = texts[begin : begin + TEXTS_A_SLAB]
+                tokens = tokenize(slab, lowercase=self._lowercase)
+                vectors, is_known = self._embed(tokens)
+                blocks.append(vectors)
+                counted.append(count_known(tokens, is_known))
+                bar.update(len(slab))
+        if len(blocks) == 1:
+            embeddings = blocks[0]
+        else:
+            embeddings = vstack(blocks, "csr") if issparse(blocks[0]) else np.concatenate(blocks)
+        n_words = np.concatenate([report.n_tokens for report in counted])
+        n_unknown = np.concatenate([report.n_unknown for report in counted])
+        return Encoding(embeddings, n_words, n_words, n_unknown)
+
+    def count_tokens(self, texts: Sequence[str]) -> Encoding:
+        """Return how many words each text has, and how many are known, without encoding it."""
+        self._check_fitted()
+        tokens = tokenize(check_texts(texts), lowercase=self._lowercase)
+        return count_known(tokens, self._known(tokens.words))
+
+    def _embed(self, tokens: TokenStream) -> tuple[Any, BoolArray]:
+        """Return the vectors of texts, and which of their words are known."""
+        raise NotImplementedError
+
+    def _known(self, words: Sequence[str]) -> BoolArray:
+        """Return which words are known."""
+        raise NotImplementedError
+
+    def _check_fitted(self) -> None:
+        if not self.is_fitted:
+            raise NotFittedError(
+                f"this {type(self).__name__} has not learned from any texts yet; "
+                "call fit(texts) first"
+            )
+
+
+def count_known(tokens: TokenStream, is_known: BoolArray) -> Encoding:
+    """Count the words of each text, and those that are not known.
+
+    Shapes: `is_known` (n_words,).
+    """
+    unknown_before = np.concatenate([[0], np.cumsum(~is_known[tokens.ids], dtype=np.int64)])
+    n_tokens = np.diff(tokens.offsets).astype(np.int32)
+    n_unknown = np.diff(unknown_before[tokens.offsets]).astype(np.int32)
+    return Encoding(np.empty((len(tokens), 0), np.float32), n_tokens, n_tokens, n_unknown)
+
+
+def to_unit(
+    vectors: npt.NDArray[np.float64], least: npt.NDArray[np.float64] | float = 0.0
+) -> FloatArray:
+    """Scale rows to length 1.
+
+    Shapes: `vectors` (n_texts, n_dimensions), `least` (n_texts,) -> (n_texts, n_dimensions).
+    """
+    norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    holds = norms > least
+    unit = vectors / np.where(holds, norms, 1.0)[:, None]
+    unit[~holds] = 0.0
+    return unit.astype(np.float32)
+
+
+def to_unit_sparse(matrix: csr_matrix) -> csr_matrix:
+    """Scale the rows of a sparse matrix of float64 to length 1, in place; empty ones stay."""
+    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    squares = np.bincount(rows, matrix.data**2, minlength=matrix.shape[0])
+    matrix.data /= np.sqrt(squares)[rows]
+    return matrix
+
+
+def content_order(texts: Iterable[str]) -> list[str]:
+    """Return the texts sorted, so that what is learnt from them does not depend on their order."""
+    texts = check_texts(texts)
+    if not texts:
+        raise InputError("texts", "at least one text to learn from", found="none")
+    return sorted(texts)
+
+
+# Vectors of words, and texts as weighted averages of them.
+
+WORDS_AT_ONCE = 4096
+"""Words whose parts are held at a time."""
+
+ROWS_TO_HASH = 65_536
+
+NEGLIGIBLE = 1e-6
+"""Share of an average's length; what is left of it below that is rounding error."""
+
+
+@dataclass(frozen=True, eq=False)
+class WordTable:
+    """Vectors of words, and of parts of words where there are any.
+
+    Shapes: `rows` (n_words, n_dimensions), `frequencies` (n_words,), `parts` (n_buckets,
+    n_dimensions).
+    """
+
+    row_of: Mapping[str, int]
+    rows: FloatArray
+    frequencies: Float64Array
+    parts: FloatArray | None = None
+    shortest: int = 0
+    longest: int = 0
+    is_split: bool = False
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return int(self.rows.shape[1])
+
+
+def look_up(
+    table: WordTable, words: Sequence[str]
+) -> tuple[Float64Array, Float64Array, npt.NDArray[np.bool_]]:
+    """Return vectors of words: as written, else in lower case, else from their parts.
+
+    Shape: `vectors` (n_words, n_dimensions), `frequencies` (n_words,), `is_known` (n_words,).
+    """
+    row_of = table.row_of
+    found = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
+    rows = np.fromiter(found, dtype=np.int64, count=len(words))
+    is_known = rows >= 0
+    vectors = np.zeros((len(words), table.dimensions))
+    vectors[is_known] = table.rows[rows[is_known]]
+    frequencies = np.where(is_known, table.frequencies[rows], 0.0) if len(words) else np.zeros(0)
+    if table.parts is not None:
+        wanted = np.arange(len(words)) if table.is_split else np.flatnonzero(~is_known)
+        for begin in range(0, len(wanted), WORDS_AT_ONCE):
+            some = wanted[begin : begin + WORDS_AT_ONCE]
+            # The row stands under the word as it was found, and so do its parts.
+            written = [
+                word if row < 0 or word in row_of else word.lower()
+                for word, row in ((words[i], rows[i]) for i in some.tolist())
+            ]
+            sums, n_parts = _sum_parts(table, written)
+            vectors[some] += sums
+            vectors[some] /= np.maximum(n_parts + is_known[some], 1)[:, None]
+    return vectors, frequencies, is_known
+
+
+def _sum_parts(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Float64Array]:
+    """Return the sums of the vectors of the words' n-grams, and how many n-grams each has."""
+    from gensim.models.fasttext import ft_ngram_hashes
+
+    parts = table.parts
+    assert parts is not None
+    hashes = [ft_ngram_hashes(w, table.shortest, table.longest, len(parts)) for w in words]
+    n_parts = np.array([len(h) for h in hashes], dtype=np.int64)
+    sums = np.zeros((len(words), table.dimensions))
+    has = np.flatnonzero(n_parts)
+    if len(has):
+        flat = np.concatenate([np.asarray(hashes[i], dtype=np.int64) for i in has.tolist()])
+        starts = np.cumsum(n_parts[has]) - n_parts[has]
+        sums[has] = np.add.reduceat(parts[flat].astype(np.float64), starts, axis=0)
+    return sums, n_parts.astype(np.float64)
+
+
+def sif_weights(frequencies: npt.ArrayLike, smoothing: float) -> Float64Array:
+    """Return how much each word counts: a / (a + p), little where it is frequent.
+
+    Shapes: `frequencies` (n_words,) -> (n_words,).
+
+    Source: Arora, Liang and Ma (2017), "A simple but tough-to-beat baseline for sentence
+    embeddings", algorithm 1.
+    """
+    shares = np.asarray(frequencies, dtype=np.float64)
+    weights: Float64Array = 1.0 / (1.0 + shares / smoothing)
+    return weights
+
+
+def average_words(
+    tokens: TokenStream, vectors: Float64Array, weights: Float64Array
+) -> Float64Array:
+    """Return, for each text, the weighted vectors of its words over the number of words.
+
+    Shapes: `vectors` (n_words, n_dimensions), `weights` (n_words,) -> (n_texts, n_dimensions).
+    """
+    counts = count_words(tokens).astype(np.float64)
+    counts.data *= weights[counts.indices]
+    n_words = np.maximum(np.diff(tokens.offsets), 1)
+    averages: Float64Array = np.asarray(counts @ vectors) / n_words[:, None]
+    return averages
+
+
+def common_direction(averages: Float64Array) -> Float64Array:
+    """Return the direction that texts have most in common.
+
+    Shapes: `averages` (n_texts, n_dimensions) -> (n_dimensions,).
+    """
+    from threadpoolctl import threadpool_limits
+
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        direction: Float64Array = np.linalg.eigh(averages.T @ averages)[1][:, -1]
+    return direction
+
+
+def remove_direction(averages: Float64Array, direction: Float64Array | None) -> FloatArray:
+    """Take a direction out of averages, if there is one, and scale these to length 1.
+
+    Shapes: `averages` (n_texts, n_dimensions), `direction` (n_dimensions,) -> (n_texts,
+    n_dimensions).
+    """
+    if direction is None:
+        return to_unit(averages)
+    lengths = np.sqrt(np.einsum("ij,ij->i", averages, averages))
+    # einsum and not a product of matrices: BLAS sums a row in an order that depends on the others.
+    along = np.einsum("ij,j->i", averages, direction)
+    return to_unit(averages - along[:, None] * direction, NEGLIGIBLE * lengths)
+
+
+def hash_table(table: WordTable, settings: object, common: Float64Array | None) -> str:
+    """Return SHA-256 over all that a text's vector depends on."""
+    found = hashlib.sha256(repr(settings).encode())
+    found.update(repr((table.shortest, table.longest, table.is_split)).encode())
+    found.update("\0".join(table.row_of).encode("utf-8", "surrogatepass"))
+    arrays: list[npt.NDArray[Any] | None] = [table.rows, table.frequencies, table.parts, common]
+    for array in arrays:
+        found.update(b"none" if array is None else repr(array.shape).encode())
+        if array is not None:
+            for begin in range(0, len(array), ROWS_TO_HASH):
+                found.update(np.ascontiguousarray(array[begin : begin + ROWS_TO_HASH]).tobytes())
+    return found.hexdigest()
+
+
+def check_smoothing(smoothing: float) -> None:
+    """Refuse a smoothing of word weights that is no finite number above 0."""
+    if not is_number(smoothing) or not 0 < smoothing < np.inf:
+        raise InputError("smoothing", "a finite number above 0", smoothing)

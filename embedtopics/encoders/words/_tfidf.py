@@ -1,0 +1,343 @@
+"""TF-IDF, with or without latent semantic analysis: the baseline that counts words."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count, optional_count
+from embedtopics.corpus._languages import detect_languages, main_languages
+from embedtopics.encoders._base import arguments_of
+from embedtopics.encoders.words._base import WordEncoder, content_order, to_unit, to_unit_sparse
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
+from embedtopics.terms._counts import count_terms, count_words
+from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.terms._tokens import tokenize
+from embedtopics.terms.results import TokenStream
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+NEGLIGIBLE = 1e-9
+"""Length, of 1, below which what is left of a text after the projection is rounding error; and
+share of the largest singular value below which a component is."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Learned:
+    """What a fit learns: terms, their weights, and axes of shape (n_terms, n_components)."""
+
+    column_of: dict[str, int]
+    words: frozenset[str]
+    idf: npt.NDArray[np.float64]
+    axes: npt.NDArray[np.float64] | None
+    fingerprint: str
+
+
+class TfidfEncoder(WordEncoder):
+    """Turns texts into weighted counts of their words and, if wanted, projects these.
+
+    The weight of a term in a text is its count, or ``1 + ln(count)``, times
+    ``ln((1 + n) / (1 + df)) + 1``, with `df` of the `n` texts of the fit that hold the term;
+    vectors have length 1. That is what scikit-learn's ``TfidfVectorizer`` computes, but the words
+    are those of the topics: see `embedtopics.terms.tokenize` and `count_terms`, which make no
+    terms of numbers and single letters. With `n_components`, vectors are projected on the first
+    right singular vectors of the matrix of the fit (Deerwester et al. 1990, "Indexing by latent
+    semantic analysis"), without centring, and scaled to length 1 again.
+
+    What is learnt depends neither on the order of the texts nor on the number of threads.
+
+    Parameters
+    ----------
+    n_components : int, optional
+        Dimensions of the projection; fewer where texts or terms are fewer. None makes none: there
+        is one column for each term, and the rows are sparse.
+    stop_words : "auto" or sequence of str
+        Words that are no terms; "auto" takes the lists of the languages of the texts.
+    ngram_range : (int, int)
+        Shortest and longest term in words.
+    min_df, max_df : int, float or None
+        Texts that must hold a term, and may at most; a float is a share. ``min_df=None`` chooses
+        by their number, as `embedtopics.terms.count_terms` does.
+    max_features : int, optional
+        Keep only the terms that most texts hold.
+    sublinear_tf : bool
+        Whether a term's count is replaced by one plus its logarithm.
+    random_state : int
+        Seed of the singular value decomposition, a randomized one (Halko, Martinsson and Tropp
+        2011, algorithms 4.4 and 5.1).
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> encoder = TfidfEncoder(stop_words=[]).fit(["cold water", "cold coffee", "hot coffee"])
+    >>> encoder.encode(["cold coffee"]).toarray().round(3).tolist()
+    [[0.707..., 0.707..., 0.0, 0.0]]
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        stop_words: str | Iterable[str] = "auto",
+        ngram_range: Sequence[int] = (1, 1),
+        min_df: int | float | None = None,
+        max_df: int | float = 1.0,
+        max_features: int | None = None,
+        sublinear_tf: bool = True,
+        random_state: int = 0,
+    ) -> None:
+        self._arguments = arguments_of(locals())
+        for name, count in (("n_components", n_components), ("max_features", max_features)):
+            optional_count(count, name)
+        checked_count(random_state, "random_state", 0)
+        if isinstance(stop_words, str) and stop_words != "auto":
+            raise InputError("stop_words", '"auto" or a list', stop_words)
+        if len(tuple(ngram_range)) != 2:
+            raise InputError("ngram_range", "two integers", ngram_range)
+        self._settings: dict[str, Any] = {
+            "n_components": n_components,
+            "stop_words": stop_words if isinstance(stop_words, str) else sorted(set(stop_words)),
+            "ngram_range": [int(ngram_range[0]), int(ngram_range[1])],
+            "min_df": min_df,
+            "max_df": max_df,
+            "max_features": max_features,
+            "sublinear_tf": bool(sublinear_tf),
+            "random_state": int(random_state),
+        }
+        self._learned: _Learned | None = None
+
+    def __repr__(self) -> str:
+        return f"TfidfEncoder(n_components={self._settings['n_components']})"
+
+    @property
+    def name(self) -> str:
+        """The name by which `resolve_encoder` makes such an encoder."""
+        return "tfidf" if self._settings["n_components"] is None else "lsa"
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether terms and weights are learnt."""
+        return self._learned is not None
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector, once it has learnt from texts."""
+        learned = self._fitted()
+        return len(learned.idf) if learned.axes is None else int(learned.axes.shape[1])
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its kind, and the arguments that make this encoder again, unfitted."""
+        return {"kind": "tfidf", **self._settings}
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all that a vector depends on: terms, weights, axes and settings."""
+        return self._fitted().fingerprint
+
+    def fit(self, X: Iterable[str], y: Any = None) -> TfidfEncoder:
+        """Learn terms, weights and axes.
+
+        Parameters
+        ----------
+        X : iterable of str
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        TfidfEncoder
+            Itself.
+
+        Raises
+        ------
+        InputError
+            If there are no texts, a row is no string, or no term is left.
+        """
+        texts = content_order(X)
+        settings = self._settings
+        stop_words = settings["stop_words"]
+        if isinstance(stop_words, str):
+            stop_words = list(stop_words_for(main_languages(detect_languages(texts))))
+        counted = count_terms(
+            tokenize(texts),
+            ngram_range=settings["ngram_range"], min_df=settings["min_df"],
+            max_df=settings["max_df"], stop_words=stop_words, max_terms=settings["max_features"],
+        )  # fmt: skip
+        if not counted.terms:
+            found = f"none in {len(texts):,} texts after stop words, min_df and max_df"
+            raise InputError("texts", "texts that share terms", found=found, remedy="set min_df=1")
+        held = np.bincount(counted.counts.indices, minlength=len(counted.terms))
+        idf = np.log((1 + len(texts)) / (1 + held)) + 1
+        axes = self._axes(self._weigh(counted.counts, idf))
+        self._learned = _Learned(
+            column_of={term: column for column, term in enumerate(counted.terms)},
+            # A stop word is left out on purpose, and not for want of knowledge.
+            words=frozenset(stop_words).union(*(term.split(" ") for term in counted.terms)),
+            idf=idf,
+            axes=axes,
+            fingerprint=_hash((sorted(self.settings.items()), counted.terms), idf, axes),
+        )
+        return self
+
+    def _embed(self, tokens: TokenStream) -> tuple[Any, npt.NDArray[np.bool_]]:
+        learned = self._fitted()
+        weighed = self._weigh(self._count(tokens, learned), learned.idf)
+        vectors: Any = weighed.astype(np.float32)
+        if learned.axes is not None:
+            vectors = to_unit(np.asarray(weighed @ learned.axes), NEGLIGIBLE)
+        return vectors, self._known(tokens.words)
+
+    def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
+        known = self._fitted().words
+        return np.fromiter((word in known for word in words), dtype=np.bool_, count=len(words))
+
+    def _fitted(self) -> _Learned:
+        self._check_fitted()
+        assert self._learned is not None
+        return self._learned
+
+    def _count(self, tokens: TokenStream, learned: _Learned) -> csr_matrix:
+        """Count the terms that are known, shape (n_texts, n_terms)."""
+        from scipy.sparse import csr_matrix
+
+        counted = count_terms(tokens, ngram_range=self._settings["ngram_range"], min_df=1)
+        columns = np.array([learned.column_of.get(term, -1) for term in counted.terms], np.int64)
+        known = np.flatnonzero(columns >= 0)
+        counts = counted.counts[:, known]
+        # Both are in alphabetical order, so that columns stay sorted.
+        return csr_matrix(
+            (counts.data, columns[known][counts.indices], counts.indptr),
+            shape=(len(tokens), len(learned.idf)),
+        )
+
+    def _weigh(self, counts: csr_matrix, idf: npt.NDArray[np.float64]) -> csr_matrix:
+        weighed = counts.astype(np.float64)
+        if self._settings["sublinear_tf"]:
+            weighed.data = 1.0 + np.log(weighed.data)
+        weighed.data *= idf[weighed.indices]
+        return to_unit_sparse(weighed)
+
+    def _axes(self, weighed: csr_matrix) -> npt.NDArray[np.float64] | None:
+        """Return the first right singular vectors, the largest entry of each positive."""
+        n_components = self._settings["n_components"]
+        if n_components is None:
+            return None
+        from sklearn.utils.extmath import randomized_svd
+        from threadpoolctl import threadpool_limits
+
+        # On one thread: the order in which BLAS sums depends on how many it has.
+        with threadpool_limits(limits=1, user_api="blas"):
+            _, strengths, axes = randomized_svd(
+                weighed,
+                min(n_components, *weighed.shape),
+                random_state=self._settings["random_state"],
+            )
+        axes = axes[strengths > NEGLIGIBLE * strengths[0]].T
+        largest = np.abs(axes).argmax(axis=0)
+        return np.ascontiguousarray(axes * np.sign(axes[largest, np.arange(axes.shape[1])]))
+
+
+def _hash(words: object, *arrays: npt.NDArray[np.float64] | None) -> str:
+    found = hashlib.sha256(repr(words).encode("utf-8", "surrogatepass"))
+    for array in arrays:
+        found.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+# The floor of all comparisons: words counted, and drawn together by chance.
+
+
+class RandomProjectionEncoder(WordEncoder):
+    """Turns texts into random projections of their word counts.
+
+    An encoder that is no better than this one has learnt nothing. Every word has a vector of
+    random signs, made from a hash of the word and the seed; a text is the sum of its words'
+    vectors, scaled to length 1. So cosines are, on average, those of the word counts, with a
+    standard deviation below ``sqrt(2 / dimensions)`` (Achlioptas 2003, "Database-friendly random
+    projections: Johnson-Lindenstrauss with binary coins"). Nothing is learnt, and a word has the
+    same vector in every process and on every machine.
+
+    Parameters
+    ----------
+    dimensions : int
+    random_state : int
+        Another number gives other signs.
+
+    Raises
+    ------
+    InputError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> encoder = RandomProjectionEncoder(dimensions=64)
+    >>> one, other = encoder.encode(["the cat sat on the mat", "On the mat sat the cat!"])
+    >>> bool((one == other).all())
+    True
+    """
+
+    def __init__(self, dimensions: int = 256, *, random_state: int = 0) -> None:
+        self._arguments = arguments_of(locals())
+        self._dimensions = checked_count(dimensions, "dimensions")
+        self._random_state = checked_count(random_state, "random_state", 0)
+
+    def __repr__(self) -> str:
+        return f"RandomProjectionEncoder({self._dimensions}, random_state={self._random_state})"
+
+    @property
+    def name(self) -> str:
+        """The name by which `resolve_encoder` makes such an encoder."""
+        return "random"
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+        return self._dimensions
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its kind, and the arguments that make this encoder again."""
+        return {
+            "kind": "random", "dimensions": self._dimensions, "random_state": self._random_state,
+        }  # fmt: skip
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over all that a vector depends on."""
+        return hashlib.sha256(repr(sorted(self.settings.items())).encode()).hexdigest()
+
+    def _embed(self, tokens: TokenStream) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        # Sums of whole numbers: exact, so that their order does not matter.
+        sums = np.asarray(count_words(tokens).astype(np.float64) @ self._signs(tokens.words))
+        return to_unit(sums), self._known(tokens.words)
+
+    def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
+        return np.ones(len(words), dtype=np.bool_)
+
+    def _signs(self, words: Sequence[str]) -> npt.NDArray[np.float64]:
+        """Return the vector of each word, shape (n_words, n_dimensions), of 1 and -1."""
+        n_bytes = -(-self._dimensions // 8)
+        salt = f"{self._random_state}:".encode()
+        drawn = b"".join(
+            hashlib.shake_128(salt + word.encode("utf-8", "surrogatepass")).digest(n_bytes)
+            for word in words
+        )
+        bits = np.frombuffer(drawn, dtype=np.uint8).reshape(len(words), n_bytes)
+        signs = np.unpackbits(bits, axis=1)[:, : self._dimensions].astype(np.float64)
+        signs *= 2.0
+        signs -= 1.0
+        return signs

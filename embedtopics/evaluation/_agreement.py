@@ -1,0 +1,298 @@
+"""How well labels agree with given classes, with and without the documents left in no topic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import resolve_seed
+from embedtopics.clustering.results import NOISE
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.evaluation.results import COVERED, Agreement
+from embedtopics.protocols import Float64Array, Int64Array, RandomState
+
+
+@dataclass(frozen=True, eq=False)
+class Information:
+    """Entropies and mutual information in nats, each of shape (n_tables,); NaN for no documents."""
+
+    mutual: Float64Array
+    of_classes: Float64Array
+    of_labels: Float64Array
+
+    def homogeneity(self) -> Float64Array:
+        """Return the information about the classes as a share; 1 where there is one class."""
+        return _ratio(self.mutual, self.of_classes)
+
+    def completeness(self) -> Float64Array:
+        """Return the information about the labels as a share; 1 where there is one label."""
+        return _ratio(self.mutual, self.of_labels)
+
+    def normalized(self) -> Float64Array:
+        """Return the mutual information over the mean entropy; 1 where both are 0."""
+        return _ratio(self.mutual, (self.of_classes + self.of_labels) / 2)
+
+    def adjusted(self, expected: float) -> Float64Array:
+        """Return the mutual information adjusted for chance."""
+        adjusted = _ratio(self.mutual - expected, (self.of_classes + self.of_labels) / 2 - expected)
+        single = (self.of_classes == 0).astype(int) + (self.of_labels == 0)
+        return np.where(single == 2, 1.0, np.where(single == 1, 0.0, adjusted))
+
+
+@dataclass(frozen=True, eq=False)
+class Contingency:
+    """The cells of a table of labels and classes that hold a document.
+
+    All measures take the counts of many such tables at once: 1,000 resamples of 20,000 documents
+    take 0.6 s, scikit-learn's functions called once a resample 90 s.
+    """
+
+    counts: Float64Array
+    classes: Int64Array
+    labels: Int64Array
+    cell_of: Int64Array
+    cells: Int64Array
+
+    @classmethod
+    def of(cls, classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -> Self:
+        """Count documents by class and label."""
+        pairs = np.column_stack([labels, classes]).astype(np.int64)
+        cells, cell_of, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
+        return cls(
+            counts.astype(np.float64),
+            cells[:, 1],
+            cells[:, 0],
+            cell_of.ravel(),
+            np.arange(len(cells)),
+        )
+
+    def without(self, label: int) -> Self:
+        """Return the table without one label."""
+        kept = np.flatnonzero(self.labels != label)
+        number = np.full(len(self.counts), -1)
+        number[kept] = np.arange(len(kept))
+        cell_of = number[self.cell_of]
+        return type(self)(
+            self.counts[kept], self.classes[kept], self.labels[kept], cell_of[cell_of >= 0], kept
+        )
+
+    def information(self, counts: Float64Array) -> Information:
+        """Return entropies and mutual information of tables (n_tables, n_cells)."""
+        total = counts.sum(axis=1)
+        inner, of_classes, of_labels = (
+            np.log(np.maximum(total, 1.0)) - _ratio(_entropic(sums), total, empty=np.nan)
+            for sums in (counts, _sums(counts, self.classes), _sums(counts, self.labels))
+        )
+        # A single class or label has an entropy of 0, whatever the rounding.
+        of_classes, of_labels = (
+            np.where((_sums(counts, groups) > 0).sum(axis=1) == 1, 0.0, entropy)
+            for groups, entropy in ((self.classes, of_classes), (self.labels, of_labels))
+        )
+        mutual = np.maximum(of_classes + of_labels - inner, 0.0)
+        mutual = np.where((of_classes == 0) | (of_labels == 0), 0.0, mutual)
+        return Information(mutual, of_classes, of_labels)
+
+    def expected_information(self) -> float:
+        """Return the mutual information to be expected of labels assigned at random."""
+        from scipy.sparse import csr_matrix
+        from sklearn.metrics.cluster import expected_mutual_information
+
+        if not len(self.counts):
+            return float("nan")
+        rows = np.unique(self.classes, return_inverse=True)[1]
+        columns = np.unique(self.labels, return_inverse=True)[1]
+        table = csr_matrix((self.counts.astype(np.int64), (rows, columns)))
+        return float(expected_mutual_information(table, int(self.counts.sum())))
+
+    def adjusted_rand(self, counts: Float64Array) -> Float64Array:
+        """Return the adjusted Rand index of tables (Hubert and Arabie 1985)."""
+        both, by_class, by_label = (
+            np.asarray((sums * (sums - 1) / 2).sum(axis=1))
+            for sums in (counts, _sums(counts, self.classes), _sums(counts, self.labels))
+        )
+        total = counts.sum(axis=1)
+        expected = _ratio(by_class * by_label, total * (total - 1) / 2, empty=0.0)
+        most = (by_class + by_label) / 2
+        equal = (both == by_class) & (both == by_label)
+        index = np.where(equal, 1.0, _ratio(both - expected, most - expected))
+        return np.where(total > 0, index, np.nan)
+
+    def purity(self, counts: Float64Array, groups: Int64Array) -> Float64Array:
+        """Return the share of the documents that are in the largest cell of their group."""
+        if not len(groups):
+            return np.full(len(counts), np.nan)
+        return _ratio(
+            _sums(counts, groups, np.maximum).sum(axis=1), counts.sum(axis=1), empty=np.nan
+        )
+
+    def figures(self, counts: Float64Array, suffix: str) -> dict[str, Float64Array]:
+        """Return all measures but AMI of tables (n_tables, n_cells), shape (n_tables,) each."""
+        information = self.information(counts)
+        figures = {
+            "nmi": information.normalized(),
+            "ari": self.adjusted_rand(counts),
+            "homogeneity": information.homogeneity(),
+            "completeness": information.completeness(),
+            "purity": self.purity(counts, self.labels),
+            "inverse_purity": self.purity(counts, self.classes),
+        }
+        return {name + suffix: values for name, values in figures.items()}
+
+
+def _sums(counts: Float64Array, groups: Int64Array, combine: Any = np.add) -> Float64Array:
+    """Combine the cells of each group, shape (n_tables, n_groups)."""
+    if not len(groups):
+        return np.zeros((len(counts), 0))
+    order = np.argsort(groups, kind="stable")
+    starts = np.flatnonzero(np.diff(groups[order], prepend=groups[order][0] - 1))
+    return np.asarray(combine.reduceat(counts[:, order], starts, axis=1))
+
+
+def _entropic(sums: Float64Array) -> Float64Array:
+    """Return the sum of n log n over the groups of each table."""
+    return np.asarray((sums * np.log(np.where(sums > 0, sums, 1.0))).sum(axis=1))
+
+
+def _ratio(above: Float64Array, below: Float64Array, empty: float = 1.0) -> Float64Array:
+    """Divide; `empty` where the denominator is 0."""
+    ratio = np.full(np.shape(above), empty)
+    np.divide(above, below, out=ratio, where=below != 0)
+    return ratio
+
+
+def agreement(
+    labels_true: npt.ArrayLike,
+    labels_pred: npt.ArrayLike,
+    *,
+    n_resamples: int = 0,
+    confidence: float = 0.95,
+    units: npt.ArrayLike | None = None,
+    random_state: RandomState = 0,
+) -> Agreement:
+    """Compare predicted labels with true classes.
+
+    The figures are scikit-learn's ``normalized_mutual_info_score`` (arithmetic mean),
+    ``adjusted_mutual_info_score``, ``adjusted_rand_score`` and
+    ``homogeneity_completeness_v_measure``; purity as in Manning, Raghavan and Schütze (2008,
+    "Introduction to information retrieval", section 16.3).
+
+    Parameters
+    ----------
+    labels_true : array_like of shape (n_documents,)
+        Classes, numbers or strings, none missing.
+    labels_pred : array_like of int, shape (n_documents,)
+        Topics; noise is -1.
+    n_resamples : int
+        Resamples for bootstrap intervals; 0 for none.
+    confidence : float
+        Share of the resamples inside the intervals.
+    units : array_like of int, shape (n_documents,), optional
+        Documents that are resampled together, such as rows of one text; by default each alone.
+    random_state : None, int or numpy.random.Generator
+        Of the resamples.
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    InputError
+        If the lengths differ, there is no document, a class is missing, or the prediction is not
+        of integers.
+
+    Notes
+    -----
+    Percentile intervals, shifted so that the mean of the resamples is the figure: duplicates in a
+    resample agree with each other, which biases its figures upwards (Efron and Tibshirani 1993,
+    chapter 10). In simulations, those of 0.95 cover the mean figure of collections of the same
+    size in 86 to 100 % of the cases with 100 documents, and in 91 to 100 % with 500. NMI,
+    homogeneity, completeness and purity are higher in small collections than in large ones:
+    compare collections of different sizes by `ari` and `ami`. The chance level inside the adjusted
+    mutual information is that of all documents, in all resamples.
+
+    Examples
+    --------
+    >>> found = agreement(["a", "a", "b", "b"], [0, 0, 1, -1])
+    >>> found.ari_covered, found.coverage
+    (1.0, 0.75)
+    """
+    import pandas as pd
+
+    true, predicted = np.asarray(labels_true), np.asarray(labels_pred)
+    if true.ndim != 1 or true.shape != predicted.shape or len(true) == 0:
+        raise InputError(
+            "labels_pred",
+            "as long as labels_true, at least 1",
+            found=f"shapes {true.shape} and {predicted.shape}",
+        )
+    if predicted.dtype.kind not in "iu":
+        raise InputError("labels_pred", "integers, noise as -1", found=str(predicted.dtype))
+    missing = np.flatnonzero(pd.isna(true))
+    if len(missing):
+        raise InputError(
+            "labels_true", "a class for each document", remedy="leave these documents out of both",
+            found=f"{len(missing):,} missing, the first", row=int(missing[0]),
+        )  # fmt: skip
+    classes = np.unique(true, return_inverse=True)[1]
+    everything = Contingency.of(classes, predicted)
+    inside = everything.without(NOISE)
+    is_covered = predicted != NOISE
+    found = everything.figures(everything.counts[None, :], "")
+    found |= inside.figures(inside.counts[None, :], COVERED)
+    figures = {name: float(values[0]) for name, values in found.items()}
+    figures["coverage"] = float(is_covered.mean())
+    figures["ami"] = _adjusted_information(classes, predicted)
+    figures["ami" + COVERED] = _adjusted_information(classes[is_covered], predicted[is_covered])
+    intervals = {}
+    if n_resamples:
+        by_unit = _cells_by_unit(everything, units, len(true))
+        sums = resampled_sums(by_unit, n_resamples, resolve_seed(random_state))
+        drawn = {"coverage": sums[:, inside.cells].sum(axis=1) / sums.sum(axis=1)}
+        for table, suffix in ((everything, ""), (inside, COVERED)):
+            counts = sums[:, table.cells]
+            drawn |= table.figures(counts, suffix)
+            drawn["ami" + suffix] = table.information(counts).adjusted(table.expected_information())
+        for name, values in drawn.items():
+            least = -1.0 if name.startswith(("ami", "ari")) else 0.0
+            intervals[name] = _around(figures[name], values, confidence, least)
+    n_covered = int(inside.counts.sum())
+    return Agreement(**figures, n=len(true), n_covered=n_covered, intervals=intervals)
+
+
+def _around(
+    value: float, drawn: Float64Array, confidence: float, least: float
+) -> tuple[float, float]:
+    """Return the interval of resampled figures, shifted to where their mean is the figure."""
+    known = drawn[~np.isnan(drawn)]
+    low, high = interval(drawn, confidence)
+    if not len(known):
+        return float(low), float(high)
+    bias = float(known.mean()) - value
+    return max(least, float(low) - bias), min(1.0, float(high) - bias)
+
+
+def _adjusted_information(classes: npt.NDArray[Any], labels: npt.NDArray[Any]) -> float:
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    return float(adjusted_mutual_info_score(classes, labels)) if len(labels) else float("nan")
+
+
+def _cells_by_unit(table: Contingency, units: npt.ArrayLike | None, n_documents: int) -> Any:
+    """Return how often each unit is in each cell of the table, shape (n_units, n_cells)."""
+    from scipy.sparse import csr_matrix
+
+    unit = np.arange(n_documents)
+    if units is not None:
+        given = np.asarray(units)
+        if given.shape != (n_documents,):
+            raise InputError(
+                "units", f"one for each of the {n_documents} documents", found=f"{given.shape}"
+            )
+        unit = np.unique(given, return_inverse=True)[1]
+    shape = (int(unit.max()) + 1, len(table.counts))
+    return csr_matrix((np.ones(n_documents), (unit, table.cell_of)), shape=shape)

@@ -1,0 +1,417 @@
+"""How well the words of a topic go together in documents.
+
+All measures read the same counts of windows or documents, and have the values of gensim's
+``CoherenceModel`` on the same texts, so that they compare with published ones; the notes of `npmi`
+say what habits that includes. One habit is not kept: gensim reads the first twenty words of a
+topic only, unless ``topn`` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count
+from embedtopics._utils.occurrences import find_occurrences, index_terms
+from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.terms.results import TokenStream
+
+EPSILON = 1e-12
+
+
+class TopicCounts(NamedTuple):
+    """Shares of the windows that hold the words of one topic, alone and in pairs.
+
+    Shapes: `together` (n_distinct, n_distinct), single words on the diagonal, words that no
+    document holds left out; `order` (n_words,), the row of each word of the topic in its order.
+    """
+
+    together: Float64Array
+    order: Int64Array
+
+    @property
+    def single(self) -> Float64Array:
+        """Share of the windows that hold each distinct word."""
+        return np.diagonal(self.together)
+
+
+class _Found(NamedTuple):
+    """Where the words of one topic occur: word by word, ascending."""
+
+    word: Int64Array
+    position: Int64Array
+    document: Int64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Occurrences:
+    """Where the words of all topics occur in the stream: word by word, ascending.
+
+    Shapes: `positions`, `documents` (n_occurrences,), `bounds` (n_words + 1,), `offsets`
+    (n_documents + 1,).
+    """
+
+    positions: Int64Array
+    documents: Int64Array
+    bounds: Int64Array
+    offsets: Int64Array
+
+    @classmethod
+    def of_stream(
+        cls, words: npt.NDArray[Any], positions: Int64Array, n_words: int, offsets: Int64Array
+    ) -> Occurrences:
+        """Sort occurrences, given in the order of the stream, by the word."""
+        if n_words <= np.iinfo(np.uint16).max:
+            words = words.astype(np.uint16)  # NumPy sorts short integers in linear time
+        counts = np.bincount(words, minlength=n_words)
+        order = np.argsort(words, kind="stable")
+        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        documents = np.searchsorted(offsets, positions, side="right") - 1
+        return cls(positions[order], documents[order], bounds, offsets)
+
+    def count(self, words: Int64Array, window: int | None) -> Float64Array:
+        """Return how many windows, or documents, hold each pair of words, (n_words, n_words)."""
+        n_each = self.bounds[words + 1] - self.bounds[words]
+        ends = np.cumsum(n_each)
+        number = np.repeat(np.arange(len(words)), n_each)
+        at = np.arange(len(number)) + np.repeat(self.bounds[words] - ends + n_each, n_each)
+        found = _Found(number, self.positions[at], self.documents[at])
+        if window is not None:
+            begin, end, holder = _intervals(found, self.offsets, window)
+            return _shared(begin, end, found.word[holder], len(words))
+        # Occurrences of one word ascend, so that those in one document lie side by side.
+        first = np.ones(len(found.word), dtype=bool)
+        first[1:] = (np.diff(found.word) != 0) | (np.diff(found.document) != 0)
+        held = np.flatnonzero(first)
+        begin = found.document[held]
+        return _shared(begin, begin + 1, found.word[held], len(words))
+
+
+def count_together(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, window: int | None
+) -> Iterator[TopicCounts]:
+    """Count windows for each topic; the stream is read once for all of them.
+
+    Only the words of one topic are compared with each other, so that the work grows with the
+    occurrences of the words and not with the square of their number.
+    """
+    n_windows = n_windows_of(tokens, window)
+    refuse_strings(topics)
+    wanted = {word for topic in topics for word in topic}
+    id_of = {word: i for i, word in enumerate(tokens.words) if word in wanted}
+    # A stream cut from another one may name words that none of its documents holds.
+    occurs = np.zeros(len(tokens.words), dtype=bool)
+    occurs[tokens.ids] = True
+    known = [
+        np.array([id_of[w] for w in topic if w in id_of and occurs[id_of[w]]], dtype=np.int64)
+        for topic in topics
+    ]
+    word_ids = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *known]))
+    is_wanted = np.zeros(len(tokens.words), dtype=bool)
+    is_wanted[word_ids] = True
+    positions = np.flatnonzero(is_wanted[tokens.ids])
+    numbers = np.searchsorted(word_ids, tokens.ids[positions])
+    found = Occurrences.of_stream(numbers, positions, len(word_ids), tokens.offsets)
+    for ids in known:
+        distinct, order = np.unique(ids, return_inverse=True)
+        counts = found.count(np.searchsorted(word_ids, distinct), window)
+        yield TopicCounts(counts / max(n_windows, 1), order)
+
+
+def n_windows_of(tokens: TokenStream, window: int | None) -> int:
+    """Return the number of windows, or of documents where there is no window."""
+    if window is None:
+        return len(tokens)
+    checked_count(window, "window")
+    return int(np.maximum(np.diff(tokens.offsets) - window + 1, 1).sum())
+
+
+def refuse_strings(topics: Sequence[Sequence[str]]) -> None:
+    """Refuse topics that would be read letter by letter."""
+    for i, topic in enumerate(topics):
+        if isinstance(topic, str):
+            raise InputError("topics", "sequences of words", topic, "use lists of words", row=i)
+
+
+def _intervals(
+    found: _Found, offsets: Int64Array, window: int
+) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the intervals of windows that hold a word, and an occurrence that each belongs to.
+
+    A window is named by the position of its first token. Each word is in the windows of some
+    half-open intervals that do not overlap.
+    """
+    word, position, document = found
+    first_window = offsets[document]
+    last_window = np.maximum(first_window, offsets[document + 1] - window)
+
+    # Occurrences of one word in one document lie side by side and ascend.
+    run_starts = np.ones(len(word), dtype=bool)
+    run_starts[1:] = (word[1:] != word[:-1]) | (document[1:] != document[:-1])
+    run = np.cumsum(run_starts) - 1
+    run_ends = np.append(np.flatnonzero(run_starts)[1:], len(word))[run]
+
+    # The window loses the word when the copy at `left` drops out, until the first copy at or
+    # behind left + window comes in; it then stays until the next copy behind `left` drops out.
+    # What the copies in between do not do, see the notes of `npmi`.
+    span = int(offsets[-1]) + window + 1
+    key = run * span + position
+    next_in = np.searchsorted(key, key + window)
+    back_in = np.flatnonzero(next_in < run_ends)
+    begin = position[next_in[back_in]] - window + 1
+    end = position[back_in + 1] + 1
+    initial = np.flatnonzero(run_starts)
+    begin = np.concatenate(
+        [np.maximum(position[initial] - window + 1, first_window[initial]), begin]
+    )
+    end = np.concatenate([position[initial] + 1, end])
+    holder = np.concatenate([initial, back_in])
+    end = np.minimum(end, last_window[holder] + 1)
+    alive = np.flatnonzero(begin < end)
+    return begin[alive], end[alive], holder[alive]
+
+
+def _shared(begin: Int64Array, end: Int64Array, word: Int64Array, n_words: int) -> Float64Array:
+    """Return the length that the intervals of two words share; of one word on the diagonal.
+
+    An interval is compared with those that begin after it for as long as they begin before it
+    ends, so that the work grows with the intervals that overlap. Sums of whole numbers, so exact.
+    """
+    order = np.argsort(begin, kind="stable")
+    begin, end, word = begin[order], end[order], word[order]
+    together = np.zeros(n_words * n_words)
+    first = np.arange(len(begin))
+    for behind in range(1, len(begin)):
+        first = first[: np.searchsorted(first, len(begin) - behind)]
+        first = first[begin[first + behind] < end[first]]
+        if not len(first):
+            break
+        second = first + behind
+        length = np.minimum(end[first], end[second]) - begin[second]
+        together += np.bincount(
+            word[first] * n_words + word[second], length, minlength=n_words * n_words
+        )
+    pairs: Float64Array = together.reshape(n_words, n_words)
+    pairs += pairs.T.copy()
+    np.fill_diagonal(pairs, np.bincount(word, end - begin, minlength=n_words))
+    return pairs
+
+
+def npmi(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
+) -> Float64Array:
+    """Measure the coherence of each topic by normalised pointwise mutual information.
+
+    For two words, with probabilities over windows and e = 1e-12,
+
+        NPMI(a, b) = log((p(a, b) + e) / (p(a) p(b))) / -log(p(a, b) + e),
+
+    from -1 (never together) over 0 (independent) to 1 (only together); a topic's value is the
+    mean over its pairs (Bouma 2009; Aletras and Stevenson 2013; Röder et al. 2015, C_NPMI).
+
+    Parameters
+    ----------
+    topics : sequence of sequence of str
+        The words of each topic, as the tokens write them; usually the best ten.
+    tokens : TokenStream
+        The reference documents, most often those that the topics came from.
+    window : int or None
+        Words in the sliding window, one step a word; a shorter document is one window.
+        None takes whole documents.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_topics,)
+        NaN for a topic with fewer than two words that occur in the documents.
+
+    Raises
+    ------
+    InputError
+        If `window` is below 1, or a topic is a single string.
+
+    Notes
+    -----
+    The values are those of gensim's ``CoherenceModel(coherence="c_npmi")`` on the same texts,
+    so that they compare with published ones. That includes three habits of gensim: words that
+    no document holds are left out; a pair that is in all windows counts as -1; and when one of
+    two copies of a word leaves the sliding window, both are forgotten, until a new copy enters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from embedtopics.terms.results import TokenStream
+    >>> stream = TokenStream(
+    ...     ids=np.array([0, 1, 0, 1, 2], dtype=np.int32),
+    ...     offsets=np.array([0, 2, 4, 5]),
+    ...     words=("goal", "match", "tax"),
+    ... )
+    >>> npmi([["goal", "match"], ["goal", "tax"]], stream, window=None).round(6).tolist()
+    [1.0, -0.945566]
+    """
+    return _means_over_pairs(topics, tokens, window, _npmi)
+
+
+def c_uci(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
+) -> Float64Array:
+    """Measure the coherence of each topic by pointwise mutual information.
+
+    The mean over all pairs of log((p(a, b) + 1e-12) / (p(a) p(b))) (Newman et al. 2010, C_UCI of
+    Röder et al. 2015). It has no upper bound, and one pair that never meets outweighs all others;
+    `npmi` is the same on a scale from -1 to 1.
+
+    Parameters
+    ----------
+    topics, tokens, window
+        As for `npmi`.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_topics,)
+        As gensim's ``CoherenceModel(coherence="c_uci")``; NaN as for `npmi`.
+
+    Raises
+    ------
+    InputError
+        As `npmi`.
+    """
+    return _means_over_pairs(topics, tokens, window, _pmi)
+
+
+def c_v(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 110
+) -> Float64Array:
+    """Measure the C_V coherence of each topic.
+
+    Each word is a vector of its NPMI with all words of the topic, itself included; the value is
+    the mean cosine of these vectors with their sum (Röder, Both and Hinneburg 2015, "Exploring the
+    space of topic coherence measures").
+
+    Parameters
+    ----------
+    topics, tokens, window
+        As for `npmi`; the paper's window is 110.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_topics,)
+        Mostly between 0 and 1. NaN for a topic without any word that occurs in the documents.
+
+    Raises
+    ------
+    InputError
+        As `npmi`.
+
+    Notes
+    -----
+    The values are those of gensim's ``CoherenceModel(coherence="c_v")`` on the same texts. A topic
+    of one known word has a value of 1, as there. Words that never meet have similar vectors, too:
+    topics of rare unrelated words can score high. Read it beside `npmi`.
+    """
+    return np.array(
+        [_mean_cosine(_npmi(counts), counts) for counts in count_together(topics, tokens, window)],
+        dtype=np.float64,
+    )
+
+
+def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array:
+    """Measure the coherence of each topic by the log conditional probability of its words.
+
+    With probabilities over documents, the mean over all pairs of log((p(a, b) + 1e-12) / p(b)),
+    where b stands before a in the topic (Mimno et al. 2011, "Optimizing semantic coherence in
+    topic models"; U_Mass of Röder et al. 2015).
+
+    Parameters
+    ----------
+    topics : sequence of sequence of str
+        Best first: the order matters.
+    tokens : TokenStream
+        The paper means the documents that the topics came from.
+
+    Returns
+    -------
+    float64 ndarray of shape (n_topics,)
+        0 at best. As gensim's ``CoherenceModel(coherence="u_mass")``; the paper adds one document
+        to the joint count in place of 1e-12. NaN as for `npmi`.
+
+    Raises
+    ------
+    InputError
+        If a topic is a single string.
+    """
+    return _means_over_pairs(
+        topics, tokens, None, lambda c: np.log((c.together + EPSILON) / c.single[None, :])
+    )
+
+
+def _pmi(counts: TopicCounts) -> Float64Array:
+    """Return the pointwise mutual information of all pairs of distinct words."""
+    expected = counts.single[:, None] * counts.single[None, :]
+    return np.asarray(np.log((counts.together + EPSILON) / expected))
+
+
+def _npmi(counts: TopicCounts) -> Float64Array:
+    return _pmi(counts) / -np.log(counts.together + EPSILON)
+
+
+def _means_over_pairs(
+    topics: Sequence[Sequence[str]],
+    tokens: TokenStream,
+    window: int | None,
+    measure: Callable[[TopicCounts], Float64Array],
+) -> Float64Array:
+    """Return the mean over all pairs of each word of a topic with those before it."""
+    means = []
+    for counts in count_together(topics, tokens, window):
+        rows, columns = np.tril_indices(len(counts.order), k=-1)
+        values = measure(counts)[counts.order[rows], counts.order[columns]]
+        means.append(float(np.mean(values)) if len(rows) else np.nan)
+    return np.array(means, dtype=np.float64)
+
+
+def _mean_cosine(values: Float64Array, counts: TopicCounts) -> float:
+    """Return the mean cosine of the words' vectors with the sum of these."""
+    if len(counts.order) == 0:
+        return float("nan")
+    times = np.bincount(counts.order).astype(np.float64)
+    vectors = values * times  # a word named twice counts twice in the vectors of the others
+    total = times @ vectors
+    lengths = np.sqrt((vectors * vectors).sum(axis=1) * (total * total).sum())
+    cosines = (vectors * total).sum(axis=1) / lengths
+    return float((cosines * times).sum() / times.sum())
+
+
+def npmi_of_pairs(
+    topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
+) -> list[Float64Array]:
+    """Return the NPMI of all pairs of a topic's terms, which may have several words.
+
+    A term of several words stands where its first word stands. Shapes: (n_terms, n_terms) for each
+    topic, symmetric; NaN on the diagonal, and for a term that no document holds.
+    """
+    n_windows = n_windows_of(tokens, window)
+    refuse_strings(topics)
+    terms = sorted({term for topic in topics for term in topic})
+    column = {term: i for i, term in enumerate(terms)}
+    index = index_terms(terms, tokens.words)
+    found = find_occurrences(index, tokens.ids, tokens.offsets, edges_only=False)
+    positions = np.repeat(np.arange(len(tokens.ids)), np.diff(found.first))
+    occurrences = Occurrences.of_stream(found.terms, positions, len(terms), tokens.offsets)
+    measured = []
+    for topic in topics:
+        distinct, order = np.unique([column[term] for term in topic], return_inverse=True)
+        counted = occurrences.count(distinct.astype(np.int64), window)[order][:, order]
+        single = np.diagonal(counted) / max(n_windows, 1)
+        joint = counted / max(n_windows, 1) + EPSILON
+        expected = np.outer(single, single)
+        np.fill_diagonal(expected, 0.0)
+        is_known = expected > 0
+        ratio = np.divide(joint, expected, out=np.ones_like(joint), where=is_known)
+        values = np.log(ratio) / -np.log(joint)
+        measured.append(np.where(is_known, values, np.nan))
+    return measured

@@ -1,0 +1,473 @@
+"""Encoders on examples with known answers: every text encoded once, every figure with an interval.
+
+A set of examples comes from files of the user: pairs of texts with scores or classes, or queries
+with documents and judgements.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import difference_of, mean_of_estimates
+from embedtopics.evaluation._pairs import (
+    FEWEST_PAIRS,
+    checked_vectors,
+    pair_class_scores,
+    pair_similarities,
+    pearson_correlation,
+    spearman_correlation,
+)
+from embedtopics.evaluation._ranking import rank_documents, score_rankings
+from embedtopics.evaluation._retrieval_files import read_qrels, read_queries
+from embedtopics.evaluation.results import EncoderScores, Estimate, TaskScore
+from embedtopics.protocols import Float64Array, Int64Array, RandomState
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+WARMUP_TEXTS = 4
+"""Texts that are encoded before the clock starts, which loads a checkpoint."""
+
+CUTS = (10, 100)
+SHOWN = ("ndcg@10", "mrr@10", "map@100", "recall@10", "recall@100", "precision@10")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaskSet:
+    """Texts with known answers, in columns that an encoder encodes."""
+
+    task: str
+    file: str
+    columns: tuple[tuple[str, ...], ...]
+    decisions: tuple[Decision, ...] = ()
+
+    def examples(self) -> Iterator[Any]:
+        """Yield the texts and the answer of one example at a time."""
+        raise NotImplementedError
+
+    def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Estimate]:
+        """Measure the vectors of the columns; `resampling` is n_resamples and seed."""
+        raise NotImplementedError
+
+    def fingerprint(self) -> str:
+        """Return the SHA-256 of the examples, whatever their order."""
+        rows = sorted(
+            hashlib.sha256(repr(example).encode("utf-8", "surrogatepass")).digest()
+            for example in self.examples()
+        )
+        return hashlib.sha256(type(self).__name__.encode() + b"".join(rows)).hexdigest()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GradedPairs(TaskSet):
+    """Pairs of texts (two columns) with scores of people, shape (n_pairs,)."""
+
+    scores: Float64Array
+
+    def examples(self) -> Iterator[Any]:
+        """Yield both texts and the score of each pair."""
+        return zip(*self.columns, self.scores.tolist(), strict=True)
+
+    def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Estimate]:
+        """Correlate the cosines with the scores; the rank correlation is what is published."""
+        near = pair_similarities(*vectors)
+        return {
+            "spearman_cosine": spearman_correlation(near, self.scores, **resampling),
+            "pearson_cosine": pearson_correlation(near, self.scores, **resampling),
+        }
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ClassedPairs(TaskSet):
+    """Pairs of texts (two columns) that belong together (1) or not (0), shape (n_pairs,)."""
+
+    labels: Int64Array
+
+    def examples(self) -> Iterator[Any]:
+        """Yield both texts and the label of each pair."""
+        return zip(*self.columns, self.labels.tolist(), strict=True)
+
+    def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Estimate]:
+        """Measure how well the cosines separate the classes."""
+        return pair_class_scores(pair_similarities(*vectors), self.labels, **resampling)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SearchSet(TaskSet):
+    """Queries and documents (two columns) with grades of relevance, (n_queries, n_documents).
+
+    Of documents that are equally near to a query, the lowest `tie_order` comes first.
+    """
+
+    relevance: csr_matrix
+    tie_order: Int64Array
+
+    def examples(self) -> Iterator[Any]:
+        """Yield each query with its documents and their grades."""
+        queries, documents = self.columns
+        for row, query in enumerate(queries):
+            part = slice(*self.relevance.indptr[row : row + 2])
+            graded = zip(self.relevance.indices[part], self.relevance.data[part], strict=True)
+            yield query, sorted((documents[place], float(grade)) for place, grade in graded)
+
+    def score(self, vectors: Sequence[Any], **resampling: Any) -> dict[str, Estimate]:
+        """Measure the ranking of the documents by cosine."""
+        ranked, _ = rank_documents(vectors[0], vectors[1], max(CUTS), tie_order=self.tie_order)
+        scores = score_rankings(ranked, self.relevance, CUTS, **resampling)
+        return {name: scores[name] for name in SHOWN}
+
+
+def read_pairs(
+    path: str | os.PathLike[str],
+    columns: Sequence[str] = ("sentence1", "sentence2", "score"),
+) -> GradedPairs | ClassedPairs:
+    """Read pairs of texts with scores or classes, for `evaluate_encoder`.
+
+    Parameters
+    ----------
+    path : path
+        A file that `Corpus.from_file` reads.
+    columns : sequence of str
+        Those of the first text, of the second, and of the score, which is higher for more similar
+        texts. Where all scores are 0 or 1, they are classes.
+
+    Returns
+    -------
+    TaskSet
+
+    Raises
+    ------
+    InputError
+        Where the file or a column is missing, a cell is empty, no text or no number, there are
+        fewer than three pairs, or all scores are equal.
+    """
+    if len(columns) != 3 or len(set(columns)) < 3:
+        raise InputError("columns", "three names, of both texts and of the score", list(columns))
+    rows = Rows(Path(path).expanduser())
+    texts = rows.texts(columns[0]), rows.texts(columns[1])
+    scores = rows.numbers(columns[2])
+    name = rows.path.name
+    if len(scores) < FEWEST_PAIRS:
+        raise InputError(f"{name}: expected at least {FEWEST_PAIRS} pairs, got {len(scores)}")
+    if (scores == scores[0]).all():
+        raise InputError(
+            f"{name}: expected different scores in the column {columns[2]!r}; all {len(scores)} "
+            f"are {scores[0]:g}"
+        )
+    if set(scores.tolist()) <= {0.0, 1.0}:
+        return ClassedPairs(task="pairs", file=name, columns=texts, labels=scores.astype(np.int64))
+    return GradedPairs(task="pairs", file=name, columns=texts, scores=scores)
+
+
+def read_retrieval_set(folder: str | os.PathLike[str], *, split: str = "test") -> SearchSet:
+    """Read queries, documents and judgements from a folder in the layout of BEIR.
+
+    Parameters
+    ----------
+    folder : path
+        With corpus.jsonl (_id, text and perhaps title), queries.jsonl (_id, text) and
+        qrels/SPLIT.tsv (query-id, corpus-id, score), each also with .gz. Other formats of
+        `Corpus.from_file` and `retrieval` are read, too, such as corpus.csv and qrels/test.txt.
+    split : str
+
+    Returns
+    -------
+    TaskSet
+        Of the queries that have judgements.
+
+    Raises
+    ------
+    InputError
+        Where a file is missing or cannot be read, or a judgement is of an unknown document.
+
+    References
+    ----------
+    Thakur et al. (2021), "BEIR: A Heterogeneous Benchmark for Zero-shot Evaluation of Information
+    Retrieval Models".
+    """
+    from scipy.sparse import csr_matrix
+
+    home = Path(folder).expanduser()
+    qrels = read_qrels(_file_of(home, f"qrels/{split}"))
+    texts_of = read_queries(_file_of(home, "queries"))
+    corpus = Rows(_file_of(home, "corpus"))
+    id_column = next((name for name in ("_id", "id", "doc_id") if name in corpus.columns), "_id")
+    ids = [str(cell) for cell in corpus.cells(id_column)]
+    row_of = {name: row for row, name in enumerate(ids)}
+    if len(row_of) < len(ids):
+        raise InputError(f"{corpus.path.name}: expected different ids in the column {id_column!r}")
+    texts = corpus.texts("text", some_empty=True)
+    if "title" in corpus.columns:
+        titles = corpus.texts("title", some_empty=True)
+        texts = tuple(f"{one} {two}".strip() for one, two in zip(titles, texts, strict=True))
+    asked = [query for query in texts_of if query in qrels]
+    if not asked:
+        raise InputError(f"none of the {len(texts_of):,} queries in {home} has judgements")
+    cells = []
+    for row, query in enumerate(asked):
+        for document, grade in qrels[query].items():
+            if document not in row_of:
+                raise InputError(
+                    f"{home}: the judged document {document!r} of query {query!r} is not in "
+                    f"{corpus.path.name}"
+                )
+            cells.append((row, row_of[document], grade))
+    rows, places, grades = zip(*cells, strict=True)
+    order = np.empty(len(ids), dtype=np.int64)
+    order[sorted(range(len(ids)), key=ids.__getitem__)] = np.arange(len(ids))
+    return SearchSet(
+        task="retrieval", file=home.name, columns=(tuple(texts_of[q] for q in asked), texts),
+        relevance=csr_matrix((np.array(grades), (rows, places)), shape=(len(asked), len(ids))),
+        tie_order=order,
+    )  # fmt: skip
+
+
+def evaluate_encoder(
+    encoder: Any,
+    examples: TaskSet | Sequence[TaskSet],
+    *,
+    name: str | None = None,
+    n_resamples: int = 1000,
+    random_state: RandomState = 0,
+    show_progress: bool | None = None,
+) -> EncoderScores:
+    """Measure an encoder on examples with known answers.
+
+    Each distinct text is encoded once. Scores of two encoders with one `random_state` are paired,
+    see `score_differences`.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        With ``encode(texts)``. One that has to be fitted and is not (`is_fitted` is False) is
+        fitted, in a copy, to the texts of the examples.
+    examples : TaskSet or sequence of TaskSet
+        From `read_pairs` or `read_retrieval_set`.
+    name : str, optional
+        Of the encoder in the result; by default its own.
+    n_resamples : int
+        For the intervals; 0 for none.
+    random_state : None, int or numpy.random.Generator
+    show_progress : bool, optional
+        By default, where stderr is a terminal.
+
+    Returns
+    -------
+    EncoderScores
+
+    Raises
+    ------
+    InputError
+        Where the vectors are not one finite row a text.
+
+    Examples
+    --------
+    >>> pairs = read_pairs("scored.csv")  # doctest: +SKIP
+    >>> evaluate_encoder(SentenceEncoder(), pairs).to_frame()  # doctest: +SKIP
+    """
+    sets = [examples] if isinstance(examples, TaskSet) else list(examples)
+    if not sets or not all(isinstance(one, TaskSet) for one in sets):
+        raise InputError("examples", "sets from read_pairs or read_retrieval_set", examples)
+    checked_count(n_resamples, "n_resamples", 0)
+    seed = resolve_seed(random_state)
+    texts = sorted({text for one in sets for column in one.columns for text in column})
+    decisions = [decision for one in sets for decision in one.decisions]
+    if hasattr(encoder, "fit") and not getattr(encoder, "is_fitted", True):
+        encoder = copy.copy(encoder).fit(texts)
+        message = (
+            "The encoder was fitted to the texts of all examples, without their answers; its "
+            "scores depend on which sets are measured together."
+        )
+        decisions.append(Decision("evaluation", "fitted", len(texts), message))
+    vectors, seconds = _encoded(encoder, texts, show_progress)
+    row_of = {text: row for row, text in enumerate(texts)}
+    scores: list[TaskScore] = []
+    with progress_bar(
+        total=len(sets), unit="set", description="Scoring", show=show_progress
+    ) as bar:
+        for one in sets:
+            rows = [np.array([row_of[text] for text in column]) for column in one.columns]
+            own_seed = _seed_of(seed, f"{one.task} {one.file}")
+            found = one.score([vectors[r] for r in rows], n_resamples=n_resamples, seed=own_seed)
+            scores += [TaskScore(one.task, one.file, metric, e) for metric, e in found.items()]
+            undefined = [metric for metric, e in found.items() if np.isnan(e.value)]
+            if undefined:
+                message = (
+                    f"{one.task}, {one.file}: {', '.join(undefined)} is not defined; are all "
+                    "vectors equal?"
+                )
+                where = f"{one.task}_{one.file}_not_defined"
+                decisions.append(Decision("evaluation", where, True, message))
+            bar.update(1)
+    given = getattr(encoder, "name", None)
+    return EncoderScores(
+        name=name or (given if isinstance(given, str) else type(encoder).__name__),
+        scores=tuple(_with_means(scores)),
+        n_texts=len(texts),
+        seconds=seconds,
+        fingerprints={(one.task, one.file): one.fingerprint() for one in sets},
+        decisions=tuple(dict.fromkeys(decisions)),
+        settings={"n_resamples": n_resamples, "seed": seed},
+    )
+
+
+def score_differences(scores: Sequence[EncoderScores]) -> pd.DataFrame:
+    """Tabulate the differences of encoders from the first, with paired intervals.
+
+    Parameters
+    ----------
+    scores : sequence of EncoderScores
+        Of the same examples, with one `random_state`.
+
+    Returns
+    -------
+    DataFrame
+        Columns task, file, metric, encoder, against, difference, low, high (a 95 % interval) and
+        n. An interval that holds 0 shows no difference.
+
+    Raises
+    ------
+    InputError
+        Where the examples, the seed or the number of resamples differ.
+
+    References
+    ----------
+    Efron and Tibshirani (1993), "An Introduction to the Bootstrap", section 13.3.
+    """
+    import pandas as pd
+
+    rows = []
+    first = scores[0]
+    for other in scores[1:]:
+        if first.fingerprints != other.fingerprints or first.settings != other.settings:
+            raise InputError(
+                "scores", "of the same examples, resamples and random_state",
+                found=f"others for {first.name} and {other.name}",
+            )  # fmt: skip
+        for before, after in zip(first.scores, other.scores, strict=True):
+            gain = difference_of(after.estimate, before.estimate)
+            rows.append(
+                (before.task, before.file, before.metric, other.name, first.name, gain.value,
+                 gain.low, gain.high, gain.n)
+            )  # fmt: skip
+    columns = ["task", "file", "metric", "encoder", "against", "difference", "low", "high", "n"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _encoded(encoder: Any, texts: list[str], show: bool | None) -> tuple[Any, float]:
+    """Return a vector for each text, and the seconds that took."""
+    options = {}
+    if "show_progress" in inspect.signature(encoder.encode).parameters:
+        options["show_progress"] = show
+    encoder.encode(texts[:WARMUP_TEXTS])
+    began = time.perf_counter()
+    vectors = checked_vectors(encoder.encode(texts, **options), "vectors")
+    seconds = time.perf_counter() - began
+    if vectors.shape[0] != len(texts):
+        raise InputError("vectors", f"one for each of {len(texts):,} texts", vectors.shape[0])
+    return vectors, seconds
+
+
+def _seed_of(seed: int, name: str) -> int:
+    """Return a seed of its own for a set: sets of one size must not draw the same rows."""
+    return int.from_bytes(hashlib.sha256(f"{seed} {name}".encode()).digest()[:8], "big")
+
+
+def _with_means(scores: list[TaskScore]) -> list[TaskScore]:
+    """Add to each task of several sets the mean over its sets."""
+    made: list[TaskScore] = []
+    for task in dict.fromkeys(score.task for score in scores):
+        own = [score for score in scores if score.task == task]
+        made += own
+        for metric in dict.fromkeys(score.metric for score in own):
+            figures = [score.estimate for score in own if score.metric == metric]
+            if len(figures) > 1:
+                mean = mean_of_estimates(figures)
+                made.append(TaskScore(task, "mean of sets", metric, mean))
+    return made
+
+
+def _file_of(folder: Path, stem: str) -> Path:
+    """Return the one file of a stem, whatever its format."""
+    found = sorted((folder / stem).parent.glob(f"{Path(stem).name}.*"))
+    if len(found) != 1:
+        there = ", ".join(path.name for path in found) or "none"
+        raise InputError(
+            f"expected one file {folder / stem}.*, such as .jsonl or .tsv; got {there}"
+        )
+    return found[0]
+
+
+class Rows:
+    """The rows of a file that `Corpus.from_file` reads, their columns checked cell by cell."""
+
+    def __init__(self, path: Path) -> None:
+        from embedtopics.corpus._readers import read_file
+
+        self.path = path
+        self._frame: pd.DataFrame = read_file(path).frame.reset_index(drop=True)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._frame)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return [str(name) for name in self._frame.columns]
+
+    def cells(self, column: str) -> list[Any]:
+        """Return a column as it is."""
+        if column not in self._frame:
+            raise InputError(
+                f"{self.path.name}: expected a column {column!r}; it has "
+                f"{', '.join(map(repr, self.columns))}"
+            )
+        return list(self._frame[column])
+
+    def texts(self, column: str, *, some_empty: bool = False) -> tuple[str, ...]:
+        """Return a column of texts; documents to be searched may be empty."""
+        return tuple(
+            self._checked(
+                column,
+                lambda cell: isinstance(cell, str) and (some_empty or bool(cell.strip())),
+                "a text",
+            )
+        )
+
+    def numbers(self, column: str) -> Float64Array:
+        """Return a column of finite numbers."""
+        cells = self._checked(column, _is_number, "a number")
+        return np.array([float(cell) for cell in cells], dtype=np.float64)
+
+    def _checked(self, column: str, is_good: Callable[[Any], bool], what: str) -> list[Any]:
+        cells = self.cells(column)
+        for row, cell in enumerate(cells, start=1):
+            if not is_good(cell):
+                raise InputError(
+                    f"{self.path.name}, row {row}: expected {what} in the column {column!r}; "
+                    f"got {cell!r:.60}; correct or remove the row"
+                )
+        return cells
+
+
+def _is_number(cell: Any) -> bool:
+    try:
+        return not isinstance(cell, bool) and bool(np.isfinite(float(cell)))
+    except (TypeError, ValueError):
+        return False

@@ -1,0 +1,221 @@
+"""Whether neighbours on a map are those of the vectors, and the overlap of two neighbour lists."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_level
+from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+ROWS_AT_ONCE = 128
+"""Documents whose distances to all others are held at a time."""
+
+
+def trustworthiness_and_continuity(
+    vectors: FloatArray | csr_matrix,
+    positions: npt.ArrayLike,
+    k: int = 15,
+    *,
+    rows: npt.ArrayLike | None = None,
+) -> tuple[Float64Array, Float64Array]:
+    """Measure how well a map keeps the neighbours of some documents.
+
+    With r(i, j) the rank of document j by distance from i in the vectors, and q(i, j) on the map,
+
+        T(i) = 1 - 2 / (k (2n - 3k - 1)) sum over the k nearest j on the map of max(0, r(i, j) - k)
+
+    is low where the map puts strangers next to a document, and C(i), the same with r and q
+    exchanged, where it separates neighbours. Their means over all documents are the
+    trustworthiness and the continuity of the map (Venna and Kaski, 2001, "Neighborhood
+    Preservation in Nonlinear Projection Methods: An Experimental Study", equations 1 and 2).
+
+    Parameters
+    ----------
+    vectors : float32 ndarray or csr_matrix of shape (n_documents, n_dimensions)
+        Rows of length one, compared by cosine.
+    positions : array_like of shape (n_documents, n_components)
+        Compared by Euclidean distance.
+    k : int
+        Below half the documents.
+    rows : array_like of int, shape (n_rows,), optional
+        Documents to measure, each against all; by default all.
+
+    Returns
+    -------
+    trustworthiness, continuity : float64 ndarray of shape (n_rows,)
+        1 at best. Documents equally far share their mean rank.
+
+    Raises
+    ------
+    InputError
+        Where the shapes do not fit or `k` is too large.
+
+    Notes
+    -----
+    scikit-learn's ``trustworthiness`` gives the mean over all documents alone, holds all
+    distances at once, and knows no continuity.
+    """
+    from threadpoolctl import threadpool_limits
+
+    places = np.asarray(positions, dtype=np.float64)
+    n_documents = vectors.shape[0]
+    if places.ndim != 2 or len(places) != n_documents:
+        raise InputError(
+            "positions", f"one row for each of {n_documents} vectors", found=f"shape {places.shape}"
+        )
+    if not 1 <= k < n_documents / 2:
+        raise InputError("k", f"from 1 to below half of {n_documents} documents", k)
+    wanted = np.arange(n_documents) if rows is None else np.asarray(rows, dtype=np.int64)
+    found = np.empty((2, len(wanted)))
+    transposed = vectors.T
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        for begin in range(0, len(wanted), ROWS_AT_ONCE):
+            part = slice(begin, begin + ROWS_AT_ONCE)
+            some = wanted[part]
+            product: Any = vectors[some] @ transposed
+            similarities = product if isinstance(product, np.ndarray) else product.toarray()
+            in_vectors = 1.0 - np.asarray(similarities, dtype=np.float64)
+            on_map = np.zeros((len(some), len(places)))
+            for axis in range(places.shape[1]):
+                on_map += (places[some][:, axis, None] - places[None, :, axis]) ** 2
+            for distances in (in_vectors, on_map):
+                distances[np.arange(len(some)), some] = np.inf
+            found[0, part] = _rank_excess(in_vectors, _nearest(on_map, k), k)
+            found[1, part] = _rank_excess(on_map, _nearest(in_vectors, k), k)
+    quality = 1.0 - 2.0 / (k * (2 * n_documents - 3 * k - 1)) * found
+    return quality[0], quality[1]
+
+
+def _nearest(distances: Float64Array, k: int) -> Int64Array:
+    """Return the k nearest of each row, ties by number."""
+    kth = np.partition(distances, k - 1, axis=1)[:, k - 1]
+    nearest = np.empty((len(distances), k), dtype=np.int64)
+    for row, (values, limit) in enumerate(zip(distances, kth, strict=True)):
+        within = np.flatnonzero(values <= limit)
+        nearest[row] = within[np.argsort(values[within], kind="stable")[:k]]
+    return nearest
+
+
+def _rank_excess(distances: Float64Array, chosen: Int64Array, k: int) -> Float64Array:
+    """Return by how much the ranks of chosen documents are above k, summed for each row."""
+    excess = np.zeros(len(distances))
+    for row, (values, documents) in enumerate(zip(distances, chosen, strict=True)):
+        for value in values[documents]:  # counting is much cheaper than sorting all of them
+            rank = (np.count_nonzero(values < value) + 1 + np.count_nonzero(values <= value)) / 2.0
+            excess[row] += max(0.0, rank - k)
+    return excess
+
+
+# Overlap of two lists of neighbours, document by document.
+
+PERSISTENCE = 0.9
+"""Weight of each further rank; at 0.9 the first ten ranks have 86 % of the weight."""
+
+OVERLAP_ROWS_AT_ONCE = 4096
+"""Lists that are compared together."""
+
+IntArray = npt.NDArray[np.integer]
+
+
+def jaccard_overlap(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
+    """Return the items in both lists as a share of those in either; 0 where one is empty.
+
+    Shapes: (n_documents, k), negative entries are none, k may differ -> (n_documents,).
+    """
+    one, other = _two_lists(first, second)
+    shared = np.concatenate([met[:, -1] for met in _agreements(one, other)] or [np.zeros(0)])
+    either = (one >= 0).sum(axis=1) + (other >= 0).sum(axis=1) - shared
+    return np.asarray(shared / np.maximum(either, 1), dtype=np.float32)
+
+
+def rank_biased_overlap(
+    first: npt.ArrayLike, second: npt.ArrayLike, p: float = PERSISTENCE
+) -> FloatArray:
+    """Return the extrapolated rank-biased overlap of two rankings, best first.
+
+    With X_d the items that both lists hold down to depth d, s and l the lengths of the shorter and
+    of the longer list,
+    """
+    checked_level(p, "p")
+    one, other = _two_lists(first, second)
+    lengths = np.column_stack([(one >= 0).sum(axis=1), (other >= 0).sum(axis=1)])
+    overlap = np.zeros(len(one))
+    begin = 0
+    for met in _agreements(one, other):
+        part = slice(begin, begin + len(met))
+        shorter, longer = lengths[part].min(axis=1), lengths[part].max(axis=1)
+        overlap[part] = extrapolated_overlap(met, shorter, longer, p)
+        begin += len(met)
+    return overlap.astype(np.float32)
+
+
+def chance_overlap(n_documents: int, k: int, p: float = PERSISTENCE) -> tuple[float, float]:
+    """Return the expected Jaccard and rank-biased overlap of k neighbours drawn at random.
+
+    The items in common follow a hypergeometric distribution: a neighbour of the one list is in the
+    other with a probability of k / (n_documents - 1).
+    """
+    from scipy.stats import hypergeom
+
+    n_others = n_documents - 1
+    if not 0 < k <= n_others:
+        raise InputError("k", f"from 1 to {n_others}, the other documents", k)
+    shared = np.arange(k + 1)
+    chances = hypergeom(n_others, k, k).pmf(shared)
+    depths = np.arange(1, k + 1)
+    # The expected agreement at depth d is d / n_others, and the measure is linear in it.
+    head = (1 - p) / p * float((depths / n_others * p**depths).sum())
+    return float((chances * shared / (2 * k - shared)).sum()), head + k / n_others * p**k
+
+
+def _two_lists(first: npt.ArrayLike, second: npt.ArrayLike) -> tuple[IntArray, IntArray]:
+    one, other = np.asarray(first), np.asarray(second)
+    if one.ndim != 2 or other.ndim != 2 or len(one) != len(other):
+        raise InputError(
+            "neighbors", "two arrays with a row for each of the same documents",
+            found=f"shapes {one.shape} and {other.shape}",
+        )  # fmt: skip
+    return one, other
+
+
+def _agreements(one: IntArray, other: IntArray) -> list[Float64Array]:
+    """Return, for parts of the rows, how many items both lists hold down to each depth."""
+    deepest = max(one.shape[1], other.shape[1])
+    depth = np.maximum.outer(np.arange(one.shape[1]), np.arange(other.shape[1]))
+    parts = []
+    for begin in range(0, len(one), OVERLAP_ROWS_AT_ONCE):
+        left = one[begin : begin + OVERLAP_ROWS_AT_ONCE, :, None]
+        equal = (left == other[begin : begin + OVERLAP_ROWS_AT_ONCE, None, :]) & (left >= 0)
+        row, *places = np.nonzero(equal)
+        entered = row * deepest + depth[tuple(places)]
+        new = np.bincount(entered, minlength=len(equal) * deepest).reshape(-1, deepest)
+        parts.append(np.cumsum(new, axis=1).astype(np.float64))
+    return parts
+
+
+def extrapolated_overlap(
+    met: Float64Array, shorter: IntArray, longer: IntArray, p: float
+) -> Float64Array:
+    """Return equation 32 of `rank_biased_overlap` for rows of agreements; 0 for an empty list.
+
+    Shapes: `met` (n_pairs, depth), `shorter, longer` (n_pairs,) -> (n_pairs,).
+    """
+    depths = np.arange(1, met.shape[1] + 1)
+    rows = np.arange(len(met))
+    some = shorter > 0
+    s, l_ = np.maximum(shorter, 1)[:, None], np.maximum(longer, 1)[:, None]
+    at_s, at_l = met[rows, s[:, 0] - 1][:, None], met[rows, l_[:, 0] - 1][:, None]
+    terms = np.where(depths <= l_, met / depths, 0.0)
+    terms += np.where((depths > s) & (depths <= l_), at_s * (depths - s) / (s * depths), 0.0)
+    head = (1 - p) / p * (terms * p**depths).sum(axis=1)
+    tail = (((at_l - at_s) / l_ + at_s / s) * p**l_)[:, 0]
+    return np.where(some, np.minimum(head + tail, 1.0), 0.0)

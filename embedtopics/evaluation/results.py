@@ -1,0 +1,421 @@
+"""What the measures return: figures with intervals, by task, run, label or question."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.corpus.results import Decision
+from embedtopics.protocols import Float64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class _Shown:
+    """A result that a notebook shows as its table."""
+
+    def _repr_html_(self) -> str:
+        from embedtopics._utils.display import html_table
+
+        is_sheet = hasattr(self, "by_topic")
+        frame = self.by_topic if is_sheet else self.to_frame()  # type: ignore[attr-defined]
+        return html_table(frame, "" if isinstance(self, Agreement) else repr(self), n_rows=30)
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """A figure with its bootstrap interval.
+
+    Parameters
+    ----------
+    value : float
+    low, high : float
+        Percentile interval; NaN without resamples.
+    n : int
+        Examples that were measured.
+    drawn : float64 ndarray of shape (n_resamples,)
+        The figure on examples drawn with replacement; NaN where it is not defined there. Figures
+        from one seed are paired.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    drawn: npt.NDArray[np.float64]
+
+    def __repr__(self) -> str:
+        """Return the figure and its interval."""
+        return f"Estimate({self.value:.4g} [{self.low:.4g}, {self.high:.4g}], n={self.n:,})"
+
+
+# Encoders on examples with known answers.
+
+
+@dataclass(frozen=True, eq=False)
+class TaskScore:
+    """One figure of one encoder on one set of examples, or the mean over the sets of a task.
+
+    Parameters
+    ----------
+    task, file, metric : str
+        Such as "pairs", "scored.csv" and "spearman_cosine".
+    estimate : Estimate
+    """
+
+    task: str
+    file: str
+    metric: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderScores(_Shown):
+    """The scores of an encoder on examples with known answers, and its speed.
+
+    Parameters
+    ----------
+    name : str
+        Name of the encoder.
+    scores : tuple of TaskScore
+    n_texts : int
+        Distinct texts that were encoded, each once.
+    seconds : float
+        Time to encode them.
+    fingerprints : mapping of (str, str) to str
+        SHA-256 of the examples of each task and file, whatever their order.
+    decisions : tuple of Decision
+    settings : mapping
+        n_resamples and seed.
+    """
+
+    name: str
+    scores: tuple[TaskScore, ...]
+    n_texts: int
+    seconds: float
+    fingerprints: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def texts_per_second(self) -> float:
+        """Distinct texts encoded per second; NaN where no time was measured."""
+        return self.n_texts / self.seconds if self.seconds > 0 else float("nan")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return columns task, file, metric, value, low, high (95 % interval) and n."""
+        import pandas as pd
+
+        rows = [
+            (s.task, s.file, s.metric, s.estimate.value, s.estimate.low, s.estimate.high,
+             s.estimate.n)
+            for s in self.scores
+        ]  # fmt: skip
+        columns = ["task", "file", "metric", "value", "low", "high", "n"]
+        kinds = {"value": float, "low": float, "high": float, "n": int}
+        return pd.DataFrame(rows, columns=columns).astype(kinds)
+
+    def __repr__(self) -> str:
+        """Return the name and how much was measured."""
+        return (
+            f"EncoderScores({self.name!r}, {len(self.scores)} figures, "
+            f"{self.texts_per_second:,.0f} texts per second)"
+        )
+
+
+# Search, on queries whose relevant documents are known.
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalScores(_Shown):
+    """Measures of one run over judged queries.
+
+    Parameters
+    ----------
+    scores : mapping of str to Estimate
+        "ndcg@10", "recall@10", "precision@10" (for each k), "map" and "mrr", with intervals over
+        queries.
+    queries : tuple of hashable
+        The queries that were measured, in the order of their names.
+    by_query : mapping of str to float64 ndarray of shape (n_queries,)
+        Each measure of each query.
+    decisions : tuple of Decision
+        Queries that were missing, left out or without relevant documents, and how many of the
+        documents ranked first nobody judged.
+    settings : mapping
+        ks, relevant_from, n_resamples, seed, confidence, and "qrels", the SHA-256 of the
+        judgements.
+    """
+
+    scores: Mapping[str, Estimate]
+    queries: tuple[Hashable, ...]
+    by_query: Mapping[str, npt.NDArray[np.float64]]
+    decisions: tuple[Decision, ...] = ()
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return columns measure, value, low, high and n (queries)."""
+        import pandas as pd
+
+        rows = [(name, e.value, e.low, e.high, e.n) for name, e in self.scores.items()]
+        return pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
+
+    def by_query_frame(self) -> pd.DataFrame:
+        """Return a column query, and one for each measure."""
+        import pandas as pd
+
+        frame = pd.DataFrame(dict(self.by_query))
+        frame.insert(0, "query", pd.Series(list(self.queries), dtype=object))
+        return frame
+
+    def __repr__(self) -> str:
+        """Return the figures."""
+        figures = ", ".join(f"{name}={e.value:.3f}" for name, e in self.scores.items())
+        return f"RetrievalScores({len(self.queries):,} queries: {figures})"
+
+
+@dataclass(frozen=True, eq=False)
+class RetrievalComparison(_Shown):
+    """The gain of a second run over a first on the same queries.
+
+    Parameters
+    ----------
+    first, second : RetrievalScores
+    differences : mapping of str to Estimate
+        Second minus first, paired by query: above 0 the second is better.
+    better, worse, equal : mapping of str to int
+        Queries on which the second run is better, worse, or neither (to 1e-9).
+    settings : mapping
+        n_resamples, seed and confidence of the intervals.
+    """
+
+    first: RetrievalScores
+    second: RetrievalScores
+    differences: Mapping[str, Estimate]
+    better: Mapping[str, int]
+    worse: Mapping[str, int]
+    equal: Mapping[str, int]
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return columns measure, first, second, difference, low, high, better, worse, equal, n."""
+        import pandas as pd
+
+        rows = [
+            (name, self.first.scores[name].value, self.second.scores[name].value, e.value, e.low,
+             e.high, self.better[name], self.worse[name], self.equal[name], e.n)
+            for name, e in self.differences.items()
+        ]  # fmt: skip
+        columns = ["measure", "first", "second", "difference", "low", "high"]
+        return pd.DataFrame(rows, columns=[*columns, "better", "worse", "equal", "n"])
+
+    def __repr__(self) -> str:
+        """Return the differences."""
+        figures = ", ".join(f"{name}={e.value:+.3f}" for name, e in self.differences.items())
+        return f"RetrievalComparison({len(self.first.queries):,} queries: {figures})"
+
+
+# Labels, coders and people.
+
+AGREEMENT_MEASURES = (
+    "nmi", "ami", "ari", "homogeneity", "completeness", "purity", "inverse_purity"
+)  # fmt: skip
+COVERED = "_covered"
+
+
+@dataclass(frozen=True)
+class Agreement(_Shown):
+    """Agreement of predicted labels with true ones.
+
+    Parameters
+    ----------
+    nmi, ami, ari : float
+        Normalised and adjusted mutual information and adjusted Rand index on all documents,
+        noise taken as one more class. The normalised mutual information is also the V-measure.
+    nmi_covered, ami_covered, ari_covered : float
+        The same on the documents that are in a topic; NaN where none is. High figures at low
+        coverage are easy to reach: read them together.
+    coverage : float
+        Share of the documents that are in a topic.
+    homogeneity, completeness : float
+        How far topics hold documents of one class, and classes documents of one topic.
+    purity, inverse_purity : float
+        Share of the documents in the largest class of their topic, and in the largest topic of
+        their class.
+    homogeneity_covered, completeness_covered, purity_covered, inverse_purity_covered : float
+    n, n_covered : int
+        Documents, and those of them in a topic.
+    intervals : mapping of str to (float, float)
+        Bootstrap interval of each figure above, by its name, where they were asked for.
+    """
+
+    nmi: float
+    ami: float
+    ari: float
+    nmi_covered: float
+    ami_covered: float
+    ari_covered: float
+    coverage: float
+    homogeneity: float
+    completeness: float
+    purity: float
+    inverse_purity: float
+    homogeneity_covered: float
+    completeness_covered: float
+    purity_covered: float
+    inverse_purity_covered: float
+    n: int
+    n_covered: int
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def v_measure(self) -> float:
+        """Harmonic mean of homogeneity and completeness, which is `nmi`."""
+        return self.nmi
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return columns measure, documents ("all" or "covered"), value, low, high and n."""
+        import pandas as pd
+
+        nothing = (float("nan"), float("nan"))
+        names = [("coverage", "all", self.n)]
+        names += [(name, "all", self.n) for name in AGREEMENT_MEASURES]
+        names += [(name, "covered", self.n_covered) for name in AGREEMENT_MEASURES]
+        rows = []
+        for measure, documents, n in names:
+            name = measure + (COVERED if documents == "covered" else "")
+            bounds = self.intervals.get(name, nothing)
+            rows.append((measure, documents, getattr(self, name), *bounds, n))
+        return pd.DataFrame(rows, columns=["measure", "documents", "value", "low", "high", "n"])
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Krippendorff's alpha with its bootstrap interval.
+
+    Parameters
+    ----------
+    alpha : float
+        1 for perfect agreement, 0 for agreement by chance, below 0 for systematic disagreement;
+        NaN where all values are equal or no unit has two.
+    low, high : float
+        NaN without resamples.
+    n_units : int
+        Units with at least two values; others are left out.
+    n_values : int
+        Values in these units.
+    """
+
+    alpha: float
+    low: float
+    high: float
+    n_units: int
+    n_values: int
+
+
+@dataclass(frozen=True, eq=False)
+class Significance:
+    """Distance of each topic from three insignificant ones, in nats.
+
+    Parameters
+    ----------
+    uniform : float64 ndarray of shape (n_topics,)
+        From the topic with a uniform distribution over words.
+    vacuous : float64 ndarray of shape (n_topics,)
+        From the topic with the word distribution of the whole collection.
+    background : float64 ndarray of shape (n_topics,), optional
+        From the topic with a uniform distribution over documents; None without memberships.
+    """
+
+    uniform: Float64Array
+    vacuous: Float64Array
+    background: Float64Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class IntrusionScore(_Shown):
+    """How often people found the intruders.
+
+    Parameters
+    ----------
+    task : str
+    precision, low, high : float
+        Share of the answers that name the intruder, the model precision of Chang et al. (2009),
+        with an interval: over answers for one coder; over resampled questions for several, whose
+        answers to one question are not independent.
+    chance : float
+        Expected precision of guessing.
+    n_answers, n_questions, n_coders : int
+    by_topic : pandas.DataFrame
+        Columns topic, n (answers), hits, precision, low, high, chance (the mean over its
+        questions), and p_value (of a one-sided binomial test against chance). Each answer is an
+        observation: low and high describe other coders on these questions, not other questions.
+    log_odds : float
+        Mean topic log odds, log of the intruder's share in the text less that of the topic chosen
+        (Chang et al. 2009, equation 2): 0 at best, negative where people choose topics that the
+        model sees in the text. NaN for tasks other than "topic_intrusion".
+    alpha : float
+        Krippendorff's alpha of the coders' choices; NaN for one coder.
+    """
+
+    task: str
+    precision: float
+    low: float
+    high: float
+    chance: float
+    n_answers: int
+    n_questions: int
+    n_coders: int
+    by_topic: pd.DataFrame
+    log_odds: float
+    alpha: float
+
+    def __repr__(self) -> str:
+        """Return the precision and its interval."""
+        return (
+            f"IntrusionScore({self.task!r}, precision {self.precision:.2f} "
+            f"[{self.low:.2f}, {self.high:.2f}], chance {self.chance:.2f}, "
+            f"{self.n_answers:,} answers)"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CodingScore(_Shown):
+    """How often people see a text's topic in it.
+
+    Parameters
+    ----------
+    precision, low, high : float
+        Share of the texts in topics that belong there, each topic weighted by its size; Wilson's
+        interval at the effective size of the sample (Kish 1965). A text that several coders read
+        counts once, by the share of them that see the topic in it.
+    by_topic : pandas.DataFrame
+        Columns topic, n (texts), precision, low, high (Wilson), n_decoys, and decoys, the share of
+        the texts from elsewhere that people put in the topic, too.
+    decoys : float
+        That share over all topics.
+    n_answers, n_coders : int
+    alpha : float
+        Krippendorff's alpha; NaN for one coder.
+    """
+
+    precision: float
+    low: float
+    high: float
+    by_topic: pd.DataFrame
+    decoys: float
+    n_answers: int
+    n_coders: int
+    alpha: float
+
+    def __repr__(self) -> str:
+        """Return the precision and its interval."""
+        return (
+            f"CodingScore(precision {self.precision:.2f} [{self.low:.2f}, {self.high:.2f}], "
+            f"decoys {self.decoys:.2f}, {self.n_answers:,} answers)"
+        )

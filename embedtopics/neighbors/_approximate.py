@@ -1,0 +1,433 @@
+"""The neighbours of many documents: a rough search by FAISS, refined along its own graph.
+
+The rough search works on fewer dimensions, each kept in two bits, and looks into a few of the
+lists that documents were sorted into. What it finds is compared again in full. Then the neighbours
+of a document's neighbours are looked at: where two documents are near, most often one of them
+already knows a third that is near to both (Dong, Moses and Li 2011, "Efficient k-nearest neighbor
+graph construction for generic similarity measures"). How rough the search may be, and how often
+the graph is refined, is estimated from a sample of documents whose true neighbours are known.
+
+Whatever sums in an order that depends on the number of threads is done on one: the projection,
+all training, and the searches of FAISS, of which several threads of ours each run a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.background import loops_may_meet
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+
+# Candidates -> nearest neighbours: every similarity is computed here, in one fixed order.
+
+SPARE = 16
+"""Extra candidates fetched, so that ties and last-bit differences at the k-th place are settled
+by the recomputed similarities and not by FAISS."""
+
+NOBODY = -1
+"""Stands where a list of neighbours, or of candidates, has no more."""
+
+LARGEST = 127
+"""Largest absolute value in a short form."""
+
+DEVIATIONS = 6.0
+"""Standard deviations of what is lost in a short form that are allowed for."""
+
+ROUNDING = 1e-6
+"""More than what the rounding of sums in float32 adds to that."""
+
+
+Neighbors = tuple[Int32Array, FloatArray]
+"""Indices and similarities, both of shape (n_queries, k), descending, ties by name."""
+
+
+class Short(NamedTuple):
+    """Vectors in a quarter of their space.
+
+    Shapes: `values` (n, n_dimensions), `scale` (n, 2).
+    """
+
+    values: npt.NDArray[np.int8]
+    scale: FloatArray
+
+    def take(self, rows: Int64Array | slice) -> Short:
+        """Return some rows."""
+        return Short(self.values[rows], self.scale[rows])
+
+
+def shorten(vectors: FloatArray) -> Short:
+    """Return the short forms of unit vectors.
+
+    What is lost of each entry is taken for random and independent of the rest. Rounding then
+    changes an inner product with another unit vector by a sum of standard deviation |r| / sqrt(d),
+    r being what is lost of all d entries.
+    """
+    values = np.empty(vectors.shape, dtype=np.int8)
+    scale = np.empty((len(vectors), 2), dtype=np.float32)
+    for begin in range(0, len(vectors), ROWS_AT_ONCE):
+        part = slice(begin, begin + ROWS_AT_ONCE)
+        rows = vectors[part]
+        largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+        step = np.maximum(largest, np.finfo(np.float32).tiny) / np.float32(LARGEST)
+        whole = np.rint(rows / step)
+        values[part] = whole
+        rest = rows - whole * step
+        scale[part, :1] = step
+        lost = np.sqrt(np.einsum("ij,ij->i", rest, rest) / max(1, vectors.shape[1]))
+        scale[part, 1] = DEVIATIONS * lost + ROUNDING
+    return Short(values, scale)
+
+
+def exact_neighbors(
+    queries: FloatArray,
+    embeddings: FloatArray,
+    k: int,
+    *,
+    itself: Int64Array | None = None,
+    names: Int64Array | None = None,
+) -> Neighbors:
+    """Compare every query with every document.
+
+    Shapes: `queries` (n_queries, n_dimensions), `embeddings` (n_documents, n_dimensions) ->
+    `indices` (n_queries, k), `similarities` (n_queries, k).
+    """
+    import faiss
+
+    n_candidates = min(k + 1 + SPARE, len(embeddings))
+    candidates = faiss.knn(queries, embeddings, n_candidates, faiss.METRIC_INNER_PRODUCT)[1]
+    found = no_neighbors(len(queries), k)
+    keep_nearest(found, queries, embeddings, candidates, itself=itself, names=names)
+    return found
+
+
+def no_neighbors(n_queries: int, k: int) -> Neighbors:
+    """Return lists without any neighbour yet."""
+    return (
+        np.full((n_queries, k), NOBODY, dtype=np.int32),
+        np.full((n_queries, k), -np.inf, dtype=np.float32),
+    )
+
+
+def keep_nearest(
+    found: Neighbors,
+    queries: FloatArray,
+    embeddings: FloatArray,
+    candidates: npt.NDArray[np.integer[Any]],
+    *,
+    itself: Int64Array | None = None,
+    names: Int64Array | None = None,
+    short: tuple[Short, Short] | None = None,
+) -> None:
+    """Put candidates into the lists of neighbours, where they are near enough.
+
+    Shapes: `queries, embeddings` (n, n_dimensions), `candidates` (n_queries, n_candidates),
+    `itself` (n_queries,), `names` (n_documents,).
+    """
+    from embedtopics.neighbors import _kernels
+
+    if short is None:
+        short = shorten(queries[:, :0]), shorten(embeddings[:, :0])
+    _kernels.keep_nearest(
+        queries,
+        embeddings,
+        np.full(len(queries), NOBODY, dtype=np.int64) if itself is None else itself,
+        np.arange(len(embeddings)) if names is None else names,
+        np.ascontiguousarray(candidates, dtype=np.int32),
+        *short[0],
+        *short[1],
+        *found,
+    )
+
+
+RECALL_SAMPLE = 500
+"""Documents whose true neighbours are searched, to measure the recall."""
+
+WANTED_RECALL = 0.975
+"""Recall at which the graph is refined no further; a little above the 0.97 that is promised,
+because the sample has an error of its own."""
+
+LEAST_RECALL = 0.97
+"""Recall under which the search begins again with more lists."""
+
+ROUGH_RECALLS = (0.86, 0.95, 1.0)
+"""Recalls that the rough search is given enough lists for: the first at first, because refinement
+then costs less than looking into more lists would; the next where refinement did not suffice."""
+
+ROUNDS = 4
+"""Rounds of refinement at most; later ones find next to nothing."""
+
+FRIENDS = 15
+"""Neighbours, and as many followers, of each document that are asked for their own."""
+
+KEPT_VARIANCE = 0.8
+"""Share of the variance that the dimensions of the rough search have to hold."""
+
+BITS = 4
+"""Bits for each pair of dimensions in the rough search."""
+
+CANDIDATES = 128
+"""Documents that the rough search returns, to be compared in all dimensions."""
+
+LISTS = 2.0
+"""Lists, as a multiple of the root of the number of documents."""
+
+PROBED_LISTS = (6, 8, 12, 16, 24, 36, 54, 81, 122, 183, 274, 411)
+"""Lists that a document is looked for in; the last is what the search makes do with."""
+
+ROWS_AT_ONCE = 8192
+"""Documents whose candidates are held at a time."""
+
+MOST_TRAINING_ROWS = 20_000
+"""Documents from which the directions of largest variance are learnt."""
+
+
+def refined_neighbors(
+    embeddings: FloatArray, k: int, seed: int, rows: Int64Array | None = None
+) -> tuple[Int32Array, FloatArray, float]:
+    """Find nearly all of the k nearest neighbours of many documents.
+
+    Shapes: `embeddings` (n_documents, n_dimensions) -> `indices` (n_documents, k), `similarities`
+    (n_documents, k).
+    """
+    reduced = _principal_part(embeddings)
+    reduced = reduced if rows is None else reduced[rows]
+    quantizer = _train(reduced)
+    lists = _nearest_lists(quantizer, reduced)
+    # From here on documents of one list stand side by side: what they look at is in the cache.
+    names = np.argsort(lists, kind="stable")
+    embeddings, reduced = embeddings[names if rows is None else rows[names]], reduced[names]
+    index = _fill_lists(reduced, lists[names], quantizer)
+    stock = _Stock(embeddings, shorten(embeddings), names, reduced, quantizer, index)
+    sample = np.random.default_rng(seed).choice(len(names), RECALL_SAMPLE, replace=False)
+    truth = exact_neighbors(embeddings[sample], embeddings, k, itself=sample, names=names)
+    found, recall = _find(stock, k, sample, truth)
+    _fill_missing(found, embeddings, names)
+    indices, similarities = np.empty_like(found[0]), np.empty_like(found[1])
+    indices[names], similarities[names] = names[found[0]], found[1]
+    return indices, similarities, recall
+
+
+@dataclass(frozen=True, eq=False)
+class _Stock:
+    """What is searched: documents in the order of their lists, in full and in shorter forms."""
+
+    embeddings: FloatArray
+    short: Short
+    names: Int64Array
+    reduced: FloatArray
+    quantizer: Any
+    index: Any
+
+    def keep(
+        self, found: Neighbors, rows: Int64Array | slice, candidates: npt.NDArray[Any]
+    ) -> None:
+        """Put candidates into the lists of neighbours of some rows, where they are near enough."""
+        keep_nearest(
+            found, self.embeddings[rows], self.embeddings, candidates,
+            itself=np.arange(len(self.names))[rows], names=self.names,
+            short=(self.short.take(rows), self.short),
+        )  # fmt: skip
+
+
+def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[Neighbors, float]:
+    """Search roughly and refine, with more lists as long as the recall does not suffice."""
+    everyone = slice(0, len(stock.names))
+    probed = sorted({min(n_lists, stock.quantizer.ntotal) for n_lists in PROBED_LISTS})
+    for rough_recall in ROUGH_RECALLS:
+        while probed[1:] and _recall(_search(stock, k, sample, probed[0]), truth) < rough_recall:
+            del probed[0]
+        found = _search(stock, k, everyone, probed.pop(0))
+        recall = _refine(found, stock, sample, truth)
+        if recall >= LEAST_RECALL or not probed:
+            break
+    return found, recall
+
+
+def _search(stock: _Stock, k: int, rows: Int64Array | slice, n_lists: int) -> Neighbors:
+    """Find neighbours of some rows in their nearest lists."""
+    stock.index.nprobe = n_lists
+    reduced = stock.reduced[rows]
+    found = no_neighbors(len(reduced), k)
+
+    def search(part: slice) -> None:
+        probes = _nearest_in(stock.quantizer, reduced[part], n_lists)
+        nearby = stock.index.search_preassigned(reduced[part], CANDIDATES, probes, None)[1]
+        asking = part if isinstance(rows, slice) else rows[part]
+        with _one_loop():
+            stock.keep((found[0][part], found[1][part]), asking, nearby)
+
+    _on_threads(search, list(_parts(len(reduced))))
+    return found
+
+
+def _principal_part(embeddings: FloatArray) -> FloatArray:
+    """Turn the vectors into the directions of largest variance, and leave out the others."""
+    from threadpoolctl import threadpool_limits
+
+    n_documents, n_dimensions = embeddings.shape
+    some = embeddings[:: max(1, n_documents // MOST_TRAINING_ROWS)]
+    with threadpool_limits(limits=1, user_api="blas"):
+        variances, axes = np.linalg.eigh(np.cov(some, rowvar=False, dtype=np.float32))
+        share = np.cumsum(variances[::-1]) / variances.sum()
+        wanted = int(np.searchsorted(share, KEPT_VARIANCE)) + 1
+        kept = min(n_dimensions, -(-wanted // 8) * 8)  # whole vector registers
+        # They are coded in pairs: an odd one is paired with zeros.
+        main = np.zeros((n_dimensions, kept + kept % 2), dtype=np.float32)
+        main[:, :kept] = axes[:, ::-1][:, :kept]
+        reduced: FloatArray = embeddings @ main
+    return reduced
+
+
+def _train(reduced: FloatArray) -> Any:
+    """Return an index of the middles of the lists."""
+    import faiss
+
+    n_documents, n_dimensions = reduced.shape
+    clusters: Any = faiss.Kmeans(
+        n_dimensions, int(LISTS * np.sqrt(n_documents)), niter=4, spherical=True, seed=1234,
+        min_points_per_centroid=1, max_points_per_centroid=24,
+    )  # fmt: skip
+    with _one_thread():
+        clusters.train(reduced)
+    quantizer = faiss.IndexFlatIP(n_dimensions)
+    quantizer.add(clusters.centroids)
+    return quantizer
+
+
+def _nearest_lists(quantizer: Any, rows: FloatArray) -> Int64Array:
+    """Return the number of the list that is nearest to each row."""
+    nearest = np.empty(len(rows), dtype=np.int64)
+
+    def search(part: slice) -> None:
+        nearest[part] = _nearest_in(quantizer, rows[part], 1)[:, 0]
+
+    _on_threads(search, list(_parts(len(rows))))
+    return nearest
+
+
+def _nearest_in(quantizer: Any, rows: FloatArray, n: int) -> Int64Array:
+    """Return the numbers of the n lists that are nearest to each row, nearest first."""
+    found: Int64Array = quantizer.search(rows, n)[1]
+    return found
+
+
+def _fill_lists(reduced: FloatArray, lists: Int64Array, quantizer: Any) -> Any:
+    """Build the index; the numbers of the lists are known, so none is searched again."""
+    import faiss
+
+    n_dimensions = reduced.shape[1]
+    index = faiss.IndexIVFPQ(
+        quantizer, n_dimensions, quantizer.ntotal, n_dimensions // 2, BITS,
+        faiss.METRIC_INNER_PRODUCT,
+    )  # fmt: skip
+    index.by_residual = False
+    lists = np.ascontiguousarray(lists, dtype=np.int64)
+    with _one_thread():
+        index.train(np.ascontiguousarray(reduced[:: max(1, len(reduced) // MOST_TRAINING_ROWS)]))
+    index.add_core(len(reduced), faiss.swig_ptr(reduced), None, faiss.swig_ptr(lists))
+    return faiss.IndexIVFPQFastScan(index)
+
+
+def _refine(found: Neighbors, stock: _Stock, sample: Int64Array, truth: Neighbors) -> float:
+    """Look at neighbours of neighbours until the recall suffices; return the recall."""
+    from embedtopics.neighbors._kernels import friends_of_friends
+
+    indices = found[0]
+    most = min(FRIENDS, indices.shape[1])
+    fresh: npt.NDArray[np.bool_] = np.ones(indices.shape, dtype=np.bool_)
+    for _ in range(ROUNDS):
+        recall = _recall((indices[sample], found[1][sample]), truth)
+        if recall >= WANTED_RECALL:
+            break
+        before = indices.copy()
+        offsets, followers, fresh_followers = _followers(before, fresh)
+        for part in _parts(len(indices)):
+            candidates = np.full(
+                (part.stop - part.start, 2 * most * (2 * most + 1)), NOBODY, dtype=np.int32
+            )
+            friends_of_friends(
+                before, fresh, offsets, followers, fresh_followers, most, part.start, candidates
+            )
+            stock.keep((indices[part], found[1][part]), part, candidates)
+        for part in _parts(len(indices)):
+            fresh[part] = (indices[part, :, None] != before[part, None, :]).all(axis=2)
+    return _recall((indices[sample], found[1][sample]), truth)
+
+
+def _followers(
+    indices: Int32Array, fresh: npt.NDArray[np.bool_]
+) -> tuple[Int64Array, Int32Array, npt.NDArray[np.bool_]]:
+    """Turn the graph round: who has a row in its list, those that have it nearest first."""
+    n_rows = len(indices)
+    target = indices.T.ravel()
+    order = np.argsort(target, kind="stable")[np.count_nonzero(target == NOBODY) :]
+    offsets = np.zeros(n_rows + 1, dtype=np.int64)
+    np.cumsum(np.bincount(target[order], minlength=n_rows), out=offsets[1:])
+    return offsets, (order % n_rows).astype(np.int32), fresh.T.ravel()[order]
+
+
+def _recall(found: Neighbors, truth: Neighbors) -> float:
+    """Return the share of found neighbours that are as near as the true ones."""
+    return float((found[1] >= truth[1][:, -1:]).mean())
+
+
+def _fill_missing(found: Neighbors, embeddings: FloatArray, names: Int64Array) -> None:
+    """Search the rows exactly whose lists held too few documents."""
+    indices, similarities = found
+    rows = np.flatnonzero((indices == NOBODY).any(axis=1))
+    if len(rows):
+        indices[rows], similarities[rows] = exact_neighbors(
+            embeddings[rows], embeddings, indices.shape[1], itself=rows, names=names
+        )
+
+
+def _parts(n: int) -> Iterator[slice]:
+    for start in range(0, n, ROWS_AT_ONCE):
+        yield slice(start, min(start + ROWS_AT_ONCE, n))
+
+
+def _on_threads(work: Callable[[slice], None], parts: list[slice]) -> None:
+    """Work on all parts, on threads of ours, each with one of FAISS's and one of Numba's.
+
+    FAISS's own threads would share a part as their number wants it, and sum in another order.
+    """
+    import faiss
+    import numba
+
+    def work_alone(part: slice) -> None:
+        numba.set_num_threads(1)  # of this thread of ours
+        with _one_thread():
+            work(part)
+
+    with ThreadPoolExecutor(min(len(parts), faiss.omp_get_max_threads())) as threads:
+        for _ in threads.map(work_alone, parts):
+            pass
+
+
+_turn = Lock()
+
+
+def _one_loop() -> AbstractContextManager[Any]:
+    """Let loops of Numba take turns where they may not run in two threads at once."""
+    return nullcontext() if loops_may_meet() else _turn
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let FAISS use one thread where it is called from this one."""
+    import faiss
+
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)

@@ -1,0 +1,231 @@
+"""The k-nearest-neighbour graph, with an answer that does not depend on threads.
+
+FAISS finds candidates; the similarities are then computed again in a fixed order, because the
+last bits of FAISS's inner products change with the number of threads. Ties are broken by the
+document's number, and documents are numbered by content, so the graph is a function of the
+embeddings alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.neighbors._approximate import exact_neighbors, no_neighbors, refined_neighbors
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import FloatArray, Int32Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+ROWS_AT_ONCE = 4096
+"""Vectors that are scaled at a time."""
+
+EXACT_LIMIT = 20_000
+"""Documents up to which all pairs are compared; measured on two cores, the search takes about
+as long there as the approximate one, and the answer is exact."""
+
+
+def unit_rows(
+    embeddings: npt.ArrayLike,
+    *,
+    what: str = "embeddings",
+    rows: npt.NDArray[np.int64] | None = None,
+    row_numbers: npt.NDArray[np.int64] | None = None,
+    keep_zeros: bool = False,
+) -> FloatArray:
+    """Return vectors scaled to length one, as contiguous float32.
+
+    Parameters
+    ----------
+    embeddings : array_like of shape (n_documents, n_dimensions)
+        Any floating type, any memory layout; never changed.
+    what : str
+        What the rows are called in an error.
+    rows : int64 ndarray of shape (n_documents,), optional
+        Rows of the array that are wanted, in the order in which they are; by default all.
+    row_numbers : int64 ndarray of shape (n_documents,), optional
+        The caller's number of each row, from 0, for errors; by default its place in the array.
+    keep_zeros : bool
+        Whether rows that are all zero stay so; they have a similarity of 0 to everything.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_documents, n_dimensions)
+
+    Raises
+    ------
+    InputError
+        For anything but a 2-d numeric array, and for rows that are not finite or, unless they are
+        to be kept, all zero.
+
+    Examples
+    --------
+    >>> unit_rows([[3.0, 4.0]]).tolist()
+    [[0.6000000238418579, 0.800000011920929]]
+    """
+    array = np.asarray(embeddings)
+    if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] == 0:
+        raise InputError(
+            f"{what} must be a 2-d array of numbers, one row a text; "
+            f"got shape {array.shape} of {array.dtype}"
+        )
+    n_rows = len(array) if rows is None else len(rows)
+    unit = np.empty((n_rows, array.shape[1]), dtype=np.float32)
+    norms = np.empty(n_rows)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        for begin in range(0, n_rows, ROWS_AT_ONCE):
+            part = slice(begin, min(begin + ROWS_AT_ONCE, n_rows))
+            unit[part] = array[part] if rows is None else array[rows[part]]
+            _scale(unit[part], norms[part])
+    numbers = rows if row_numbers is None else row_numbers
+    # The squares of finite float32 numbers add up to a finite float64.
+    finite = np.isfinite(norms)
+    if not finite.all():
+        row = _first(~finite, numbers)
+        raise InputError(f"{what} must be finite; row {row} holds NaN or an infinite value")
+    if keep_zeros:
+        unit[norms == 0] = 0.0
+    elif not norms.all():
+        row = _first(norms == 0, numbers)
+        raise InputError(f"{what} must not be zero vectors; row {row} is zero everywhere")
+    return unit
+
+
+def _scale(block: FloatArray, norms: npt.NDArray[np.float64]) -> None:
+    """Scale rows to length one in place, and write what their lengths were."""
+    # float64 sums: the squares of a float32 vector may overflow or vanish in float32.
+    norms[:] = np.sqrt(np.einsum("ij,ij->i", block, block, dtype=np.float64))
+    tiny = norms < 1e-30
+    rest = block[tiny] / norms[tiny, None]
+    block /= norms[:, None].astype(np.float32)
+    block[tiny] = rest
+
+
+def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None) -> int:
+    """Return the number, from 1, of the caller's first bad row."""
+    rows = np.flatnonzero(bad) if row_numbers is None else row_numbers[bad]
+    return int(rows.min()) + 1
+
+
+def build_graph(
+    embeddings: FloatArray,
+    k: int = 15,
+    *,
+    seed: int = 0,
+    rows: npt.NDArray[np.int64] | None = None,
+) -> NeighborGraph:
+    """Find the k nearest neighbours of every document by cosine similarity.
+
+    All pairs are compared up to 20,000 documents. Above, a rough search is refined along its own
+    graph (see `embedtopics.neighbors.approximate`) until a sample, searched exactly, tells that
+    enough of the true neighbours were found.
+
+    Parameters
+    ----------
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+        Unit vectors (see `unit_rows`).
+    k : int
+        Neighbours of each document, itself left out; fewer where there are fewer documents.
+    seed : int
+        Seed of the sample on which recall is measured.
+    rows : int64 ndarray, optional
+        Documents that are wanted, numbered in the graph as they stand here; by default all.
+
+    Returns
+    -------
+    NeighborGraph
+        Its `method` is "exact" or "ivf".
+
+    Notes
+    -----
+    FAISS rounds: where more than sixteen documents lie within its rounding of the k-th
+    neighbour, an exact search may keep one of them and not another equally near.
+    """
+    n_documents = len(embeddings) if rows is None else len(rows)
+    k = max(0, min(k, n_documents - 1))
+    if k == 0:
+        return NeighborGraph(*no_neighbors(n_documents, 0))
+    if n_documents <= EXACT_LIMIT:
+        itself = np.arange(n_documents)
+        embeddings = embeddings if rows is None else embeddings[rows]
+        indices, similarities = exact_neighbors(embeddings, embeddings, k, itself=itself)
+        return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), "exact", 1.0)
+    indices, similarities, recall = refined_neighbors(embeddings, k, seed, rows)
+    return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), "ivf", recall)
+
+
+def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32Array, FloatArray]:
+    """Find the k documents nearest to each query, exactly.
+
+    Parameters
+    ----------
+    queries : float32 ndarray of shape (n_queries, n_dimensions)
+        Unit vectors.
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+        Unit vectors.
+    k : int
+        Neighbours of each query; fewer where there are fewer documents.
+
+    Returns
+    -------
+    indices : int32 ndarray of shape (n_queries, k)
+    similarities : float32 ndarray of shape (n_queries, k)
+        Descending. A query's row does not depend on the other queries.
+    """
+    indices, similarities = exact_neighbors(queries, embeddings, min(k, len(embeddings)))
+    return indices, np.clip(similarities, -1.0, 1.0)
+
+
+# The k-nearest-neighbour graph of sparse rows, such as those of TF-IDF.
+
+
+def build_sparse_graph(rows: csr_matrix, k: int = 15) -> NeighborGraph:
+    """Find the k nearest neighbours of every sparse row by cosine similarity, exactly.
+
+    A row is compared along the columns that it fills, by an inverted index: the time grows with
+    the sum, over the columns, of the square of the rows that fill them. Nothing is made dense.
+
+    Parameters
+    ----------
+    rows : csr_matrix of shape (n_documents, n_columns)
+        Rows of length one, or zero everywhere; not changed.
+    k : int
+        Neighbours of each document, itself left out; fewer where there are fewer documents.
+
+    Returns
+    -------
+    NeighborGraph
+        Ties are in the order of the documents, and the same for any number of threads. Where fewer
+        than k documents have anything in common with one, those that have nothing, at a
+        similarity of 0, fill its list in their order.
+    """
+    from scipy.sparse import csr_matrix
+
+    n_documents = rows.shape[0]
+    k = max(0, min(k, n_documents - 1))
+    indices, similarities = no_neighbors(n_documents, k)
+    if k == 0:
+        return NeighborGraph(indices, similarities)
+    from embedtopics.neighbors._sparse_kernels import nearest_of_sparse
+
+    by_row = csr_matrix(rows, dtype=np.float32)
+    if not by_row.has_canonical_format:
+        by_row = by_row.copy()
+        by_row.sum_duplicates()
+    by_column = by_row.tocsc()
+    nearest_of_sparse(
+        by_row.indptr.astype(np.int64),
+        by_row.indices.astype(np.int32),
+        by_row.data,
+        by_column.indptr.astype(np.int64),
+        by_column.indices.astype(np.int32),
+        by_column.data,
+        indices,
+        similarities,
+    )
+    return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), "exact", 1.0)

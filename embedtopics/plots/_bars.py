@@ -1,0 +1,352 @@
+"""Bars: the rows of topics, their terms, and the terms that set two sets apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics.clustering.results import NOISE
+from embedtopics.errors import InputError
+from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
+from embedtopics.plots._theme import (
+    HIDDEN,
+    INK,
+    MUTED,
+    axes_of,
+    caption,
+    checked_topics,
+    empty_figure,
+    look,
+    name_axis,
+    panel_figure,
+    panel_note,
+)
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from plotly.graph_objects import Figure
+
+_ROW = 26
+_PANELS = 16
+_HEAD = 52
+_COLORED = 8
+_OTHER = "#b4bbc4"
+
+
+def sizes(result: TopicResult, *, max_topics: int = 40) -> Figure:
+    """Draw the rows of each topic as bars, largest first, and the rows of no topic in grey.
+
+    The bars account for every row: topics beyond `max_topics` share a line, rows of no topic and
+    rows without text have one each. The shared line has figures and no bar, which would dwarf
+    the bars of single topics. Where stability was measured, a topic's line shows its recurrence
+    in replicates, and unstable topics are paler.
+
+    Parameters
+    ----------
+    result : TopicResult
+    max_topics : int
+        Topics with a bar of their own.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One bar trace.
+
+    Raises
+    ------
+    InputError
+        If `max_topics` is below 1.
+    """
+    import plotly.graph_objects as go
+
+    bars = _size_bars(result, checked_count(max_topics, "max_topics"))
+    names, lengths, colors, notes = (list(values) for values in zip(*bars, strict=True))
+    trace = {
+        "type": "bar",
+        "orientation": "h",
+        "x": lengths,
+        "y": list(range(len(bars))),
+        "marker": {"color": colors},
+        "text": notes,
+        "textposition": "outside",
+        "textfont": {"color": INK, "size": 12},
+        "cliponaxis": False,
+        "hoverinfo": "skip",  # the text at the bar holds all there is to know
+    }
+    right = 110 if result.stability is None else 190
+    layout = {"bargap": 0.25, "xaxis": {**HIDDEN, "range": [0, max(lengths) or 1]}}
+    layout |= {"yaxis": name_axis(names, 36)} | look(len(bars) * _ROW + 48, r=right, t=36, b=12)
+    return go.Figure(data=[trace], layout=layout)
+
+
+def _size_bars(result: TopicResult, max_topics: int) -> list[tuple[str, int, str, str]]:
+    """Return the name, length, colour and text of each bar from top to bottom."""
+    of_row = result.documents.of_row
+    n_empty = int(np.sum(of_row < 0))
+    n_text = len(of_row) - n_empty
+    n_noise = int(np.sum(result.labels == NOISE)) - n_empty
+
+    def note(n_rows: int) -> str:
+        return f"{n_rows:,} · {n_rows / n_text:.1%}" if n_text else f"{n_rows:,}"
+
+    recurs = [""] * result.n_topics
+    if result.stability is not None:
+        values = result.stability.recurrence
+        recurs = [" · in no replicate" if v != v else f" · recurs {v:.2f}" for v in values]
+    bars = [
+        (topic.label, topic.size, color, note(topic.size) + recurs[topic.topic_id])
+        for topic, color in zip(result.topics, topic_colors(result), strict=True)
+    ][:max_topics]
+    rest = result.topics[max_topics:]
+    if rest:
+        name = "1 smaller topic" if len(rest) == 1 else f"{len(rest):,} smaller topics"
+        bars.append((name, 0, NOISE_COLOR, note(sum(topic.size for topic in rest))))
+    bars.append(("No topic", n_noise, NOISE_COLOR, note(n_noise)))
+    if n_empty:
+        bars.append(("Without text", n_empty, NOISE_COLOR, f"{n_empty:,}"))
+    return bars
+
+
+def terms(result: TopicResult, *, topics: Sequence[int] | None = None, n_terms: int = 8) -> Figure:
+    """Draw the best terms of each topic as bars, one panel a topic.
+
+    The bars of a panel start at zero and its longest fills it: they compare the terms of one
+    topic, never two topics. The weight itself is in the hover text.
+
+    Parameters
+    ----------
+    result : TopicResult
+    topics : sequence of int, optional
+        Topic ids, in the order to draw; without them the 16 largest topics.
+    n_terms : int
+        Terms of each topic at most.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One bar trace a topic, in the topics' colours.
+
+    Raises
+    ------
+    InputError
+        If a topic id is not in the result, or `n_terms` is below 1.
+    """
+    checked_count(n_terms, "n_terms")
+    largest = range(min(_PANELS, result.n_topics))
+    chosen = checked_topics(largest if topics is None else topics, result.n_topics)
+    if not chosen:
+        return empty_figure()
+    colors = topic_colors(result)
+    columns = panel_columns(len(chosen))
+    heights = [n_terms * (_ROW - 1)] * -(-len(chosen) // columns)
+    margin = {"t": 36 + _HEAD, "b": 12}
+    figure = panel_figure(heights, columns, n=len(chosen), between=_HEAD, gap=32, margin=margin)
+    notes = []
+    for panel, topic_id in enumerate(chosen):
+        topic, axes = result.topics[topic_id], axes_of(panel)
+        words, weights = topic.keywords[:n_terms], topic.weights[:n_terms]
+        bars = {"x": list(weights), "y": list(range(len(weights))), "orientation": "h", **axes}
+        hover: dict[str, Any] = {"hovertext": [caption(term, 60) for term in words]}
+        hover["hovertemplate"] = "%{hovertext}: %{x:.3g}<extra></extra>"
+        figure.add_bar(**bars, **hover, marker_color=tint(colors[topic_id], 0.45))
+        reach = [0, max(weights, default=0.0) or 1.0]
+        figure.update_xaxes({**HIDDEN, "range": reach}, selector={"anchor": axes["yaxis"]})
+        about = f"topic {topic_id} · {topic.size:,} {'row' if topic.size == 1 else 'rows'}"
+        notes.append(panel_note(figure, panel, heading(topic.label, about)))
+        notes += _written(words, 30, xref=axes["xaxis"], yref=axes["yaxis"])
+    figure.update_yaxes({**HIDDEN, "range": [n_terms - 0.5, -0.5]})
+    return figure.update_layout(bargap=0.18, annotations=notes)
+
+
+def panel_columns(n: int) -> int:
+    """Return in how many columns so many small panels stand."""
+    return next((columns for columns, most in ((1, 1), (2, 4), (3, 9)) if n <= most), 4)
+
+
+def heading(name: str, about: str, length: int = 30) -> str:
+    """Return a name with a smaller line below it that is markup already."""
+    small = f'<span style="font-size:11px;color:{MUTED}">{about}</span>'
+    return f"<b>{caption(name, length)}</b><br>{small}"
+
+
+def _written(terms: Sequence[str], length: int, **more: Any) -> list[dict[str, Any]]:
+    """Return terms written over their bars, so that none is cut by a narrow panel."""
+    place = {"x": 0, "xanchor": "left", "xshift": 6, **more}
+    return [{**place, "y": i, "text": caption(term, length)} for i, term in enumerate(terms)]
+
+
+def term_decline(
+    result: TopicResult,
+    *,
+    topics: Sequence[int] | None = None,
+    n_terms: int = 20,
+    log: bool = False,
+    height: int = 520,
+) -> Figure:
+    """Draw the weight of each topic's terms by their rank, to see how many are informative.
+
+    Where a line flattens, further terms add little about the topic. Terms are ranked by their
+    weight, not chosen as the keywords are.
+
+    Parameters
+    ----------
+    result : TopicResult
+    topics : sequence of int, optional
+        Topics to colour, the others are grey; without it the 8 largest.
+    n_terms : int
+        Terms of each topic.
+    log : bool
+        Whether weights are on a logarithmic scale.
+    height : int
+        Pixels.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One line trace a topic, the grey ones first.
+
+    Raises
+    ------
+    InputError
+        If a topic id is not in the result, or `n_terms` is below 1.
+    """
+    import plotly.graph_objects as go
+
+    checked_count(n_terms, "n_terms")
+    largest = range(min(_COLORED, result.n_topics))
+    chosen = checked_topics(largest if topics is None else topics, result.n_topics)
+    if not result.n_topics:
+        return empty_figure()
+    colors = topic_colors(result)
+    lines: list[tuple[int, str | None]] = [
+        (i, None) for i in range(result.n_topics) if i not in set(chosen)
+    ]
+    lines += [(topic, colors[topic]) for topic in chosen]
+    rank = {"range": [0.5, n_terms + 0.5], "dtick": max(1, n_terms // 10), "tick0": 1}
+    weight = {"type": "log" if log else "linear", "rangemode": "tozero", "showgrid": True}
+    layout = look(height, t=24) | {
+        "showlegend": True,
+        "legend": {"orientation": "v", "x": 1.02, "yanchor": "top"},
+        "xaxis": {**rank, "title": "rank of the term", "fixedrange": False},
+        "yaxis": {**weight, "title": "weight", "exponentformat": "power", "fixedrange": False},
+    }
+    return go.Figure([_line(result, *line, n_terms) for line in lines], layout)
+
+
+def _line(result: TopicResult, topic: int, color: str | None, n_terms: int) -> dict[str, Any]:
+    """Return the line of one topic; in grey and without a legend entry if of no colour."""
+    row = result.topic_terms[[topic], :].tocoo()
+    usable = np.flatnonzero(row.data > 0)
+    order = usable[np.lexsort((row.col[usable], -row.data[usable]))[:n_terms]]
+    return {
+        "type": "scatter",
+        "mode": "lines" if color is None else "lines+markers",
+        "name": caption(result.topics[topic].label, 36),
+        "x": list(range(1, len(order) + 1)),
+        "y": row.data[order].tolist(),
+        "line": {"color": color or _OTHER, "width": 1 if color is None else 2.2},
+        "opacity": 0.5 if color is None else 1.0,
+        "marker": {"size": 5},
+        "hovertext": [caption(result.term_counts.terms[row.col[i]], 60) for i in order],
+        "hovertemplate": "%{x}. %{hovertext}: %{y:.3g}<extra>%{fullData.name}</extra>",
+        "showlegend": color is not None,
+    }
+
+
+_KEYNESS_COLORS = ("#7fb8d8", "#f0c67a")
+"""Tints of the first two colours of the palette, pale enough to write on."""
+
+_KEYNESS_COLUMNS = {
+    "term", "statistic", "effect", "count_target", "count_reference", "rate_target",
+    "rate_reference",
+}  # fmt: skip
+
+
+def keyness(
+    frame: pd.DataFrame,
+    *,
+    n_terms: int = 15,
+    value: str = "statistic",
+    target: str = "target",
+    reference: str = "reference",
+) -> Figure:
+    """Draw the terms of the target to the right and those of the reference to the left.
+
+    The strongest stand on top, in the order of the frame; counts and rates are in the hover text.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        From `embedtopics.topics.keyness`.
+    n_terms : int
+        Terms of each side at most.
+    value : {"statistic", "effect"}
+        Column that gives the bars their length.
+    target, reference : str
+        Names of both sides.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One bar trace for each side.
+
+    Raises
+    ------
+    InputError
+        If the frame is not one of keyness, or another argument is bad.
+    """
+    import plotly.graph_objects as go
+
+    checked_count(n_terms, "n_terms")
+    checked_choice(value, "value", ("statistic", "effect"))
+    missing = sorted(_KEYNESS_COLUMNS - set(getattr(frame, "columns", ())))
+    if missing:
+        raise InputError("frame", "from topics.keyness", found=f"none of column {missing[0]!r}")
+    rows = list(frame.itertuples())
+    positive = [row for row in rows if getattr(row, value) > 0][:n_terms]
+    negative = [row for row in rows[::-1] if getattr(row, value) < 0][:n_terms]
+    longest = max((abs(getattr(row, value)) for row in positive + negative), default=1.0)
+    n_lines = max(len(positive), len(negative), 1)
+    traces, notes = [], []
+    sides = ((target, positive, 1), (reference, negative, -1))
+    for (name, side, sign), color in zip(sides, _KEYNESS_COLORS, strict=True):
+        traces.append(
+            {
+                "type": "bar",
+                "orientation": "h",
+                "name": caption(name, 40),
+                "x": [getattr(row, value) for row in side],
+                "y": list(range(len(side))),
+                "marker": {"color": color},
+                "hovertext": [_keyness_hover(row) for row in side],
+                "hovertemplate": "%{hovertext}<extra></extra>",
+            }
+        )
+        anchor = {"xref": "x", "xanchor": "left" if sign > 0 else "right", "xshift": 8 * sign}
+        above = {"x": 0, "y": 1, "yref": "paper", "yanchor": "bottom", "yshift": 10, **anchor}
+        none = "" if side else "<br>no term"
+        notes.append({**above, "text": f"<b>{caption(name, 28)}</b>{none}"})
+        notes += _written([str(row.term) for row in side], 32, yref="y", **anchor)
+    middle = {"type": "line", "xref": "x", "yref": "paper", "x0": 0, "x1": 0, "y0": 0, "y1": 1}
+    layout = look(n_lines * (_ROW - 1) + 92, r=16, t=68, b=24) | {
+        "barmode": "overlay",
+        "bargap": 0.18,
+        "xaxis": {**HIDDEN, "range": [-longest, longest]},
+        "yaxis": {**HIDDEN, "range": [n_lines - 0.5, -0.5]},
+        "shapes": [{**middle, "line": {"color": MUTED, "width": 1}}],
+        "annotations": notes,
+    }
+    return go.Figure(data=traces, layout=layout)
+
+
+def _keyness_hover(row: Any) -> str:
+    """Return the figures of a term."""
+    return (
+        f"<b>{caption(row.term, 60)}</b><br>statistic {row.statistic:,.1f}, "
+        f"effect {row.effect:.2f}<br>{row.count_target:,} and {row.count_reference:,} occurrences"
+        f"<br>{row.rate_target:,.0f} and {row.rate_reference:,.0f} per million"
+    )

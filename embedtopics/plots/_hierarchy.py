@@ -1,0 +1,288 @@
+"""The tree in which topics merge, and the similarities it was built from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.plots._colors import dark, spread_colors
+from embedtopics.plots._map import HALO
+from embedtopics.plots._theme import (
+    LEFT_TO_RIGHT,
+    MUTED,
+    caption,
+    checked_sizes,
+    empty_figure,
+    look,
+    name_axis,
+)
+from embedtopics.protocols import Float64Array
+from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_LEAF = 19
+_TRUNK = "#9aa3ad"
+"""Colour of merges above the cut."""
+
+_NAME_WIDTH = 34
+_MOST_GROUPS = 16
+_MOST_ON_A_SCREEN = 40
+
+
+def hierarchy(
+    hierarchy: TopicHierarchy, *, n_groups: int | None = None, width: int | None = None
+) -> Figure:
+    """Draw the tree in which topics merge, its topics by name on the right.
+
+    Two topics that meet far on the right are similar; the further left a merge, the less its parts
+    have in common. Each branch below the cut has a colour of its own, and its name where it
+    begins. The points are merges: hovering shows their terms.
+
+    Parameters
+    ----------
+    hierarchy : TopicHierarchy
+    n_groups : int, optional
+        Branches to colour. Without it the level with the widest gap among those of 2 to 16 groups
+        (more than 2 for many topics) in which no group holds more than half of the texts.
+    width : int, optional
+        Pixels; without it the figure fills its place. The height follows from the topics.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One line trace a colour, then the points of the merges.
+
+    Raises
+    ------
+    InputError
+        If there is no such level, or the width is below 300.
+    """
+    import plotly.graph_objects as go
+
+    checked_sizes(width, None)
+    n_topics = hierarchy.n_topics
+    groups = hierarchy.nodes_at(_natural_level(hierarchy) if n_groups is None else n_groups)
+    if not n_topics:
+        return empty_figure()
+    colors = _colors(hierarchy, groups)
+    heights = np.concatenate([np.zeros(n_topics), hierarchy.distances])
+    places = np.zeros(len(hierarchy.nodes))
+    places[hierarchy.order] = np.arange(n_topics)
+    for merge, children in enumerate(hierarchy.merges):
+        places[n_topics + merge] = places[children].mean()
+    reach = float(heights.max(initial=0.0)) or 1.0
+    distance = {
+        "range": [1.03 * reach, -0.01 * reach],
+        "showgrid": True,
+        "tickfont": {"color": MUTED},
+    }
+    names = [_leaf_name(hierarchy.nodes[topic]) for topic in hierarchy.order.tolist()]
+    # Of a tall figure the top is seen first, and the scale must be there.
+    is_tall = n_topics > _MOST_ON_A_SCREEN
+    side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
+    title = {"text": "distance at which topics merge", "standoff": 8}
+    layout = look(max(n_topics, 3) * _LEAF + 92, width, l=24, r=16, t=top, b=bottom) | {
+        "font": {"size": 12},
+        "xaxis": {**distance, "side": side, "title": title, "showgrid": True},
+        "yaxis": {**name_axis(names, None), "side": "right", "range": [n_topics - 0.4, -0.6]},
+        "annotations": _group_names(hierarchy, groups, colors, heights, places),
+    }
+    lines = _lines(hierarchy, colors, heights, places)
+    return go.Figure([*lines, _points(hierarchy, colors, heights, places)], layout)
+
+
+def _natural_level(hierarchy: TopicHierarchy) -> int:
+    """Return the number of groups after whose last merge the next is furthest away."""
+    # From single topics to the first merge it is always far: they are no level to find.
+    least = max(2, min(round(hierarchy.n_topics**0.5 / 2), _MOST_GROUPS // 2))
+    levels = [level for level in hierarchy.levels()[1:] if least <= level.n_topics <= _MOST_GROUPS]
+    if not levels:
+        return min(hierarchy.n_topics, 1)
+    total = hierarchy.nodes[-1].size
+    even = [level for level in levels if 2 * level.largest <= total] or levels
+    return max(even, key=lambda level: level.gap).n_topics
+
+
+def _colors(hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> list[str]:
+    """Return the colour of each node: that of its branch, or grey above the cut."""
+    first = np.argsort(hierarchy.order)
+    middles = np.array([first[list(hierarchy.topics_under(group))].mean() for group in groups])
+    # Branches side by side are distinguished by their order alone, however many topics they hold.
+    ranks = np.argsort(np.argsort(middles)).astype(np.float64)
+    colors = [_TRUNK] * len(hierarchy.nodes)
+    shades = spread_colors(np.column_stack([np.zeros(len(groups)), ranks]))
+    waiting = list(zip(groups, shades, strict=True))
+    while waiting:
+        node, color = waiting.pop()
+        colors[node] = color
+        if node >= hierarchy.n_topics:
+            left, right = hierarchy.merges[node - hierarchy.n_topics].tolist()
+            waiting += [(left, color), (right, color)]
+    return colors
+
+
+def _lines(
+    hierarchy: TopicHierarchy, colors: list[str], heights: Float64Array, places: Float64Array
+) -> list[dict[str, Any]]:
+    """Return the lines of the tree, all of one colour as one trace."""
+    of_color: dict[str, tuple[list[float | None], list[float | None]]] = {}
+    for merge, children in enumerate(hierarchy.merges.tolist()):
+        node = hierarchy.n_topics + merge
+        for child in children:  # from the merge up or down, then to the child
+            x, y = of_color.setdefault(colors[child], ([], []))
+            x += [float(heights[node]), float(heights[node]), float(heights[child]), None]
+            y += [float(places[node]), float(places[child]), float(places[child]), None]
+    line = {"type": "scatter", "mode": "lines", "hoverinfo": "skip"}
+    return [
+        {**line, "x": x, "y": y, "line": {"color": color, "width": 1.6}}
+        for color, (x, y) in of_color.items()
+    ]
+
+
+def _points(
+    hierarchy: TopicHierarchy, colors: list[str], heights: Float64Array, places: Float64Array
+) -> dict[str, Any]:
+    """Return the points of the merges, which show what they are about; without any, of topics."""
+    first = hierarchy.n_topics if len(hierarchy.merges) else 0
+    rim = {"color": "#fff", "width": 1}
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "x": heights[first:].tolist(),
+        "y": places[first:].tolist(),
+        "marker": {"size": 7, "color": colors[first:], "line": rim},
+        "hovertext": [
+            _about(node, float(height))
+            for node, height in zip(hierarchy.nodes[first:], heights[first:], strict=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+
+
+def _leaf_name(node: TopicNode) -> str:
+    size = f'<span style="color:{MUTED}">{node.size:,}</span>'
+    return f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}"
+
+
+def _about(node: TopicNode, height: float) -> str:
+    """Return what is shown of a merge: its terms, four a line."""
+    terms = [caption(term, 40) for term in node.terms]
+    lines = [", ".join(terms[i : i + 4]) for i in range(0, len(terms), 4)]
+    topics = "topic" if node.n_topics == 1 else "topics"
+    rows = "row" if node.size == 1 else "rows"
+    head = f"<b>{caption(node.label, 60)}</b>"
+    tail = f"{node.n_topics} {topics}, {node.size:,} {rows}, distance {height:.3g}"
+    return "<br>".join([head, *lines, tail])
+
+
+def _group_names(
+    hierarchy: TopicHierarchy,
+    groups: tuple[int, ...],
+    colors: list[str],
+    heights: Float64Array,
+    places: Float64Array,
+) -> list[dict[str, Any]]:
+    """Return the names of the branches, where each leaves the trunk."""
+    place = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": -1}
+    return [
+        {
+            "x": float(heights[hierarchy.parents[group]]),
+            "y": float(places[group]),
+            "text": f"<b>{caption(hierarchy.nodes[group].label, _NAME_WIDTH)}</b>",
+            "font": {"size": 11, "color": dark(colors[group]), "shadow": HALO},
+            **place,
+        }
+        for group in groups
+        if group >= hierarchy.n_topics and hierarchy.parents[group] >= 0
+    ]
+
+
+_NAMED_CELL = 12
+"""Pixels of a cell from which on there is space for the names."""
+
+# Lightness falls evenly, so that the order is seen by every kind of colour vision and in print.
+SCALE = [
+    [0.0, "#f7fbff"],
+    [0.25, "#c6dbef"],
+    [0.5, "#6baed6"],
+    [0.75, "#2171b5"],
+    [1.0, "#08306b"],
+]
+
+
+def similarity(hierarchy: TopicHierarchy, *, n_groups: int | None = None) -> Figure:
+    """Draw the similarity of every two topics, in the order of the tree.
+
+    Topics that merge lie side by side, so that groups of similar topics are dark squares along the
+    diagonal. The names are left out where there is no space for them; hovering shows them.
+
+    Parameters
+    ----------
+    hierarchy : TopicHierarchy
+    n_groups : int, optional
+        Draw lines around the groups of this level.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One heat map; the diagonal is empty.
+
+    Raises
+    ------
+    InputError
+        If there is no such level.
+    """
+    import plotly.graph_objects as go
+
+    n_topics, order = hierarchy.n_topics, hierarchy.order
+    frames = [] if n_groups is None else _frames(hierarchy, n_groups)
+    if not n_topics:
+        return empty_figure()
+    cell = int(np.clip(760 / n_topics, 4, 30))
+    named, gap = cell >= _NAMED_CELL, 1 if cell > 8 else 0
+    values = hierarchy.similarities[np.ix_(order, order)].astype(float)
+    np.fill_diagonal(values, np.nan)
+    # The ids keep topics of one name apart, which an axis of names would take for one.
+    names = [
+        f"{caption(hierarchy.nodes[t].label, 34)}{LEFT_TO_RIGHT} [{t}]" for t in order.tolist()
+    ]
+    seen = values[~np.isnan(values)]
+    bar = {"title": {"text": "similarity", "font": {"color": MUTED}}, "tickfont": {"color": MUTED}}
+    bar |= {"thickness": 12, "len": 200, "lenmode": "pixels", "outlinewidth": 0}
+    trace = {
+        "type": "heatmap",
+        "z": values,
+        "x": names,
+        "y": names,
+        "colorscale": SCALE,
+        "zmin": min(float(seen.min()), 0.0) if len(seen) else 0.0,
+        "zmax": float(seen.max()) if len(seen) else 1.0,
+        "xgap": gap,
+        "ygap": gap,
+        "hovertemplate": "%{y}<br>%{x}<br>similarity %{z:.2f}<extra></extra>",
+        "colorbar": {**bar, "y": 1, "yanchor": "top"},
+    }
+    axis = {"type": "category", "constrain": "domain", "fixedrange": False}
+    x = {**axis, "range": [-0.5, n_topics - 0.5], "showticklabels": False}
+    ticks = {"dtick": 1, "ticks": "outside", "ticklen": 6, "tickcolor": "#fff"}
+    y = {**axis, "range": [n_topics - 0.5, -0.5], "scaleanchor": "x", "showticklabels": named}
+    side = max(n_topics * cell, 160)
+    layout = look(side + 60, side + (390 if named else 150), l=24, r=96, t=24, b=24)
+    layout |= {"font": {"size": 12}, "xaxis": x, "yaxis": y | (ticks if named else {})}
+    return go.Figure([trace], layout | {"shapes": frames})
+
+
+def _frames(hierarchy: TopicHierarchy, n_groups: int) -> list[dict[str, Any]]:
+    """Return a square around each group of a level that holds several topics."""
+    place = np.argsort(hierarchy.order)
+    line = {"color": "#d55e00", "width": 1.5}
+    frames = []
+    for group in hierarchy.cut(n_groups):
+        begin, end = place[list(group)].min() - 0.5, place[list(group)].max() + 0.5
+        if len(group) > 1:
+            corners = {"x0": begin, "x1": end, "y0": begin, "y1": end}
+            frames.append({"type": "rect", **corners, "line": line})
+    return frames

@@ -1,0 +1,115 @@
+"""Where names stand on a map, so that none covers another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import FloatArray, Int32Array
+
+# Where a label may stand, in widths and heights of itself from its anchor, best first: on the
+# anchor, then around it. Further out a label would seem to name what lies beneath it.
+_OFFSETS = (
+    (0.0, 0.0), (0.0, -1.0), (0.0, 1.0), (0.6, 0.0), (-0.6, 0.0), (0.5, -0.8), (-0.5, -0.8),
+    (0.5, 0.8), (-0.5, 0.8),
+)  # fmt: skip
+_PADDING = 6.0
+
+
+class Placement(NamedTuple):
+    """A label that found space: which one, and pixels from its anchor to its centre."""
+
+    label: int
+    shift: tuple[float, float]
+
+
+def densest_points(
+    positions: FloatArray, labels: Int32Array, n_topics: int
+) -> npt.NDArray[np.float64]:
+    """Return the point of highest density of each topic; its mean could lie on another topic.
+
+    Shapes: `positions` (n_documents, 2), `labels` (n_documents,) -> (n_topics, 2).
+    """
+    order = np.argsort(labels, kind="stable")
+    bounds = np.searchsorted(labels[order], np.arange(n_topics + 1))
+    found = np.full((n_topics, 2), np.nan)
+    for topic in range(n_topics):
+        members = order[bounds[topic] : bounds[topic + 1]]
+        if len(members):
+            found[topic] = _densest(positions[members].astype(np.float64))
+    return found
+
+
+def _densest(points: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the point nearest to the peak of a smoothed histogram of the points."""
+    from scipy.ndimage import gaussian_filter
+
+    low, high = np.quantile(points, (0.02, 0.98), axis=0)  # strays must not coarsen the cells
+    span = np.maximum(high - low, 1e-9)
+    n_cells = 24
+    cells = np.floor((points - low) / span * n_cells).astype(np.int64)
+    inside = np.all((cells >= 0) & (cells <= n_cells), axis=1)
+    cells = np.minimum(cells, n_cells - 1)[inside]
+    counts = np.zeros((n_cells, n_cells))
+    np.add.at(counts, (cells[:, 0], cells[:, 1]), 1.0)
+    density = gaussian_filter(counts, sigma=2.0, mode="constant")
+    peak = np.unravel_index(int(np.argmax(density)), density.shape)
+    centre = low + (np.array(peak) + 0.5) / n_cells * span
+    nearest: npt.NDArray[np.float64] = points[
+        int(np.argmin(np.square((points - centre) / span).sum(axis=1)))
+    ]
+    return nearest
+
+
+def place_labels(
+    anchors: npt.NDArray[np.float64],
+    boxes: Sequence[tuple[float, float]],
+    size: tuple[float, float],
+    max_labels: int,
+) -> list[Placement]:
+    """Place labels, the first ones first, so that none overlaps another.
+
+    Shapes: `anchors` (n_labels, 2).
+    """
+    placed: list[Placement] = []
+    taken = np.empty((0, 4))
+    for index, (anchor, box) in enumerate(zip(anchors, boxes, strict=True)):
+        if len(placed) >= max_labels:
+            break
+        if not np.isfinite(anchor).all():
+            continue
+        extent = np.array(box) + _PADDING
+        for offset in _OFFSETS:
+            centre = anchor + np.array(offset) * extent
+            centre = np.clip(centre, extent / 2, np.maximum(np.array(size) - extent / 2, 0.0))
+            edges = np.concatenate([centre - extent / 2, centre + extent / 2])
+            if not _overlaps(edges, taken):
+                right, up = centre - anchor
+                placed.append(Placement(index, (round(float(right), 1), round(float(up), 1))))
+                taken = np.vstack([taken, edges])
+                break
+    return placed
+
+
+def _overlaps(edges: npt.NDArray[np.float64], taken: npt.NDArray[np.float64]) -> bool:
+    """Return whether a box (left, bottom, right, top) touches one of the boxes taken."""
+    apart = (edges[:2] >= taken[:, 2:]) | (edges[2:] <= taken[:, :2])
+    return bool(np.any(~apart.any(axis=1)))
+
+
+def spread(heights: Sequence[float], apart: float) -> list[float]:
+    """Return heights from 0 to 1 at least `apart`, each as near to its own as the others let it."""
+    order = sorted(range(len(heights)), key=heights.__getitem__)
+    placed = [0.0] * len(heights)
+    floor = 0.0
+    for i in order:
+        placed[i] = max(heights[i], floor)
+        floor = placed[i] + apart
+    roof = 1.0
+    for i in reversed(order):
+        placed[i] = min(placed[i], roof)
+        roof = placed[i] - apart
+    return placed

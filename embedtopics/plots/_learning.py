@@ -1,0 +1,378 @@
+"""Loss and metric along a training run with their diagnosis, and the metric over labels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.errors import InputError
+from embedtopics.plots._colors import PALETTE, dark, tint
+from embedtopics.plots._theme import (
+    GREY,
+    INK,
+    MUTED,
+    axes_of,
+    caption,
+    checked_sizes,
+    escape,
+    look,
+    note,
+    panel_figure,
+    wrap,
+)
+from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.training.results import (
+    Curves,
+    Diagnosis,
+    LabelCurve,
+    StudentReport,
+    TrainingReport,
+)
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+_VALIDATION, _SAMPLE, _METRIC = PALETTE[0], PALETTE[5], PALETTE[2]
+_WINDOW = 0.08
+"""Share of the run over which the training loss is smoothed."""
+
+_EVIDENCE = {
+    "just right": ("learned", "late_slope", "gap"),
+    "could learn more": ("late_slope", "learned"),
+    "learns nothing": ("learned", "metric_gain"),
+    "chaotic": ("back_and_forth", "together", "not_finite"),
+    "overlearning": ("turn", "gap"),
+    "uncertain": ("validations", "learned", "gap", "turn"),
+}
+"""Evidence that is written below each verdict."""
+
+
+def learning_curves(
+    report: TrainingReport | StudentReport | Curves,
+    diagnosis: Diagnosis | None = None,
+    *,
+    width: int | None = None,
+    height: int = 640,
+) -> Figure:
+    """Draw the losses and the metric of a training run, with the verdict and its evidence.
+
+    The training loss is drawn as logged, faint, and smoothed by a running mean. It includes dropout
+    and batches that were just learned from; the validation loss is to be compared with the loss on
+    the sample of training examples. The yellow band is the last third of the learning, in which
+    a run that could learn more still falls; an arrow shows where the validation loss turned.
+
+    Parameters
+    ----------
+    report : TrainingReport, StudentReport or Curves
+        A report brings its own diagnosis and best step.
+    diagnosis : Diagnosis, optional
+        Of curves, as in `TrainingReport.diagnosis`; without it, the curves are drawn alone.
+    width, height : int
+        Pixels.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Epochs run to the right, up to where the run ended; steps stand beside the pointer.
+
+    Raises
+    ------
+    InputError
+        If given something else, or curves without validations.
+    """
+    checked_sizes(width, height)
+    best = None
+    if isinstance(report, (TrainingReport, StudentReport)):
+        best, curves = report.best_step, report.curves
+        diagnosis = diagnosis or report.diagnosis
+    elif isinstance(report, Curves):
+        curves = report
+    else:
+        raise InputError("report", "a TrainingReport or its Curves", report)
+    if not len(curves.validation_steps):
+        raise InputError("report", "one with at least one validation", found="none")
+    has_metric = bool(np.isfinite(curves.metric).any())
+    heading = _heading(diagnosis)
+    margin = {"l": 70, "r": 24, "t": 58 + 19 * len(heading), "b": 56}
+    inner = height - margin["t"] - margin["b"]
+    heights = [0.58 * inner, 0.34 * inner] if has_metric else [inner]
+    figure = panel_figure(
+        heights, between=0.08 * inner, width=width, margin=margin, shared_xaxes=True
+    )
+    metric = caption(curves.metric_name or "metric", 40)
+    traces = _losses(curves)
+    if has_metric:
+        line = _line(
+            curves, curves.validation_steps, curves.metric, metric, _METRIC, symbol="circle",
+            width=2.5, legend=False,
+        )  # fmt: skip
+        traces.append(line | axes_of(1))
+    figure.add_traces(traces + _best(curves, best, has_metric))
+    figure.update_yaxes(showgrid=True, fixedrange=False)
+    epochs, span = _epochs(curves)
+    figure.update_xaxes(range=span, fixedrange=False)
+    figure.update_xaxes(title=epochs, row=len(heights))
+    figure.update_yaxes(title="loss", range=_range(curves), row=1)
+    if has_metric:
+        figure.update_yaxes(title=metric, row=2)
+    shapes, notes = _remarks(curves, diagnosis)
+    return figure.update_layout(annotations=heading + notes, shapes=shapes, showlegend=True)
+
+
+def _losses(curves: Curves) -> list[dict[str, Any]]:
+    """Return the lines of the losses."""
+    traces = []
+    steps, loss, at = curves.training_steps, curves.training_loss, curves.validation_steps
+    if len(steps):
+        faint: dict[str, Any] = {"width": 1, "opacity": 0.3, "legend": False}
+        traces.append(_line(curves, steps, loss, "training loss, as logged", GREY, **faint))
+        smooth = _smooth(steps, loss)
+        traces.append(_line(curves, steps, smooth, "training loss, smoothed", GREY))
+    if np.isfinite(curves.sample_loss).any():
+        name = f"{curves.n_sample:,} training examples, without dropout"
+        dashed: dict[str, Any] = {"dash": "dash", "symbol": "diamond"}
+        traces.append(_line(curves, at, curves.sample_loss, name, _SAMPLE, **dashed))
+    name = f"{curves.n_validation:,} validation examples"
+    dots: dict[str, Any] = {"symbol": "circle", "width": 2.5}
+    traces.append(_line(curves, at, curves.validation_loss, name, _VALIDATION, **dots))
+    return traces
+
+
+def _line(
+    curves: Curves, steps: Int64Array, values: Float64Array, name: str, color: str,
+    *, width: float = 2, opacity: float = 1.0, dash: str = "solid", symbol: str = "",
+    legend: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """Return one line over epochs."""
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if symbol else "lines",
+        "name": name,
+        "x": (steps / curves.steps_per_epoch).tolist(),
+        "y": [float(value) if np.isfinite(value) else None for value in values],
+        "line": {"color": color, "width": width, "dash": dash},
+        "opacity": opacity,
+        "marker": {"symbol": symbol or "circle", "size": 6, "color": color},
+        "customdata": steps.tolist(),
+        "showlegend": legend,
+        "hovertemplate": "epoch %{x:.2f}, step %{customdata:,}: %{y:.4g}"
+        f"<extra>{name}</extra>",
+    }
+
+
+def _epochs(curves: Curves) -> tuple[str, list[float]]:
+    """Return the title and the span of the axis: what was planned and not done is left out."""
+    done = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
+    end = max(1, done) / curves.steps_per_epoch
+    title = "epochs"
+    if done < curves.n_steps_planned:
+        planned = curves.n_steps_planned / curves.steps_per_epoch
+        title = f"epochs; {done / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
+    return title, [-0.015 * end, 1.015 * end]
+
+
+def _best(curves: Curves, step: int | None, has_metric: bool) -> list[dict[str, Any]]:
+    """Return a ring around the best validation, in each panel."""
+    at = np.flatnonzero(curves.validation_steps == step)
+    if len(at):
+        best, name = int(at[0]), "kept: best validation"
+    else:
+        values = curves.metric if has_metric else -curves.validation_loss
+        if not np.isfinite(values).any():
+            return []
+        best, name = int(np.nanargmax(values)), "best validation"
+    ring = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": name,
+        "marker": {"symbol": "circle-open", "size": 15, "color": INK, "line": {"width": 2}},
+        "x": [float(curves.validation_steps[best] / curves.steps_per_epoch)],
+        "customdata": [int(curves.validation_steps[best])],
+        "hovertemplate": f"{name}<br>epoch %{{x:.2f}}, step %{{customdata:,}}: %{{y:.4g}}"
+        "<extra></extra>",
+    }
+    panels = [curves.validation_loss, curves.metric][: 1 + has_metric]
+    return [
+        {**ring, "y": [float(values[best])], "showlegend": not panel, **axes_of(panel)}
+        for panel, values in enumerate(panels)
+        if np.isfinite(values[best])
+    ]
+
+
+def _smooth(steps: Int64Array, loss: Float64Array) -> Float64Array:
+    """Return the mean of the losses logged within a window around each step."""
+    half = _WINDOW / 2 * max(int(steps[-1] - steps[0]), 1)
+    left = np.searchsorted(steps, steps - half)
+    right = np.searchsorted(steps, steps + half, side="right")
+    total = np.concatenate([[0.0], np.cumsum(np.where(np.isfinite(loss), loss, 0.0))])
+    known = np.concatenate([[0], np.cumsum(np.isfinite(loss))])
+    counts = known[right] - known[left]
+    return np.where(counts > 0, (total[right] - total[left]) / np.maximum(counts, 1), np.nan)
+
+
+def _range(curves: Curves) -> list[float] | None:
+    """Return the span of the losses that are compared; single batches may lie outside of it."""
+    steps, loss = curves.training_steps, curves.training_loss
+    smooth = _smooth(steps, loss) if len(steps) else np.empty(0)
+    shown = np.concatenate([curves.validation_loss, curves.sample_loss, smooth])
+    shown = shown[np.isfinite(shown)]
+    if not len(shown):
+        return None
+    low, high = float(shown.min()), float(shown.max())
+    edge = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
+    return [low - edge, high + edge]
+
+
+def _remarks(
+    curves: Curves, read: Diagnosis | None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the band over the last third of the learning with its name, and an arrow at a turn."""
+    found = {item.name: item for item in read.evidence} if read else {}
+    shapes, notes = [], []
+    if "late_step" in found:
+        begin, end = (
+            step / curves.steps_per_epoch
+            for step in (found["late_step"].value, found["late_step"].high)
+        )
+        band = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+        shapes = [{**band, "x0": begin, "x1": end, "fillcolor": "#fff4d6", "line": {"width": 0}}]
+        place: dict[str, Any] = {
+            "xref": "x",
+            "across": "right",
+            "up": "top",
+            "size": 11,
+            "color": MUTED,
+        }
+        notes = [note("last third of the learning", end, **place)]
+    if read and read.verdict == "overlearning" and "turn_step" in found:
+        at = int(np.argmin(np.abs(curves.validation_steps - found["turn_step"].value)))
+        color = dark(_VALIDATION)
+        arrow = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": color}
+        place = {"x": float(curves.validation_steps[at] / curves.steps_per_epoch), "ax": 0}
+        place |= {"y": float(curves.validation_loss[at]), "ay": -46}
+        font = {"size": 12, "color": color}
+        text = {"text": "turns here", "font": font, "bgcolor": "rgba(255,255,255,0.8)"}
+        notes.append({**arrow, **place, **text})
+    return shapes, notes
+
+
+def _heading(read: Diagnosis | None) -> list[dict[str, Any]]:
+    """Return the verdict, its evidence and the first advice, one annotation a line."""
+    if read is None:
+        return []
+    sure = f"{100 * read.confidence:.0f} % of the resampled curves agree"
+    if read.verdict == "uncertain":
+        sure = "too little evidence" if read.confidence == 1 else "within the noise"
+    verdict = escape(read.verdict.capitalize())
+    lines = [f'<b>{verdict}</b> <span style="color:{MUTED}">{sure}</span>']
+    known = {item.name: item.says for item in read.evidence}
+    texts = [known[name] for name in _EVIDENCE[read.verdict] if name in known][:2]
+    lines += [escape(line) for text in texts for line in wrap(text, 120, 1)]
+    lines += [f"→ {escape(line)}" for text in read.advice[:1] for line in wrap(text, 116, 1)]
+    return _stacked(lines, 30, first=16)
+
+
+def _stacked(lines: list[str], above: int, first: int = 13) -> list[dict[str, Any]]:
+    """Return lines of text one below the other, the last so many pixels above the drawing."""
+    return [
+        note(line, yshift=above + 19 * (len(lines) - 1 - i), size=13 if i else first)
+        for i, line in enumerate(lines)
+    ]
+
+
+def label_curve(curve: LabelCurve, *, width: int | None = None, height: int = 460) -> Figure:
+    """Draw the metric over the number of labels, the fitted power law and its forecast.
+
+    Dots are fits, the line is the power law through them, dashed beyond the sizes that were
+    tried, with its 95 % interval as a band.
+
+    Parameters
+    ----------
+    curve : LabelCurve
+        From `training.label_curve`.
+    width, height : int
+        Pixels.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Sizes run to the right on a logarithmic scale.
+
+    Raises
+    ------
+    InputError
+        If given something else.
+    """
+    import plotly.graph_objects as go
+
+    if not isinstance(curve, LabelCurve):
+        raise InputError("curve", "a LabelCurve from training.label_curve", curve)
+    checked_sizes(width, height)
+    ticks = _ticks(sorted({*curve.sizes.tolist(), *curve.forecast_sizes.tolist()}))
+    sizes = {"tickvals": ticks, "ticktext": [f"{tick:,}" for tick in ticks], "type": "log"}
+    name = caption(curve.metric_name or "metric", 40)
+    layout = look(height, width, l=70, t=50 + 19 * len(curve.gains), b=56) | {
+        "showlegend": True,
+        "xaxis": {**sizes, "title": "labelled examples", "fixedrange": False},
+        "yaxis": {"title": name, "showgrid": True, "fixedrange": False},
+        "annotations": _stacked([caption(line, 130) for line in curve.gains], 32),
+    }
+    return go.Figure(data=_traces(curve), layout=layout)
+
+
+def _traces(curve: LabelCurve) -> list[dict[str, Any]]:
+    """Return the band, the law, its forecast and the fits."""
+    largest = int(curve.sizes.max())
+    ahead = curve.forecast_sizes
+    between = np.geomspace(ahead[0], ahead[-1], 200).round().astype(np.int64)
+    fine = np.unique(np.concatenate([between, ahead]))
+    law = curve.ceiling - curve.scale * fine.astype(np.float64) ** -curve.exponent
+    band = {
+        "type": "scatter",
+        "mode": "lines",
+        "fill": "toself",
+        "name": "95 % interval",
+        "x": [*ahead.tolist(), *ahead[::-1].tolist()],
+        "y": [*curve.high.tolist(), *curve.low[::-1].tolist()],
+        "line": {"width": 0},
+        "fillcolor": tint(PALETTE[0], 0.18),
+        "hoverinfo": "skip",
+    }
+    lines = [
+        {
+            "type": "scatter",
+            "mode": "lines",
+            "name": name,
+            "x": fine[chosen].tolist(),
+            "y": law[chosen].tolist(),
+            "line": {"color": PALETTE[0], "width": 2.5, "dash": dash},
+            "hovertemplate": "%{x:,}: %{y:.3f}<extra></extra>",
+        }
+        for name, dash, chosen in (
+            ("power law", "solid", fine <= largest), ("forecast", "dash", fine >= largest),
+        )
+        if chosen.any()
+    ]  # fmt: skip
+    rim = {"color": "#fff", "width": 1}
+    fits = {
+        "type": "scatter",
+        "mode": "markers",
+        "name": "fits, one per random state",
+        "x": curve.sizes.tolist(),
+        "y": curve.metric.tolist(),
+        "customdata": curve.seeds.tolist(),
+        "marker": {"color": PALETTE[5], "size": 8, "symbol": "diamond", "line": rim},
+        "hovertemplate": "%{x:,} examples, random state %{customdata}: %{y:.3f}<extra></extra>",
+    }
+    return [band, *lines, fits]
+
+
+def _ticks(sizes: list[int]) -> list[int]:
+    """Return sizes that stand apart on a logarithmic scale, the largest among them."""
+    apart = np.log(sizes[-1] / sizes[0]) / 9
+    chosen = [sizes[-1]]
+    for size in reversed(sizes):
+        if np.log(chosen[-1] / size) >= apart:
+            chosen.append(size)
+    return chosen[::-1]

@@ -1,0 +1,349 @@
+"""The map: every document in two dimensions, coloured by topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus.results import DistinctDocuments
+from embedtopics.errors import InputError
+from embedtopics.plots._colors import NOISE_COLOR, dark, pale, spread_colors
+from embedtopics.plots._labels import densest_points, place_labels
+from embedtopics.plots._theme import (
+    HIDDEN,
+    INK,
+    MUTED,
+    caption,
+    checked_sizes,
+    cut,
+    escape,
+    look,
+    wrap,
+)
+from embedtopics.protocols import Int64Array
+from embedtopics.topics.results import Topic, TopicResult
+from embedtopics.topics.tree.results import TopicHierarchy
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+HALO = ", ".join(f"{x}px {y}px 2px #fff" for x in (-1, 0, 1) for y in (-1, 0, 1) if x or y)
+"""A white rim of eight shadows, on which a name can be read over lines and points."""
+
+_MARGIN = {"l": 12, "r": 12, "t": 40, "b": 12}
+_LEGEND_WIDTH = 230
+_LEVELS = 6
+
+
+def map(
+    result: TopicResult,
+    *,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+    max_labels: int = 30,
+    hover_characters: int = 200,
+) -> Figure:
+    """Draw every document as a point, to show how the topics lie relative to one another.
+
+    Rows that share a text are one point; its hover text counts them. Documents of no topic are
+    grey behind the others. Names are placed where their topics are densest, the largest topics
+    first; a name that would cover another is left out, and stays in the legend. Topics that are
+    not stable are paler, where that was measured. A click in the legend hides a topic, a double
+    click shows it alone.
+
+    Parameters
+    ----------
+    result : TopicResult
+    title : str, optional
+    width, height : int, optional
+        Pixels. Without them the figure fills its place, and names are placed for 1,100 by 720.
+    max_labels : int
+        Names on the map at most.
+    hover_characters : int
+        How much of a text is shown on hovering; 0 leaves the texts out, which keeps a figure of
+        very many documents small.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        WebGL traces: the documents of no topic first, then one trace a topic.
+
+    Raises
+    ------
+    InputError
+        If a number is negative, or `width` or `height` is below 100.
+    """
+    import plotly.graph_objects as go
+
+    checked_sizes(width, height, 100)
+    checked_count(max_labels, "max_labels", 0)
+    checked_count(hover_characters, "hover_characters", 0)
+    labels = result.clustering.labels
+    anchors = densest_points(result.map, labels, result.n_topics)
+    colors = [*pale(spread_colors(anchors), result), NOISE_COLOR]
+    names = [*(topic.label for topic in result.topics), "No topic"]
+    hover = hover_texts(result.corpus.texts, result.documents, hover_characters, repeats=True)
+    largest = float(np.clip(13.0 - 2.2 * np.log10(max(len(labels), 1)), 3.0, 9.0))
+    traces = []
+    for topic_id in range(NOISE, result.n_topics):
+        members = np.flatnonzero(labels == topic_id)
+        if len(members):
+            look_of = (names[topic_id], colors[topic_id], largest)
+            traces.append(cloud(result.map, members, look_of, hover))
+    low, high = bounds(result.map)
+    margin = {**_MARGIN, "t": 60} if title else _MARGIN
+    drawing = (
+        (width or 1100) - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces else 0),
+        (height or 720) - margin["t"] - margin["b"],
+    )
+    # the axes share one scale, so the tighter decides
+    size = np.array(drawing, dtype=float)
+    scale = float(np.min(size / (high - low)))
+    pixels = size / 2 + (anchors - (low + high) / 2) * scale
+    labelled = [wrap(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
+    notes = label_annotations(labelled, anchors, pixels, colors, drawing, max_labels)
+    legend = {"orientation": "v", "x": 1.0, "xanchor": "left", "yanchor": "top"}
+    axis = {**HIDDEN, "fixedrange": False}
+    layout = look(height or 720, width, title=title, **margin) | {
+        "xaxis": {**axis, "range": [low[0], high[0]]},
+        "yaxis": {**axis, "range": [low[1], high[1]], "scaleanchor": "x"},
+        "dragmode": "pan",
+        "legend": {**legend, "itemsizing": "constant", "traceorder": "normal"},
+        "showlegend": True,
+        "annotations": notes,
+    }
+    return go.Figure(data=traces, layout=layout)
+
+
+def bounds(positions: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the lower left and upper right corner of a map, with a margin around it."""
+    if not len(positions):
+        return np.zeros(2), np.ones(2)
+    low, high = positions.min(axis=0).astype(float), positions.max(axis=0).astype(float)
+    span = high - low
+    air = 0.04 * span + np.where(span > 0, 0.0, 1.0)
+    return low - air, high + air
+
+
+def hover_texts(
+    texts: Sequence[str], documents: DistinctDocuments, length: int, *, repeats: bool = False
+) -> npt.NDArray[Any] | None:
+    """Return the hover text of each document as Plotly markup, shape (n_documents,)."""
+    if length == 0:
+        return None
+    hover = np.empty(len(documents), dtype=object)
+    rows = zip(documents.first_rows.tolist(), documents.weights.tolist(), strict=True)
+    for document, (row, n_rows) in enumerate(rows):
+        lines = [escape(line) for line in wrap(cut(texts[row], length), 60)]
+        if repeats and n_rows > 1:
+            lines.append(f"<i>{n_rows:,} rows share this text</i>")
+        hover[document] = "<br>".join(lines)
+    return hover
+
+
+def cloud(
+    positions: npt.NDArray[Any],
+    members: Int64Array,
+    look_of: tuple[str, str, float],
+    hover: npt.NDArray[Any] | None,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return the points of one topic or group, or of none, with its name, colour and size."""
+    name, color, size = look_of
+    noise = color == NOISE_COLOR
+    marker = {"color": color, "size": 0.8 * size if noise else size, "line": {"width": 0}}
+    # A constant template with every text put in by reference: Plotly fills a template once, so a
+    # text that holds "%{x}" is shown and never read as a template.
+    texts = "<b>%{fullData.name}</b><br>%{hovertext}<extra></extra>"
+    return {
+        "type": "scattergl",
+        "mode": "markers",
+        "name": caption(name, 32),
+        "x": positions[members, 0],
+        "y": positions[members, 1],
+        "marker": {**marker, "opacity": 0.7 if noise else 0.8},
+        "hovertemplate": texts if hover is not None else "%{fullData.name}<extra></extra>",
+        "hovertext": None if hover is None else hover[members].tolist(),
+        "hoverlabel": {
+            "bgcolor": "#fff",
+            "bordercolor": MUTED if noise else color,
+            "font": {"color": INK},
+        },
+        **more,
+    }
+
+
+def label_annotations(
+    names: Sequence[Sequence[str]],
+    anchors: npt.NDArray[np.float64],
+    pixels: npt.NDArray[np.float64],
+    colors: Sequence[str],
+    drawing: tuple[float, float],
+    max_labels: int,
+    *,
+    size: int = 12,
+) -> list[dict[str, Any]]:
+    """Return names as annotations that do not cover one another.
+
+    Shapes: `anchors, pixels` (n_names, 2).
+    """
+    # a glyph is about 0.58 of the size wide; measured on the system fonts of FONT
+    boxes = [
+        (0.58 * size * max(len(line) for line in lines), 1.35 * size * len(lines))
+        for lines in names
+    ]
+    font = {"size": size, "weight": 650, "shadow": HALO}
+    return [
+        {
+            "x": float(anchors[place.label, 0]),
+            "y": float(anchors[place.label, 1]),
+            "xshift": place.shift[0],
+            "yshift": place.shift[1],
+            "text": "<br>".join(escape(line) for line in names[place.label]),
+            "showarrow": False,
+            "font": {**font, "color": dark(colors[place.label])},
+        }
+        for place in place_labels(pixels, boxes, drawing, max_labels)
+    ]
+
+
+def hierarchical_map(
+    result: TopicResult,
+    hierarchy: TopicHierarchy,
+    *,
+    levels: Sequence[int] | None = None,
+    title: str | None = None,
+    width: int | None = None,
+    height: int | None = None,
+    max_labels: int = 30,
+    hover_characters: int = 200,
+) -> Figure:
+    """Draw the map of documents with a slider that merges its topics, level by level.
+
+    At each level documents have the colour and name of the group that their topic belongs to. The
+    points are in the figure once, however many levels there are.
+
+    Parameters
+    ----------
+    result : TopicResult
+    hierarchy : TopicHierarchy
+        Of this result.
+    levels : sequence of int, optional
+        Numbers of groups. Without them all topics, and half as many each time, at most 6 levels.
+    title, width, height, max_labels, hover_characters
+        As in `embedtopics.plots.map`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        The map at its finest level, and a slider.
+
+    Raises
+    ------
+    InputError
+        If there is no such level, or the hierarchy is of other topics.
+    """
+    n_topics = hierarchy.n_topics
+    if [t.size for t in result.topics] != [node.size for node in hierarchy.nodes[:n_topics]]:
+        raise InputError(
+            "hierarchy",
+            f"of the result's {result.n_topics} topics",
+            found=f"one of {n_topics} other topics",
+            remedy="make it of this result with topics.hierarchy",
+        )
+    chosen = _halved(n_topics) if levels is None else sorted({*levels}, reverse=True)
+    if not chosen and n_topics:
+        raise InputError("levels", "at least one number of groups", levels)
+    options: dict[str, Any] = {
+        "title": title,
+        "width": width,
+        "height": height,
+        "max_labels": max_labels,
+    }
+    figure = map(result, hover_characters=hover_characters, **options)
+    if not n_topics:
+        return figure
+    # The traces of the topics, in their order; a topic without documents on the map has none.
+    drawn = sorted(set(result.clustering.labels.tolist()) - {NOISE})
+    first = len(figure.data) - len(drawn)
+    steps: list[dict[str, Any]] = []
+    for level in chosen:
+        groups = hierarchy.nodes_at(level)
+        seen = map(_merged(result, hierarchy, groups), hover_characters=0, **options)
+        changes = _changes(hierarchy, groups, drawn, seen)
+        names = [annotation.to_plotly_json() for annotation in seen.layout.annotations]
+        args = [changes, {"annotations": names}, list(range(first, first + len(drawn)))]
+        steps.append({"label": f"{level:,}", "method": "update", "args": args})
+    changes, layout, _ = steps[0]["args"]
+    for place, trace in enumerate(figure.data[first:]):
+        trace.update({name.replace(".", "_"): values[place] for name, values in changes.items()})
+    where = {"x": 0.0, "len": 0.6, "pad": {"t": 8, "b": 8}}
+    text: dict[str, Any] = {
+        "currentvalue": {"prefix": "topics: ", "font": {"size": 13, "color": INK}}
+    }
+    colors: dict[str, Any] = {
+        "bordercolor": "#c6ccd4",
+        "bgcolor": "#e6e9ed",
+        "font": {"color": MUTED, "size": 12},
+    }
+    slider = {"active": 0, "steps": steps, **text, **where, **colors}
+    return figure.update_layout(
+        annotations=layout["annotations"],
+        margin={"b": 84},
+        height=(height or 720) + 72,
+        sliders=[slider] if len(steps) > 1 else [],
+    )
+
+
+def _halved(n_topics: int) -> list[int]:
+    """Return the levels to offer, finest first."""
+    levels = [n_topics] if n_topics else []
+    while levels and levels[-1] > 3 and len(levels) < _LEVELS:
+        levels.append(-(-levels[-1] // 2))
+    return levels
+
+
+def _merged(result: TopicResult, hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> TopicResult:
+    """Return the result as the map reads it, with groups in place of topics."""
+    if len(groups) == hierarchy.n_topics:
+        return result
+    number = np.full(result.n_topics + 1, NOISE, dtype=np.int32)
+    about = []
+    for place, group in enumerate(groups):
+        node = hierarchy.nodes[group]
+        number[list(hierarchy.topics_under(group))] = place
+        about.append(Topic(place, node.label, node.size, 0.0, node.terms, node.weights, ()))
+    clustering = replace(result.clustering, labels=number[result.clustering.labels])
+    return replace(result, clustering=clustering, topics=tuple(about), stability=None)
+
+
+def _changes(
+    hierarchy: TopicHierarchy, groups: tuple[int, ...], drawn: list[int], seen: Figure
+) -> dict[str, list[Any]]:
+    """Return what changes in the traces of the topics at a level that was drawn as `seen`."""
+    of_topic = {t: group for group in groups for t in hierarchy.topics_under(group)}
+    own = [of_topic[topic] for topic in drawn]
+    rank = {group: place for place, group in enumerate(groups)}
+    # The map draws the groups that have documents in their order, after those of no topic.
+    present = own if len(groups) == hierarchy.n_topics else [g for g in groups if g in set(own)]
+    traces = seen.data[len(seen.data) - len(present) :]
+    color_of = {group: trace.marker.color for group, trace in zip(present, traces, strict=True)}
+    # One of the topics of a group stands for it in the legend; a click there hides all of them.
+    stands = {group: place for place, group in reversed(list(enumerate(own)))}
+    colors = [color_of[group] for group in own]
+    return {
+        "marker.color": colors,
+        "hoverlabel.bordercolor": colors,
+        "name": [caption(hierarchy.nodes[group].label, 32) for group in own],
+        "legendgroup": [f"{len(groups)}:{group}" for group in own],
+        "legendrank": [1001 + rank[group] for group in own],
+        "showlegend": [stands[group] == place for place, group in enumerate(own)],
+        "visible": [True] * len(own),
+    }

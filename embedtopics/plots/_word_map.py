@@ -1,0 +1,539 @@
+"""The uses of a word: a map a layer, or paths through the layers on one plane."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import is_count, is_number
+from embedtopics.corpus._hashing import is_missing
+from embedtopics.errors import InputError
+from embedtopics.plots._colors import NOISE_COLOR, PALETTE, dark, tint
+from embedtopics.plots._labels import place_labels
+from embedtopics.plots._map import HALO
+from embedtopics.plots._theme import (
+    ASSUMED_WIDTH,
+    INK,
+    LEFT_TO_RIGHT,
+    MUTED,
+    Panels,
+    checked_sizes,
+    chosen_columns,
+    cut,
+    escape,
+    panel_layout,
+    plain,
+    title_notes,
+    wrap,
+)
+from embedtopics.probing.words.results import WordMap, WordSenses, WordUse
+from embedtopics.protocols import Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+
+SCALE = [
+    [0.0, "#440154"], [0.28, "#3b528b"], [0.56, "#21918c"], [0.8, "#5ec962"], [1.0, "#c9cf2b"],
+]  # fmt: skip
+"""Shades for uses without labels; lightness rises evenly, for every kind of colour vision."""
+GREY = "#8a94a3"
+MOST_LABELS, MOST_PATHS, FEW_PATHS = 12, 8, 4
+"""Labels and paths that can be distinguished; paths without labels."""
+MOST_NUMBERED = 13
+"""Layers up to which each has its number on a path."""
+NARROWEST, WIDEST, TITLE = 196, 560, 46
+"""Pixels of a panel, and of the title."""
+FONT_SIZE = 12
+# Private characters mark the word while a sentence is cut and wrapped.
+OPEN, CLOSE = "\ue000", "\ue001"
+AXIS = {
+    "showticklabels": False, "ticks": "", "showgrid": False, "zeroline": True,
+    "zerolinecolor": "#e6e9ed", "zerolinewidth": 1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Uses that share a label: its escaped name, their numbers, and a colour or one each."""
+
+    name: str
+    members: Int64Array
+    color: str | list[float]
+
+
+def word_map(
+    found: WordMap,
+    *,
+    colors: Sequence[Any] | WordSenses | None = None,
+    follow: Sequence[int] = (),
+    same_scale: bool = False,
+    columns: int | None = None,
+    width: int | None = None,
+    height: int | None = None,
+    hover_characters: int = 240,
+) -> Figure:
+    """Draw all uses of a word on one map a layer, which shows where they separate.
+
+    A use has the same colour on all maps: that of its label, or without labels a shade by its
+    place along the first axis of the last map. Hovering shows the sentence and the number of the
+    use. Above each map are the mean cosine similarity of two uses, and the share of their variance
+    that the map shows: where that is small, uses that lie together may be far apart.
+
+    Parameters
+    ----------
+    found : WordMap
+        From `embedtopics.probing.word_map`.
+    colors : sequence or WordSenses, optional
+        A label for each use, each text or each unit of the states: senses, periods, sources.
+        None and "" are no label; of more than 12, the rarest share a colour.
+    follow : sequence of int
+        Numbers of uses to ring on every map.
+    same_scale : bool
+        Whether all maps share one scale, on which layers that separate uses little are small.
+    columns : int, optional
+    width, height : int, optional
+        Pixels. Without a width the figure fills its place, and is laid out for 1,100.
+    hover_characters : int
+        How much of a sentence is shown on hovering.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+
+    Raises
+    ------
+    InputError
+        If there is no such use, or `colors` has another length.
+    """
+    import plotly.graph_objects as go
+
+    checked_sizes(width, height)
+    groups = _grouped(found, colors)
+    rings = _checked_uses(found, follow, "follow", len(found))
+    hover = _hover_texts(found, hover_characters)
+    n_lines = _legend_lines(groups, width)
+    panels = _panels(len(found.layers), columns, width, height, n_lines)
+    reaches = [1.1 * float(np.abs(one).max(initial=0.0)) or 1.0 for one in found.coordinates]
+    encoder = escape(cut(found.encoder, 50))
+    notes = title_notes(
+        [
+            f"{_name(found)} · {_n_uses(found)} · {encoder}",
+            "above each map: mean cosine of two uses, and share of their variance that is shown",
+        ],
+        panels.top - 6,
+    )
+    traces: list[dict[str, Any]] = []
+    layout: dict[str, Any] = {}
+    for place, (layer, points) in enumerate(zip(found.layers, found.coordinates, strict=True)):
+        number = str(place + 1) if place else ""
+        reach = max(reaches) if same_scale else reaches[place]
+        frame = {
+            **AXIS, "range": [-reach, reach], "showline": True, "linecolor": "#d3d7dd",
+            "mirror": True,
+        }  # fmt: skip
+        across, up = panels.domain(place)
+        x, y = f"x{number}", f"y{number}"
+        layout[f"xaxis{number}"] = {**frame, "domain": across, "anchor": y}
+        layout[f"yaxis{number}"] = {**frame, "domain": up, "anchor": x, "scaleanchor": x}
+        own = [_points(points, group, hover, f"layer {layer}") for group in groups]
+        own += _rings(points, rings)
+        for trace in own:
+            trace |= {"xaxis": x, "yaxis": y}
+            trace["showlegend"] = bool(trace.get("legendgroup")) and not place
+        traces += own
+        notes.append(panels.heading(place, _heading(found, place), 3))
+    layout |= panel_layout(panels, width, height, notes)
+    layout |= {"dragmode": "pan", **_legend(panels, n_lines)}
+    return go.Figure(data=traces, layout=layout)
+
+
+def word_paths(
+    found: WordMap,
+    *,
+    uses: Sequence[int] | None = None,
+    colors: Sequence[Any] | WordSenses | None = None,
+    width: int | None = None,
+    height: int = 620,
+    hover_characters: int = 240,
+) -> Figure:
+    """Draw the paths of some uses of a word through the layers, on one plane for all of them.
+
+    Each layer is centred on the mean of all uses, so that the paths show how uses separate and
+    not how layers drift. A path has a numbered bead a layer; the other uses are points where they
+    lie at the last layer.
+
+    Parameters
+    ----------
+    found : WordMap
+        From `embedtopics.probing.word_map`.
+    uses : sequence of int, optional
+        Numbers of uses, 8 at most; by default the use of each label that is nearest to the median
+        of its label, or without labels four that lie far apart.
+    colors : sequence or WordSenses, optional
+        As for `word_map`.
+    width, height : int, optional
+        Pixels.
+    hover_characters : int
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        A trace of points for each label, then one for each path.
+
+    Raises
+    ------
+    InputError
+        If there is no such use, or `colors` has another length.
+    """
+    import plotly.graph_objects as go
+
+    checked_sizes(width, height)
+    groups = _grouped(found, colors)
+    last = found.joint[-1]
+    chosen = _typical(last, groups)
+    if uses is not None:
+        chosen = _checked_uses(found, uses, "uses", MOST_PATHS)
+    hover = _hover_texts(found, hover_characters)
+    n_lines = _legend_lines(groups, width)
+    top = TITLE + 10 + 21 * n_lines + (8 if n_lines else 0)
+    size = np.array([(width or ASSUMED_WIDTH) - 32.0, height - top - 12.0])
+    panels = Panels(1, 1, int(size[0]), int(size[1]), head=0, foot=0, top=top)
+    shown = np.concatenate([last, found.joint[:, chosen].reshape(-1, 2)])
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    centre, reach = (low + high) / 2, (float(np.max((high - low) / size)) * 1.16 or 1.0) * size / 2
+    colors_of = [_color(groups, use, number) for number, use in enumerate(chosen)]
+    traces = [_background(last, group, hover) for group in groups]
+    traces += [
+        _path(found, use, color, hover[use]) for use, color in zip(chosen, colors_of, strict=True)
+    ]
+    notes = title_notes(_paths_title(found, len(chosen)), top - 6)
+    pixels = (last - centre) / (2 * reach) * size + size / 2
+    notes += _use_labels(found, chosen, colors_of, pixels, (float(size[0]), float(size[1])))
+    ranges = np.stack([centre - reach, centre + reach], axis=1).tolist()
+    layout = {
+        **panel_layout(panels, width, height, notes), **_legend(panels, n_lines),
+        "xaxis": {**AXIS, "range": ranges[0]}, "dragmode": "pan",
+        "yaxis": {**AXIS, "range": ranges[1], "scaleanchor": "x"},
+    }  # fmt: skip
+    return go.Figure(data=traces, layout=layout)
+
+
+# Labels of uses, and their colours.
+
+
+def _grouped(found: WordMap, colors: Sequence[Any] | WordSenses | None) -> list[_Group]:
+    """Return the uses by label; without labels as one group, shaded along the first axis."""
+    if not isinstance(found, WordMap):
+        raise InputError("found", "a WordMap from probing.word_map", found=type(found).__name__)
+    if colors is None:
+        along = np.round(found.coordinates[-1, :, 0], 12)
+        ranks = np.argsort(np.argsort(along, kind="stable"))
+        return [_Group("", np.arange(len(found)), (ranks / max(len(found) - 1, 1)).tolist())]
+    given = _senses(found, colors) if isinstance(colors, WordSenses) else _labels(found, colors)
+    known = [label for label in given if label is not None]
+    if known and all(is_number(label) for label in known):
+        names = [f"{label:g}" for label in sorted({float(label) for label in known})]
+        labels = [None if label is None else f"{float(label):g}" for label in given]
+    else:
+        labels = [None if label is None else str(label) for label in given]
+        counts = Counter(label for label in labels if label is not None)
+        names = sorted(counts, key=lambda name: (-counts[name], name))
+
+    def where(wanted: set[Any]) -> Int64Array:
+        return np.array([i for i, label in enumerate(labels) if label in wanted], dtype=np.int64)
+
+    members = {name: where({name}) for name in names}
+    kept = set(names)
+    if len(names) > MOST_LABELS:
+        kept = set(sorted(names, key=lambda name: -len(members[name]))[: MOST_LABELS - 1])
+    own = [name for name in names if name in kept]
+    groups = [
+        _Group(escape(cut(name, 30)) + LEFT_TO_RIGHT, members[name], color)
+        for name, color in zip(own, PALETTE, strict=False)
+    ]
+    if len(own) < len(names):
+        rest = where(set(names) - kept)
+        groups.append(_Group(f"{len(names) - len(own):,} other labels", rest, GREY))
+    without = where({None})
+    return [_Group("no label", without, NOISE_COLOR), *groups] if len(without) else groups
+
+
+def _senses(found: WordMap, senses: WordSenses) -> list[str | None]:
+    """Return the sense of each use, None for those that have none."""
+    of_row = {use.row: f"sense {n}" for use, n in zip(senses.uses, senses.labels, strict=True)}
+    labels = [of_row.get(use.row) for use in found.uses]
+    if not any(labels) or senses.encoder != found.encoder:
+        raise InputError(
+            "colors", f"senses of the uses of {found.word!r} with {found.encoder}",
+            found=f"those of {senses.word!r} with {senses.encoder}",
+        )  # fmt: skip
+    return labels
+
+
+def _labels(found: WordMap, colors: Sequence[Any]) -> list[Any]:
+    """Return the label of each use, None for none."""
+    given = list(colors)
+    rows = {
+        "use": (len(found), list(range(len(found)))),
+        "text": (found.n_texts, [use.text for use in found.uses]),
+        "unit": (found.n_units, [use.row for use in found.uses]),
+    }
+    fitting = [own for n, own in rows.values() if n == len(given)]
+    if not fitting or any(own != fitting[0] for own in fitting):
+        counts = ", ".join(f"{n:,} {name}s" for name, (n, _) in rows.items())
+        ambiguous = ", which fits several of these" if fitting else ""
+        raise InputError(
+            "colors", f"a label for each of the {counts}", found=f"{len(given):,}{ambiguous}"
+        )
+    chosen = [given[row] for row in fitting[0]]
+    return [None if is_missing(label) or label == "" else label for label in chosen]
+
+
+def _checked_uses(found: WordMap, uses: Sequence[int], name: str, most: int) -> list[int]:
+    """Return numbers of uses, or refuse them."""
+    for use in uses:
+        if not is_count(use, 0) or use >= len(found):
+            raise InputError(name, f"numbers of uses from 0 to {len(found) - 1}", use)
+    if len(uses) > most:
+        raise InputError(name, f"at most {most} uses", found=f"{len(uses)}")
+    return [int(use) for use in uses]
+
+
+# Their texts.
+
+
+def _name(found: WordMap) -> str:
+    return f"<b>{escape(cut(found.word, 60))}</b>{LEFT_TO_RIGHT}"
+
+
+def _n_uses(found: WordMap) -> str:
+    return f"{len(found):,} {'use' if len(found) == 1 else 'uses'}"
+
+
+def _hover_texts(found: WordMap, length: int) -> list[str]:
+    """Return the sentence of each use as Plotly markup, the word in bold, and its number."""
+    if not is_count(length, 0):
+        raise InputError("hover_characters", "an integer from 0 up", length)
+    return [
+        "<br>".join([*(marked(use, length) if length else []), f"<i>use {n}, text {use.text}</i>"])
+        for n, use in enumerate(found.uses)
+    ]
+
+
+def marked(use: WordUse, length: int, width: int = 60) -> list[str]:
+    """Return a sentence as escaped lines, the word in bold; a long one as the words around it."""
+    before, word, after = use.parts
+    word = cut(word, length)
+    space = max(length - len(word), 0)
+    left, right = plain(before), plain(after)
+    n_left = min(len(left), max(space // 2, space - len(right)))
+    n_right = min(len(right), space - n_left)
+    if n_left < len(left):
+        left = left[len(left) - n_left :]
+        left = "…" + left[left.find(" ", 0, 20) + 1 :]  # from a whole word, if one is near
+    if n_right < len(right):
+        right = cut(right, n_right + 1) if n_right else "…"
+    # plain() drops the spaces beside the word
+    left += " " if before[-1:].isspace() else ""
+    right = (" " if after[:1].isspace() else "") + right
+    left, word, right = (part.replace(OPEN, "").replace(CLOSE, "") for part in (left, word, right))
+    lines = [escape(line) for line in wrap(f"{left}{OPEN}{word}{CLOSE}{right}", width)]
+    return [line.replace(OPEN, "<b>").replace(CLOSE, "</b>") for line in lines]
+
+
+def _heading(found: WordMap, place: int) -> str:
+    """Return the number of a layer, with the similarity of uses and the variance shown."""
+    cosine, share = found.similarity[place], found.explained_variance[place]
+    parts = [f"{cosine:.2f}"] if math.isfinite(cosine) else []
+    parts += [f"{share:.0%}"] if math.isfinite(share) else []
+    text = " · ".join(parts) or ("one use" if len(found) == 1 else "identical vectors")
+    return (
+        f"<b>layer {found.layers[place]}</b>  "
+        f'<span style="font-size:11px;color:{MUTED}">{text}</span>'
+    )
+
+
+def _paths_title(found: WordMap, n_paths: int) -> list[str]:
+    first, last = found.layers[0], found.layers[-1]
+    through = f"layers {first} to {last}" if len(found.layers) > 1 else f"layer {first}"
+    text = "one plane for all layers, each centred on the mean of its uses"
+    shares = found.joint_explained_variance[np.isfinite(found.joint_explained_variance)]
+    if len(shares):
+        ends = dict.fromkeys((f"{shares.min():.0%}", f"{shares.max():.0%}"))
+        text += f"; it shows {' to '.join(ends)} of a layer's variance"
+    encoder = escape(cut(found.encoder, 40))
+    return [f"{_name(found)} · {n_paths} of {_n_uses(found)} through {through} · {encoder}", text]
+
+
+# Panels and legend.
+
+
+def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
+    """Return how many lines the names of the labels take."""
+    if not groups[0].name:
+        return 0
+    space = (width or ASSUMED_WIDTH) - 32
+    widths = [7.2 * len(group.name) + 44 for group in groups]
+    # in several lines Plotly gives every entry the width of the longest
+    return 1 if sum(widths) <= space else -(-len(groups) // max(int(space / max(widths)), 1))
+
+
+def _legend(panels: Panels, n_lines: int) -> dict[str, Any]:
+    """Return a legend above the panels, or none."""
+    legend = {
+        "orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "yanchor": "top",
+        "y": 1 - (TITLE + 4) / panels.size[1], "font": {"size": 12}, "itemsizing": "constant",
+        "traceorder": "normal",
+    }  # fmt: skip
+    return {"showlegend": n_lines > 0, "legend": legend}
+
+
+def _panels(
+    n: int, columns: int | None, width: int | None, height: int | None, n_lines: int
+) -> Panels:
+    """Return panels that are square where the height is free."""
+    gap, inner = 16, (width or ASSUMED_WIDTH) - 32
+    n_columns = chosen_columns(n, columns, inner, NARROWEST, gap)
+    across = (inner - (n_columns - 1) * gap) / n_columns
+    up = min(across, WIDEST)
+    top = TITLE + n_lines * 21 + (10 if n_lines else 0)
+    if height is not None:
+        up = max((height - top - 8) / -(-n // n_columns) - 34, 40)
+    return Panels(n, n_columns, across, up, head=24, foot=10, gap=gap, top=top, bottom=8)
+
+
+# Traces.
+
+
+def _size(n_uses: int) -> float:
+    return float(np.clip(14.0 - 3.2 * math.log10(max(n_uses, 1)), 4.5, 11.0))
+
+
+def _scatter(points: Float64Array, members: Int64Array | list[int], **more: Any) -> dict[str, Any]:
+    own = points[members]
+    return {"type": "scatter", "x": own[:, 0].tolist(), "y": own[:, 1].tolist(), **more}
+
+
+def _points(
+    points: Float64Array, group: _Group, hover: Sequence[str], layer: str
+) -> dict[str, Any]:
+    """Return the uses of one label, which the legend shows and hides on all maps."""
+    marker: dict[str, Any] = {
+        "color": group.color, "size": _size(len(points)), "opacity": 0.8,
+        "line": {"width": 0.5, "color": "#fff"},
+    }  # fmt: skip
+    if not isinstance(group.color, str):
+        marker |= {"colorscale": SCALE, "cmin": 0.0, "cmax": 1.0, "showscale": False}
+    label = f"<b>{group.name}</b>, {layer}" if group.name else layer
+    return _scatter(
+        points, group.members, mode="markers", name=group.name or layer, marker=marker,
+        legendgroup=group.name, customdata=group.members.tolist(),
+        hovertext=[f"{label}<br>{hover[use]}" for use in group.members.tolist()],
+        hovertemplate="%{hovertext}<extra></extra>",
+        hoverlabel={"bordercolor": group.color if group.name else MUTED},
+    )  # fmt: skip
+
+
+def _rings(points: Float64Array, uses: list[int]) -> list[dict[str, Any]]:
+    """Return a ring around each followed use, with its number."""
+    ring = {"symbol": "circle-open", "size": _size(len(points)) + 6, "color": INK}
+    return [
+        _scatter(
+            points, uses, mode="markers+text", hoverinfo="skip", text=[str(use) for use in uses],
+            textposition="top center", marker={**ring, "line": {"width": 1.6}},
+            textfont={"size": 11, "color": INK, "weight": 650, "shadow": HALO},
+        )
+    ] if uses else []  # fmt: skip
+
+
+def _typical(places: Float64Array, groups: Sequence[_Group]) -> list[int]:
+    """Return a use for each label, near its median, or without labels some far apart."""
+    if groups[0].name:
+        chosen = []
+        for group in [one for one in groups if one.name != "no label"] or groups:
+            own = places[group.members]
+            gaps = np.linalg.norm(own - np.median(own, axis=0), axis=1)
+            chosen.append(int(group.members[np.argmin(np.round(gaps, 9))]))
+        return chosen
+    chosen = [int(np.argmax(np.round(np.linalg.norm(places, axis=1), 9)))]
+    while len(chosen) < min(FEW_PATHS, len(places)):
+        least = np.linalg.norm(places[:, None] - places[chosen], axis=-1).min(axis=1)
+        chosen.append(int(np.argmax(np.round(least, 9))))
+    return sorted(set(chosen))
+
+
+def _color(groups: Sequence[_Group], use: int, number: int) -> str:
+    """Return the colour of a path: that of its label."""
+    for group in groups:
+        if group.name and isinstance(group.color, str) and use in group.members:
+            return group.color
+    return PALETTE[number % len(PALETTE)]
+
+
+def _background(points: Float64Array, group: _Group, hover: Sequence[str]) -> dict[str, Any]:
+    """Return the uses of one label at the last layer, pale."""
+    color = tint(group.color, 0.4) if isinstance(group.color, str) else "#c9ced6"
+    label = f"<b>{group.name}</b><br>" if group.name else ""
+    return _scatter(
+        points, group.members, mode="markers", name=group.name or "uses", legendgroup=group.name,
+        marker={"size": _size(len(points)), "opacity": 0.9, "line": {"width": 0}, "color": color},
+        showlegend=bool(group.name), customdata=group.members.tolist(),
+        hovertext=[label + hover[use] for use in group.members.tolist()],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+
+
+def _path(found: WordMap, use: int, color: str, hover: str) -> dict[str, Any]:
+    """Return the path of one use, with a bead a layer; of many layers some are numbered."""
+    n = len(found.layers)
+    step = -(-n // MOST_NUMBERED)
+    numbered = [(n - 1 - place) % step == 0 for place in range(n)]
+    return _scatter(
+        found.joint[:, use], np.arange(n), mode="lines+markers+text", name=f"use {use}",
+        line={"color": color, "width": 2}, showlegend=False,
+        marker={
+            "color": dark(color), "size": [16 if shown else 6 for shown in numbered],
+            "opacity": 1, "line": {"width": 1, "color": "#fff"},
+        },
+        text=[str(a) if shown else "" for a, shown in zip(found.layers, numbered, strict=True)],
+        textfont={"size": 9.5, "color": "#fff"}, textposition="middle center",
+        hovertext=[f"<b>layer {layer}</b><br>{hover}" for layer in found.layers],
+        hovertemplate="%{hovertext}<extra></extra>",
+    )  # fmt: skip
+
+
+def _use_labels(
+    found: WordMap,
+    chosen: Sequence[int],
+    colors: Sequence[str],
+    pixels: Float64Array,
+    size: tuple[float, float],
+) -> list[dict[str, Any]]:
+    """Return the words around each use, beside the end of its path, where they do not overlap."""
+    lines = [marked(found.uses[use], 46, 28)[:3] for use in chosen]
+    bare = [[line.replace("<b>", "").replace("</b>", "") for line in own] for own in lines]
+    boxes = [(0.58 * FONT_SIZE * max(map(len, own)), 1.35 * FONT_SIZE * len(own)) for own in bare]
+    shifts = []
+    for use, (across, up) in zip(chosen, boxes, strict=True):
+        way = found.joint[-1, use] - found.joint[0, use]
+        shifts.append((np.sign(way[0] or 1) * (across / 2 + 14), 0.3 * np.sign(way[1]) * up))
+    anchors = pixels[list(chosen)] + np.array(shifts).reshape(-1, 2)
+    notes = []
+    for placed in place_labels(anchors, boxes, size, len(chosen)):
+        n = placed.label
+        x, y = found.joint[-1, chosen[n]].tolist()
+        notes.append(
+            {
+                "x": x, "y": y, "text": "<br>".join(lines[n]), "showarrow": False,
+                "xshift": placed.shift[0] + shifts[n][0],
+                "yshift": placed.shift[1] + shifts[n][1],
+                "font": {"size": FONT_SIZE, "color": dark(colors[n]), "shadow": HALO},
+            }
+        )  # fmt: skip
+    return notes

@@ -1,0 +1,505 @@
+"""Hidden states of all layers of an encoder, for the words of texts.
+
+Token sequences are run through a transformer, and the tokens of all layers pooled to units.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import optional_count
+from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
+from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
+from embedtopics.encoders.sentence._running import longest_first, token_batches
+from embedtopics.errors import InputError
+from embedtopics.probing._layers import Layers, layer_numbers
+from embedtopics.probing._open import (
+    LayeredModel,
+    Source,
+    chosen_device,
+    load_layers,
+    random_model,
+    source_of,
+)
+from embedtopics.probing._plan import (
+    Plan,
+    Reading,
+    Run,
+    cut_into_blocks,
+    make_plan,
+    number_sentences,
+    read_texts,
+)
+from embedtopics.probing._storage import (
+    KIND,
+    Writer,
+    assemble,
+    open_store,
+    refuse_another,
+    unfinished_about,
+)
+from embedtopics.probing.results import HiddenStates
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+
+if TYPE_CHECKING:
+    import torch
+
+
+POOLINGS = ("first", "last", "max", "mean", "sum")
+
+
+def pool_block(
+    loaded: LayeredModel,
+    runs: Sequence[Run],
+    n_pieces: Int32Array,
+    *,
+    first_row: int,
+    layers: Sequence[int],
+    pooling: str,
+    pad_id: int,
+    tokens_per_batch: int,
+    progress: Callable[[int], object],
+) -> FloatArray:
+    """Return the vectors of consecutive units at some layers.
+
+    Shapes: `n_pieces` (n_units,) -> (n_layers, n_units, width).
+    """
+    pooled = np.zeros((len(layers), len(n_pieces), loaded.width), dtype=np.float32)
+    if pooling == "max":
+        pooled[:] = -np.inf
+    ids = [run.ids for run in runs]
+    order = longest_first(ids, range(len(runs)))
+    batches = [
+        [runs[k] for k in order[batch]]
+        for batch in token_batches([len(ids[k]) // 4 for k in order], tokens_per_batch)
+    ]
+
+    def run(chosen: list[Run]) -> tuple[np.ndarray, list[FloatArray]]:
+        return _pool_batch(loaded, chosen, layers, pad_id, pooling == "max")
+
+    for chosen, (rows, found) in _results_of(run, batches, loaded.device):
+        for layer, vectors in enumerate(found):
+            # A unit may have tokens in several windows, and so in several batches.
+            if pooling == "max":
+                pooled[layer, rows - first_row] = np.maximum(
+                    pooled[layer, rows - first_row], vectors
+                )
+            else:
+                pooled[layer, rows - first_row] += vectors
+        progress(sum(len(run.ids) // 4 for run in chosen))
+    if pooling == "max":
+        pooled[:, n_pieces == 0] = 0.0
+    if pooling == "mean":
+        pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
+    return pooled
+
+
+def _results_of(
+    work: Callable[[list[Run]], tuple[np.ndarray, list[FloatArray]]],
+    batches: list[list[Run]],
+    device: str,
+) -> Iterator[tuple[list[Run], tuple[np.ndarray, list[FloatArray]]]]:
+    """Yield each batch with its result, in order; on a CPU several batches are run at once.
+
+    One core for each batch is faster than all cores for one batch of many small steps, and no sum
+    depends on the number of cores.
+    """
+    import torch
+
+    n_threads = torch.get_num_threads()
+    if device != "cpu":
+        yield from ((batch, work(batch)) for batch in batches)
+        return
+    executor = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
+    waiting: deque[Future[tuple[np.ndarray, list[FloatArray]]]] = deque()
+    try:
+        for number, batch in enumerate(batches):
+            waiting.append(executor.submit(work, batch))
+            if len(waiting) > 2 * n_threads:  # results not yet taken fill memory
+                first = number + 1 - len(waiting)
+                yield batches[first], waiting.popleft().result()
+        for number in range(len(batches) - len(waiting), len(batches)):
+            yield batches[number], waiting.popleft().result()
+    finally:
+        executor.shutdown(cancel_futures=True)
+        torch.set_num_threads(n_threads)  # of the whole process, for some of its libraries
+
+
+def _pool_batch(
+    loaded: LayeredModel, runs: Sequence[Run], layers: Sequence[int], pad_id: int, by_maximum: bool
+) -> tuple[np.ndarray, list[FloatArray]]:
+    """Return the units with tokens in a batch, and at each layer the pooled tokens of each."""
+    import torch
+
+    n_tokens = len(runs[0].ids) // 4
+    ids = np.full((len(runs), n_tokens), pad_id, dtype=np.int64)
+    mask = np.zeros_like(ids)
+    for row, run in enumerate(runs):
+        own = np.frombuffer(run.ids, dtype=np.int32)
+        ids[row, : len(own)] = own
+        mask[row, : len(own)] = 1
+    places = np.concatenate([run.places + row * n_tokens for row, run in enumerate(runs)])
+    rows = np.concatenate([run.rows for run in runs])
+    order = np.argsort(rows, kind="stable")
+    units, sizes = np.unique(rows, return_counts=True)
+    places = places[order].astype(np.int64)
+    with torch.inference_mode():
+        output = loaded.model(
+            input_ids=torch.from_numpy(ids).to(loaded.device),
+            attention_mask=torch.from_numpy(mask).to(loaded.device),
+            output_hidden_states=True,
+        )
+        if loaded.device == "cpu" and not by_maximum:
+            reduce = _adder(places, sizes)
+        else:
+            reduce = _segment_reducer(places, sizes, loaded.device, by_maximum)
+        return units, [reduce(output.hidden_states[n].flatten(0, 1).float()) for n in layers]
+
+
+def _adder(places: Int64Array, sizes: Int64Array) -> Callable[[torch.Tensor], FloatArray]:
+    """Return a function that sums the tokens of each unit, in order.
+
+    Most words are one token, so that taking rows does nearly all: several times as fast as adding
+    token by token.
+    """
+    starts = np.cumsum(sizes) - sizes
+    first = places[starts]
+    later = []
+    for step in range(1, int(sizes.max(initial=0))):
+        units = np.flatnonzero(sizes > step)
+        later.append((units, places[starts[units] + step]))
+
+    def add(tokens: torch.Tensor) -> FloatArray:
+        vectors: FloatArray = tokens.numpy()
+        total: FloatArray = vectors[first]
+        for units, at in later:
+            total[units] += vectors[at]
+        return total
+
+    return add
+
+
+def _segment_reducer(
+    places: Int64Array, sizes: Int64Array, device: str, by_maximum: bool
+) -> Callable[[torch.Tensor], FloatArray]:
+    """Return a function that sums the tokens of each unit, or takes their maximum, on a device."""
+    import torch
+
+    at, lengths = (torch.from_numpy(array).to(device) for array in (places, sizes))
+
+    def reduce(tokens: torch.Tensor) -> FloatArray:
+        # On a GPU, adding by index has no fixed order, and so no fixed last bit.
+        chosen = tokens.index_select(0, at)
+        reduction = "max" if by_maximum else "sum"
+        found: FloatArray = (
+            torch.segment_reduce(chosen, reduction, lengths=lengths, axis=0).cpu().numpy()
+        )
+        return found
+
+    return reduce
+
+
+_BLOCK_BYTES = 128_000_000
+"""Vectors that are held in memory and written at once."""
+
+_TOKENS_PER_BATCH = {"cpu": 512}
+_ON_A_GPU = 16_384
+
+
+def hidden_states(
+    texts: Any,
+    encoder: Any = DEFAULT_MODEL,
+    *,
+    layers: Layers = "all",
+    words: bool = True,
+    pooling: str = "mean",
+    out: str | os.PathLike[str] | None = None,
+    dtype: str = "float16",
+    max_length: int | None = None,
+    tokens_per_batch: int | None = None,
+    device: str | None = None,
+    show_progress: bool | None = None,
+) -> HiddenStates:
+    """Return the vectors of all words of texts at all layers of an encoder.
+
+    They are written to disk block by block, and memory-mapped. An interrupted extraction resumes
+    when it is called again with the same arguments; a finished one is opened.
+
+    Parameters
+    ----------
+    texts : sequence of str, sequence of sequences of str, or ProbeTask
+        Whole texts, whose words are found by a rule (letters with the marks and apostrophes in
+        them, numbers, and each mark by itself); or texts that are split into words. The encoder
+        reads split texts with single spaces between their words. Each text that is split, or of a
+        task, is one sentence.
+    encoder : str, path or SentenceEncoder
+        Name or folder of a checkpoint that is an encoder, such as a BERT.
+    layers : int, sequence of int, "all" or "last N"
+        0 is the embedding layer; negative numbers count from the last.
+    words : bool
+        Whether the units are words, or the tokens of the encoder.
+    pooling : {"mean", "first", "last", "max", "sum"}
+        How the tokens of a word become one vector.
+    out : path, optional
+        Folder for the result; by default a temporary one, removed with the result.
+    dtype : {"float16", "float32"}
+        float16 takes half the space and keeps three digits.
+    max_length : int, optional
+        Tokens that are read together; by default the checkpoint's. Longer texts are read in
+        overlapping windows, each token in the one where its shorter side of context is longest.
+    tokens_per_batch : int, optional
+        Tokens in a batch, padding included; by default 512 on a CPU and 16,384 on a GPU.
+    device : str, optional
+        As in torch; by default the first CUDA device if there is one, else the CPU.
+    show_progress : bool, optional
+        None shows a bar in terminals and notebooks.
+
+    Returns
+    -------
+    HiddenStates
+        `decisions` lists missing words and long texts.
+
+    Raises
+    ------
+    InputError
+        If an argument is bad, `out` holds other files or states, another process writes it, or the
+        disk is full.
+    ModelLoadError
+        If the checkpoint cannot be loaded, or is no encoder.
+    CorruptFileError
+        If a file of a finished or unfinished store is damaged.
+
+    Notes
+    -----
+    A token belongs to one word, that with most of its characters. A word without a token, such as
+    a zero-width space, has vectors of zeros and is `missing`. Vectors are those that transformers
+    computes for the text alone, to 1e-5 before they become float16.
+
+    Examples
+    --------
+    >>> states = hidden_states(["They play chess.", "A play in two acts."])  # doctest: +SKIP
+    >>> [word for word in states.words if word == "play"], states.layers  # doctest: +SKIP
+    (['play', 'play'], (0, 1, 2, 3, 4, 5, 6))
+    """
+    options = _Options(layers, bool(words), pooling, dtype, tokens_per_batch, device, show_progress)
+    reading = read_texts(texts)
+    source = source_of(encoder, max_length)
+    if out is not None:
+        return _extract(reading, source, options, Path(os.path.abspath(out)))
+    root = tempfile.mkdtemp(prefix="embedtopics-states-")
+    try:
+        states = replace(_extract(reading, source, options, Path(root) / "states"), folder="")
+    except BaseException:  # an interrupt too
+        shutil.rmtree(root, ignore_errors=True)
+        raise
+    weakref.finalize(states, shutil.rmtree, root, ignore_errors=True)
+    return states
+
+
+def random_states(
+    texts: Any, encoder: Any = DEFAULT_MODEL, *, random_state: int = 0, **options: Any
+) -> HiddenStates:
+    """Return hidden states of an encoder with the same architecture and random weights.
+
+    They are the baseline that `probe` takes as `random_states`: what it reads from them was not
+    learned in training (Zhang & Bowman 2018; Conneau et al. 2018).
+
+    Parameters
+    ----------
+    texts, encoder
+        As for `hidden_states`.
+    random_state : int
+        Of the weights, which are initialized as before training.
+    **options
+        As for `hidden_states`.
+
+    Returns
+    -------
+    HiddenStates
+
+    Raises
+    ------
+    InputError, ModelLoadError
+        As `hidden_states`.
+    """
+    with random_model(encoder, random_state) as model:
+        return hidden_states(texts, model, **options)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How vectors are computed, by the names of the parameters of `hidden_states`."""
+
+    layers: Layers
+    words: bool
+    pooling: str
+    dtype: str
+    tokens_per_batch: int | None
+    device: str | None
+    show_progress: bool | None
+
+    def __post_init__(self) -> None:
+        if self.pooling not in POOLINGS:
+            raise InputError("pooling", f"one of {', '.join(POOLINGS)}", self.pooling)
+        if self.dtype not in ("float16", "float32"):
+            raise InputError("dtype", "float16 or float32", self.dtype)
+        optional_count(self.tokens_per_batch, "tokens_per_batch")
+
+    def layer_numbers(self, n_layers: int) -> list[int]:
+        """Return the layers of an encoder, ascending, each once."""
+        return sorted(set(layer_numbers(self.layers, range(n_layers))))
+
+
+def _extract(reading: Reading, source: Source, options: _Options, out: Path) -> HiddenStates:
+    description = {
+        "weights": source.digest(),
+        "texts": reading.digest(),
+        "max_length": source.max_length,
+        "unit": "word" if options.words else "token",
+        "pooling": options.pooling if options.words else "none",
+        "dtype": options.dtype,
+    }
+    if not (out / MANIFEST).is_file():
+        check_output_folder(out, KIND)
+        with only_writer(out):
+            if not (out / MANIFEST).is_file():  # another process has finished it meanwhile
+                return _write(reading, source, options, out, description)
+    states, about = open_store(out)
+    _refuse_other_states(about, description, options, out)
+    return states
+
+
+def _write(
+    reading: Reading, source: Source, options: _Options, out: Path, description: dict[str, Any]
+) -> HiddenStates:
+    begun = unfinished_about(out)
+    if begun is not None:
+        _refuse_other_states(begun, description, options, out)
+    loaded = load_layers(source, chosen_device(options.device))
+    vocabulary = load_vocabulary(source.checkpoint, source.trusts_code)
+    description["n_layers"] = loaded.n_layers
+    description["layers"] = options.layer_numbers(loaded.n_layers)
+    tokens = options.tokens_per_batch or _TOKENS_PER_BATCH.get(loaded.device, _ON_A_GPU)
+    # Other batches have other last bits: a resumed extraction keeps its batches.
+    description["tokens_per_batch"] = tokens if begun is None else begun["tokens_per_batch"]
+    plan = make_plan(
+        reading,
+        vocabulary.tokenizer,
+        words=options.words,
+        pooling=options.pooling,
+        max_length=source.max_length,
+        show_progress=options.show_progress,
+    )
+    writer = Writer(
+        folder=out,
+        empty=_without_vectors(reading, plan, source, description),
+        width=loaded.width,
+        dtype=options.dtype,
+        description=description,
+    )
+    writer.begin()
+    n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
+    return writer.finish((*source.decisions, *_decisions(plan, n_clipped, options.words)))
+
+
+def _refuse_other_states(
+    about: dict[str, Any], description: dict[str, Any], options: _Options, out: Path
+) -> None:
+    """Refuse a store of other states; layers can be compared if the encoder is the same."""
+    same = about.get("weights") == description["weights"] and "n_layers" in about
+    layers = options.layer_numbers(about["n_layers"]) if same else about.get("layers")
+    refuse_another(about, {**description, "layers": layers}, out)
+
+
+def _without_vectors(
+    reading: Reading, plan: Plan, source: Source, description: dict[str, Any]
+) -> HiddenStates:
+    parts = [description[key] for key in ("weights", "max_length", "unit", "pooling")]
+    index = {
+        "of_text": plan.of_text,
+        "sentences": number_sentences(reading, plan.of_text, plan.spans[:, 0]),
+        "spans": plan.spans,
+        "n_pieces": plan.n_pieces,
+    }
+    return assemble(
+        reading.texts,
+        index,
+        layers=tuple(description["layers"]),
+        vectors=(),
+        unit=description["unit"],
+        pooling=description["pooling"],
+        encoder=source.name,
+        fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
+    )
+
+
+def _write_blocks(
+    writer: Writer,
+    loaded: LayeredModel,
+    vocabulary: Vocabulary,
+    plan: Plan,
+    show_progress: bool | None,
+) -> int:
+    """Run the blocks that remain; return how many numbers float16 could not hold."""
+    n_units, n_clipped = writer.done()
+    layers = writer.empty.layers
+    most_tokens = max(1, _BLOCK_BYTES // (4 * len(layers) * loaded.width))
+    todo = [block for block in cut_into_blocks(plan, most_tokens) if block.end_unit > n_units]
+    sizes = [len(run.ids) // 4 for run in plan.runs]
+    with (
+        progress_bar(
+            total=sum(sizes), unit="token", description="Extracting", show=show_progress
+        ) as bar,
+        ThreadPoolExecutor(1) as writing,
+    ):
+        # A block is written while the next is computed.
+        written: Future[int] | None = None
+        bar.update(sum(sizes[: todo[0].first_run] if todo else sizes))
+        for block in todo:
+            vectors = pool_block(
+                loaded,
+                plan.runs[block.first_run : block.end_run],
+                plan.n_pieces[block.first_unit : block.end_unit],
+                first_row=block.first_unit,
+                layers=layers,
+                pooling=writer.empty.pooling,
+                pad_id=vocabulary.pad_id,
+                tokens_per_batch=writer.description["tokens_per_batch"],
+                progress=bar.update,
+            )
+            n_clipped = n_clipped if written is None else written.result()
+            written = writing.submit(writer.append, vectors, block.end_unit, n_clipped)
+        return n_clipped if written is None else written.result()
+
+
+def _decisions(plan: Plan, n_clipped: int, words: bool) -> list[Decision]:
+    n_missing = int((plan.n_pieces == 0).sum())
+    found = [
+        (n_missing, "missing_words", "{:,} words have no token, and so no vector."),
+        (
+            plan.n_between * words,
+            "tokens_between_words",
+            "{:,} tokens of white space between words belong to no word.",
+        ),
+        (plan.n_long, "long_texts", "{:,} texts were read in overlapping windows."),
+        (n_clipped, "clipped", "{:,} numbers exceeded float16, and were clipped to 65,504."),
+    ]
+    return [
+        Decision("probing", name, value, message.format(value))
+        for value, name, message in found
+        if value
+    ]

@@ -1,0 +1,186 @@
+"""From the name of an encoder to a transformer that returns its layers."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from embedtopics._utils.checks import checked_count
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders._cache import CachedEncoder
+from embedtopics.encoders._hub import one_line
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.sentence._checkpoint import Checkpoint
+from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.encoders.sentence._loading import (
+    contents_of,
+    load_model,
+    require_device,
+    silent_transformers,
+)
+from embedtopics.encoders.sentence._running import has_gpu
+from embedtopics.errors import InputError, ModelLoadError
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A checkpoint, and how it is read."""
+
+    name: str
+    checkpoint: Checkpoint
+    max_length: int
+    trusts_code: bool
+    decisions: tuple[Decision, ...]
+
+    def digest(self) -> str:
+        """Return the SHA-256 over weights, vocabulary and configuration."""
+        contents = (contents_of(self.checkpoint), self.checkpoint.lower_case)
+        return hashlib.sha256(repr(contents).encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class LayeredModel:
+    """A loaded transformer."""
+
+    model: Any
+    device: str
+    n_layers: int
+    width: int
+
+
+def source_of(encoder: Any, max_length: int | None = None) -> Source:
+    """Return the checkpoint of an encoder."""
+    found: Any = resolve_encoder(encoder)
+    if isinstance(found, CachedEncoder):
+        found = found.uncached
+    if not isinstance(found, SentenceEncoder):
+        expected = "a checkpoint of a transformer, its folder or a SentenceEncoder"
+        raise InputError("encoder", expected, found=type(found).__name__)
+    recipe = found.recipe
+    checkpoint, limit = recipe.checkpoint, recipe.checkpoint.position_limit
+    if max_length is not None:
+        checked_count(max_length, "max_length", 3)
+        if limit is not None and max_length > limit:
+            remedy = "longer texts are read in overlapping windows"
+            raise InputError("max_length", f"at most the model's {limit}", max_length, remedy)
+    decisions: tuple[Decision, ...] = ()
+    if recipe.prompt:
+        message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
+        decisions = (Decision("probing", "prompt", recipe.prompt, message),)
+    return Source(
+        name=found.name,
+        checkpoint=checkpoint,
+        max_length=recipe.max_length if max_length is None else int(max_length),
+        trusts_code=recipe.trusts_code,
+        decisions=decisions,
+    )
+
+
+def chosen_device(device: str | None) -> str:
+    """Return a device, by default a GPU if there is one."""
+    if device is None:
+        return "cuda" if has_gpu() else "cpu"
+    require_device(device)
+    return device
+
+
+def load_layers(source: Source, device: str, attention: str | None = None) -> LayeredModel:
+    """Load a transformer, and check that it is an encoder that returns all layers."""
+    model = load_model(
+        source.checkpoint, attention=attention, trust_remote_code=source.trusts_code
+    ).to(device)
+    n_layers, width = _layer_shape(model, source.checkpoint, device)
+    return LayeredModel(model, device, n_layers, width)
+
+
+def _layer_shape(model: Any, checkpoint: Checkpoint, device: str) -> tuple[int, int]:
+    """Return the number of layers and their width, checked on two sequences."""
+    import torch
+
+    padding = getattr(model.config, "pad_token_id", None)
+    one, two, three = [token for token in range(4) if token != padding][:3]
+    ids = torch.tensor([[one, two], [one, three]], device=device)
+    folder = checkpoint.folder
+    try:
+        with torch.inference_mode():
+            output = model(
+                input_ids=ids, attention_mask=torch.ones_like(ids), output_hidden_states=True
+            )
+        states = output.hidden_states
+        shapes = {tuple(layer.shape) for layer in states}
+    except Exception as error:  # models without layers, or of another kind, raise anything
+        raise ModelLoadError(
+            f"expected an encoder that returns its layers, got {folder} of the family "
+            f"{checkpoint.family!r}: {one_line(error)}; choose another checkpoint"
+        ) from None
+    if len(shapes) != 1 or states[0].shape[:2] != ids.shape:
+        raise ModelLoadError(
+            f"expected layers with one vector a token and one width; got the shapes "
+            f"{sorted(shapes)} ({folder}); choose another checkpoint"
+        )
+    if torch.equal(states[-1][0, 0], states[-1][1, 0]):
+        raise ModelLoadError(
+            f"expected an encoder, whose tokens attend to both sides; got {folder} of the family "
+            f"{checkpoint.family!r}, which is causal; choose an encoder "
+            "checkpoint such as a BERT"
+        )
+    return len(states), int(states[0].shape[2])
+
+
+class _RandomModel(SentenceEncoder):
+    """An encoder in a temporary folder, named after the one whose architecture it has."""
+
+    def __init__(self, folder: Path, name: str, max_length: int) -> None:
+        super().__init__(folder, max_length=max_length)
+        self._shown_name = name
+
+    @property
+    def name(self) -> str:
+        """The encoder whose architecture it has, and its random state."""
+        return self._shown_name
+
+
+@contextmanager
+def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
+    """Yield an encoder with the same architecture and vocabulary, and freshly drawn weights."""
+    if checked_count(random_state, "random_state", 0) >= 2**64:
+        raise InputError("random_state", "below 2 ** 64, torch's limit", random_state)
+    source = source_of(encoder)
+    checkpoint = source.checkpoint
+    with TemporaryDirectory(prefix="embedtopics-random-") as root:
+        folder = Path(root) / "model"
+        folder.mkdir()
+        # All but the weights that a tokenizer may be made of.
+        for path in (*checkpoint.tokenizer_files, *checkpoint.folder.glob("*_config.json")):
+            shutil.copyfile(path, folder / path.name)
+        _draw_weights(checkpoint, folder, int(random_state), source.trusts_code)
+        name = f"{source.name} (random weights, random_state {int(random_state)})"
+        yield _RandomModel(folder, name, source.max_length)
+
+
+def _draw_weights(checkpoint: Checkpoint, folder: Path, seed: int, trusts_code: bool) -> None:
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    architecture: Any = AutoModel  # it has no types
+    try:
+        with silent_transformers(), torch.random.fork_rng(devices=[]):
+            config = AutoConfig.from_pretrained(
+                checkpoint.folder, local_files_only=True, trust_remote_code=trusts_code
+            )
+            torch.default_generator.manual_seed(seed)  # not those of GPUs
+            model = architecture.from_config(
+                config, dtype=torch.float32, trust_remote_code=trusts_code
+            )
+            model.save_pretrained(folder)
+    except Exception as error:  # transformers raises anything for a bad configuration
+        raise ModelLoadError(
+            f"expected a checkpoint whose model can be initialized, got {checkpoint.folder}: "
+            f"{one_line(error)}; choose another"
+        ) from None

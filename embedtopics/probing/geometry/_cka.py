@@ -1,0 +1,268 @@
+"""Similarity of two layers up to rotation and scale: centered kernel alignment."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count, optional_count, resolve_seed
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.probing._layers import (
+    Layers,
+    Space,
+    blocks,
+    layer_numbers,
+    one_blas_thread,
+    open_space,
+)
+from embedtopics.probing.results import HiddenStates, LayerSimilarity
+from embedtopics.protocols import Float64Array, Int64Array, RandomState
+
+LEAST_VARIANCE = 1e-12
+"""Of a layer, as a share of its mean square: less is rounding."""
+
+
+def cka(
+    states_a: HiddenStates,
+    states_b: HiddenStates | None = None,
+    *,
+    layers_a: Layers = "all",
+    layers_b: Layers = "all",
+    debiased: bool = False,
+    max_units: int | None = 10_000,
+    n_folds: int = 10,
+    random_state: RandomState = 0,
+) -> LayerSimilarity:
+    """Compare layers of one or two encoders by linear centered kernel alignment.
+
+    With centered vectors X and Y of the same units, it is the squared Frobenius norm of their
+    cross-covariance over the product of the norms of their covariances (Kornblith et al. 2019,
+    equation 4 and the feature form of section 3): 1 for spaces that differ only by a rotation, a
+    translation and a scale. The kernel matrices, of n_units by n_units, are never computed.
+
+    With few units in many dimensions it is too high: unrelated spaces come near to 1. The debiased
+    form estimates the three norms without bias (Song et al. 2012, equation 5), and is about 0
+    for unrelated spaces; it may be slightly negative.
+
+    Parameters
+    ----------
+    states_a : HiddenStates
+    states_b : HiddenStates, optional
+        Of the same units, by another encoder or with other settings; else the layers of
+        `states_a` are compared with one another.
+    layers_a, layers_b : int, sequence of int, "all" or "last N"
+        `layers_b` is not used without `states_b`.
+    debiased : bool
+    max_units : int, optional
+        With more, whole texts are sampled until that many are reached; None for all. The cost
+        grows with the units, the square of the width, and the pairs of layers.
+    n_folds : int
+        Groups of texts that are left out in turn for the standard errors.
+    random_state : int, Generator or None
+        Of the sample and the groups.
+
+    Returns
+    -------
+    LayerSimilarity
+        NaN for a layer all of whose vectors are the same.
+
+    Raises
+    ------
+    InputError
+        If both have other units, or units are too few.
+    """
+    optional_count(max_units, "max_units", 4)
+    checked_count(n_folds, "n_folds", 2)
+    other = states_a if states_b is None else states_b
+    _refuse_other_units(states_a, other)
+    numbers_a = layer_numbers(layers_a, states_a.layers, "layers_a")
+    numbers_b = numbers_a if states_b is None else layer_numbers(layers_b, other.layers, "layers_b")
+    present = ~(states_a.missing | other.missing)
+    seed = resolve_seed(random_state)
+    rows, folds, n_texts, decisions = _drawn(states_a, present, max_units, n_folds, seed)
+    if len(rows) < 4:
+        raise InputError("states_a", "at least 4 units with a vector", found=f"{len(rows)}")
+    with one_blas_thread():
+        a = [_Layer(open_space(states_a, n), rows, folds) for n in numbers_a]
+        b = a
+        if states_b is not None:
+            b = [_Layer(open_space(other, n), rows, folds) for n in numbers_b]
+        found = _alignments(a, b, debiased)
+    return LayerSimilarity(
+        "debiased linear CKA" if debiased else "linear CKA",
+        states_a.encoder,
+        other.encoder,
+        numbers_a,
+        numbers_b,
+        found[0],
+        _jackknife_errors(found[1:]),
+        len(rows),
+        n_texts,
+        (*states_a.decisions, *decisions),
+    )
+
+
+class _Layer:
+    """The vectors of one layer around their mean, and around those without each fold in turn.
+
+    Shapes: `rows` (n,), `folds` (n,).
+    """
+
+    def __init__(self, space: Space, rows: Int64Array, folds: Int64Array) -> None:
+        self.space, self.rows, self.folds = space, rows, folds
+        n, n_folds = len(rows), int(folds[-1]) + 1
+        self.bounds = np.searchsorted(folds, np.arange(n_folds + 1)).tolist()
+        width = space.vectors.shape[1]
+        self.sums = np.zeros((n_folds, width))
+        mean_square = 0.0
+        for fold, part in self.parts():
+            read = space.raw(rows[part])
+            self.sums[fold] += read.sum(axis=0)
+            mean_square += float(np.einsum("ij,ij->", read, read)) / n
+        self.mean = self.sums.sum(axis=0) / n
+        sizes = np.diff(self.bounds)
+        self.sums -= sizes[:, None] * self.mean
+        # Of the vectors around the mean of all, where the mean of all but one fold lies.
+        self.shifts = -self.sums / np.maximum(n - sizes, 1)[:, None]
+        self.squares = np.empty((n_folds + 1, n))
+        for _, part in self.parts():
+            read = self.centered(part)
+            self.squares[0, part] = np.einsum("ij,ij->i", read, read)
+            for fold, shift in enumerate(self.shifts):
+                moved = read - shift
+                self.squares[fold + 1, part] = np.einsum("ij,ij->i", moved, moved)
+        self.is_constant = self.squares[0].mean() <= LEAST_VARIANCE * mean_square
+
+    def parts(self) -> list[tuple[int, slice]]:
+        """Cut the rows into stretches within folds."""
+        return [
+            (fold, slice(begin + part.start, begin + part.stop))
+            for fold, (begin, end) in enumerate(zip(self.bounds[:-1], self.bounds[1:], strict=True))
+            for part in blocks(end - begin, 2048)
+        ]
+
+    def centered(self, part: slice) -> Float64Array:
+        """Return some vectors around the mean of all."""
+        return np.asarray(self.space.raw(self.rows[part]) - self.mean)
+
+
+def _alignments(a: list[_Layer], b: list[_Layer], debiased: bool) -> Float64Array:
+    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n_a, n_b)."""
+    values = np.full((len(a[0].squares), len(a), len(b)), np.nan)
+    own_a = [_dependence(one, one, debiased) for one in a]
+    own_b = own_a if b is a else [_dependence(one, one, debiased) for one in b]
+    for i, j in product(range(len(a)), range(len(b))):
+        if b is a and j < i:
+            values[:, i, j] = values[:, j, i]
+            continue
+        shared = own_a[i] if a[i] is b[j] else _dependence(a[i], b[j], debiased)
+        values[:, i, j] = _ratio(shared, own_a[i], own_b[j])
+    return values
+
+
+def _dependence(a: _Layer, b: _Layer, debiased: bool) -> Float64Array:
+    """Return the squared norm of what two layers share, then without each fold."""
+    n, n_folds = len(a.rows), len(a.sums)
+    found = np.full(1 + n_folds, np.nan)
+    if a.is_constant or b.is_constant:
+        return found
+    # The sum of outer products over each fold: to leave one out, it is subtracted.
+    crosses = np.zeros((n_folds, len(a.mean), len(b.mean)))
+    for fold, part in a.parts():
+        left = a.centered(part)
+        crosses[fold] += left.T @ (left if a is b else b.centered(part))
+    whole = crosses.sum(axis=0)
+    found[0] = _norm(whole, a.squares[0], b.squares[0], n, debiased)
+    if n_folds < 2:
+        return found
+    for fold, cross in enumerate(crosses):
+        members = slice(*a.bounds[fold : fold + 2])
+        rest = n - (members.stop - members.start)
+        moved = rest * np.multiply.outer(a.shifts[fold], b.shifts[fold])
+        squares = [np.delete(one.squares[fold + 1], members) for one in (a, b)]
+        found[fold + 1] = _norm(whole - cross - moved, squares[0], squares[1], rest, debiased)
+    return found
+
+
+def _norm(
+    cross: Float64Array, squares_a: Float64Array, squares_b: Float64Array, n: int, debiased: bool
+) -> float:
+    """Return the squared norm of a cross-covariance, or its unbiased estimate, times n squared.
+
+    Of centred vectors, the rows of a kernel matrix sum to zero: without its diagonal, to minus the
+    squared lengths. That makes the sums of Song et al. (2012, equation 5) sums over units.
+    """
+    total = float(np.einsum("ij,ij->", cross, cross))
+    if not debiased:
+        return total
+    if n < 4:
+        return float("nan")
+    both = float(squares_a @ squares_b)
+    apart = float(squares_a.sum() * squares_b.sum())
+    return total - both + apart / ((n - 1) * (n - 2)) - 2 * both / (n - 2)
+
+
+def _ratio(shared: Float64Array, own_a: Float64Array, own_b: Float64Array) -> Float64Array:
+    """Return the alignment; NaN where one of the layers has no variance of its own."""
+    found = np.full(len(shared), np.nan)
+    known = (own_a > 0) & (own_b > 0)
+    found[known] = shared[known] / np.sqrt(own_a[known] * own_b[known])
+    return found
+
+
+def _jackknife_errors(without: Float64Array) -> Float64Array:
+    """Return standard errors of figures that were measured without each fold in turn."""
+    n = len(without)
+    if n < 2:
+        return np.full(without.shape[1:], np.nan)
+    return np.asarray(np.sqrt((n - 1) * without.var(axis=0)))
+
+
+def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
+    if a is b:
+        return
+    if a.texts != b.texts:
+        pairs = enumerate(zip(a.texts, b.texts, strict=False))
+        row = next((i for i, (x, y) in pairs if x != y), None)
+        found = f"{len(b.texts)} other texts"
+        raise InputError("states_b", "of the same texts as states_a", found=found, row=row)
+    same = a.unit == b.unit and len(a) == len(b)
+    if not same or not np.array_equal(a.spans, b.spans):
+        expected, remedy = f"of the same {len(a):,} {a.unit}s", "extract both with words=True"
+        raise InputError("states_b", expected, remedy=remedy, found=f"{len(b):,} {b.unit}s")
+
+
+def _drawn(
+    states: HiddenStates,
+    present: npt.NDArray[np.bool_],
+    max_units: int | None,
+    n_folds: int,
+    seed: int,
+) -> tuple[Int64Array, Int64Array, int, list[Decision]]:
+    """Return units by fold, in an order that is that of the contents of their texts."""
+    counts = np.bincount(states.of_text[present], minlength=len(states.texts))
+    held = [int(t) for t in np.flatnonzero(counts)]
+    ordered = np.array(sorted(held, key=lambda t: states.texts[t]), dtype=np.int64)
+    texts = ordered[np.random.default_rng(seed).permutation(len(ordered))]
+    decisions = []
+    total = int(present.sum())
+    if max_units is not None and total > max_units:
+        needed = int(np.searchsorted(np.cumsum(counts[texts]), max_units)) + 1
+        texts = texts[:needed]
+        n = int(counts[texts].sum())
+        message = f"{n:,} of {total:,} units, those of {needed:,} random texts, were compared."
+        decisions = [Decision("probing", "units_drawn", n, message)]
+    n_folds = n_folds if len(texts) >= n_folds else 1
+    fold_of = np.arange(len(texts)) % n_folds
+    rows, folds = [], []
+    for fold in range(n_folds):
+        for text in texts[fold_of == fold].tolist():
+            own = states.rows_of(text)
+            inside = own.start + np.flatnonzero(present[own])
+            rows.append(inside)
+            folds.append(np.full(len(inside), fold))
+    empty = [np.empty(0, dtype=np.int64)]
+    return (np.concatenate(rows or empty), np.concatenate(folds or empty), len(texts), decisions)

@@ -1,0 +1,382 @@
+"""Probes of one layer, trained side by side in one pass over its vectors.
+
+Probes of the same vectors differ in their labels and their penalty; their weights are side by side
+in one matrix. Each fit runs on one thread: the result does not depend on their number.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from embedtopics._utils.progress import progress_bar
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int64Array
+
+T = TypeVar("T")
+R = TypeVar("R")
+Weights = list[torch.Tensor]
+
+UNITS_AT_ONCE = 4096
+PENALTIES = (1000.0, 100.0, 10.0, 1.0)
+"""Beside the sum of losses, not their mean: the best one depends on the number of weights more
+than on the number of training units."""
+MOMENTS, TINY = (0.9, 0.99), 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Features of units, read from where the vectors are stored when they are needed.
+
+    Shapes: `vectors` (n_rows, width), `rows` (n_units, 1) or (n_units, 2) for pairs, whose
+    features are u, v, abs(u - v) and u * v, as in Conneau et al. (2017), "Supervised learning of
+    universal sentence representations from natural language inference data", figure 1.
+    """
+
+    vectors: npt.NDArray[Any]
+    rows: Int64Array
+    shift: torch.Tensor | None = None
+    scale: torch.Tensor | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return int(self.vectors.shape[1]) * (4 if self.rows.shape[1] == 2 else 1)
+
+    def take(self, units: Int64Array) -> torch.Tensor:
+        """Return the features of some units, float32 of shape (n, width)."""
+        # A view that is no memory map: taking rows of it yields plain arrays.
+        stored = np.asarray(self.vectors)
+        sides = [torch.from_numpy(stored[rows]).float() for rows in self.rows[units].T]
+        if len(sides) == 2:
+            u, v = sides
+            sides = [torch.cat([u, v, (u - v).abs_(), u * v], dim=1)]
+        x = sides[0]
+        if self.shift is not None and self.scale is not None:
+            x.sub_(self.shift).mul_(self.scale)
+        return x
+
+    def standardised(self, units: Int64Array) -> Features:
+        """Return features with mean 0 and variance 1 over some units; constant ones become 0."""
+        self._refuse_infinite()
+        total = torch.zeros(self.width, dtype=torch.float64)
+        squares = torch.zeros(self.width, dtype=torch.float64)
+        bare = Features(self.vectors, self.rows)
+        begin = bare.take(units[:1])[0].double()  # near the mean: no digits are lost
+        for piece in pieces_of(units):
+            x = bare.take(piece).double()
+            total += (x - begin).sum(dim=0)
+            squares += (x - begin).square_().sum(dim=0)
+        mean = total / len(units)
+        deviation = (squares / len(units) - mean.square()).clamp_(min=0).sqrt()
+        varies = deviation > 1e-6 * (1 + (mean + begin).abs())
+        scale = torch.where(varies, 1 / deviation, torch.zeros_like(deviation))
+        return Features(self.vectors, self.rows, (mean + begin).float(), scale.float())
+
+    def _refuse_infinite(self) -> None:
+        """Refuse vectors that overflowed half precision: a probe would learn from them."""
+        stored = np.asarray(self.vectors)
+        for piece in pieces_of(self.rows):
+            is_finite = np.isfinite(stored[piece]).all(axis=2)
+            if not is_finite.all():
+                row = int(piece[~is_finite][0])
+                remedy = "extract the states again in float32"
+                raise InputError("states", "finite", remedy=remedy, found="infinity", row=row)
+
+
+def pieces_of(units: Int64Array, size: int = UNITS_AT_ONCE) -> Iterator[Int64Array]:
+    """Yield some units at a time."""
+    for begin in range(0, len(units), size):
+        yield units[begin : begin + size]
+
+
+class Linear:
+    """Multinomial logistic regression; all weights start at 0."""
+
+    def start(self, width: int, n_probes: int, n_classes: int, _: torch.Generator) -> Weights:
+        """Return a matrix of shape (width, n_probes * n_classes) and its offsets."""
+        return [torch.zeros(width, n_probes * n_classes), torch.zeros(n_probes * n_classes)]
+
+    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> tuple[torch.Tensor, Any]:
+        """Return logits of shape (n, n_probes, n_classes), and what `backward` needs again."""
+        matrix, offset = weights
+        return torch.addmm(offset, x, matrix).view(len(x), n_probes, -1), None
+
+    def backward(self, _: Weights, x: torch.Tensor, kept: Any, error: torch.Tensor) -> Weights:
+        """Return the gradient of each of the weights, from those of the logits."""
+        flat = error.view(len(x), -1)
+        return [x.T @ flat, flat.sum(dim=0)]
+
+    def spread(self, penalties: torch.Tensor, n_classes: int) -> list[torch.Tensor | None]:
+        """Return the penalties in the shape of each of the weights; None for offsets."""
+        return [penalties.repeat_interleave(n_classes)[None, :], None]
+
+    def keep(self, best: Weights, weights: Weights, better: torch.Tensor) -> None:
+        """Copy the weights of some probes."""
+        for old, new in zip(best, weights, strict=True):
+            columns = better.repeat_interleave(new.shape[-1] // len(better))
+            old[..., columns] = new[..., columns]
+
+    def only(self, weights: Weights, probe: int, n_probes: int) -> Weights:
+        """Return the weights of one probe."""
+        size = weights[0].shape[1] // n_probes
+        return [one[..., probe * size : (probe + 1) * size].clone() for one in weights]
+
+
+class Perceptron:
+    """One hidden layer of rectified units (Hewitt and Liang 2019, section 3.2); as `Linear`."""
+
+    def __init__(self, n_hidden: int = 64) -> None:
+        self.n_hidden = n_hidden
+
+    def start(
+        self, width: int, n_probes: int, n_classes: int, generator: torch.Generator
+    ) -> Weights:
+        """Return matrices and offsets of both layers, every probe with the same first weights."""
+        inner = torch.randn(width, self.n_hidden, generator=generator) * (2 / width) ** 0.5
+        outer = torch.randn(self.n_hidden, n_classes, generator=generator)
+        outer *= (1 / self.n_hidden) ** 0.5
+        return [
+            inner.repeat(1, n_probes),
+            torch.zeros(n_probes * self.n_hidden),
+            outer.repeat(n_probes, 1, 1),
+            torch.zeros(n_probes, 1, n_classes),
+        ]
+
+    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> tuple[torch.Tensor, Any]:
+        """Return logits of shape (n, n_probes, n_classes), and the hidden units."""
+        inner, inner_offset, outer, outer_offset = weights
+        hidden = torch.addmm(inner_offset, x, inner).relu_()
+        by_probe = hidden.view(len(x), n_probes, -1).transpose(0, 1)
+        logits = torch.baddbmm(outer_offset, by_probe, outer)
+        return logits.transpose(0, 1).contiguous(), by_probe
+
+    def backward(
+        self, weights: Weights, x: torch.Tensor, kept: Any, error: torch.Tensor
+    ) -> Weights:
+        """Return the gradients of both matrices and offsets."""
+        by_probe = error.transpose(0, 1)
+        at_hidden = by_probe @ weights[2].transpose(1, 2)
+        at_hidden.mul_(kept > 0)
+        flat = at_hidden.transpose(0, 1).reshape(len(x), -1)
+        outer = [kept.transpose(1, 2) @ by_probe, by_probe.sum(dim=1, keepdim=True)]
+        return [x.T @ flat, flat.sum(dim=0), *outer]
+
+    def spread(self, penalties: torch.Tensor, n_classes: int) -> list[torch.Tensor | None]:
+        """Return the penalty of each column of the inner, and of each outer matrix."""
+        inner = penalties.repeat_interleave(self.n_hidden)[None, :]
+        return [inner, None, penalties[:, None, None], None]
+
+    def keep(self, best: Weights, weights: Weights, better: torch.Tensor) -> None:
+        """Copy the weights of some probes."""
+        columns = better.repeat_interleave(self.n_hidden)
+        for old, new in zip(best[:2], weights[:2], strict=True):
+            old[..., columns] = new[..., columns]
+        for old, new in zip(best[2:], weights[2:], strict=True):
+            old[better] = new[better]
+
+    def only(self, weights: Weights, probe: int, n_probes: int) -> Weights:
+        """Return the weights of one probe."""
+        columns = slice(probe * self.n_hidden, (probe + 1) * self.n_hidden)
+        inner = [one[..., columns].clone() for one in weights[:2]]
+        return [*inner, *(one[probe : probe + 1].clone() for one in weights[2:])]
+
+
+Architecture = Linear | Perceptron
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a probe is trained by Adam, whose rate falls to 0 by half a cosine.
+
+    `rate` is divided by the square root of the number of features. The dev part is evaluated
+    `n_evaluations` times, and the best weights are kept; 1 is the end alone. `penalties`, one of
+    which is chosen, are of half the squared weights beside the summed loss: scikit-learn's 1 / C.
+    """
+
+    n_epochs: int = 8
+    least_steps: int = 800
+    rate: float = 0.1
+    largest_batch: int = 1024
+    n_evaluations: int = 1
+    penalties: tuple[float, ...] = PENALTIES
+
+    def evaluated(self, n_steps: int) -> set[int]:
+        """Return the steps after which the dev part is evaluated."""
+        return {round(n_steps * (i + 1) / self.n_evaluations) for i in range(self.n_evaluations)}
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """For each task the weights and the penalty of its best probe, and all losses on dev.
+
+    Shapes: `losses` (n_tasks, n_penalties), mean cross-entropies in nats.
+    """
+
+    parameters: tuple[Weights, ...]
+    penalties: tuple[float, ...]
+    losses: FloatArray
+
+
+def fit(
+    inputs: Features,
+    targets: Int64Array,
+    n_classes: int,
+    train: Int64Array,
+    dev: Int64Array,
+    architecture: Architecture,
+    plan: Plan,
+    *,
+    seed: int = 0,
+) -> Fit:
+    """Train a probe for each task and penalty, and keep the penalty that is best on dev.
+
+    The loss is the mean cross-entropy of a unit, in nats, and half the squared weights times the
+    penalty; offsets are not penalised.
+
+    Shapes: `targets` (n_units, n_tasks).
+    """
+    penalties = [one / len(train) for one in plan.penalties]
+    n_tasks, n_penalties = targets.shape[1], len(penalties)
+    generator = torch.Generator().manual_seed(seed)
+    n_probes = n_tasks * n_penalties
+    weights = architecture.start(inputs.width, n_probes, n_classes, generator)
+    decay = architecture.spread(torch.tensor([*penalties] * n_tasks), n_classes)
+    means = [torch.zeros_like(one) for one in weights]
+    squares = [torch.zeros_like(one) for one in weights]
+    n_steps, batches = batches_of(train, plan, seed)
+    evaluated = plan.evaluated(n_steps)
+    best, losses = [one.clone() for one in weights], torch.full((n_probes,), torch.inf).double()
+    rate = plan.rate / np.sqrt(inputs.width)
+    for step, units in enumerate(batches, start=1):
+        x = inputs.take(units)
+        gold = torch.from_numpy(targets[units]).repeat_interleave(n_penalties, dim=1)
+        logits, kept = architecture.forward(weights, x, n_probes)
+        error = torch.softmax(logits, dim=2)
+        error.scatter_add_(2, gold[:, :, None], torch.full((*gold.shape, 1), -1.0))
+        slopes = architecture.backward(weights, x, kept, error.div_(len(units)))
+        for weight, slope, factor in zip(weights, slopes, decay, strict=True):
+            if factor is not None:
+                slope.addcmul_(weight, factor)
+        _adam(weights, slopes, means, squares, step, rate * falling(step - 1, n_steps))
+        if step in evaluated:
+            found = _dev_losses(inputs, targets, dev, architecture, weights, n_penalties)
+            architecture.keep(best, weights, found < losses)
+            losses = torch.minimum(found, losses)
+    table = losses.numpy().reshape(n_tasks, n_penalties)
+    chosen = table.argmin(axis=1).tolist()
+    parameters = tuple(
+        architecture.only(best, task * n_penalties + which, n_probes)
+        for task, which in enumerate(chosen)
+    )
+    return Fit(parameters, tuple(float(penalties[which]) for which in chosen), table)
+
+
+def log_probabilities(
+    inputs: Features, units: Int64Array, architecture: Architecture, weights: Weights
+) -> FloatArray:
+    """Return the log probabilities of one probe, of shape (n, n_classes)."""
+    found = [
+        torch.log_softmax(architecture.forward(weights, inputs.take(piece), 1)[0][:, 0], dim=1)
+        for piece in pieces_of(units)
+    ]
+    return np.asarray(torch.cat(found).numpy())
+
+
+def run_side_by_side(
+    work: Callable[[T], R], jobs: Sequence[T], *, description: str, show_progress: bool | None
+) -> list[R]:
+    """Do jobs on as many threads as torch has, each on one; results in the order of the jobs."""
+    n_threads = torch.get_num_threads()
+    bar = progress_bar(total=len(jobs), unit="fit", description=description, show=show_progress)
+    results: list[R] = []
+    with bar, _one_thread_each():
+        if n_threads == 1 or len(jobs) < 2:
+            for job in jobs:
+                results.append(work(job))
+                bar.update()
+            return results
+        with ThreadPoolExecutor(n_threads) as pool:
+            futures = [pool.submit(work, job) for job in jobs]
+            try:
+                for future in futures:
+                    results.append(future.result())
+                    bar.update()
+            finally:
+                for future in futures:
+                    future.cancel()
+            return results
+
+
+@contextmanager
+def _one_thread_each() -> Iterator[None]:
+    """Let torch compute on one thread: the order of its sums depends on their number."""
+    n_threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(n_threads)
+
+
+def batches_of(train: Int64Array, plan: Plan, seed: int) -> tuple[int, Iterator[Int64Array]]:
+    """Return the number of steps, and the units of each; every epoch has its own order.
+
+    Batches of an epoch have about one size, small where there are few training units.
+    """
+    n = len(train)
+    size = min(max(n // 32, 32), plan.largest_batch)
+    cuts = np.linspace(0, n, max(1, round(n / size)) + 1).astype(int).tolist()
+    n_epochs = max(plan.n_epochs, -(-plan.least_steps // (len(cuts) - 1)))
+
+    def batches() -> Iterator[Int64Array]:
+        for epoch in range(n_epochs):
+            order = train[np.random.default_rng((seed, epoch)).permutation(n)]
+            for begin, end in itertools.pairwise(cuts):
+                yield order[begin:end]
+
+    return n_epochs * (len(cuts) - 1), batches()
+
+
+def falling(step: int, n_steps: int) -> float:
+    """Return the share of the rate at a step: half a cosine from 1 to 0."""
+    return float(0.5 * (1 + np.cos(np.pi * step / n_steps)))
+
+
+def _adam(
+    weights: Weights, slopes: Weights, means: Weights, squares: Weights, step: int, rate: float
+) -> None:
+    """Take one step of Adam (Kingma and Ba 2015, algorithm 1)."""
+    first, second = MOMENTS
+    for weight, slope, mean, square in zip(weights, slopes, means, squares, strict=True):
+        mean.lerp_(slope, 1 - first)
+        square.mul_(second).addcmul_(slope, slope, value=1 - second)
+        below = (square / (1 - second**step)).sqrt_().add_(TINY)
+        weight.addcdiv_(mean, below, value=-rate / (1 - first**step))
+
+
+def _dev_losses(
+    inputs: Features,
+    targets: Int64Array,
+    dev: Int64Array,
+    architecture: Architecture,
+    weights: Weights,
+    n_penalties: int,
+) -> torch.Tensor:
+    """Return the mean loss of every probe on the dev part."""
+    n_probes = targets.shape[1] * n_penalties
+    total = torch.zeros(n_probes, dtype=torch.float64)
+    for piece in pieces_of(dev):
+        logits, _ = architecture.forward(weights, inputs.take(piece), n_probes)
+        gold = torch.from_numpy(targets[piece]).repeat_interleave(n_penalties, dim=1)
+        right = logits.gather(2, gold[:, :, None])[:, :, 0]
+        total += (torch.logsumexp(logits, dim=2) - right).double().sum(dim=0)
+    return total / len(dev)

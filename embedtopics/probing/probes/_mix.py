@@ -1,0 +1,263 @@
+"""Mixes of layers learned with a probe, and the online code of the labels."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from embedtopics.corpus.results import Decision
+from embedtopics.evaluation._bootstrap import estimate, interval
+from embedtopics.evaluation.results import Estimate
+from embedtopics.probing.probes._fit import (
+    Architecture,
+    Features,
+    Fit,
+    Plan,
+    batches_of,
+    falling,
+    fit,
+    log_probabilities,
+    pieces_of,
+    run_side_by_side,
+)
+from embedtopics.probing.probes._scores import Answers, mean_per_unit
+from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units
+from embedtopics.probing.results import LayerScores, ScalarMix
+from embedtopics.protocols import Float64Array, Int64Array
+
+SHARE_RATE = 0.03
+"""Rate of Adam for the weights of the layers and the gain, which have no scale of their own."""
+
+MOST_WITHOUT = 0.025
+"""Share of the draws without an expected layer, from which on there is no interval: the lower end
+of the interval of the total that the layers add lies below 0."""
+
+PORTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
+"""Shares of the train part after which the probe is trained again (Voita and Titov 2020, section
+2.2.2)."""
+
+
+def measure_mixes(
+    layers: Sequence[int],
+    vectors: Sequence[npt.NDArray[Any]],
+    fits: Sequence[Fit],
+    units: Units,
+    n_seeds: int,
+    seed: int,
+    show_progress: bool | None,
+) -> tuple[list[Answers], ScalarMix]:
+    """Train mixes of the layers up to each, from several seeds, and predict the test part.
+
+    Answers are those of the "cumulative mix" up to each layer, then those of the "scalar mix" of
+    all. Each mix takes the penalty of the layer that is best on the dev part among those it mixes.
+    """
+    losses = [float(one.losses[0].min()) for one in fits]
+    penalties = [fits[int(np.argmin(losses[: last + 1]))].penalties[0] for last in range(len(fits))]
+    train, test = units.of(TRAIN), units.of(TEST)
+
+    def work(number: int) -> tuple[Int64Array, Float64Array, Float64Array]:
+        features = [Features(one, units.rows).standardised(train) for one in vectors]
+        model = fit_mixes(
+            features, units.target, len(units.classes), train, penalties, Plan(), seed + number
+        )
+        return model.predicted(features, test), *model.shares_and_gain()
+
+    done = run_side_by_side(
+        work, list(range(n_seeds)), description="mixing layers", show_progress=show_progress
+    )
+    predicted = np.stack([one for one, _, _ in done], axis=1)  # mix, seed, unit
+    gold = units.target[test]
+    answers = [
+        Answers("cumulative mix", layer, own, gold)
+        for layer, own in zip(layers, predicted, strict=True)
+    ]
+    answers.append(Answers("scalar mix", None, predicted[-1], gold))
+    shares = np.stack([own[-1] for _, own, _ in done])
+    gain = np.array([own[-1] for _, _, own in done])
+    return answers, ScalarMix(tuple(layers), shares, gain)
+
+
+def with_mixes(
+    scores: LayerScores, mix: ScalarMix, estimates: dict[tuple[str, int | None], Estimate]
+) -> LayerScores:
+    """Add the mix, and what each layer adds, to the scores."""
+    layers = mix.layers
+    found = [estimates["cumulative mix", layer] for layer in layers]
+    value, differential = expected_layer(layers, np.array([one.value for one in found])[None])
+    again, _ = expected_layer(layers, np.stack([one.drawn for one in found], axis=1))
+    low, high = interval(again) if len(again) else (np.nan, np.nan)
+    decisions = scores.decisions
+    share = float(np.isnan(again).mean()) if len(again) else 0.0
+    if np.isnan(value[0]):
+        message = "No mix is better than the first layer alone: the task has no expected layer."
+        decisions = (*decisions, Decision("probing", "no_expected_layer", True, message))
+    elif share > MOST_WITHOUT:
+        message = (
+            f"In {share:.0%} of the resamples the layers together add nothing: the expected layer "
+            "has no interval."
+        )
+        decisions = (*decisions, Decision("probing", "unsure_expected_layer", share, message))
+    if np.isnan(value[0]) or share > MOST_WITHOUT:
+        low = high = np.nan
+    return replace(
+        scores,
+        expected_layer=float(value[0]),
+        expected_layer_interval=(float(low), float(high)),
+        differential=tuple(differential[0].tolist()),
+        mix=mix,
+        decisions=decisions,
+    )
+
+
+def expected_layer(
+    layers: Sequence[int], scores: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return where a task is solved on average, and what each layer above the first adds.
+
+    Shapes: `scores` (n, n_layers) -> `expected` (n,), `differential` (n, n_layers - 1).
+    """
+    added = np.diff(scores, axis=1)
+    total = added.sum(axis=1)
+    expected = np.full(len(scores), np.nan)
+    np.divide(added @ np.array(layers[1:], dtype=float), total, out=expected, where=total > 0)
+    return expected, added
+
+
+@dataclass(frozen=True, eq=False)
+class MixModel:
+    """Linear probes, each of its own mix of layers; mix i takes the layers up to the i-th."""
+
+    shares: torch.Tensor  # before the softmax: (n_mixes, n_layers)
+    gain: torch.Tensor  # (n_mixes, 1)
+    matrix: torch.Tensor  # (n_mixes, width, n_classes)
+    offset: torch.Tensor  # (n_mixes, 1, n_classes)
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        """Return logits of shape (n_mixes, n, n_classes), of layers of shape (n_layers, n, d)."""
+        n_layers, n, width = x.shape
+        mixed = (self.gain * self.softmax()) @ x.view(n_layers, -1)
+        return torch.baddbmm(self.offset, mixed.view(-1, n, width), self.matrix)
+
+    def softmax(self) -> torch.Tensor:
+        """Return the share of each layer in each mix."""
+        allowed = torch.ones_like(self.shares, dtype=torch.bool).tril()
+        return torch.softmax(self.shares.masked_fill(~allowed, -torch.inf), dim=1)
+
+    def predicted(self, features: Sequence[Features], units: Int64Array) -> Int64Array:
+        """Return the classes that each mix answers, of shape (n_mixes, n)."""
+        with torch.no_grad():
+            found = [self.logits(_stacked(features, p)).argmax(dim=2) for p in pieces_of(units)]
+        return np.asarray(torch.cat(found, dim=1).numpy())
+
+    def shares_and_gain(self) -> tuple[Float64Array, Float64Array]:
+        """Return the share of each layer, and the gain, of each mix."""
+        with torch.no_grad():
+            return self.softmax().double().numpy(), self.gain[:, 0].double().numpy()
+
+
+def fit_mixes(
+    features: Sequence[Features],
+    target: Int64Array,
+    n_classes: int,
+    train: Int64Array,
+    penalties: Sequence[float],
+    plan: Plan,
+    seed: int,
+) -> MixModel:
+    """Train a linear probe of each mix: of the first layer, of the first two, up to all.
+
+    A mix is a gain times the mean of its layers, weighted by a softmax (Peters et al. 2018, "Deep
+    contextualized word representations", equation 1); both are learned with the probe.
+
+    Shapes: `target` (n_units,).
+    """
+    n_mixes, width = len(features), features[0].width
+    generator = torch.Generator().manual_seed(seed)
+    model = MixModel(
+        (0.1 * torch.randn(n_mixes, n_mixes, generator=generator)).requires_grad_(),
+        torch.ones(n_mixes, 1, requires_grad=True),
+        torch.zeros(n_mixes, width, n_classes, requires_grad=True),
+        torch.zeros(n_mixes, 1, n_classes, requires_grad=True),
+    )
+    rate = plan.rate / np.sqrt(width)
+    groups = [
+        {"params": [model.matrix, model.offset], "lr": rate},
+        {"params": [model.shares, model.gain], "lr": SHARE_RATE},
+    ]
+    optimizer = torch.optim.Adam(groups, betas=(0.9, 0.99))
+    n_steps, batches = batches_of(train, plan, seed)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: falling(step, n_steps))
+    decay = torch.tensor(list(penalties), dtype=torch.float32)[:, None, None] / 2
+    for units in batches:
+        logits = model.logits(_stacked(features, units))
+        gold = torch.from_numpy(target[units])
+        loss = torch.nn.functional.cross_entropy(
+            logits.transpose(0, 1).reshape(-1, n_classes),
+            gold.repeat_interleave(n_mixes),
+            reduction="sum",
+        )
+        # Of gain and weights together: a large gain would otherwise undo the penalty.
+        weights = model.gain[:, :, None] * model.matrix
+        loss = loss / len(units) + (decay * weights.square()).sum()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+    return model
+
+
+def _stacked(features: Sequence[Features], units: Int64Array) -> torch.Tensor:
+    return torch.stack([one.take(units) for one in features])
+
+
+# The online code.
+
+
+def code_lengths(
+    vectors: npt.NDArray[Any],
+    units: Units,
+    target: Int64Array,
+    architecture: Architecture,
+    plan: Plan,
+    seed: int,
+) -> list[tuple[tuple[str, Estimate], ...]]:
+    """Return bits per label and compression of the labels of the train part, for each task.
+
+    The labels of the first portion have a uniform code. From then on a probe that was trained on
+    all portions so far encodes those of the next, at minus log2 of the probability that it assigns
+    to them (Voita and Titov 2020, equation 3).
+    """
+    train, dev = units.of(TRAIN), units.of(DEV)
+    uniform = np.log2(len(units.classes))
+    bits = np.full((len(train), target.shape[1]), uniform)
+    features = Features(vectors, units.rows)
+    for end, following in itertools.pairwise(portions_of(units.group[train])):
+        known, new = train[:end], train[end:following]
+        seen = features.standardised(known)
+        found = fit(seen, target, len(units.classes), known, dev, architecture, plan, seed=seed)
+        for task, weights in enumerate(found.parameters):
+            logs = log_probabilities(seen, new, architecture, weights).astype(np.float64)
+            bits[end:following, task] = -logs[np.arange(len(new)), target[new, task]] / np.log(2)
+    scores: list[tuple[tuple[str, Estimate], ...]] = []
+    for own in bits.T:
+        length = mean_per_unit(own, units.group[train], seed)
+        shorter = estimate(uniform / length.value, uniform / length.drawn, length.n)
+        scores.append((("bits per label", length), ("compression", shorter)))
+    return scores
+
+
+def portions_of(group: Int64Array) -> list[int]:
+    """Return after how many units each portion ends, always at the end of a sentence.
+
+    Shapes: `group` (n_train,).
+    """
+    ends = np.append(np.flatnonzero(np.diff(group)) + 1, len(group))
+    wanted = np.array(PORTIONS) * len(group)
+    nearest = np.abs(ends[None, :] - wanted[:, None]).argmin(axis=1)
+    return [int(end) for end in np.unique(ends[nearest])]

@@ -1,0 +1,395 @@
+"""Probes of all layers, beside their baselines and controls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import difference_of
+from embedtopics.evaluation.results import Estimate
+from embedtopics.probing._layers import Layers, chosen_layers
+from embedtopics.probing.probes._fit import (
+    Architecture,
+    Features,
+    Fit,
+    Linear,
+    Perceptron,
+    Plan,
+    fit,
+    log_probabilities,
+    run_side_by_side,
+)
+from embedtopics.probing.probes._mix import code_lengths, measure_mixes, with_mixes
+from embedtopics.probing.probes._scores import (
+    Answers,
+    baseline_answers,
+    control_target,
+    measured,
+    score,
+)
+from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units, labelled_units, split_units
+from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
+from embedtopics.protocols import Int64Array, RandomState
+
+BASELINES = ("majority", "word type", "embedding layer")
+PLANS: dict[str, tuple[str, type[Architecture], Plan]] = {
+    "linear": ("probe", Linear, Plan()),
+    # A hidden layer costs more, and is regularized by early stopping as well.
+    "mlp": ("mlp", Perceptron, Plan(n_evaluations=8, penalties=(100.0, 1.0))),
+}
+"""For each kind of probe the name of its scores, what is trained, and how."""
+
+
+def probe(
+    states: HiddenStates,
+    tags: ProbeTask | Sequence[Any],
+    *,
+    layers: Layers = "all",
+    probe: str = "linear",
+    control: bool = False,
+    baselines: Sequence[str] = BASELINES,
+    random_states: HiddenStates | None = None,
+    vectors: npt.ArrayLike | None = None,
+    mix: bool = False,
+    description_length: bool = False,
+    parts: Sequence[str] | None = None,
+    test_share: float = 0.2,
+    dev_share: float = 0.1,
+    n_seeds: int = 3,
+    random_state: RandomState = 0,
+    show_progress: bool | None = None,
+) -> LayerScores:
+    """Measure what can be predicted from the vectors of each layer, with baselines and controls.
+
+    A probe is a small classifier that sees one layer's vectors alone (Belinkov 2022, "Probing
+    classifiers: promises, shortcomings, and advances"). It is trained on some sentences, and
+    measured once on others; a third part chooses the penalty of its weights for each layer. An
+    accuracy means little alone: it is reported beside those of the word itself, of the vectors
+    before any attention, of an encoder with random weights, and of memorization.
+
+    Parameters
+    ----------
+    states : HiddenStates
+        Of words, of whole texts, or for a task on pairs of either.
+    tags : ProbeTask, or one sequence of labels a text, or one label a unit
+        An empty string or None is no label: the unit is left out.
+    layers : int, sequence of int, "all" or "last N"
+        Negative numbers count from the last.
+    probe : {"linear", "mlp"}
+        Multinomial logistic regression, or one hidden layer of 64 rectified units.
+    control : bool
+        Whether to train the same probe on labels that each word type is assigned at random, and
+        to report the selectivity: by how much the accuracy exceeds that of the control (Hewitt and
+        Liang 2019). Words of the test part that the train part does not have count as all others.
+    baselines : sequence of str
+        Of "majority", the most frequent class of the train part; "word type", the most frequent
+        class of the word there, and the majority for a new word; "embedding layer", layer 0.
+    random_states : HiddenStates, optional
+        From `embedtopics.probing.random_states`, of the same texts: baseline "random model".
+    vectors : array_like of float, shape (n_units, n_dimensions), optional
+        To probe instead of the layers, such as several layers side by side.
+    mix : bool
+        Whether to learn the weight of each layer (Peters et al. 2018, equation 1), and where the
+        task is solved on average (Tenney et al. 2019, equations 3 and 4): linear probes of a
+        "scalar mix" of all layers, and of a "cumulative mix" of those up to each. Layers are
+        standardised before they are mixed; of pairs, their features are mixed.
+    description_length : bool
+        Whether to report the bits that a label takes in an online code, and the compression over
+        a uniform code (Voita and Titov 2020).
+    parts : sequence of str, optional
+        "train", "dev" or "test" of each text (pairs: of each pair). By default those of the task;
+        where there are none, whole sentences are split by their text and `random_state`.
+    test_share, dev_share : float
+        Of the units, where they are split.
+    n_seeds : int
+        Fits with different first weights of probes with a hidden layer and of mixes, whose scores
+        are averaged. A linear probe has one optimum, and is fitted once.
+    random_state : int, Generator or None
+        Of parts, control labels, first weights, batches and resamples.
+    show_progress : bool, optional
+
+    Returns
+    -------
+    LayerScores
+        Scores of "probe" or "mlp" (of `vectors`: "combination"), "control", mixes and baselines,
+        with metrics "accuracy", "macro F1", "selectivity", "bits per label" and "compression".
+        95 % intervals are over resampled test sentences, for the fit as it is.
+
+    Raises
+    ------
+    InputError
+        If labels and units do not match, all labels are equal, a part is empty, or a layer or
+        baseline does not exist.
+
+    Examples
+    --------
+    >>> scores = probe(states, tags, control=True)  # doctest: +SKIP
+    >>> scores.best().layer, scores.of("word type", "accuracy")[0].value  # doctest: +SKIP
+    (3, 0.862)
+    """
+    flags = {"control": control, "mix": mix, "description_length": description_length}
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise InputError(name, "True or False", flag)
+    if probe not in PLANS:
+        raise InputError("probe", f"one of {', '.join(PLANS)}", probe)
+    n_seeds, seed = checked_count(n_seeds, "n_seeds"), resolve_seed(random_state)
+    wanted = sorted(set(chosen_layers(states, layers)))
+    if mix and (len(wanted) < 2 or vectors is not None):
+        raise InputError("mix", "False without at least two layers", mix)
+    labelled = labelled_units(states, tags, parts)
+    if control and "text" in (labelled.unit, states.unit):
+        raise InputError("control", "False for labels of texts, which have no word types", control)
+    units = split_units(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
+    baselines, decisions = _checked_baselines(states, units, baselines)
+    task = _Task(units, probe, control, n_seeds, seed, show_progress)
+    probed = [_Source(task.what, layer, states.layer(layer)) for layer in wanted]
+    if vectors is not None:
+        probed = [_Source("combination", None, _checked_vectors(states, vectors))]
+    others = _baseline_sources(states, random_states, baselines, wanted, vectors is None)
+    trained = task.train([*probed, *others])
+    answers = [one for source in trained for one in source.answers]
+    if "embedding layer" in baselines and not any(one.what == "embedding layer" for one in answers):
+        first = next(one for one in answers if one.layer == 0)
+        answers.append(replace(first, what="embedding layer"))
+    answers += baseline_answers(units, baselines)
+    learned = None
+    if mix:
+        fits = [one.fits[0] for one in trained[: len(probed)]]
+        stored = [one.vectors for one in probed]
+        of_mixes, learned = measure_mixes(wanted, stored, fits, units, n_seeds, seed, show_progress)
+        answers += of_mixes
+    scores, estimates = task.scores(answers)
+    if description_length:
+        scores += task.code_lengths(probed)
+    reported = [_penalties(trained), *([task.known_types()] if control else [])]
+    found = LayerScores(
+        task=units.name,
+        encoder=states.encoder,
+        labels=units.classes,
+        scores=tuple(scores),
+        n_train=len(units.of(TRAIN)),
+        n_dev=len(units.of(DEV)),
+        n_test=len(units.of(TEST)),
+        decisions=(*units.decisions, *decisions, *reported),
+        chosen_layer=_chosen_layer(trained),
+    )
+    return with_mixes(found, learned, estimates) if learned else found
+
+
+@dataclass(frozen=True, eq=False)
+class _Source:
+    """Vectors to be probed, of shape (n_rows, width); a baseline has no control."""
+
+    what: str
+    layer: int | None
+    vectors: npt.NDArray[Any]
+    is_baseline: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained:
+    """The answers of the probes of one source, to the task and the control, and their fits."""
+
+    source: _Source
+    answers: tuple[Answers, ...]
+    fits: tuple[Fit, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is predicted, and by which probe."""
+
+    units: Units
+    kind: str
+    control: bool
+    n_seeds: int
+    seed: int
+    show_progress: bool | None
+
+    @property
+    def what(self) -> str:
+        """The name of the scores."""
+        return PLANS[self.kind][0]
+
+    @property
+    def targets(self) -> Int64Array:
+        """The classes of each unit, and beside them those of the control, (n_units, n_tasks)."""
+        units = self.units
+        if not self.control:
+            return units.target[:, None]
+        counts = np.bincount(units.target[units.of(TRAIN)], minlength=len(units.classes))
+        return np.column_stack([units.target, control_target(units.types, counts, self.seed)])
+
+    def train(self, sources: Sequence[_Source]) -> list[_Trained]:
+        """Train the probes of all sources, and predict the test part."""
+        units, targets = self.units, self.targets
+        train, dev, test = (units.of(part) for part in (TRAIN, DEV, TEST))
+        _, kind, plan = PLANS[self.kind]
+        architecture = kind()
+        # A linear probe has one optimum, whatever its first weights.
+        n_seeds = 1 if self.kind == "linear" else self.n_seeds
+
+        def work(job: tuple[_Source, int]) -> tuple[list[Int64Array], Fit]:
+            source, number = job
+            features = Features(source.vectors, units.rows).standardised(train)
+            own = targets[:, :1] if source.is_baseline else targets
+            found = fit(
+                features, own, len(units.classes), train, dev, architecture, plan,
+                seed=self.seed + number,
+            )  # fmt: skip
+            predicted = [
+                log_probabilities(features, test, architecture, weights).argmax(axis=1)
+                for weights in found.parameters
+            ]
+            return predicted, found
+
+        done = run_side_by_side(
+            work,
+            [(source, number) for source in sources for number in range(n_seeds)],
+            description="training probes",
+            show_progress=self.show_progress,
+        )
+        trained = []
+        for at, source in enumerate(sources):
+            own = done[at * n_seeds : (at + 1) * n_seeds]
+            answers = [
+                Answers(what, source.layer, np.stack(predicted), targets[test, column])
+                for column, (what, *predicted) in enumerate(
+                    zip((source.what, "control"), *(one for one, _ in own), strict=False)
+                )
+            ]
+            trained.append(_Trained(source, tuple(answers), tuple(found for _, found in own)))
+        return trained
+
+    def scores(
+        self, answers: Sequence[Answers]
+    ) -> tuple[list[ProbeScore], dict[tuple[str, int | None], Estimate]]:
+        """Return all scores, and the accuracies with their resamples."""
+        units = self.units
+        found = measured(answers, units.group[units.of(TEST)], len(units.classes), self.seed)
+        accuracies = {
+            (one.what, one.layer): accuracy
+            for one, (accuracy, _) in zip(answers, found, strict=True)
+        }
+        scores = []
+        for one, (accuracy, macro) in zip(answers, found, strict=True):
+            scores.append(score(one.what, one.layer, "accuracy", accuracy))
+            scores.append(score(one.what, one.layer, "macro F1", macro))
+            control = accuracies.get(("control", one.layer))
+            if one.what in (self.what, "combination") and control is not None:
+                difference = difference_of(accuracy, control)
+                scores.append(score(one.what, one.layer, "selectivity", difference))
+        return scores, accuracies
+
+    def code_lengths(self, sources: Sequence[_Source]) -> list[ProbeScore]:
+        """Return bits per label and compression of the labels of the train part."""
+        _, kind, plan = PLANS[self.kind]
+        units, targets = self.units, self.targets
+        done = run_side_by_side(
+            lambda one: code_lengths(one.vectors, units, targets, kind(), plan, self.seed),
+            list(sources),
+            description="encoding labels",
+            show_progress=self.show_progress,
+        )
+        return [
+            score(what, source.layer, metric, length)
+            for source, of_tasks in zip(sources, done, strict=True)
+            for what, own in zip((source.what, "control"), of_tasks, strict=False)
+            for metric, length in own
+        ]
+
+    def known_types(self) -> Decision:
+        """Report how much of the control can be known at all."""
+        units = self.units
+        known = {units.types[i] for i in units.of(TRAIN).tolist()}
+        test = units.of(TEST).tolist()
+        share = sum(units.types[i] in known for i in test) / len(test)
+        message = (
+            f"{share:.1%} of the test {units.unit}s are of types that the train part has: a "
+            "control, whose labels are drawn by type, can know others only by chance."
+        )
+        return Decision("probing", "known_types", share, message)
+
+
+def _baseline_sources(
+    states: HiddenStates,
+    random_states: HiddenStates | None,
+    baselines: Sequence[str],
+    layers: Sequence[int],
+    probes_layers: bool,
+) -> list[_Source]:
+    """Return the vectors of the embedding layer, unless it is probed, and of a random model."""
+    sources = []
+    if "embedding layer" in baselines and not (probes_layers and 0 in layers):
+        sources.append(_Source("embedding layer", 0, states.layer(0), is_baseline=True))
+    if random_states is not None:
+        check_random_states(states, random_states)
+        for layer in chosen_layers(random_states, layers):
+            own = random_states.layer(layer)
+            sources.append(_Source("random model", layer, own, is_baseline=True))
+    return sources
+
+
+def _checked_vectors(states: HiddenStates, vectors: npt.ArrayLike) -> npt.NDArray[Any]:
+    given = np.asarray(vectors)
+    if given.ndim != 2 or len(given) != len(states) or given.dtype.kind != "f":
+        expected = f"floats, a row for each of the {len(states):,} {states.unit}s"
+        raise InputError("vectors", expected, found=f"shape {given.shape} of {given.dtype}")
+    return given
+
+
+def _checked_baselines(
+    states: HiddenStates, units: Units, baselines: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[Decision, ...]]:
+    """Return the baselines that are possible here, and what was left out."""
+    if isinstance(baselines, str) or not set(baselines) <= set(BASELINES):
+        raise InputError("baselines", f"among {', '.join(BASELINES)}", baselines)
+    why_not = {}
+    if "embedding layer" in baselines and 0 not in states.layers:
+        why_not["embedding layer"] = "layer 0 is not among the states"
+    if "word type" in baselines and "text" in (units.unit, states.unit):
+        why_not["word type"] = "whole texts do not recur as words do"
+    decisions = tuple(
+        Decision("probing", "no_baseline", name, f"There is no baseline {name!r}: {reason}.")
+        for name, reason in why_not.items()
+    )
+    return tuple(one for one in baselines if one not in why_not), decisions
+
+
+def check_random_states(states: HiddenStates, other: HiddenStates) -> None:
+    """Refuse states of a random model that are not of the same units."""
+    if other.words != states.words or other.texts != states.texts:
+        expected = f"of the same {len(states):,} {states.unit}s of {len(states.texts):,} texts"
+        found = f"{len(other):,} {other.unit}s of {len(other.texts):,}"
+        raise InputError("random_states", expected, found=found)
+
+
+def _penalties(trained: Sequence[_Trained]) -> Decision:
+    chosen = []
+    for one in trained:
+        where = "" if one.source.layer is None else f", layer {one.source.layer}"
+        penalties = ", ".join(f"{found.penalties[0]:.1e}" for found in one.fits)
+        chosen.append(f"{one.source.what}{where}: {penalties}")
+    message = (
+        "The penalty of the squared weights was chosen on the dev part, by its cross-entropy: "
+        f"{'; '.join(chosen)}."
+    )
+    return Decision("probing", "penalties", chosen, message)
+
+
+def _chosen_layer(trained: Sequence[_Trained]) -> int | None:
+    """Return the layer with the least mean cross-entropy on dev; of equal ones the first."""
+    losses = {
+        one.source.layer: float(np.mean([found.losses[0].min() for found in one.fits]))
+        for one in trained
+        if not one.source.is_baseline and one.source.layer is not None
+    }
+    return min(losses, key=lambda layer: losses[layer]) if losses else None

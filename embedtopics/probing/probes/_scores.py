@@ -1,0 +1,187 @@
+"""Accuracy and macro F1 of probes on the same units, with intervals; baselines and controls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.evaluation._bootstrap import estimate, resampled_sums
+from embedtopics.evaluation.results import Estimate
+from embedtopics.probing.probes._units import TEST, TRAIN, Units
+from embedtopics.probing.results import ProbeScore
+from embedtopics.protocols import Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+N_RESAMPLES = 1000
+COLUMNS_AT_ONCE = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What one probe predicts for the test units.
+
+    Shapes: `predicted` (n_seeds, n_units), `gold` (n_units,).
+    """
+
+    what: str
+    layer: int | None
+    predicted: Int64Array
+    gold: Int64Array
+
+
+def measured(
+    answers: Sequence[Answers], group: Int64Array, n_classes: int, seed: int
+) -> list[tuple[Estimate, Estimate]]:
+    """Measure accuracy and macro F1 of each, with intervals over sentences.
+
+    The same sentences are resampled for all answers, so that scores can be subtracted draw by
+    draw. Where a probe was trained from several seeds, the score is the mean of theirs.
+
+    Shapes: `group` (n_units,).
+    """
+    numbered = np.unique(group, return_inverse=True)[1]
+    n_groups = int(numbered.max()) + 1
+    found = []
+    for some in _portions(answers, n_classes):
+        table = _counts(some, numbered, n_groups, n_classes)
+        whole = np.asarray(table.sum(axis=0), dtype=np.float64).reshape(1, -1)
+        drawn = resampled_sums(table, N_RESAMPLES, seed) if n_groups > 1 else np.empty((0, 0))
+        begin = 0
+        for one in some:
+            end = begin + 3 * n_classes * len(one.predicted)
+            values = _accuracy_and_f1(whole[:, begin:end], n_classes)
+            again = (np.empty(0), np.empty(0))
+            if n_groups > 1:
+                again = _accuracy_and_f1(drawn[:, begin:end], n_classes)
+            accuracy, macro = (
+                estimate(float(value[0]), own, len(one.gold))
+                for value, own in zip(values, again, strict=True)
+            )
+            found.append((accuracy, macro))
+            begin = end
+    return found
+
+
+def score(what: str, layer: int | None, metric: str, figure: Estimate) -> ProbeScore:
+    """Return an estimate as a score."""
+    return ProbeScore(what, layer, metric, figure.value, figure.low, figure.high, figure.n)
+
+
+def mean_per_unit(values: npt.ArrayLike, group: Int64Array, seed: int) -> Estimate:
+    """Return the mean over units, with its interval over sentences; shapes (n_units,)."""
+    array = np.asarray(values, dtype=np.float64)
+    numbered = np.unique(group, return_inverse=True)[1]
+    sums = np.column_stack([np.bincount(numbered, array), np.bincount(numbered)])
+    drawn = resampled_sums(sums, N_RESAMPLES, seed) if len(sums) > 1 else np.empty((0, 2))
+    return estimate(float(array.mean()), drawn[:, 0] / drawn[:, 1], len(array))
+
+
+def _portions(answers: Sequence[Answers], n_classes: int) -> Iterator[list[Answers]]:
+    """Yield some answers at a time, so that their draws need little memory."""
+    some: list[Answers] = []
+    n_columns = 0
+    for one in answers:
+        own = 3 * n_classes * len(one.predicted)
+        if some and n_columns + own > COLUMNS_AT_ONCE:
+            yield some
+            some, n_columns = [], 0
+        some.append(one)
+        n_columns += own
+    if some:
+        yield some
+
+
+def _counts(
+    answers: Sequence[Answers], numbered: Int64Array, n_groups: int, n_classes: int
+) -> csr_matrix:
+    """Count units by sentence, and by class: right, predicted and gold."""
+    from scipy.sparse import csr_matrix
+
+    columns, of_group = [], []
+    begin = 0
+    for one in answers:
+        for predicted in one.predicted:
+            is_right = predicted == one.gold
+            columns += [
+                begin + one.gold[is_right],
+                begin + n_classes + predicted,
+                begin + 2 * n_classes + one.gold,
+            ]
+            of_group += [numbered[is_right], numbered, numbered]
+            begin += 3 * n_classes
+    at = np.concatenate(of_group), np.concatenate(columns)
+    return csr_matrix((np.ones(len(at[0])), at), shape=(n_groups, begin))
+
+
+def _accuracy_and_f1(sums: Float64Array, n_classes: int) -> tuple[Float64Array, Float64Array]:
+    """Return accuracy and macro F1 from counts, the mean of those of all seeds."""
+    right, answered, gold = sums.reshape(len(sums), -1, 3, n_classes).transpose(2, 0, 1, 3)
+    accuracy = right.sum(axis=2) / gold.sum(axis=2)
+    below = answered + gold
+    f1 = np.divide(2 * right, below, out=np.zeros_like(below), where=below > 0)
+    macro = f1.sum(axis=2) / (below > 0).sum(axis=2)
+    return accuracy.mean(axis=1), macro.mean(axis=1)
+
+
+# Baselines without vectors, and the control task.
+
+
+def baseline_answers(units: Units, baselines: Sequence[str]) -> list[Answers]:
+    """Predict the most frequent class of the train part, overall or of the word type."""
+    train, test = units.of(TRAIN), units.of(TEST)
+    learned, n_classes = units.target[train], len(units.classes)
+    found = {}
+    if "majority" in baselines:
+        majority = np.bincount(learned, minlength=n_classes).argmax()
+        found["majority"] = np.full(len(test), majority, dtype=np.int64)
+    if "word type" in baselines:
+        known, new = ([units.types[i] for i in part.tolist()] for part in (train, test))
+        found["word type"] = most_frequent_of_type(known, learned, new, n_classes)
+    return [Answers(what, None, own[None, :], units.target[test]) for what, own in found.items()]
+
+
+def most_frequent_of_type(
+    types: Sequence[str], target: Int64Array, new: Sequence[str], n_classes: int
+) -> Int64Array:
+    """Predict the most frequent class of each type, or of all where the type is new.
+
+    Of equal ones, that which is more frequent overall.
+    """
+    of_all = np.bincount(target, minlength=n_classes)
+    number = {one: i for i, one in enumerate(dict.fromkeys(types))}
+    known = np.array([number[one] for one in types], dtype=np.int64)
+    cells, counts = np.unique(known * n_classes + target, return_counts=True)
+    rank = np.lexsort([-(cells % n_classes), of_all[cells % n_classes], counts])
+    best = np.empty(len(number), dtype=np.int64)
+    best[cells[rank] // n_classes] = cells[rank] % n_classes  # the last, and best, stays
+    majority = int(of_all.argmax())
+    return np.array(
+        [best[number[one]] if one in number else majority for one in new], dtype=np.int64
+    )
+
+
+def control_target(types: Sequence[str], counts: npt.NDArray[np.int_], seed: int) -> Int64Array:
+    """Draw a class for each word type by how frequent the classes are.
+
+    A probe that learns these labels as well as the real ones memorizes (Hewitt and Liang 2019,
+    "Designing and interpreting probes with control tasks", section 2). The class of a type depends
+    on the type, the frequencies and the seed alone.
+    """
+    shares = np.cumsum(counts) / np.sum(counts)
+    key = f"control {seed}".encode()
+    drawn: dict[str, float] = {}
+    for one in types:
+        if one not in drawn:
+            found = blake2b(one.encode(errors="surrogatepass"), digest_size=8, key=key)
+            # The upper 53 bits: a float holds them exactly, below 1.
+            drawn[one] = (int.from_bytes(found.digest(), "big") >> 11) / 2**53
+    place = np.searchsorted(shares, [drawn[one] for one in types], side="right")
+    return np.asarray(np.minimum(place, np.flatnonzero(counts)[-1]), dtype=np.int64)

@@ -1,0 +1,431 @@
+"""Structural probes: distances between vectors that match those in a dependency tree."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import estimate, resampled_sums
+from embedtopics.probing._layers import Layers, chosen_layers
+from embedtopics.probing.probes._fit import Features, Plan, batches_of, falling, run_side_by_side
+from embedtopics.probing.probes._probe import check_random_states
+from embedtopics.probing.probes._scores import N_RESAMPLES, score
+from embedtopics.probing.probes._units import (
+    DEV,
+    PARTS,
+    TEST,
+    TRAIN,
+    label_of_each_unit,
+    labelled_units,
+    number_sentences,
+    parts_of,
+    start_of,
+)
+from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
+from embedtopics.protocols import Float64Array, Int64Array, RandomState
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """One sentence: its words that have vectors, and their tree.
+
+    `edges` join places in `rows`, the lower first, of words that count; punctuation does not.
+
+    Shapes: `rows, counts` (n_words,), `distances` (n_words, n_words), in edges.
+    """
+
+    rows: Int64Array
+    distances: Float64Array
+    edges: frozenset[tuple[int, int]]
+    counts: npt.NDArray[np.bool_]
+
+
+def read_trees(states: HiddenStates, heads: Sequence[str], *, punctuation: bool) -> list[Tree]:
+    """Read the tree of each sentence that has heads, and two words or more with a vector."""
+    begins = np.flatnonzero(np.diff(states.sentences, prepend=states.sentences[0] - 1))
+    is_missing = states.missing
+    trees = []
+    for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(states)], strict=True):
+        own = heads[begin:end]
+        if not any(own):
+            continue
+        places = _checked_heads(own, states, begin)
+        distances = tree_distances(places)
+        kept = np.flatnonzero(~is_missing[begin:end])
+        if len(kept) < 2:
+            continue
+        counts = np.array(
+            [punctuation or not _is_punctuation(states.words[begin + i]) for i in kept.tolist()]
+        )
+        number = {int(place): i for i, place in enumerate(kept) if counts[i]}
+        links = [(place, head - 1) for place, head in enumerate(places) if head]
+        edges = frozenset(
+            (min(number[a], number[b]), max(number[a], number[b]))
+            for a, b in links
+            if a in number and b in number
+        )
+        trees.append(Tree(begin + kept, distances[np.ix_(kept, kept)], edges, counts))
+    return trees
+
+
+def tree_distances(heads: Sequence[int]) -> Float64Array:
+    """Return the number of edges between any two words, shape (n, n)."""
+    children: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    for place, head in enumerate(heads):
+        children[head].append(place)
+    if len(children[0]) != 1:
+        raise ValueError(f"{len(children[0])} roots")
+    distances = np.zeros((len(heads), len(heads)))
+    order = [children[0][0]]
+    for at, node in enumerate(order):
+        known = order[:at]
+        if known:
+            steps = distances[heads[node] - 1, known] + 1
+            distances[node, known] = distances[known, node] = steps
+        order += children[node + 1]
+    if len(order) != len(heads):
+        raise ValueError(f"a cycle of {len(heads) - len(order)} words")
+    return distances
+
+
+def spanning_tree(distances: Float64Array) -> set[tuple[int, int]]:
+    """Return the edges of the minimum spanning tree (Prim 1957); of equal ones the first.
+
+    Shapes: `distances` (n, n).
+    """
+    n = len(distances)
+    nearest = distances[0].copy() if n else np.empty(0)
+    link = np.zeros(n, dtype=np.int64)
+    is_out = np.arange(n) > 0
+    edges = set()
+    for _ in range(n - 1):
+        place = int(np.where(is_out, nearest, np.inf).argmin())
+        other = int(link[place])
+        edges.add((min(place, other), max(place, other)))
+        is_out[place] = False
+        closer = distances[place] < nearest
+        nearest[closer] = distances[place][closer]
+        link[closer] = place
+    return edges
+
+
+def edges_found(tree: Tree, distances: Float64Array) -> int:
+    """Return how many edges of a tree are in the minimum spanning tree of other distances."""
+    counted = np.flatnonzero(tree.counts)
+    found = spanning_tree(distances[np.ix_(counted, counted)])
+    places = counted.tolist()
+    return sum((places[a], places[b]) in tree.edges for a, b in found)
+
+
+def mean_rank_correlation(tree: Tree, distances: Float64Array) -> float:
+    """Return the mean over words of Spearman's correlation of the distances from them.
+
+    The distance of a word to itself counts, as in Hewitt and Manning. A word from which all
+    distances are equal has a correlation of 0.
+    """
+    from scipy.stats import rankdata
+
+    found, wanted = (
+        ranks - ranks.mean(axis=1, keepdims=True)
+        for ranks in (rankdata(distances, axis=1), rankdata(tree.distances, axis=1))
+    )
+    below = np.sqrt(np.square(found).sum(axis=1) * np.square(wanted).sum(axis=1))
+    above = (found * wanted).sum(axis=1)
+    return float(np.divide(above, below, out=np.zeros_like(above), where=below > 0).mean())
+
+
+def _checked_heads(own: Sequence[str], states: HiddenStates, begin: int) -> list[int]:
+    text = int(states.of_text[begin])
+    where = f" in {start_of(states.texts[text])}"
+    for place, head in enumerate(own, start=1):
+        if not head.isdecimal() or int(head) > len(own) or int(head) == place:
+            expected = f"from 0 to {len(own)}, and not the word itself,{where}"
+            raise InputError("heads", expected, found=f"{head!r} of word {place}", row=text)
+    heads = [int(head) for head in own]
+    try:
+        tree_distances(heads)
+    except ValueError as error:
+        raise InputError("heads", f"a tree{where}", found=str(error), row=text) from None
+    return heads
+
+
+def _is_punctuation(word: str) -> bool:
+    return all(unicodedata.category(one).startswith("P") for one in word)
+
+
+PLAN = Plan(n_epochs=10, least_steps=600, rate=0.02, largest_batch=32, n_evaluations=10)
+MOST_RANK = 64
+"""Hewitt and Manning (2019, figure 5) find no gain beyond it."""
+SHORTEST, LONGEST = 5, 50
+FIRST_DISTANCE = 4.0
+"""Mean squared distance under the first weights, about that of a tree."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Trees:
+    """Sentences of one part, and the group of each."""
+
+    trees: list[Tree]
+    group: Int64Array
+
+    @property
+    def n_words(self) -> int:
+        return sum(len(tree.rows) for tree in self.trees)
+
+
+def structural_probe(
+    states: HiddenStates,
+    heads: ProbeTask | Sequence[Any],
+    *,
+    layers: Layers = "all",
+    rank: int | None = None,
+    punctuation: bool = False,
+    random_states: HiddenStates | None = None,
+    parts: Sequence[str] | None = None,
+    test_share: float = 0.2,
+    dev_share: float = 0.1,
+    random_state: RandomState = 0,
+    show_progress: bool | None = None,
+) -> LayerScores:
+    """Measure at which layer distances between words match those in their dependency tree.
+
+    For each layer a matrix B is learned, so that the squared length of B(u - v) is the number of
+    edges between the words of u and v (Hewitt and Manning 2019, "A structural probe for finding
+    syntax in word representations", equation 2).
+
+    Parameters
+    ----------
+    states : HiddenStates
+        Of words.
+    heads : ProbeTask, or one sequence of heads a text, or one head a word
+        The number of a word's head in its sentence, from 1, and 0 for the root. Sentences without
+        heads (empty strings or None) are left out.
+    layers : int, sequence of int, "all" or "last N"
+    rank : int, optional
+        Rows of B; by default 64, or the width where that is less.
+    punctuation : bool
+        Whether edges to punctuation count; by convention they do not.
+    random_states : HiddenStates, optional
+        From `embedtopics.probing.random_states`, of the same texts.
+    parts : sequence of str, optional
+        "train", "dev" or "test" of each text.
+    test_share, dev_share : float
+        Of the words, where sentences are split.
+    random_state : int, Generator or None
+    show_progress : bool, optional
+
+    Returns
+    -------
+    LayerScores
+        "spearman": the correlation of distances from a word with the true ones, averaged over the
+        words of sentences of one length, and over the lengths from 5 to 50. "uuas": the share of
+        edges in the minimum spanning tree. Baselines are "embedding layer" (layer 0), "linear
+        chain" (distance in the sentence) and "random model"; 95 % intervals are over resampled
+        test sentences.
+
+    Raises
+    ------
+    InputError
+        If heads are no trees or do not match the words, or a part is empty.
+    """
+    seed = resolve_seed(random_state)
+    if states.unit != "word":
+        raise InputError("states", "of words", found=f"those of {states.unit}s")
+    if rank is not None and checked_count(rank, "rank") > states.width:
+        raise InputError("rank", f"at most the width, {states.width}", rank)
+    n_rows = rank or min(MOST_RANK, states.width)
+    wanted = sorted(set(chosen_layers(states, layers)))
+    split, decisions = _split_trees(
+        states, heads, parts, test_share, dev_share, seed, punctuation=punctuation
+    )
+    sources = [("probe", layer, states.layer(layer)) for layer in wanted]
+    if 0 in states.layers and 0 not in wanted:
+        sources.append(("embedding layer", 0, states.layer(0)))
+    if random_states is not None:
+        check_random_states(states, random_states)
+        found = chosen_layers(random_states, wanted)
+        sources += [("random model", layer, random_states.layer(layer)) for layer in found]
+
+    def work(source: tuple[str, int, npt.NDArray[Any]]) -> list[ProbeScore]:
+        what, layer, vectors = source
+        predict = fit_distances(vectors, split[TRAIN].trees, split[DEV].trees, n_rows, PLAN, seed)
+        return _measured(what, layer, [predict(tree) for tree in split[TEST].trees], split, seed)
+
+    done = run_side_by_side(
+        work, sources, description="training structural probes", show_progress=show_progress
+    )
+    scores = [one for own in done for one in own]
+    first = [one for one in scores if one.what == "probe" and one.layer == 0]
+    scores += [replace(one, what="embedding layer") for one in first]
+    chains = [np.abs(np.subtract.outer(t.rows, t.rows)).astype(float) for t in split[TEST].trees]
+    scores += _measured("linear chain", None, chains, split, seed)
+    return LayerScores(
+        task="tree distance",
+        encoder=states.encoder,
+        labels=(),
+        scores=tuple(scores),
+        n_train=split[TRAIN].n_words,
+        n_dev=split[DEV].n_words,
+        n_test=split[TEST].n_words,
+        decisions=decisions,
+    )
+
+
+def fit_distances(
+    vectors: npt.NDArray[Any],
+    train: Sequence[Tree],
+    dev: Sequence[Tree],
+    rank: int,
+    plan: Plan,
+    seed: int,
+) -> Callable[[Tree], Float64Array]:
+    """Learn a matrix whose squared distances are those of the trees.
+
+    The loss of a sentence is the mean absolute difference over its pairs of words (Hewitt and
+    Manning 2019, section 3.2). The weights that are best on the dev part are kept.
+
+    Shapes: `vectors` (n_rows, width).
+    """
+    rows = np.concatenate([tree.rows for tree in train])
+    bare = Features(vectors, np.arange(len(vectors))[:, None])
+    features = bare.standardised(rows)
+    width = features.width
+    generator = torch.Generator().manual_seed(seed)
+    matrix = torch.randn(width, rank, generator=generator)
+    matrix *= float(np.sqrt(FIRST_DISTANCE / (2 * width * rank)))
+    matrix.requires_grad_()
+    n_steps, batches = batches_of(np.arange(len(train)), plan, seed)
+    optimizer = torch.optim.Adam([matrix], lr=plan.rate / np.sqrt(width), betas=(0.9, 0.99))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: falling(step, n_steps))
+    evaluated = plan.evaluated(n_steps)
+    best, least = matrix.detach().clone(), np.inf
+    for step, chosen in enumerate(batches, start=1):
+        loss = _loss(features, matrix, [train[i] for i in chosen.tolist()]).mean()
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+        if step in evaluated:
+            with torch.no_grad():
+                pieces = [dev[begin : begin + 64] for begin in range(0, len(dev), 64)]
+                losses = [_loss(features, matrix, piece) for piece in pieces]
+                found = float(torch.cat(losses).double().mean())
+            if found < least:
+                best, least = matrix.detach().clone(), found
+
+    def predict(tree: Tree) -> Float64Array:
+        seen = features.take(tree.rows) @ best
+        return np.asarray((seen[:, None] - seen[None]).square().sum(dim=2).double().numpy())
+
+    return predict
+
+
+def _loss(features: Features, matrix: torch.Tensor, trees: Sequence[Tree]) -> torch.Tensor:
+    """Return the mean absolute difference of distances of each sentence."""
+    sizes = torch.tensor([len(tree.rows) for tree in trees])
+    longest = int(sizes.max())
+    seen = features.take(np.concatenate([tree.rows for tree in trees])) @ matrix
+    is_word = torch.arange(longest)[None, :] < sizes[:, None]
+    padded = seen.new_zeros(len(trees), longest, seen.shape[1])
+    padded = padded.masked_scatter(is_word[:, :, None], seen)
+    squares = padded.square().sum(dim=2)
+    products = padded @ padded.transpose(1, 2)
+    distances = squares[:, :, None] + squares[:, None, :] - 2 * products
+    wanted = torch.zeros(len(trees), longest, longest)
+    for place, tree in enumerate(trees):
+        n = len(tree.rows)
+        wanted[place, :n, :n] = torch.from_numpy(tree.distances)
+    is_pair = is_word[:, :, None] & is_word[:, None, :]
+    wrong = ((distances - wanted).abs() * is_pair).sum(dim=(1, 2))
+    return wrong / sizes.square()
+
+
+def _split_trees(
+    states: HiddenStates,
+    heads: ProbeTask | Sequence[Any],
+    parts: Sequence[str] | None,
+    test_share: float,
+    dev_share: float,
+    seed: int,
+    *,
+    punctuation: bool,
+) -> tuple[list[_Trees], tuple[Decision, ...]]:
+    """Read all trees and split them, in an order that depends on their words alone."""
+    of_unit = label_of_each_unit(states, heads)
+    labelled = labelled_units(states, heads, parts)
+    trees = read_trees(states, of_unit, punctuation=punctuation)
+    of_row = number_sentences(states, seed)
+    part, decisions = parts_of(labelled, of_row[labelled.rows[:, 0]], test_share, dev_share)
+    part_of_row = dict(zip(labelled.rows[:, 0].tolist(), part.tolist(), strict=True))
+    split = []
+    for which, name in enumerate(PARTS):
+        own = [tree for tree in trees if part_of_row[int(tree.rows[0])] == which]
+        own.sort(key=lambda tree: (of_row[tree.rows[0]], tree.distances.tobytes()))
+        if not own:
+            raise InputError("heads", f"of sentences of two words or more in {name}", found="none")
+        split.append(_Trees(own, np.array([of_row[tree.rows[0]] for tree in own])))
+    n_measured = sum(SHORTEST <= len(tree.rows) <= LONGEST for tree in split[TEST].trees)
+    message = (
+        f"The rank correlation is over {n_measured:,} of {len(split[TEST].trees):,} test "
+        f"sentences: those of {SHORTEST} to {LONGEST} words."
+    )
+    lengths = Decision("probing", "sentence_lengths", n_measured, message)
+    return split, (*labelled.decisions, *decisions, lengths)
+
+
+def _measured(
+    what: str,
+    layer: int | None,
+    predicted: Sequence[Float64Array],
+    split: Sequence[_Trees],
+    seed: int,
+) -> list[ProbeScore]:
+    """Return both scores of the predicted distances of the test sentences."""
+    trees, group = split[TEST].trees, split[TEST].group
+    numbered = np.unique(group, return_inverse=True)[1]
+    n_lengths = LONGEST - SHORTEST + 1
+    # By sentence group: edges found and there are; then sums and numbers of sentences by length.
+    sums = np.zeros((int(numbered.max()) + 1, 2 + 2 * n_lengths))
+    for at, tree, own in zip(numbered.tolist(), trees, predicted, strict=True):
+        sums[at, :2] += edges_found(tree, own), len(tree.edges)
+        length = len(tree.rows) - SHORTEST
+        if 0 <= length < n_lengths:
+            sums[at, 2 + length] += mean_rank_correlation(tree, own)
+            sums[at, 2 + n_lengths + length] += 1
+    whole = sums.sum(axis=0, keepdims=True)
+    drawn = resampled_sums(sums, N_RESAMPLES, seed) if len(sums) > 1 else sums[:0]
+    n_sentences, n_edges = int(whole[0, 2 + n_lengths :].sum()), int(whole[0, 1])
+    return [
+        score(what, layer, metric, estimate(float(of(whole, whole)[0]), of(drawn, whole), n))
+        for metric, of, n in (("spearman", _by_length, n_sentences), ("uuas", _edge_share, n_edges))
+    ]
+
+
+def _by_length(sums: Float64Array, whole: Float64Array) -> Float64Array:
+    """Average over the words of a length, and then over lengths.
+
+    A length of which no sentence was drawn keeps the mean of all its sentences: without it the
+    score would shift, since long sentences are rare and hard.
+    """
+    (total, n), (of_all, n_of_all) = (np.split(one[:, 2:], 2, axis=1) for one in (sums, whole))
+    there = n_of_all[0] > 0
+    if not there.any():
+        return np.full(len(sums), np.nan)
+    means = np.tile(of_all[:, there] / n_of_all[:, there], (len(sums), 1))
+    np.divide(total[:, there], n[:, there], out=means, where=n[:, there] > 0)
+    return np.asarray(means.mean(axis=1))
+
+
+def _edge_share(sums: Float64Array, whole: Float64Array) -> Float64Array:
+    found = np.full(len(sums), np.nan)
+    np.divide(sums[:, 0], sums[:, 1], out=found, where=sums[:, 1] > 0)
+    return found

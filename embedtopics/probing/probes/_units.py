@@ -1,0 +1,365 @@
+"""Labelled units and their split into train, dev and test: whole sentences, never words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_level, is_whole
+from embedtopics.corpus._hashing import is_missing, normalize_text
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.probing.results import HiddenStates, ProbeTask
+from embedtopics.probing.words._uses import numbered
+from embedtopics.protocols import Int64Array
+
+PARTS = ("train", "dev", "test")
+TRAIN, DEV, TEST = range(3)
+FEW_SENTENCES = 20
+"""Sentences under which an interval is unreliable."""
+SHOWN_WORDS, SHOWN_CLASSES = 8, 10
+STATES_OF = {"word": ("word",), "text": ("text",), "pair": ("word", "text")}
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """The units that have a label and a vector; `parts` is empty where they are to be split.
+
+    Shapes: `rows` (n, 1), or (n, 2) for pairs.
+    """
+
+    name: str
+    unit: str
+    rows: Int64Array
+    labels: tuple[str, ...]
+    parts: tuple[str, ...]
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Labelled units, split, in an order that depends on their content alone.
+
+    Sentences of one text are adjacent, in an order drawn at random by their text and the seed:
+    the first units of a part are a random sample of its sentences. `types` are the words, of a
+    pair both; `group` numbers sentences that are equal, or connected by pairs, ascending within a
+    part; `part` is `TRAIN`, `DEV` or `TEST`, ascending.
+    """
+
+    rows: Int64Array
+    target: Int64Array
+    classes: tuple[str, ...]
+    types: tuple[str, ...]
+    group: Int64Array
+    part: Int64Array
+    name: str
+    unit: str
+    decisions: tuple[Decision, ...]
+
+    def of(self, part: int) -> Int64Array:
+        """Return the numbers of the units of one part."""
+        return np.flatnonzero(self.part == part)
+
+
+def labelled_units(
+    states: HiddenStates, tags: ProbeTask | Sequence[Any], parts: Sequence[str] | None = None
+) -> Labelled:
+    """Align labels with the rows of the states; leave out what has no label or no vector."""
+    task = tags if isinstance(tags, ProbeTask) else None
+    if task is not None and task.unit == "pair":
+        _check_task(states, task)
+        rows, labels, of_part = _pairs(states, task)
+    else:
+        labels = label_of_each_unit(states, tags)
+        rows, of_part = np.arange(len(states))[:, None], states.of_text.astype(np.int64)
+    unit = task.unit if task else states.unit
+    given = parts if parts is not None else (task.parts if task else ())
+    n_parts = len(labels) if unit == "pair" else len(states.texts)
+    if len(given) and (
+        isinstance(given, str) or len(given) != n_parts or not set(given) <= set(PARTS)
+    ):
+        what = "pairs" if unit == "pair" else "texts"
+        raise InputError("parts", f"train, dev or test for each of the {n_parts:,} {what}", given)
+    has_label = np.array([bool(label) for label in labels], dtype=bool)
+    has_vector = ~np.asarray(states.missing[rows].any(axis=1))
+    kept = np.flatnonzero(has_label & has_vector)
+    if not len(kept):
+        raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
+    decisions = []
+    if n := int((~has_label).sum()):
+        message = f"{n:,} of {len(labels):,} {unit}s have no label and were left out."
+        decisions.append(Decision("probing", "unlabelled", n, message))
+    if n := int((has_label & ~has_vector).sum()):
+        message = f"{n:,} labelled {unit}s have no token, and so no vector, and were left out."
+        decisions.append(Decision("probing", "missing_words", n, message))
+    return Labelled(
+        name=task.name if task else "labels",
+        unit=unit,
+        rows=rows[kept].astype(np.int64),
+        labels=tuple(labels[i] for i in kept.tolist()),
+        parts=tuple(str(given[i]) for i in of_part[kept].tolist()) if len(given) else (),
+        decisions=(*(task.decisions if task else ()), *decisions),
+    )
+
+
+def _check_task(states: HiddenStates, task: ProbeTask) -> None:
+    """Refuse a task on other units, or of other texts, than those of the states."""
+    kinds = STATES_OF.get(task.unit)
+    if kinds is None:
+        raise InputError("tags", "a task on words, texts or pairs", task.unit)
+    if states.unit not in kinds:
+        expected = f"of {' or '.join(kinds)}s, as {task.name} is on {task.unit}s"
+        raise InputError("states", expected, found=f"those of {states.unit}s")
+    texts = [text if isinstance(text, str) else " ".join(text) for text in task.texts]
+    if len(texts) != len(states.texts):
+        found, expected = f"{len(states.texts):,} texts", f"of the {len(texts):,} texts of the task"
+        raise InputError("states", expected, found=found)
+    for row, (text, read) in enumerate(zip(texts, states.texts, strict=True)):
+        if text != read:
+            raise InputError("states", "of the texts of the task", found=start_of(read), row=row)
+
+
+def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) -> list[str]:
+    """Return one label a unit, from a flat sequence or one sequence a text."""
+    if isinstance(tags, ProbeTask):
+        _check_task(states, tags)
+        tags = tags.labels
+    if isinstance(tags, str):
+        raise InputError("tags", "a sequence of labels", tags)
+    given = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
+    is_nested = [isinstance(own, (list, tuple, np.ndarray)) for own in given]
+    expected = (
+        f"a label for each of the {len(states):,} {states.unit}s, or a sequence of labels for each "
+        f"of the {len(states.texts):,} texts"
+    )
+    n_expected = len(states.texts) if any(is_nested) else len(states)
+    if len(given) != n_expected or (any(is_nested) and not all(is_nested)):
+        raise InputError("tags", expected, found=f"{len(given):,}, {sum(is_nested):,} sequences")
+    if any(is_nested):
+        n_units = np.bincount(states.of_text, minlength=len(states.texts))
+        for text, own in enumerate(given):
+            if len(own) != n_units[text]:
+                found = f"{len(own):,} for {start_of(states.texts[text])}"
+                expected = f"a label for each of {n_units[text]:,} {states.unit}s"
+                raise InputError("tags", expected, found=found, row=text)
+        given = [one for own in given for one in own]
+    return [_label(one, row) for row, one in enumerate(given)]
+
+
+def _label(value: Any, row: int) -> str:
+    if not isinstance(value, str) and is_missing(value):
+        return ""
+    if isinstance(value, (str, bool, np.bool_)) or is_whole(value):
+        return str(value)
+    raise InputError("tags", "strings or integers", value, "bin numbers into classes", row=row)
+
+
+def _pairs(states: HiddenStates, task: ProbeTask) -> tuple[Int64Array, list[str], Int64Array]:
+    """Return the two rows and the label of each pair, and its own number."""
+    pairs = np.asarray(task.pairs if task.pairs is not None else np.empty((0, 4)), dtype=np.int64)
+    if pairs.shape != (len(task.labels), 4) or any(len(own) != 1 for own in task.labels):
+        expected = f"text, word, text, word for each of the {len(task.labels):,} single labels"
+        raise InputError("pairs", expected, found=f"shape {pairs.shape}")
+    texts, words = pairs[:, ::2], pairs[:, 1::2]
+    n_units = np.bincount(states.of_text, minlength=len(states.texts))
+    first = np.concatenate([[0], np.cumsum(n_units)[:-1]])
+    if states.unit == "text":
+        words = np.zeros_like(words)
+    is_text = (texts >= 0) & (texts < len(states.texts))
+    is_word = is_text & (words >= 0) & (words < n_units[np.where(is_text, texts, 0)])
+    if not is_word.all():
+        row = int(np.flatnonzero(~is_word.all(axis=1))[0])
+        raise InputError("pairs", "text, word, text, word, from 0", pairs[row].tolist(), row=row)
+    labels = [_label(own[0], number) for number, own in enumerate(task.labels)]
+    return np.asarray(first[texts] + words), labels, np.arange(len(labels))
+
+
+def start_of(text: str) -> str:
+    """Return the first words of a text, quoted, for a message."""
+    words = text.split()
+    more = " ..." if len(words) > SHOWN_WORDS else ""
+    return repr(" ".join(words[:SHOWN_WORDS])[:80] + more)
+
+
+# The split.
+
+
+def split_units(
+    states: HiddenStates, labelled: Labelled, *, test_share: float, dev_share: float, seed: int
+) -> Units:
+    """Split units into parts, sentence by sentence."""
+    classes, target = np.unique(np.array(labelled.labels, dtype=object), return_inverse=True)
+    if len(classes) < 2:
+        raise InputError("tags", "labels of at least two classes", found=f"only {classes[0]!r}")
+    rows = labelled.rows
+    sentence = number_sentences(states, seed)[rows]
+    group = sentence[:, 0] if sentence.shape[1] == 1 else _connected(sentence)
+    types = [" ".join(states.words[row] for row in own) for own in rows.tolist()]
+    # The position in the text, or among pairs both positions.
+    place = states.position[rows].astype(np.int64) @ [len(states) + 1, 1][-rows.shape[1] :]
+    part, decisions = parts_of(labelled, group, test_share, dev_share)
+    # Copies of a sentence in different texts have different vectors: their texts decides the order.
+    text = numbered(states.texts)[states.of_text[rows]]
+    order = np.lexsort([target, place, *text.T, *sentence.T, group, part])
+    units = Units(
+        rows=rows[order],
+        target=target[order].astype(np.int64),
+        classes=tuple(map(str, classes)),
+        types=tuple(types[i] for i in order.tolist()),
+        group=group[order],
+        part=part[order],
+        name=labelled.name,
+        unit=labelled.unit,
+        decisions=(*labelled.decisions, *decisions),
+    )
+    return replace(units, decisions=(*units.decisions, *_class_decisions(units)))
+
+
+def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
+    """Return a number for the sentence of each unit, equal for equal text, in random order.
+
+    White space and case do not count. The order depends on the texts and the seed.
+    """
+    of_unit = np.arange(len(states)) if states.unit == "text" else states.sentences
+    begins = np.flatnonzero(np.diff(of_unit, prepend=-1))
+    ends = np.append(begins[1:], len(of_unit))
+    digests = []
+    for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+        text = normalize_text(" ".join(states.words[begin:end])).casefold()
+        key = str(seed).encode()
+        digest = blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=key).digest()
+        digests.append(int.from_bytes(digest, "big"))
+    numbers = np.unique(np.array(digests, dtype=np.uint64), return_inverse=True)[1]
+    return np.repeat(numbers.astype(np.int64), ends - begins)
+
+
+def parts_of(
+    labelled: Labelled, group: Int64Array, test_share: float, dev_share: float
+) -> tuple[Int64Array, tuple[Decision, ...]]:
+    """Return the part of each unit: the given one, or one drawn group by group."""
+    if not labelled.parts:
+        return _drawn_parts(group, test_share, dev_share, labelled.unit)
+    part = np.array([PARTS.index(one) for one in labelled.parts], dtype=np.int64)
+    return _completed_parts(part, group, dev_share, labelled.unit)
+
+
+def _drawn_parts(
+    group: Int64Array, test_share: float, dev_share: float, unit: str
+) -> tuple[Int64Array, tuple[Decision, ...]]:
+    """Assign whole groups to the test and the dev part until their shares are reached."""
+    checked_level(test_share, "test_share")
+    checked_level(dev_share, "dev_share")
+    if test_share + dev_share >= 1:
+        raise InputError("test_share", f"less than 1 with a dev_share of {dev_share:g}", test_share)
+    part = np.full(len(group), TRAIN, dtype=np.int64)
+    for which, share in ((TEST, test_share), (DEV, dev_share)):
+        part[_first_groups(group, part, share * len(group), unit)] = which
+    message = (
+        f"Of {len(group):,} {unit}s, {np.sum(part == TRAIN):,} are for training, "
+        f"{np.sum(part == DEV):,} for the choice of the penalty and {np.sum(part == TEST):,} for "
+        f"the test; {len(np.unique(group)):,} distinct sentences were split."
+    )
+    return part, (Decision("probing", "parts", float(np.mean(part == TEST)), message),)
+
+
+def _first_groups(
+    group: Int64Array, part: Int64Array, wanted: float, unit: str
+) -> npt.NDArray[np.bool_]:
+    """Return the units of the first groups of the train part that fit into a number of units."""
+    numbers, sizes = np.unique(group[part == TRAIN], return_counts=True)
+    n_free = max(1, round(wanted))
+    taken = []
+    for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
+        if size <= n_free:
+            taken.append(number)
+            n_free -= size
+    if not taken and len(numbers) > 1:  # a few long sentences: take one of them
+        taken = [int(numbers[sizes.argmin()])]
+    if not taken or len(taken) == len(numbers):
+        found = f"{len(np.unique(group)):,} without text in common"
+        expected = f"{unit}s of at least three distinct sentences"
+        raise InputError("tags", expected, remedy="give more, or parts", found=found)
+    return np.isin(group, taken)
+
+
+def _completed_parts(
+    part: Int64Array, group: Int64Array, dev_share: float, unit: str
+) -> tuple[Int64Array, tuple[Decision, ...]]:
+    """Check parts that were given, and take a missing dev part from train."""
+    for which in (TRAIN, TEST):
+        if not (part == which).any():
+            expected = f"with labelled {unit}s in train and test"
+            raise InputError("parts", expected, found=f"none in {PARTS[which]}")
+    decisions = []
+    if not (part == DEV).any():
+        checked_level(dev_share, "dev_share")
+        part = part.copy()
+        wanted = dev_share * float(np.sum(part == TRAIN))
+        part[_first_groups(group, part, wanted, unit) & (part == TRAIN)] = DEV
+        n = int(np.sum(part == DEV))
+        message = f"There is no dev part: {n:,} {unit}s of the train part choose the penalty."
+        decisions.append(Decision("probing", "dev_from_train", n, message))
+    both = np.isin(group[part == TEST], group[part != TEST])
+    if both.any():
+        message = (
+            f"{both.sum():,} of the {len(both):,} {unit}s of the given test part are in sentences "
+            "that occur in the other parts too."
+        )
+        decisions.append(Decision("probing", "test_in_train", int(both.sum()), message))
+    return part, tuple(decisions)
+
+
+def _connected(sentence: Int64Array) -> Int64Array:
+    """Return a number for each group of pairs connected by sentences, in random order."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = int(sentence.max()) + 1
+    links = coo_matrix((np.ones(len(sentence)), (sentence[:, 0], sentence[:, 1])), shape=(n, n))
+    of_sentence = connected_components(links, directed=False)[1]
+    # Components are renumbered by their first sentence, whose number is random.
+    _, first, component = np.unique(of_sentence, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return np.asarray(rank[component[sentence[:, 0]]])
+
+
+def _class_decisions(units: Units) -> tuple[Decision, ...]:
+    """Report classes and sentences that are too few; refuse a train part of one class."""
+    n_classes = len(units.classes)
+    in_train, in_test, sizes = (
+        np.bincount(units.target[members], minlength=n_classes)
+        for members in (units.of(TRAIN), units.of(TEST), slice(None))
+    )
+    if np.count_nonzero(in_train) < 2:
+        found = f"only {units.classes[int(in_train.argmax())]!r}"
+        raise InputError("tags", "of two classes in the train part", found=found)
+    decisions = []
+    if (sizes == 1).any():
+        named = [units.classes[i] for i in np.flatnonzero(sizes == 1).tolist()]
+        message = f"{_listed(named)} occurred once: it cannot be both learned and measured."
+        decisions.append(Decision("probing", "single_examples", named, message))
+    unseen = np.flatnonzero((in_test > 0) & (in_train == 0))
+    if len(unseen):
+        named = [units.classes[i] for i in unseen.tolist()]
+        message = (
+            f"{_listed(named)} occurred in the test part and not in the train part: "
+            f"{in_test[unseen].sum():,} of {in_test.sum():,} test {units.unit}s cannot be right."
+        )
+        decisions.append(Decision("probing", "unseen_classes", named, message))
+    n = len(np.unique(units.group[units.of(TEST)]))
+    if n < FEW_SENTENCES:
+        message = f"The test part has {n} distinct sentences: intervals from so few are rough."
+        decisions.append(Decision("probing", "few_sentences", n, message))
+    return tuple(decisions)
+
+
+def _listed(named: Sequence[str]) -> str:
+    kind = "Class" if len(named) == 1 else "Classes"
+    more = f" and {len(named) - SHOWN_CLASSES} more" if len(named) > SHOWN_CLASSES else ""
+    return f"{kind} {', '.join(map(repr, named[:SHOWN_CLASSES]))}{more}"

@@ -1,0 +1,661 @@
+"""What each layer of an encoder yields: hidden states, scores of probes, geometry."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.display import html_table
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.protocols import Float64Array, Int32Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Displayed:
+    """A result that shows itself in one line, and in a notebook as its table."""
+
+    def __repr__(self) -> str:
+        """Return the class and what the result is about."""
+        return f"{type(self).__name__}({self._summary()})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_frame(), repr(self))
+
+    def _summary(self) -> str:
+        raise NotImplementedError
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the result as a table."""
+        raise NotImplementedError
+
+
+def scores_frame(kind: type[Any], scores: Sequence[Any]) -> pd.DataFrame:
+    """Return dataclasses of one kind as rows; their fields are the columns."""
+    import pandas as pd
+
+    columns = [one.name for one in fields(kind)]
+    rows = [[getattr(score, name) for name in columns] for score in scores]
+    return pd.DataFrame(rows, columns=columns).astype({"layer": "Int64"})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HiddenStates(Displayed):
+    """The vectors of all units at all layers, and where in the texts the units are.
+
+    Rows are units in the order of the texts, and within a text in reading order. A word of which
+    the tokenizer leaves no token, such as a zero-width space, keeps its row: its vectors are zero
+    and it is `missing`, so that labels never shift.
+
+    Parameters
+    ----------
+    texts : tuple of str
+        As they were read; pre-split words are joined by single spaces.
+    words : tuple of str
+        The unit of each row, as it is written in its text.
+    layers : tuple of int
+        0 is the embedding layer, before any attention; n is the output of the n-th layer.
+    vectors : tuple of float16 or float32 ndarray of shape (n_units, width)
+        Those of each layer, in the order of `layers`; memory-mapped where they come from a store.
+    of_text : int32 ndarray of shape (n_units,)
+        The text of each unit, ascending.
+    position : int32 ndarray of shape (n_units,)
+        The position of each unit within its text, from 0.
+    sentences : int32 ndarray of shape (n_units,)
+        The sentence of each unit, numbered through all texts, ascending.
+    spans : int32 ndarray of shape (n_units, 2)
+        First character of each unit in its text, and the one after its last.
+    n_pieces : int32 ndarray of shape (n_units,)
+        Tokens that each unit was pooled from; 0 for a missing one.
+    unit : {"word", "token", "text"}
+    pooling : str
+        How tokens became one vector.
+    encoder, fingerprint : str
+        Name of the checkpoint, and the SHA-256 over all that its vectors depend on.
+    folder : str
+        Of the store; empty where the vectors are only in memory.
+    decisions : tuple of Decision
+        Such as texts read in windows, and missing words.
+    """
+
+    texts: tuple[str, ...]
+    words: tuple[str, ...]
+    layers: tuple[int, ...]
+    vectors: tuple[npt.NDArray[Any], ...]
+    of_text: Int32Array
+    position: Int32Array
+    sentences: Int32Array
+    spans: Int32Array
+    n_pieces: Int32Array
+    unit: str
+    pooling: str
+    encoder: str
+    fingerprint: str
+    folder: str = ""
+    decisions: tuple[Decision, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of units."""
+        return len(self.words)
+
+    def _summary(self) -> str:
+        return (
+            f"{len(self):,} {self.unit}s of {len(self.texts):,} texts, {len(self.layers)} layers "
+            f"of width {self.width}, {self.encoder}"
+        )
+
+    @property
+    def width(self) -> int:
+        """Length of a vector."""
+        return int(self.vectors[0].shape[1])
+
+    @property
+    def missing(self) -> npt.NDArray[np.bool_]:
+        """Whether each unit has no vector, of shape (n_units,)."""
+        return np.asarray(self.n_pieces == 0)
+
+    def layer(self, layer: int) -> npt.NDArray[Any]:
+        """Return the vectors of one layer, of shape (n_units, width); negative from the last.
+
+        Raises
+        ------
+        InputError
+            If there is no such layer, or it was not kept.
+        """
+        number = self.layers[-1] + 1 + layer if layer < 0 else layer
+        if number not in self.layers:
+            raise InputError("layer", f"one of {', '.join(map(str, self.layers))}", layer)
+        return self.vectors[self.layers.index(number)]
+
+    def rows_of(self, text: int) -> slice:
+        """Return the rows of one text's units.
+
+        Raises
+        ------
+        InputError
+            If there is no such text.
+        """
+        if not 0 <= text < len(self.texts):
+            raise InputError("text", f"the number of a text, 0 to {len(self.texts) - 1}", text)
+        begin, end = np.searchsorted(self.of_text, [text, text + 1])
+        return slice(int(begin), int(end))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a unit: text, word and position."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {"text": self.of_text, "word": list(self.words), "position": self.position}
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Attention(Displayed):
+    """The attention weights in one text, by layer and head.
+
+    Parameters
+    ----------
+    text : str
+    tokens : tuple of str
+        Special tokens included, in readable form.
+    layers : tuple of int
+        From 1: the embedding layer has no attention.
+    weights : float32 ndarray of shape (n_layers, n_heads, n_tokens, n_tokens)
+        Row i is how much token i attends to each token; it sums to 1.
+    encoder : str
+    """
+
+    text: str
+    tokens: tuple[str, ...]
+    layers: tuple[int, ...]
+    weights: npt.NDArray[np.float32]
+    encoder: str
+
+    def _summary(self) -> str:
+        n_layers, n_heads, n_tokens, _ = self.weights.shape
+        return f"{n_tokens} tokens, {n_layers} layers of {n_heads} heads, {self.encoder}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a layer, head and two tokens: layer, head, token, attended and weight."""
+        import pandas as pd
+
+        n_layers, n_heads, n, _ = self.weights.shape
+        columns = {
+            "layer": np.repeat(self.layers, n_heads * n * n),
+            "head": np.tile(np.repeat(np.arange(n_heads), n * n), n_layers),
+            "token": list(np.repeat(self.tokens, n)) * (n_layers * n_heads),
+            "attended": list(self.tokens) * (n_layers * n_heads * n),
+            "weight": self.weights.ravel(),
+        }
+        return pd.DataFrame(columns)
+
+
+# Tasks of probes, and the scores of probes, layer by layer.
+
+LOWER_IS_BETTER = ("bits per label",)
+"""Metrics of which the lowest value is the best."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProbeTask(Displayed):
+    """Texts with a label for each word, each text, or each pair of words.
+
+    Parameters
+    ----------
+    name : str
+        Such as "upos".
+    unit : {"word", "text", "pair"}
+        What has a label.
+    texts : tuple of str or tuple of tuple of str
+        Whole texts, or texts that are split into words.
+    labels : tuple of tuple of str
+        For each text the label of each word ("word") or its one label ("text"), for each pair its
+        one label ("pair"). An empty string is no label: the unit is left out.
+    parts : tuple of str
+        "train", "dev" or "test" for each text ("pair": for each pair); empty where texts are to be
+        split at random.
+    pairs : int32 ndarray of shape (n_pairs, 4), optional
+        First text, word in it, second text, word in it.
+    decisions : tuple of Decision
+    """
+
+    name: str
+    unit: str
+    texts: tuple[str, ...] | tuple[tuple[str, ...], ...]
+    labels: tuple[tuple[str, ...], ...]
+    parts: tuple[str, ...] = ()
+    pairs: npt.NDArray[np.int32] | None = None
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        n_labels = sum(map(len, self.labels))
+        return f"{self.name!r}: {n_labels:,} labels of {self.unit}s, {len(self.texts):,} texts"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a text, or a pair: its part, text and labels, words joined by spaces."""
+        import pandas as pd
+
+        texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
+        if self.pairs is not None:
+            texts = [f"{texts[a]} / {texts[b]}" for a, b in self.pairs[:, ::2].tolist()]
+        labels = [" ".join(own) for own in self.labels]
+        return pd.DataFrame(
+            {"part": self.parts or [""] * len(texts), "text": texts, "labels": labels}
+        )
+
+
+@dataclass(frozen=True)
+class ProbeScore:
+    """One score.
+
+    Parameters
+    ----------
+    what : str
+        "probe", "mlp", "scalar mix" (of all layers), "cumulative mix" (of those up to this one),
+        "combination" (of vectors that were given), "control", or a baseline: "majority",
+        "word type", "random model", "embedding layer", "linear chain".
+    layer : int or None
+        None for what is of no single layer.
+    metric : str
+        "accuracy", "macro F1", "selectivity", "bits per label", "compression", "spearman", "uuas".
+    value, low, high : float
+        The score, and its 95 % interval over sentences; NaN bounds where it has none.
+    n : int
+        Units that it was measured on.
+    """
+
+    what: str
+    layer: int | None
+    metric: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarMix:
+    """The weight of each layer in a mix learned with the probe (Peters et al. 2018, equation 1).
+
+    Parameters
+    ----------
+    layers : tuple of int
+    weights : float64 ndarray of shape (n_seeds, n_layers)
+        After the softmax: each row sums to 1.
+    gain : float64 ndarray of shape (n_seeds,)
+    """
+
+    layers: tuple[int, ...]
+    weights: Float64Array
+    gain: Float64Array
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerScores(Displayed):
+    """How well a probe predicts labels from each layer, beside its baselines and controls.
+
+    Parameters
+    ----------
+    task, encoder : str
+    labels : tuple of str
+        The classes, sorted; empty for a task without classes.
+    scores : tuple of ProbeScore
+    n_train, n_dev, n_test : int
+        Units.
+    expected_layer : float
+        Where the task is solved on average, by what each further layer adds (Tenney et al. 2019,
+        equation 4); NaN where it was not requested, or no layer adds anything.
+    differential : tuple of float
+        What each layer above the first adds to a mix of all below it; empty if not requested.
+    mix : ScalarMix or None
+    decisions : tuple of Decision
+    expected_layer_interval : (float, float)
+        95 % interval of the expected layer over sentences; NaN where there is none, or where
+        the total that the layers add is not surely above 0.
+    chosen_layer : int or None
+        The one with the least cross-entropy on the dev part; None where layers were not compared.
+    """
+
+    task: str
+    encoder: str
+    labels: tuple[str, ...]
+    scores: tuple[ProbeScore, ...]
+    n_train: int
+    n_dev: int
+    n_test: int
+    expected_layer: float = float("nan")
+    differential: tuple[float, ...] = ()
+    mix: ScalarMix | None = None
+    decisions: tuple[Decision, ...] = ()
+    expected_layer_interval: tuple[float, float] = (float("nan"), float("nan"))
+    chosen_layer: int | None = None
+
+    def _summary(self) -> str:
+        return f"{self.task!r}: {len(self.scores)} scores on {self.n_test:,} units, {self.encoder}"
+
+    def of(self, what: str, metric: str) -> tuple[ProbeScore, ...]:
+        """Return the scores of one kind, by layer."""
+        found = [s for s in self.scores if s.what == what and s.metric == metric]
+        return tuple(sorted(found, key=lambda s: -1 if s.layer is None else s.layer))
+
+    def best(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
+        """Return the best score of one kind; of equal ones that of the lowest layer.
+
+        It was chosen on the part that it was measured on, and is therefore too optimistic, the
+        more so the more layers there are; `chosen` is not.
+
+        Raises
+        ------
+        InputError
+            If nothing of that kind was measured.
+        """
+        found = [score for score in self._known(metric, what) if not math.isnan(score.value)]
+        if not found:
+            raise InputError("metric", "one that is known", metric, found="NaN only")
+        sign = -1 if metric in LOWER_IS_BETTER else 1
+        return max(found, key=lambda s: sign * s.value)
+
+    def chosen(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
+        """Return the score of the layer that was chosen on the dev part.
+
+        The test part had no influence on that choice, so the score and its interval hold.
+
+        Raises
+        ------
+        InputError
+            If the dev part chose no layer, or nothing of that kind was measured there.
+        """
+        for score in self._known(metric, what):
+            if self.chosen_layer is not None and score.layer == self.chosen_layer:
+                return score
+        raise InputError("what", f"of layer {self.chosen_layer}, chosen on the dev part", what)
+
+    def _known(self, metric: str, what: str) -> tuple[ProbeScore, ...]:
+        found = self.of(what, metric)
+        if not found:
+            kinds = sorted({f"{s.what}, {s.metric}" for s in self.scores})
+            raise InputError("metric", f"one of {'; '.join(kinds)}", f"{what}, {metric}")
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores as a table: task, what, layer, metric, value, low, high and n."""
+        frame = scores_frame(ProbeScore, self.scores)
+        frame.insert(0, "task", self.task)
+        return frame
+
+
+# The geometry of the spaces that an encoder's layers span.
+
+
+@dataclass(frozen=True)
+class GeometryScore:
+    """One measure of one layer.
+
+    Parameters
+    ----------
+    measure : str
+    layer : int
+    value, low, high : float
+        The measure, and its 95 % interval.
+    n : int
+        Words or sentences that it is a mean over.
+    """
+
+    measure: str
+    layer: int
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contextualization(Displayed):
+    """How much the vectors of a word depend on its context, layer by layer.
+
+    Parameters
+    ----------
+    encoder : str
+    layers : tuple of int
+    scores : tuple of GeometryScore
+        Measures "self-similarity", "intra-sentence similarity", "maximum explainable variance";
+        the baselines "anisotropy" (mean cosine of different words in different sentences) and
+        "chance variance" (maximum explainable variance of as many uses drawn from all words); and
+        "corrected self-similarity", "corrected intra-sentence similarity" and "corrected maximum
+        explainable variance", the differences.
+    words : tuple of str
+    n_uses : int32 ndarray of shape (n_words,)
+    self_similarity, explainable : float64 ndarray of shape (n_layers, n_words)
+        Of each word, uncorrected.
+    decisions : tuple of Decision
+    """
+
+    encoder: str
+    layers: tuple[int, ...]
+    scores: tuple[GeometryScore, ...]
+    words: tuple[str, ...]
+    n_uses: Int32Array
+    self_similarity: Float64Array
+    explainable: Float64Array
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        return f"{len(self.words):,} words on {len(self.layers)} layers, {self.encoder}"
+
+    def of(self, measure: str) -> tuple[GeometryScore, ...]:
+        """Return the scores of one measure by layer.
+
+        Raises
+        ------
+        InputError
+            If there is no such measure.
+        """
+        found = [score for score in self.scores if score.measure == measure]
+        if not found:
+            names = ", ".join(dict.fromkeys(score.measure for score in self.scores))
+            raise InputError("measure", f"one of {names}", measure)
+        return tuple(sorted(found, key=lambda score: score.layer))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores as a table: measure, layer, value, low, high and n."""
+        return scores_frame(GeometryScore, self.scores)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerSimilarity(Displayed):
+    """How similar the layers of one or two encoders are on the same units.
+
+    Parameters
+    ----------
+    measure : {"linear CKA", "debiased linear CKA"}
+    encoder_a, encoder_b : str
+    layers_a, layers_b : tuple of int
+    values : float64 ndarray of shape (n_layers_a, n_layers_b)
+        1 for layers that differ only by a rotation, a translation and a scale. Near 0 for
+        unrelated ones, if debiased.
+    errors : float64 ndarray of shape (n_layers_a, n_layers_b)
+        Standard errors, by a jackknife over groups of texts; NaN where texts are too few.
+    n_units, n_texts : int
+        That were compared.
+    decisions : tuple of Decision
+    """
+
+    measure: str
+    encoder_a: str
+    encoder_b: str
+    layers_a: tuple[int, ...]
+    layers_b: tuple[int, ...]
+    values: Float64Array
+    errors: Float64Array
+    n_units: int
+    n_texts: int
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        encoders = " and ".join(dict.fromkeys((self.encoder_a, self.encoder_b)))
+        return f"{self.measure} of {self.n_units:,} units, {encoders}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a pair of layers: layer_a, layer_b, value and error."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "layer_a": np.repeat(self.layers_a, len(self.layers_b)),
+                "layer_b": np.tile(self.layers_b, len(self.layers_a)),
+                "value": self.values.ravel(),
+                "error": self.errors.ravel(),
+            }
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LayerNorms(Displayed):
+    """The lengths of the vectors of each layer, and the dimensions that dominate them.
+
+    Parameters
+    ----------
+    encoder : str
+    layers : tuple of int
+    n_units : int
+    mean, sd, low, median, high : float64 ndarray of shape (n_layers,)
+        Of the Euclidean norms; low and high hold 95 % of the units between them.
+    mean_cosine : float64 ndarray of shape (n_layers,)
+        Of two units of different sentences.
+    contributions : float64 ndarray of shape (n_layers, width)
+        What each dimension adds to that; a row sums to the mean cosine.
+    dimension_means, dimension_sds : float64 ndarray of shape (n_layers, width)
+        Of the entries of each dimension.
+    is_outlier : bool ndarray of shape (n_layers, width)
+        Dimensions whose mean is more than three standard deviations from that of all dimensions.
+    decisions : tuple of Decision
+    """
+
+    encoder: str
+    layers: tuple[int, ...]
+    n_units: int
+    mean: Float64Array
+    sd: Float64Array
+    low: Float64Array
+    median: Float64Array
+    high: Float64Array
+    mean_cosine: Float64Array
+    contributions: Float64Array
+    dimension_means: Float64Array
+    dimension_sds: Float64Array
+    is_outlier: npt.NDArray[np.bool_]
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        return f"{self.n_units:,} units on {len(self.layers)} layers, {self.encoder}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a layer.
+
+        Returns
+        -------
+        DataFrame
+            Columns layer, mean, sd, low, median, high, mean_cosine, n_outliers, top_dimension
+            and top_share: the dimension that adds most to the mean cosine, and its share of it.
+        """
+        import pandas as pd
+
+        top = self.contributions.argmax(axis=1)
+        share = np.full(len(top), np.nan)
+        largest = self.contributions[np.arange(len(top)), top]
+        np.divide(largest, self.mean_cosine, out=share, where=self.mean_cosine > 0)
+        names = ("mean", "sd", "low", "median", "high", "mean_cosine")
+        columns = {
+            "layer": self.layers,
+            **{name: getattr(self, name) for name in names},
+            "n_outliers": self.is_outlier.sum(axis=1),
+            "top_dimension": top,
+            "top_share": share,
+        }
+        return pd.DataFrame(columns)
+
+
+# Sentences whose words have labels, and often a tree.
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence.
+
+    Parameters
+    ----------
+    id : str
+    text : str
+        As it was written.
+    words : tuple of str
+        Syntactic words: "du" of a French text is "de" and "le".
+    columns : mapping of str to tuple of str
+        The annotation of each word, by column, as it is in the file: "_" where there is none.
+    heads : tuple of int
+        The head of each word, counted from 1; 0 of the root. Empty where there is no tree.
+    spans : tuple of (int, int)
+        First character of each word in the text, and the one after its last. The words of a
+        multi-word token share its span.
+    ranges : tuple of (int, int)
+        First word of each multi-word token, from 0, and the one after its last.
+    """
+
+    id: str
+    text: str
+    words: tuple[str, ...]
+    columns: Mapping[str, tuple[str, ...]]
+    heads: tuple[int, ...] = ()
+    spans: tuple[tuple[int, int], ...] = ()
+    ranges: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Treebank(Displayed):
+    """The sentences of a file.
+
+    Parameters
+    ----------
+    source : str
+        Name of the file.
+    sentences : tuple of Sentence
+    columns : tuple of str
+        Those that all sentences have, in the order of the file.
+    decisions : tuple of Decision
+        What was left out or inferred while reading.
+    """
+
+    source: str
+    sentences: tuple[Sentence, ...]
+    columns: tuple[str, ...]
+    decisions: tuple[Decision, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of sentences."""
+        return len(self.sentences)
+
+    @property
+    def n_words(self) -> int:
+        """Words in all sentences."""
+        return sum(len(sentence.words) for sentence in self.sentences)
+
+    def _summary(self) -> str:
+        return f"{self.source}: {len(self):,} sentences, {self.n_words:,} words"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a word: sentence, word, and a column for each of `columns`."""
+        import pandas as pd
+
+        columns: dict[str, list[str]] = {
+            "sentence": [one.id for one in self.sentences for _ in one.words],
+            "word": [word for one in self.sentences for word in one.words],
+        }
+        for name in self.columns:
+            columns[name] = [cell for one in self.sentences for cell in one.columns[name]]
+        return pd.DataFrame(columns)

@@ -1,0 +1,503 @@
+"""Tasks on each sentence, after SentEval's probing tasks."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from embedtopics._utils.checks import is_count, resolve_seed
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.probing.results import ProbeTask, Sentence
+from embedtopics.probing.tasks._split import (
+    PARTS,
+    SHARES,
+    Treebanks,
+    content_digest,
+    gathered,
+    key_of,
+    split_contents,
+    without_repeats,
+)
+from embedtopics.protocols import RandomState
+
+LEAST_LETTERS, MOST_FREQUENT, CANDIDATES = 4, 50, 10
+TENSES = {"Past": "Past", "Imp": "Past", "Pqp": "Past", "Pres": "Pres"}
+XPOS_TENSES = {"VBD": "Past", "VBP": "Pres", "VBZ": "Pres"}
+XPOS_NUMBERS = {"NN": "Sing", "NNS": "Plur"}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The label of a sentence.
+
+    `target` is the word that it depends on, if there is one; classes have equal numbers of
+    sentences in each `stratum`; `text`, if any, replaces the sentence.
+    """
+
+    label: str
+    target: str = ""
+    stratum: int = 0
+    text: str | None = None
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The sentences to be labelled, their parts, and the fewest and most words."""
+
+    sentences: Sequence[Sentence]
+    parts: Sequence[str]
+    n_classes: int
+    lengths: tuple[int, int]
+    seed: int
+
+
+Answers = list[Answer | None]
+
+
+def sentence_task(
+    treebanks: Treebanks,
+    what: str,
+    *,
+    n_classes: int | None = None,
+    lengths: tuple[int, int] = (5, 28),
+    disjoint_targets: bool = True,
+    random_state: RandomState = 0,
+) -> ProbeTask:
+    """Make a task of a label of every sentence of a treebank.
+
+    Classes have one size in each part, and no sentence occurs twice, in one part or in two. What
+    is left out for that is chosen by the hash of the content. Sentences are read as they were
+    written where the treebank has their text.
+
+    Parameters
+    ----------
+    treebanks : Treebank, sequence of Treebank, or mapping of str to Treebank
+        By part: "train", perhaps "dev", and "test". Without parts, sentences are split by the
+        hash of their content: 80 % to train, 10 % each to dev and test.
+    what : str
+        "sentence length" : number of words, in `n_classes` bins of one width.
+
+        "word content" : which of `n_classes` words is in the sentence, with exactly one of them
+        there. They have four letters or more, follow the 50 most frequent ones of the train part,
+        and are those of the next 10 * `n_classes` that all parts have most of.
+
+        "tree depth" : most steps from the root of the dependency tree to a word; the `n_classes`
+        consecutive depths that keep most sentences. In each part all classes have the same
+        lengths, which would predict the depth (SentEval makes them uncorrelated).
+
+        "root dependents" : the relations of the root, without subtypes and punctuation, in their
+        order with the root ("nsubj ROOT obj"): the most frequent ones of the train part, and
+        "other". It replaces SentEval's top constituents, where there are no phrases.
+
+        "bigram shift" : whether two neighbouring words were exchanged. Each sentence is there
+        once, intact or shifted. Words have spaces between them in both classes; the first word
+        and punctuation keep their places.
+
+        "tense" : "Past" or "Pres", of the finite verb of the main clause: the root, or its
+        auxiliary or copula. By the features VerbForm and Tense (imperfect and pluperfect are
+        past), or, where a treebank has no features, the tags VBD, VBP and VBZ.
+
+        "subject number", "object number" : "Sing" or "Plur", of the one common noun that is nsubj
+        or obj of the root and has no conjuncts; by the feature Number, or the tags NN and NNS.
+    n_classes : int, optional
+        Of the first four; 6, 10, 3 and 6 by default.
+    lengths : (int, int)
+        Fewest and most words of a sentence; as in SentEval.
+    disjoint_targets : bool
+        For the last three: whether no form of the verb or noun occurs in two parts, as in
+        SentEval, so that its tense or number cannot be memorized. The sentences of all parts are
+        then split again, by these forms; the most frequent ones are in the train part.
+    random_state : int, Generator or None
+        Of all choices by hashes.
+
+    Returns
+    -------
+    ProbeTask
+        With the unit "text".
+
+    Raises
+    ------
+    InputError
+        If there is no such task, the treebank lacks what it needs, or a class has no sentence in a
+        part.
+
+    References
+    ----------
+    Conneau, Kruszewski, Lample, Barrault and Baroni, "What you can cram into a single $&!#* vector:
+    Probing sentence embeddings for linguistic properties", ACL 2018, section 2.
+    """
+    seed = resolve_seed(random_state)
+    if what not in _TASKS:
+        raise InputError("what", f"one of {', '.join(SENTENCE_TASKS)}", what)
+    kind = _TASKS[what]
+    if n_classes is not None and n_classes != kind.n_classes:
+        if kind.is_fixed or not is_count(n_classes, 2):
+            possible = str(kind.n_classes) if kind.is_fixed else "an integer from 2 up"
+            raise InputError("n_classes", f"{possible} for {what!r}", n_classes)
+    pool, decisions = _pool(treebanks, kind, n_classes or kind.n_classes, lengths, seed)
+    answers = kind.label(pool)
+    places = [place for place, answer in enumerate(answers) if answer is not None]
+    given = [answer for answer in answers if answer is not None]
+    keys = [key_of(pool.sentences[place].words) for place in places]
+    parts = [pool.parts[place] for place in places]
+    expected = set(pool.parts)
+    if kind.has_target and disjoint_targets:
+        expected = set(PARTS)
+        parts = _split_by_target(given, seed)
+        message = f"{what}: sentences were split so that no form of the target is in two parts."
+        decisions += (Decision("probing", "disjoint_targets", True, message),)
+    classes = sorted({answer.label for answer in given})
+    kept = _balanced(given, keys, parts, classes, seed)
+    found = {(parts[one], given[one].label) for one in kept}
+    lacking = [part for part in sorted(expected) if {(part, one) for one in classes} - found]
+    if len(classes) < 2 or lacking:
+        where = f" in {', '.join(lacking)}" if lacking else ""
+        remedy = "give more sentences, or fewer classes"
+        raise InputError(
+            "treebanks", f"with sentences of two classes or more of {what!r}{where}",
+            remedy=remedy, found=", ".join(classes) or "none",
+        )  # fmt: skip
+    message = (
+        f"{what}: {len(kept):,} of {len(pool.sentences):,} sentences of {lengths[0]} to "
+        f"{lengths[1]} words are labelled, as many of each of {len(classes)} classes in each part."
+    )
+    texts = []
+    for one in kept:
+        text = given[one].text
+        texts.append(pool.sentences[places[one]].text if text is None else text)
+    return ProbeTask(
+        name=what,
+        unit="text",
+        texts=tuple(texts),
+        labels=tuple((given[one].label,) for one in kept),
+        parts=tuple(parts[one] for one in kept),
+        decisions=(*decisions, Decision("probing", "balanced", len(kept), message)),
+    )
+
+
+def _pool(
+    treebanks: Treebanks,
+    kind: _Task,
+    n_classes: int,
+    lengths: tuple[int, int],
+    seed: int,
+) -> tuple[Pool, tuple[Decision, ...]]:
+    """Return distinct sentences of the lengths, and the part of each."""
+    is_pair = isinstance(lengths, Sequence) and len(lengths) == 2 and all(map(is_count, lengths))
+    if not is_pair or lengths[0] > lengths[1]:
+        raise InputError("lengths", "the fewest and the most words", lengths)
+    sentences, parts, decisions = gathered(treebanks)
+    for need in kind.needs:
+        for one in sentences:
+            columns = {*one.columns, *(["heads"] if one.heads else [])}
+            if columns.isdisjoint(need.split(" or ")):
+                found = f"sentence {one.id!r} without"
+                raise InputError("treebanks", f"with {need} for every sentence", found=found)
+    fitting = [n for n, one in enumerate(sentences) if lengths[0] <= len(one.words) <= lengths[1]]
+    if not fitting:
+        raise InputError("lengths", "those of some sentences", lengths)
+    # Of sentences that differ in case alone, the same one stays whatever the order of the rows.
+    in_order = sorted(fitting, key=lambda n: (sentences[n].words, sentences[n].heads))
+    keys = [key_of(sentences[place].words) for place in in_order]
+    kept, repeats = without_repeats(keys, [parts[place] for place in in_order], within=True)
+    decisions += repeats
+    places = sorted(in_order[place] for place in kept)
+    chosen = [sentences[place] for place in places]
+    own = [parts[place] for place in places]
+    if not any(own):
+        own, split = split_contents([key_of(one.words) for one in chosen], seed, "sentences")
+        decisions += split
+    return Pool(chosen, own, n_classes, lengths, seed), decisions
+
+
+def _split_by_target(answers: Sequence[Answer], seed: int) -> list[str]:
+    """Return parts so that each target is in one; targets that are too frequent are in train."""
+    counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for answer in answers:
+        counted[answer.target][answer.label] += 1
+    totals = Counter(answer.label for answer in answers)
+    free = {
+        part: {label: SHARES[part] * n for label, n in totals.items()} for part in ("test", "dev")
+    }
+    part_of = {}
+    for target in sorted(counted, key=lambda one: content_digest(one, seed, "target")):
+        own = counted[target]
+        part_of[target] = "train"
+        for part, left in free.items():
+            if all(n <= left[label] for label, n in own.items()):
+                part_of[target] = part
+                for label, n in own.items():
+                    left[label] -= n
+                break
+    return [part_of[answer.target] for answer in answers]
+
+
+def _balanced(
+    answers: Sequence[Answer],
+    keys: Sequence[str],
+    parts: Sequence[str],
+    classes: Sequence[str],
+    seed: int,
+) -> list[int]:
+    """Choose as many of each class in each stratum of each part, by the hash of their content."""
+    cells: defaultdict[tuple[str, int], defaultdict[str, list[int]]]
+    cells = defaultdict(lambda: defaultdict(list))
+    order = sorted(range(len(answers)), key=lambda one: content_digest(keys[one], seed, "balanced"))
+    for one in order:
+        cells[parts[one], answers[one].stratum][answers[one].label].append(one)
+    chosen: list[int] = []
+    for of_class in cells.values():
+        n = min(len(of_class[label]) for label in classes)
+        for label in classes:
+            chosen += of_class[label][:n]
+    return sorted(chosen)
+
+
+# The labels of sentences, from their words and trees.
+
+
+def length(pool: Pool) -> Answers:
+    """Return the number of words, in bins of one width."""
+    shortest, longest = pool.lengths
+    width = (longest - shortest + 1) // pool.n_classes
+    if width < 1 or width * pool.n_classes != longest - shortest + 1:
+        expected = f"a range of {pool.n_classes} bins of one width"
+        raise InputError("lengths", expected, pool.lengths, "change it, or n_classes")
+    begins = [shortest + (len(one.words) - shortest) // width * width for one in pool.sentences]
+    return [Answer(f"{begin:02d}-{begin + width - 1:02d}") for begin in begins]
+
+
+def word_content(pool: Pool) -> Answers:
+    """Return which one of some mid-frequency words occurs."""
+    counted: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for sentence, part in zip(pool.sentences, pool.parts, strict=True):
+        forms = {word.casefold() for word in sentence.words}
+        counted[part].update(f for f in forms if f.isalpha() and len(f) >= LEAST_LETTERS)
+    train = counted["train"]
+    ranked = sorted(train, key=lambda form: (-train[form], form))
+    middle = ranked[MOST_FREQUENT : MOST_FREQUENT + CANDIDATES * pool.n_classes]
+    if len(middle) < pool.n_classes:
+        expected = f"with {MOST_FREQUENT + pool.n_classes} words of {LEAST_LETTERS} letters"
+        raise InputError("treebanks", expected, found=f"{len(ranked)}")
+    # Words that are rare in one part would leave few sentences of all others.
+    middle.sort(key=lambda form: -min(of_part[form] for of_part in counted.values()))
+    chosen = set(middle[: pool.n_classes])
+    made: Answers = []
+    for sentence in pool.sentences:
+        found = [word.casefold() for word in sentence.words if word.casefold() in chosen]
+        made.append(Answer(found[0]) if len(found) == 1 else None)
+    return made
+
+
+def tree_depth(pool: Pool) -> Answers:
+    """Return the depth of the tree; lengths are the strata, so that they do not predict it."""
+    depths = [depth(sentence.heads) for sentence in pool.sentences]
+    by_length: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for sentence, own, part in zip(pool.sentences, depths, pool.parts, strict=True):
+        if part == "train":
+            by_length[len(sentence.words)][own] += 1
+
+    def kept(first: int) -> int:
+        """Return how many sentences of each class remain when all lengths are matched."""
+        classes = range(first, first + pool.n_classes)
+        return sum(min(counted[one] for one in classes) for counted in by_length.values())
+
+    first = max(range(1, max(depths, default=1) + 1), key=lambda one: (kept(one), -one))
+    return [
+        Answer(str(own), stratum=len(sentence.words))
+        if first <= own < first + pool.n_classes
+        else None
+        for sentence, own in zip(pool.sentences, depths, strict=True)
+    ]
+
+
+def depth(heads: Sequence[int]) -> int:
+    """Return the most steps from the root to a word."""
+    known = {0: -1}
+    for word in range(1, len(heads) + 1):
+        way = []
+        while word not in known:
+            way.append(word)
+            word = heads[word - 1]
+        for steps, one in enumerate(reversed(way), start=known[word] + 1):
+            known[one] = steps
+    return max(known.values())
+
+
+def root_dependents(pool: Pool) -> Answers:
+    """Return the relations of the root, in their order; the rarer sequences are "other"."""
+    sequences = [_sequence(sentence) for sentence in pool.sentences]
+    counted = Counter(
+        one for one, part in zip(sequences, pool.parts, strict=True) if part == "train"
+    )
+    ranked = sorted(counted, key=lambda one: (-counted[one], one))
+    chosen = set(ranked[: pool.n_classes - 1])
+    return [Answer(one if one in chosen else "other") for one in sequences]
+
+
+def _sequence(sentence: Sentence) -> str:
+    root = sentence.heads.index(0)
+    found = []
+    for place, (head, relation) in enumerate(
+        zip(sentence.heads, sentence.columns["deprel"], strict=True)
+    ):
+        if place == root:
+            found.append("ROOT")
+        elif head == root + 1 and _universal(relation) != "punct":
+            found.append(_universal(relation))
+    return " ".join(found)
+
+
+def bigram_shift(pool: Pool) -> Answers:
+    """Return whether two neighbouring words were exchanged; every second time they were."""
+    taken = {key_of(tokens_of(sentence)) for sentence in pool.sentences}
+    made: Answers = [None] * len(pool.sentences)
+    able = []
+    for place, sentence in enumerate(pool.sentences):
+        tokens = tokens_of(sentence)
+        changed = shifted(tokens, taken, pool.seed)
+        if changed is not None:
+            order = content_digest(key_of(tokens), pool.seed, "shifted")
+            able.append((order, place, tokens, changed))
+    for nth, (_, place, tokens, changed) in enumerate(sorted(able)):
+        is_shifted = nth % 2 == 1
+        text = " ".join(changed if is_shifted else tokens)
+        made[place] = Answer("shifted" if is_shifted else "intact", text=text)
+    return made
+
+
+def tokens_of(sentence: Sentence) -> tuple[str, ...]:
+    """Return the tokens as they are written: multi-word tokens are one."""
+    inside = {place for begin, end in sentence.ranges for place in range(begin + 1, end)}
+    return tuple(
+        sentence.text[begin:end]
+        for place, (begin, end) in enumerate(sentence.spans)
+        if place not in inside
+    )
+
+
+def shifted(tokens: Sequence[str], taken: set[str], seed: int) -> tuple[str, ...] | None:
+    """Exchange two neighbours, chosen by the content; None where no two can be.
+
+    The first word and punctuation keep their places: a small letter at the beginning, or a full
+    stop inside, would reveal the shift. The outcome is not another sentence.
+    """
+    key = key_of(tokens)
+    places = [
+        place
+        for place in range(1, len(tokens) - 1)
+        if all(any(map(str.isalpha, token)) for token in tokens[place : place + 2])
+    ]
+    places.sort(key=lambda place: content_digest(f"{place} {key}", seed, "place"))
+    for place in places:
+        made = (*tokens[:place], tokens[place + 1], tokens[place], *tokens[place + 2 :])
+        if key_of(made) != key and key_of(made) not in taken:
+            return made
+    return None
+
+
+def tense(pool: Pool) -> Answers:
+    """Return the tense of the finite verb of the main clause: past or present."""
+    return [main_verb(sentence) for sentence in pool.sentences]
+
+
+def main_verb(sentence: Sentence) -> Answer | None:
+    """Return the tense of the finite verb of the main clause: the root, or its auxiliary."""
+    root = sentence.heads.index(0)
+    helpers = [
+        place
+        for place, head in enumerate(sentence.heads)
+        if head == root + 1 and _universal(sentence.columns["deprel"][place]) in ("aux", "cop")
+    ]
+    for place in (root, *helpers):
+        found = _tense(sentence, place)
+        if found:
+            return Answer(found, target=sentence.words[place].casefold())
+    return None
+
+
+def _tense(sentence: Sentence, place: int) -> str:
+    features = _features(sentence, place)
+    if features is None:
+        return XPOS_TENSES.get(_cell(sentence, "xpos", place), "")
+    if features.get("VerbForm") != "Fin":
+        return ""
+    return TENSES.get(features.get("Tense", ""), "")
+
+
+def noun_number(sentence: Sentence, relation: str) -> Answer | None:
+    """Return the number of the one noun in a relation to the root, unless it has conjuncts."""
+    root = sentence.heads.index(0)
+    relations = [_universal(one) for one in sentence.columns["deprel"]]
+    found = [
+        place
+        for place, head in enumerate(sentence.heads)
+        if head == root + 1 and relations[place] == relation
+    ]
+    if len(found) != 1:
+        return None
+    place = found[0]
+    joined = any(
+        head == place + 1 and one == "conj"
+        for head, one in zip(sentence.heads, relations, strict=True)
+    )
+    if joined or _cell(sentence, "upos", place) not in ("NOUN", ""):
+        return None
+    features = _features(sentence, place)
+    number = (features or {}).get("Number", "")
+    if features is None:
+        number = XPOS_NUMBERS.get(_cell(sentence, "xpos", place), "")
+    if number not in ("Sing", "Plur"):
+        return None
+    return Answer(number, target=sentence.words[place].casefold())
+
+
+def _universal(relation: str) -> str:
+    """Return a relation without its subtype."""
+    return relation.partition(":")[0]
+
+
+def _features(sentence: Sentence, place: int) -> dict[str, str] | None:
+    """Return the features of a word; None where the treebank has none."""
+    if "feats" not in sentence.columns:
+        return None
+    cells = sentence.columns["feats"][place].split("|")
+    return {name: value for name, sign, value in (one.partition("=") for one in cells) if sign}
+
+
+def _cell(sentence: Sentence, column: str, place: int) -> str:
+    return sentence.columns[column][place] if column in sentence.columns else ""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """How sentences are labelled, and what that needs of a treebank."""
+
+    label: Callable[[Pool], Answers]
+    n_classes: int
+    is_fixed: bool = True
+    needs: tuple[str, ...] = ()
+    has_target: bool = False
+
+
+_TREE = ("heads", "deprel")
+_WORDS = (*_TREE, "feats or xpos")
+_TASKS = {
+    "sentence length": _Task(length, 6, False),
+    "word content": _Task(word_content, 10, False),
+    "tree depth": _Task(tree_depth, 3, False, ("heads",)),
+    "root dependents": _Task(root_dependents, 6, False, _TREE),
+    "bigram shift": _Task(bigram_shift, 2),
+    "tense": _Task(tense, 2, True, _WORDS, True),
+    "subject number": _Task(
+        lambda pool: [noun_number(one, "nsubj") for one in pool.sentences], 2, True, _WORDS, True
+    ),
+    "object number": _Task(
+        lambda pool: [noun_number(one, "obj") for one in pool.sentences], 2, True, _WORDS, True
+    ),
+}
+
+SENTENCE_TASKS = tuple(_TASKS)
+"""What `sentence_task` can label."""

@@ -1,0 +1,185 @@
+"""Every use of a word on a map: the plane on which its uses are spread most, layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.probing._layers import chosen_layers, one_blas_thread
+from embedtopics.probing.results import HiddenStates
+from embedtopics.probing.words._uses import checked_words, find_rows, use_at
+from embedtopics.probing.words.results import WordMap
+from embedtopics.protocols import Float64Array
+
+SAME = 1e-12
+"""Variance of unit vectors below which all uses are one point; half precision rounds at 1e-7."""
+
+
+def word_map(
+    states: HiddenStates,
+    word: str | Sequence[str],
+    layers: str | int | Sequence[int] = "all",
+    *,
+    max_uses: int = 1000,
+) -> WordMap:
+    """Project all uses of a word onto a plane at each layer.
+
+    The vectors of the uses are normalized, and those of a layer are projected onto their first two
+    principal components. Each layer's map is then rotated or reflected, but not scaled, so that
+    uses lie as near as possible to where they lie at the next layer (orthogonal Procrustes),
+    starting from the last. A second plane, the same for all layers, holds the paths of the uses:
+    the first two principal components of all layers' vectors together, each layer centred.
+
+    Distances on two maps are comparable; the axes have no meaning. What separates the uses at
+    layer 0 is their position in the text.
+
+    Parameters
+    ----------
+    states : HiddenStates
+        Of words or tokens.
+    word : str or sequence of str
+        Case is ignored; the forms of a word are other words, and can be given too:
+        ``["play", "plays", "played"]``.
+    layers : int, sequence of int, "all" or "last N"
+        Negative numbers count from the last.
+    max_uses : int
+        More are sampled, by a hash of their texts.
+
+    Returns
+    -------
+    WordMap
+
+    Raises
+    ------
+    InputError
+        If the word does not occur or has no vector, or there is no such layer.
+    """
+    words = checked_words(word)
+    checked_count(max_uses, "max_uses")
+    chosen = chosen_layers(states, layers)
+    if len(set(chosen)) < len(chosen):
+        raise InputError("layers", "distinct layers", layers)
+    every = find_rows(states, words)
+    rows = every[~states.missing[every]]
+    if not len(rows):
+        raise InputError("word", "a word of which the tokenizer leaves a token", words[0])
+    decisions = []
+    if len(rows) < len(every):
+        n = len(every) - len(rows)
+        message = f"{n:,} uses without a vector are left out: the tokenizer leaves no token of them"
+        decisions.append(Decision("probing", "missing", n, message))
+    if len(rows) > max_uses:
+        message = f"{max_uses:,} of {len(rows):,} uses are shown, chosen by a hash of their texts"
+        decisions.append(Decision("probing", "sampled", max_uses, message))
+        digests = [_digest(*_key(states, row)) for row in rows.tolist()]
+        rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:max_uses])]
+    # Sums of floating-point numbers depend on the order; that of the texts must not show.
+    order = np.array(sorted(range(len(rows)), key=lambda i: _key(states, int(rows[i]))))
+    vectors = [_unit(states.layer(layer)[rows[order]]) for layer in chosen]
+    coordinates, joint, explained, jointly = _planes(vectors)
+    back = np.argsort(order)
+    return WordMap(
+        word=", ".join(words),
+        uses=tuple(use_at(states, row) for row in rows.tolist()),
+        n_units=len(states),
+        n_texts=len(states.texts),
+        layers=chosen,
+        coordinates=coordinates[:, back],
+        joint=joint[:, back],
+        explained_variance=explained,
+        joint_explained_variance=jointly,
+        similarity=np.array([_similarity(one) for one in vectors]),
+        encoder=states.encoder,
+        decisions=tuple(decisions),
+    )
+
+
+def _key(states: HiddenStates, row: int) -> tuple[str, int]:
+    return states.texts[int(states.of_text[row])], int(states.spans[row, 0])
+
+
+def _digest(text: str, begin: int) -> bytes:
+    content = f"{begin} {text}".encode("utf-8", "surrogatepass")
+    return blake2b(content, digest_size=16).digest()
+
+
+def _unit(vectors: npt.NDArray[np.generic]) -> Float64Array:
+    """Return vectors of length 1; zeros stay."""
+    rows = np.asarray(vectors, dtype=np.float64)
+    norms = np.sqrt(np.square(rows).sum(axis=1, keepdims=True))
+    unit: Float64Array = np.divide(rows, norms, out=np.zeros_like(rows), where=norms > 0)
+    return unit
+
+
+def _similarity(vectors: Float64Array) -> float:
+    """Return the mean cosine of two different uses, from the length of the sum of their vectors."""
+    n = len(vectors)
+    if n < 2:
+        return float("nan")
+    alone = np.square(vectors).sum()
+    return float((np.square(vectors.sum(axis=0)).sum() - alone) / (n * (n - 1)))
+
+
+def _planes(
+    vectors: Sequence[Float64Array],
+) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+    """Return the coordinates on each layer's plane and on the joint one, and their variances."""
+    with one_blas_thread():
+        centred = [one - one.mean(axis=0) for one in vectors]
+        totals = np.array([np.square(one).sum() for one in centred])
+        is_flat = totals <= SAME * len(vectors[0])
+        for layer in np.flatnonzero(is_flat):
+            centred[layer] = np.zeros_like(centred[layer])
+        own = np.array([one @ _principal_axes(one) for one in centred])
+        plane = _principal_axes(np.concatenate(centred))
+        joint = np.array([one @ plane for one in centred])
+    # The last layer is the anchor: the first ones often show no more than the position.
+    for place in range(len(own) - 2, -1, -1):
+        own[place] = own[place] @ _procrustes(own[place], own[place + 1])
+    joint = joint @ _procrustes(joint[-1], own[-1])
+    totals = np.where(is_flat, np.nan, totals)
+    explained, jointly = (np.square(places).sum(axis=(1, 2)) / totals for places in (own, joint))
+    return own, joint, explained, jointly
+
+
+def _principal_axes(centred: Float64Array) -> Float64Array:
+    """Return the first two right singular vectors (Jolliffe 2002, section 3.5), (width, 2).
+
+    By way of the smaller product of the matrix with itself; the sign is the one that makes the
+    largest weight positive.
+    """
+    n, width = centred.shape
+    axes = np.zeros((width, 2))
+    by_rows = n < width
+    product = centred @ centred.T if by_rows else centred.T @ centred
+    values, found = np.linalg.eigh(product)
+    for place, which in enumerate(range(len(values) - 1, max(len(values) - 3, -1), -1)):
+        if values[which] <= 1e-10 * values[-1] or values[which] <= 0:
+            break  # the uses lie on a line, or are one point
+        axis = centred.T @ found[:, which] if by_rows else found[:, which]
+        axis = axis / np.sqrt(np.square(axis).sum())
+        largest = int(np.argmax(np.round(np.abs(axis), 9)))
+        axes[:, place] = axis * np.sign(axis[largest])
+    return axes
+
+
+def _procrustes(moving: Float64Array, target: Float64Array) -> Float64Array:
+    """Return the rotation or reflection that brings points nearest to their partners.
+
+    The orthogonal Procrustes problem (Schönemann 1966), in closed form for the plane.
+    """
+    (a, b), (c, d) = (
+        [float((moving[:, i] * target[:, j]).sum()) for j in range(2)] for i in range(2)
+    )
+    turned, mirrored = np.hypot(a + d, b - c), np.hypot(a - d, b + c)
+    if turned >= mirrored * (1 - 1e-9):
+        angle = np.arctan2(b - c, a + d)
+        return np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    angle = np.arctan2(b + c, a - d)
+    return np.array([[np.cos(angle), np.sin(angle)], [np.sin(angle), -np.cos(angle)]])

@@ -1,0 +1,158 @@
+"""Where a word is used, and in which sentence."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import is_count
+from embedtopics.errors import InputError
+from embedtopics.probing.results import HiddenStates
+from embedtopics.probing.words.results import WordUse
+from embedtopics.protocols import Int64Array
+
+SUGGESTED, LISTED = 3, 5
+"""Similar words, and uses, that a message shows."""
+CONTEXT = 30
+"""Characters on either side of a word that a message shows."""
+
+
+def word_key(word: str, match_case: bool = False) -> str:
+    """Return what a word has in common with its other spellings."""
+    plain = unicodedata.normalize("NFC", word)
+    return plain if match_case else plain.casefold()
+
+
+def numbered(texts: Sequence[str]) -> Int64Array:
+    """Return the rank of each text among the distinct ones in alphabetical order."""
+    number = {text: rank for rank, text in enumerate(sorted(set(texts)))}
+    return np.array([number[text] for text in texts], dtype=np.int64)
+
+
+def types_of(
+    states: HiddenStates, match_case: bool = False
+) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """Return the distinct words, in alphabetical order, and which of them each unit is."""
+    keys = {word: word_key(word, match_case) for word in set(states.words)}
+    names = sorted(set(keys.values()))
+    number = dict(zip(names, range(len(names)), strict=True))
+    found = np.fromiter((number[keys[word]] for word in states.words), np.int32, len(states))
+    return tuple(names), found
+
+
+def refuse_texts(states: HiddenStates) -> None:
+    """Refuse states that have one vector for each text."""
+    if states.unit == "text":
+        raise InputError("states", "of words or tokens", found="one vector a text")
+
+
+def checked_words(words: Any) -> list[str]:
+    """Return one or several words as a list, or refuse them."""
+    given = [words] if isinstance(words, str) or not hasattr(words, "__len__") else list(words)
+    if not given or not all(isinstance(one, str) and one.strip() for one in given):
+        raise InputError("word", "a word, or a list of words", words)
+    return given
+
+
+def find_rows(states: HiddenStates, words: Sequence[str], match_case: bool = False) -> Int64Array:
+    """Return all units that are one of some words, those without a vector included."""
+    refuse_texts(states)
+    wanted = {word_key(word.strip(), match_case) for word in words}
+    spellings = {one for one in set(states.words) if word_key(one, match_case) in wanted}
+    if not spellings:
+        remedy = _suggestions(states, words[0], match_case)
+        raise InputError("word", "a word of the texts", words[0], remedy)
+    return np.flatnonzero(np.fromiter((w in spellings for w in states.words), bool, len(states)))
+
+
+def rows_of_word(states: HiddenStates, word: Any, match_case: bool = False) -> Int64Array:
+    """Return the units that are a word and have a vector."""
+    rows = find_rows(states, checked_words(word), match_case)
+    present = rows[~states.missing[rows]]
+    if not len(present):
+        raise InputError("word", "a word of which the tokenizer leaves a token", word)
+    return present
+
+
+def find_use(
+    states: HiddenStates, word: str, in_text: Any, occurrence: Any, match_case: bool = False
+) -> int:
+    """Return the unit that is one particular use."""
+    rows = rows_of_word(states, word, match_case)
+    if in_text is not None:
+        if not is_count(in_text, 0) or in_text >= len(states.texts):
+            expected = f"the number of a text, 0 to {len(states.texts) - 1}, or None"
+            raise InputError("in_text", expected, in_text)
+        own = states.rows_of(int(in_text))
+        inside = rows[(rows >= own.start) & (rows < own.stop)]
+        if not len(inside):
+            texts = np.unique(states.of_text[rows]).tolist()
+            more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
+            listed = ", ".join(map(str, texts[:LISTED])) + more
+            raise InputError("in_text", f"a text with {word!r}, such as {listed}", in_text)
+        rows = inside
+    if occurrence is None and len(rows) == 1:
+        return int(rows[0])
+    if is_count(occurrence, 0) and occurrence < len(rows):
+        return int(rows[occurrence])
+    expected = f"from 0 to {len(rows) - 1}, one of the uses of {word!r}"
+    raise InputError("occurrence", expected, occurrence, f"they are {_listed(states, rows)}")
+
+
+def use_at(states: HiddenStates, row: int) -> WordUse:
+    """Return a use of a word with its sentence, which ends where the next of the text begins."""
+    text = int(states.of_text[row])
+    whole = states.texts[text]
+    begin, end = (int(bound) for bound in states.spans[row])
+    number = states.sentences[row]
+    own = states.rows_of(text)
+    first, last = (
+        own.start + int(place)
+        for place in np.searchsorted(states.sentences[own], [number, number + 1])
+    )
+    # Marks before the first unit of a text and after its last belong to the sentence too.
+    start = 0 if first == own.start else int(states.spans[first, 0])
+    stop = len(whole) if last == own.stop else int(states.spans[last, 0])
+    start, stop = min(start, begin), max(stop, end)
+    sentence = whole[start:stop]
+    start += len(sentence) - len(sentence.lstrip())
+    return WordUse(
+        int(row),
+        text,
+        int(states.position[row]),
+        states.words[row],
+        (begin, end),
+        sentence.strip(),
+        begin - start,
+    )
+
+
+def _listed(states: HiddenStates, rows: Int64Array) -> str:
+    """Return uses with text, position and context, for a message."""
+    shown = []
+    for number, row in enumerate(rows[:LISTED].tolist()):
+        text = states.texts[states.of_text[row]]
+        begin, end = states.spans[row]
+        context = " ".join(text[max(0, begin - CONTEXT) : end + CONTEXT].split())
+        place = f"text {states.of_text[row]}, position {states.position[row]}"
+        shown.append(f"{number} ({place}: {context!r})")
+    more = [f"and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
+    return ", ".join(shown + more)
+
+
+def _suggestions(states: HiddenStates, word: str, match_case: bool) -> str:
+    wanted = word_key(word.strip(), match_case)
+    if " " in wanted:
+        return "give a single word"
+    # Comparing with every word would take seconds; a misspelling changes few letters.
+    known = {word_key(one, match_case) for one in set(states.words)}
+    near = sorted(name for name in known if abs(len(name) - len(wanted)) <= 2)
+    close = difflib.get_close_matches(wanted, near, n=SUGGESTED, cutoff=0.6)
+    if close:
+        return f"similar words are {', '.join(map(repr, close))}"
+    return "states.words lists them all"

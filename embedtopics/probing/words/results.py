@@ -1,0 +1,519 @@
+"""Words in their contexts: uses, neighbors, senses, change between groups of texts, maps."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embedtopics._utils.checks import is_count
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.probing.results import Displayed, scores_frame
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class WordUse:
+    """One use of a word.
+
+    Parameters
+    ----------
+    row : int
+        Of the hidden states.
+    text, position : int
+        Its text, and its place among the units of that text.
+    word : str
+        As it is written there.
+    span : tuple of int
+        First character in the text, and the one after the last.
+    sentence : str
+    start : int
+        First character of the word in `sentence`.
+    """
+
+    row: int
+    text: int
+    position: int
+    word: str
+    span: tuple[int, int]
+    sentence: str
+    start: int
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The sentence before the word, the word, and the sentence after it."""
+        end = self.start + self.span[1] - self.span[0]
+        return self.sentence[: self.start], self.sentence[self.start : end], self.sentence[end:]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordNeighbors(Displayed):
+    """The uses of words nearest to one use of a word.
+
+    Parameters
+    ----------
+    query : WordUse
+    uses : tuple of WordUse
+        Nearest first.
+    similarities : float64 ndarray of shape (n_neighbors,)
+        Cosines.
+    layer : int
+    encoder : str
+    among : {"all", "same word", "other words"}
+    adjust : {"none", "center", "standardize"}
+    n_compared : int
+        Uses that were candidates.
+    decisions : tuple of Decision
+    """
+
+    query: WordUse
+    uses: tuple[WordUse, ...]
+    similarities: Float64Array
+    layer: int
+    encoder: str
+    among: str
+    adjust: str
+    n_compared: int
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        return f"{len(self.uses)} nearest to {self.query.word!r}, layer {self.layer}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a neighbor: rank, word, similarity, text, position, start, end, sentence.
+
+        `start` and `end` are those of the word in its text.
+        """
+        import pandas as pd
+
+        rows = [
+            (rank, use.word, float(similarity), use.text, use.position, *use.span, use.sentence)
+            for rank, (use, similarity) in enumerate(
+                zip(self.uses, self.similarities, strict=True), start=1
+            )
+        ]
+        columns = ["rank", "word", "similarity", "text", "position", "start", "end", "sentence"]
+        return pd.DataFrame(rows, columns=columns)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StaticNeighbors(Displayed):
+    """The words whose mean vectors are nearest to that of a word.
+
+    Parameters
+    ----------
+    word : str
+    n_uses : int
+        Of the word.
+    words : tuple of str
+        Nearest first.
+    similarities : float64 ndarray of shape (n_neighbors,)
+        Cosines of the means.
+    counts : int32 ndarray of shape (n_neighbors,)
+        Uses of each neighbor.
+    layer : int
+    encoder : str
+    min_count : int
+        Words with fewer uses were left out.
+    adjust : str
+    n_compared : int
+        Words that were candidates.
+    """
+
+    word: str
+    n_uses: int
+    words: tuple[str, ...]
+    similarities: Float64Array
+    counts: Int32Array
+    layer: int
+    encoder: str
+    min_count: int
+    adjust: str
+    n_compared: int
+
+    def _summary(self) -> str:
+        return f"{len(self.words)} nearest to {self.word!r}, layer {self.layer}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a neighbor: rank, word, similarity and count."""
+        import pandas as pd
+
+        columns = {
+            "rank": np.arange(1, len(self.words) + 1),
+            "word": list(self.words),
+            "similarity": self.similarities,
+            "count": self.counts,
+        }
+        return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class SenseCount:
+    """How well a number of senses fits.
+
+    Parameters
+    ----------
+    n_senses : int
+    silhouette : float
+        Mean over the uses; NaN for one sense, and where no such clusters were found.
+    by_chance : float
+        Mean silhouette of single clouds with the same covariance.
+    share : float
+        Share of the resamples that would have chosen this number; NaN without resamples.
+    """
+
+    n_senses: int
+    silhouette: float
+    by_chance: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordSenses(Displayed):
+    """The uses of a word in clusters, each a candidate for a sense.
+
+    Parameters
+    ----------
+    word : str
+    layer : int
+    encoder, adjust : str
+    uses : tuple of WordUse
+    labels : int32 ndarray of shape (n_uses,)
+        The sense of each use, from 0, the largest first.
+    similarities : float64 ndarray of shape (n_uses,)
+        Cosine of each use with the center of its sense.
+    silhouettes : float64 ndarray of shape (n_uses,)
+        NaN with one sense.
+    centers : float32 ndarray of shape (n_senses, width)
+        Of length one.
+    counts : tuple of SenseCount
+        How well other numbers of senses fit.
+    p : float
+        Share of single clouds with the same covariance whose clusters are at least as distinct;
+        NaN where that was not tested.
+    stability : float64 ndarray of shape (n_senses,)
+        Mean over resamples of the texts of the largest Jaccard coefficient with a cluster found
+        there, from 0 to 1; NaN without resamples.
+    chosen : bool
+        Whether the number of senses was chosen by `senses`, not given.
+    decisions : tuple of Decision
+    """
+
+    word: str
+    layer: int
+    encoder: str
+    adjust: str
+    uses: tuple[WordUse, ...]
+    labels: Int32Array
+    similarities: Float64Array
+    silhouettes: Float64Array
+    centers: FloatArray
+    counts: tuple[SenseCount, ...]
+    p: float
+    stability: Float64Array
+    chosen: bool
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def n_senses(self) -> int:
+        """Number of senses."""
+        return len(self.centers)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of uses of each sense."""
+        return tuple(np.bincount(self.labels, minlength=self.n_senses).tolist())
+
+    def _summary(self) -> str:
+        sizes = ", ".join(map(str, self.sizes))
+        return f"{self.word!r}, layer {self.layer}: {self.n_senses} senses of {sizes} uses"
+
+    def examples(self, sense: int, n_uses: int = 5) -> tuple[WordUse, ...]:
+        """Return the uses nearest to the center of a sense, one for each sentence.
+
+        Raises
+        ------
+        InputError
+            If there is no such sense.
+        """
+        if not is_count(sense, 0) or sense >= self.n_senses:
+            raise InputError("sense", f"from 0 to {self.n_senses - 1}", sense)
+        members = np.flatnonzero(self.labels == sense)
+        order = members[np.argsort(-self.similarities[members], kind="stable")]
+        found: dict[str, WordUse] = {}
+        for place in order.tolist():
+            found.setdefault(self.uses[place].sentence, self.uses[place])
+        return tuple(found.values())[:n_uses]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a use: sense, similarity, silhouette, text, position, word, sentence."""
+        import pandas as pd
+
+        names = ["text", "position", "word", "sentence"]
+        columns = {
+            "sense": self.labels,
+            "similarity": self.similarities,
+            "silhouette": self.silhouettes,
+            **{name: [getattr(use, name) for use in self.uses] for name in names},
+        }
+        return pd.DataFrame(columns)
+
+
+@dataclass(frozen=True)
+class SenseScore:
+    """How well one layer separates the given senses of a word.
+
+    Parameters
+    ----------
+    word : str
+        Empty for the mean over words.
+    layer : int or None
+        None for the baseline.
+    measure : {"1-NN accuracy", "centroid accuracy", "silhouette", "majority"}
+    value, low, high : float
+        The score, and its 95 % interval over texts.
+    n : int
+        Uses.
+    """
+
+    word: str
+    layer: int | None
+    measure: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SenseSeparation(Displayed):
+    """How well each layer separates given senses.
+
+    Parameters
+    ----------
+    encoder : str
+    words : tuple of str
+    n_senses : tuple of int
+        Of each word.
+    scores : tuple of SenseScore
+    adjust : str
+    decisions : tuple of Decision
+    """
+
+    encoder: str
+    words: tuple[str, ...]
+    n_senses: tuple[int, ...]
+    scores: tuple[SenseScore, ...]
+    adjust: str
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        return f"{', '.join(self.words)}: {len(self.scores)} scores, {self.encoder}"
+
+    def of(self, measure: str, word: str = "") -> tuple[SenseScore, ...]:
+        """Return the scores of one measure by layer; without a word, the means over words."""
+        found = [s for s in self.scores if s.measure == measure and s.word == word]
+        return tuple(sorted(found, key=lambda s: -1 if s.layer is None else s.layer))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the scores as a table: word, layer, measure, value, low, high and n."""
+        return scores_frame(SenseScore, self.scores)
+
+
+# Whether a word is used differently in two groups of texts.
+
+MEASURES = ("apd", "excess", "prototype")
+
+
+@dataclass(frozen=True)
+class ChangeMeasure:
+    """One measure of change.
+
+    Parameters
+    ----------
+    value, low, high : float
+        The measure, and its 95 % interval over texts; NaN bounds of the excess where a group has
+        three texts or fewer, of which too many draws hold one alone.
+    by_chance : float
+        Its mean when texts are assigned to the groups at random.
+    p, q : float
+        Probability of a value as large under such assignments, and the false discovery rate.
+    """
+
+    value: float
+    low: float
+    high: float
+    by_chance: float
+    p: float
+    q: float
+
+
+@dataclass(frozen=True)
+class WordChange:
+    """How differently a word is used in two groups.
+
+    Parameters
+    ----------
+    word : str
+    n_uses, n_texts : tuple of int
+        In the first and the second group.
+    apd : ChangeMeasure
+        Average pairwise distance: mean cosine distance between a use in one group and one in the
+        other. Large for words of many senses too, whether they changed or not.
+    excess : ChangeMeasure
+        How far that exceeds the mean distance within the groups; 0 on average without change.
+    prototype : ChangeMeasure
+        Cosine distance of the mean vectors.
+    exact : bool
+        Whether all assignments of the texts were tried.
+    """
+
+    word: str
+    n_uses: tuple[int, int]
+    n_texts: tuple[int, int]
+    apd: ChangeMeasure
+    excess: ChangeMeasure
+    prototype: ChangeMeasure
+    exact: bool
+
+
+@dataclass(frozen=True)
+class RareWord:
+    """A word with too few uses for a test; numbers are of the first and the second group."""
+
+    word: str
+    n_uses: tuple[int, int]
+    n_texts: tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SemanticChange(Displayed):
+    """Words in two groups of texts, the most changed first.
+
+    Parameters
+    ----------
+    groups : tuple of str
+        Names of both.
+    words : tuple of WordChange
+        By the excess, descending.
+    too_rare : tuple of RareWord
+    layer : int
+    encoder, adjust : str
+    n_permutations : int
+        As requested.
+    decisions : tuple of Decision
+    """
+
+    groups: tuple[str, str]
+    words: tuple[WordChange, ...]
+    too_rare: tuple[RareWord, ...]
+    layer: int
+    encoder: str
+    adjust: str
+    n_permutations: int
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        return f"{len(self.words)} words in {' and '.join(self.groups)}, layer {self.layer}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a word, those too rare last and without measures.
+
+        Returns
+        -------
+        DataFrame
+            Columns word, n_first, n_second, texts_first, texts_second; for each measure its value
+            (apd, excess, prototype) and, after its name, _low, _high, _by_chance, _p and _q; exact.
+        """
+        import pandas as pd
+
+        parts = ("value", "low", "high", "by_chance", "p", "q")
+        names = {
+            (measure, part): measure if part == "value" else f"{measure}_{part}"
+            for measure in MEASURES
+            for part in parts
+        }
+        counts = ["word", "n_first", "n_second", "texts_first", "texts_second"]
+        rows = []
+        every: list[WordChange | RareWord] = [*self.words, *self.too_rare]
+        for word in every:
+            row: dict[str, object] = dict(
+                zip(counts, (word.word, *word.n_uses, *word.n_texts), strict=True)
+            )
+            if isinstance(word, WordChange):
+                measured = asdict(word)
+                row |= {name: measured[measure][part] for (measure, part), name in names.items()}
+                row["exact"] = word.exact
+            rows.append(row)
+        columns = [*counts, *names.values(), "exact"]
+        return pd.DataFrame(rows, columns=columns).astype({"exact": "boolean"})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WordMap(Displayed):
+    """Where each use of a word lies, by layer.
+
+    Parameters
+    ----------
+    word : str
+        Several are joined by commas.
+    uses : tuple of WordUse
+        In the order of the texts.
+    n_units, n_texts : int
+        Of the states.
+    layers : tuple of int
+    coordinates : float64 ndarray of shape (n_layers, n_uses, 2)
+        On the plane of each layer on which its uses are spread most, rotated or reflected towards
+        the map of the next layer.
+    joint : float64 ndarray of shape (n_layers, n_uses, 2)
+        On one plane for all layers, on which the path of a use can be followed.
+    explained_variance, joint_explained_variance : float64 ndarray of shape (n_layers,)
+        Share of each layer's variance in its own plane, and in the joint one; NaN where all uses
+        have one vector.
+    similarity : float64 ndarray of shape (n_layers,)
+        Mean cosine similarity of two uses; NaN for a single one.
+    encoder : str
+    decisions : tuple of Decision
+    """
+
+    word: str
+    uses: tuple[WordUse, ...]
+    n_units: int
+    n_texts: int
+    layers: tuple[int, ...]
+    coordinates: Float64Array
+    joint: Float64Array
+    explained_variance: Float64Array
+    joint_explained_variance: Float64Array
+    similarity: Float64Array
+    encoder: str
+    decisions: tuple[Decision, ...] = ()
+
+    def __len__(self) -> int:
+        """Return the number of uses."""
+        return len(self.uses)
+
+    def _summary(self) -> str:
+        return f"{self.word!r}: {len(self)} uses on {len(self.layers)} layers, {self.encoder}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row a layer and use: layer, use, x, y, text, word and sentence."""
+        import pandas as pd
+
+        n_layers, n_uses = self.coordinates.shape[:2]
+        columns = {
+            "layer": np.repeat(self.layers, n_uses),
+            "use": np.tile(np.arange(n_uses), n_layers),
+            "x": self.coordinates[:, :, 0].ravel(),
+            "y": self.coordinates[:, :, 1].ravel(),
+            **{
+                name: [getattr(use, name) for use in self.uses] * n_layers
+                for name in ("text", "word", "sentence")
+            },
+        }
+        return pd.DataFrame(columns)

@@ -1,0 +1,108 @@
+"""The fuzzy graph: neighbour distances turned into comparable edge weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.neighbors.results import NeighborGraph
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+MOST_STEPS = 100
+"""Newton steps at most; a dozen are usual."""
+
+PRECISION = 1e-12
+"""Relative length of a step from which on no more are made."""
+
+SMALLEST_SCALE = 1e-3
+"""Least bandwidth, as a share of the mean distance; keeps duplicates from dividing by zero."""
+
+
+def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
+    """Weigh the edges of a neighbour graph as UMAP does.
+
+    Each document's distances are shifted so that its nearest neighbour is certain (weight 1)
+    and scaled so that its weights sum to log2(k + 1); the two directions of an edge are then
+    joined by the probabilistic union a + b - a·b. A document without any neighbour of a
+    similarity above 0 is tied to none: which neighbours it has is an accident.
+
+    Parameters
+    ----------
+    graph : NeighborGraph
+        Cosine distance is taken as one minus the similarity.
+
+    Returns
+    -------
+    csr_matrix of float32, shape (n_documents, n_documents)
+        Symmetric, with weights in (0, 1], columns ascending in each row.
+
+    References
+    ----------
+    McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
+    for Dimension Reduction", algorithms 2 and 3.
+    """
+    from scipy.sparse import csr_matrix
+
+    n_documents, k = graph.indices.shape
+    distances = np.maximum(0.0, 1.0 - graph.similarities.astype(np.float64))
+    rho = _nearest_positive(distances)
+    sigma = _bandwidths(distances, rho)
+    beyond = distances - rho[:, None]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        weights = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
+    weights[(graph.similarities <= 0).all(axis=1)] = 0.0
+    directed = csr_matrix(
+        (
+            weights.astype(np.float32).ravel(),
+            graph.indices.ravel(),
+            np.arange(n_documents + 1) * k,
+        ),
+        shape=(n_documents, n_documents),
+    )
+    transposed = directed.T.tocsr()
+    union = directed + transposed - directed.multiply(transposed)
+    fuzzy = csr_matrix(union, dtype=np.float32)
+    fuzzy.eliminate_zeros()
+    fuzzy.sort_indices()
+    return fuzzy
+
+
+def _nearest_positive(distances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return each row's smallest distance above zero; 0 where all are zero."""
+    positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
+    return np.where(np.isfinite(positive), positive, 0.0)
+
+
+def _bandwidths(
+    distances: npt.NDArray[np.float64], rho: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Find, by Newton's method, the bandwidths that make the weights sum to log2(k + 1).
+
+    As a function of the inverse bandwidth the sum is convex and falls: from zero on, where all
+    weights are 1, no step goes too far. Where too many neighbours are as near as the nearest,
+    the steps go on without end, and the least bandwidth is taken.
+    """
+    n_documents, k = distances.shape
+    target = np.log2(k + 1)
+    beyond = np.maximum(distances - rho[:, None], 0.0)
+    certain = np.count_nonzero(beyond == 0, axis=1)
+    inverse = np.zeros(n_documents)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        for _ in range(MOST_STEPS):
+            falling = np.where(beyond > 0, np.exp(-beyond * inverse[:, None]), 0.0)
+            excess = certain + falling.sum(axis=1) - target
+            slope = np.einsum("ij,ij->i", beyond, falling)
+            further = np.where(excess > 0, inverse + excess / slope, inverse)
+            if not (further > inverse * (1 + PRECISION)).any():
+                break
+            inverse = further
+        sigma = 1.0 / inverse
+    own_mean = distances.sum(axis=1) / (k + 1)  # the document itself counts, at distance zero
+    overall_mean = own_mean.mean() if n_documents else 0.0
+    floor = SMALLEST_SCALE * np.where(rho > 0, own_mean, overall_mean)
+    return np.maximum(sigma, floor)

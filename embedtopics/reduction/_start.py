@@ -1,0 +1,102 @@
+"""Where a layout starts: principal components with their signs fixed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import FloatArray
+
+EXTENT = 10.0
+"""Half the width of the start, the scale that UMAP's gradient steps are made for."""
+
+BLOCK = 4096
+"""Documents whose part of the covariance is summed in float32."""
+
+MOST_DIMENSIONS = 2048
+"""Dimensions up to which the covariance is decomposed as a whole, in a few seconds. Counts of words
+have many more; then the first components alone are looked for."""
+
+ENOUGH_DOCUMENTS = 20_000
+"""Documents from which the directions are learnt; where there are more, every second, third ..."""
+
+
+def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
+    """Project embeddings on their first principal components.
+
+    The eigenvectors of the covariance are turned so that the entry of largest absolute value is
+    positive: the start is the same on every run. Above 2,048 dimensions they come from a
+    randomized decomposition of fixed seed (Halko, Martinsson and Tropp 2011, algorithms 4.4 and
+    5.1), and the later ones are approximate.
+
+    Parameters
+    ----------
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+    n_components : int
+        Columns beyond the rank of the embeddings are zero.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_documents, n_components)
+        The largest absolute value scaled to 10.
+    """
+    from threadpoolctl import threadpool_limits
+
+    n_documents, n_dimensions = embeddings.shape
+    some = embeddings[:: max(1, n_documents // ENOUGH_DOCUMENTS)]
+    mean = some.mean(axis=0, dtype=np.float64).astype(np.float32)
+    start = np.zeros((n_documents, n_components), dtype=np.float32)
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        if n_dimensions <= MOST_DIMENSIONS:
+            axes = _all_axes(some, mean)[:, :n_components]
+        else:
+            axes = _first_axes(some - mean, min(n_components, len(some)))
+        axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+        for begin in range(0, n_documents, BLOCK):
+            block = embeddings[begin : begin + BLOCK] - mean
+            start[begin : begin + BLOCK, : axes.shape[1]] = block @ axes
+    return _scaled(start)
+
+
+def _all_axes(some: FloatArray, mean: FloatArray) -> npt.NDArray[np.float64]:
+    """Return the eigenvectors of the covariance in columns, those of largest variance first."""
+    covariance = np.zeros((len(mean), len(mean)))
+    for begin in range(0, len(some), BLOCK):
+        block = some[begin : begin + BLOCK] - mean
+        covariance += block.T @ block
+    axes: npt.NDArray[np.float64] = np.linalg.eigh(covariance)[1][:, ::-1]
+    return axes
+
+
+def _first_axes(centered: FloatArray, n_components: int) -> npt.NDArray[np.float64]:
+    """Return the first of these eigenvectors, without the covariance."""
+    from sklearn.utils.extmath import randomized_svd
+
+    axes: npt.NDArray[np.float64] = randomized_svd(
+        centered, n_components, n_iter=7, random_state=0
+    )[2].T.astype(np.float64)
+    return axes
+
+
+def first_components(start: FloatArray, n_components: int) -> FloatArray:
+    """Return a start of fewer dimensions, those of largest variance.
+
+    Parameters
+    ----------
+    start : float32 ndarray of shape (n_documents, n)
+        Of `principal_start`.
+    n_components : int
+        At most n.
+
+    Returns
+    -------
+    float32 ndarray of shape (n_documents, n_components)
+        The largest absolute value scaled to 10.
+    """
+    return _scaled(start[:, :n_components])
+
+
+def _scaled(start: FloatArray) -> FloatArray:
+    largest = float(np.abs(start).max(initial=0.0))
+    return start * np.float32(EXTENT / largest) if largest > 0 else start.copy()

@@ -1,0 +1,123 @@
+"""Small pieces of HTML; every value that comes from outside is escaped here."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import os
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from embedtopics.plots._theme import cut
+
+
+def text(value: object, length: int = 400) -> str:
+    """Return any value as escaped text on one line, cut with an ellipsis."""
+    return html.escape(cut(str(value), length))
+
+
+def section(name: str, heading: str, *parts: str) -> str:
+    """Return a section with its heading; `heading` and `parts` are markup already."""
+    body = "\n".join(part for part in parts if part)
+    return f'<section id="{name}">\n<h2>{heading}</h2>\n{body}\n</section>'
+
+
+def bar(share: float, color: str = "#7d8896") -> str:
+    """Return a small bar that fills `share` of its place."""
+    width = 100.0 * min(max(share, 0.0), 1.0)
+    return (
+        '<span class="bar"><span style="width:'
+        f'{width:.1f}%;background:{html.escape(color)}"></span></span>'
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a plain table; the cells are markup already."""
+    heads = "".join(f'<th scope="col">{cell}</th>' for cell in head)
+    body = "\n".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return (
+        f'<div class="scroll"><table class="plain"><thead><tr>{heads}</tr></thead>'
+        f"\n<tbody>\n{body}\n</tbody></table></div>"
+    )
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """Return nested settings as (dotted name, value) pairs."""
+    pairs: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            pairs += flatten(value, f"{prefix}{name}.")
+        else:
+            pairs.append((f"{prefix}{name}", value))
+    return pairs
+
+
+# A page as one HTML file: what it may run, how data travels in it, how it is written.
+
+
+def html_page(
+    heading: str,
+    style: str,
+    sections: Sequence[str],
+    data: Sequence[str],
+    scripts: Sequence[str],
+    *,
+    compiles: bool = False,
+) -> str:
+    """Return a page that loads nothing and runs no script but those given."""
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta http-equiv="Content-Security-Policy" content="'
+            f'{_policy(scripts, compiles=compiles)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{heading}</title>\n<style>\n{style}</style>\n</head>\n<body>",
+            f"<header><h1>{heading}</h1></header>\n<main>",
+            *sections,
+            "</main>",
+            *data,
+            *(f"<script>{script}</script>" for script in scripts),
+            "</body>\n</html>\n",
+        ]
+    )
+
+
+def asset(name: str) -> str:
+    """Return a file that lies beside this one."""
+    return resources.files("embedtopics.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def data_script(name: str, json: str) -> str:
+    """Return data that the page's script reads; no markup in it can end it early."""
+    for character in "<>&":
+        json = json.replace(character, f"\\u{ord(character):04x}")
+    return f'<script type="application/json" id="{name}">{json}</script>'
+
+
+def _policy(scripts: Sequence[str], *, compiles: bool) -> str:
+    """Return a content security policy that lets these scripts run and no others."""
+    digests = (hashlib.sha256(script.encode("utf-8")).digest() for script in scripts)
+    allowed = " 'unsafe-eval'" if compiles else ""
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {hashes}{allowed}; "
+        "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def write_page(page: str, path: Path) -> Path:
+    """Write a page beside its place and move it there, so that it is complete or not there."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path

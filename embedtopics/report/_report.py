@@ -1,0 +1,383 @@
+"""The study report: one HTML file that holds everything it shows."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any
+
+from embedtopics.comparison.results import Comparison
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.plots._bars import sizes
+from embedtopics.plots._colors import topic_colors
+from embedtopics.plots._map import map as document_map
+from embedtopics.report._markup import (
+    asset,
+    bar,
+    data_script,
+    flatten,
+    html_page,
+    section,
+    table,
+    text,
+    write_page,
+)
+from embedtopics.topics.results import Topic, TopicResult
+
+# The sections of the study report, each a function from a result to HTML.
+
+_STAGES = {
+    "corpus": "Corpus",
+    "encoder": "Encoder",
+    "neighbors": "Neighbours",
+    "reduction": "Reduction",
+    "clustering": "Clustering",
+    "terms": "Terms",
+}
+_WORD_LISTS = {"stop_words": "Stop words", "function_words": "Function words"}
+_TEXT_LENGTH = 400
+_PERSISTENCE_NOTE = "Persistence: the range of density levels over which a topic holds together."
+_RECURRENCE_NOTE = (
+    "Recurrence: how well a topic is recovered when topics are fitted to random subsets "
+    "of the documents, as the mean overlap (Jaccard) with its best match over {n_replicates} "
+    "replicates, and the interval that holds nine tenths of them. Paler topics recur less."
+)
+
+
+def default_title(result: TopicResult) -> str:
+    """Return a heading that names the file of the corpus, or counts its rows."""
+    source = PurePath(result.corpus.source)
+    if source.suffix:
+        return f"Topics of {source.name}"
+    n_rows = len(result.corpus)
+    return "Topics of 1 row" if n_rows == 1 else f"Topics of {n_rows:,} rows"
+
+
+def summary(result: TopicResult) -> str:
+    """Return the most important figures."""
+    n_rows, n_documents = len(result.documents.of_row), len(result.documents)
+    tiles = [
+        ("Rows", f"{n_rows:,}"),
+        ("Distinct documents", f"{n_documents:,}"),
+        ("Topics", f"{result.n_topics:,}"),
+        ("In a topic", f"{result.coverage:.1%}"),
+    ]
+    if result.stability is not None and len(result.stability.adjusted_rand):
+        index = float(result.stability.adjusted_rand.mean())
+        tiles.append(("Replicates agree (ARI)", f"{index:.2f}"))
+    if encoder := _encoder(result):
+        tiles.append(("Encoder", text(encoder, 60)))
+    if period := _period(result):
+        tiles.append(("Period", period))
+    items = "\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in tiles)
+    return f'<dl class="tiles">\n{items}\n</dl>'
+
+
+def _encoder(result: TopicResult) -> str:
+    """Return the name of the encoder, or nothing where the settings have none."""
+    encoder = result.settings.get("encoder")
+    if isinstance(encoder, Mapping):
+        encoder = encoder.get("name")
+    return "given embeddings" if encoder == "given" else str(encoder or "")
+
+
+def _period(result: TopicResult) -> str:
+    """Return the first and the last day of the corpus, or nothing."""
+    times = result.corpus.time
+    if times is None or times.isna().all():
+        return ""
+    first, last = times.min().date().isoformat(), times.max().date().isoformat()
+    return f'<span class="nowrap">{first}</span> &ndash; <span class="nowrap">{last}</span>'
+
+
+def map_section(result: TopicResult, hover_characters: int, full: int) -> str:
+    """Return the place of the map, with how to read it."""
+    note = (
+        "Each point is a document; near points have similar texts. Grey points belong to no topic. "
+        '<span class="hint"><span class="wide">Click a topic in the legend to hide it, '
+        "double-click to see it alone. </span>Drag to move, double-click the map to come back."
+        "</span>"
+    )
+    if hover_characters < full:
+        note += (
+            f" With {len(result.documents):,} documents, the first {hover_characters} characters "
+            "of each are shown on hovering, to keep this file small."
+        )
+    return section(
+        "map",
+        "Map",
+        f'<p class="note">{note}</p>',
+        '<div class="figure" data-figure="map-figure"></div>',
+        "<noscript><p>The charts need JavaScript; the tables do not.</p></noscript>",
+    )
+
+
+def sizes_section() -> str:
+    """Return the place of the size chart."""
+    return section(
+        "sizes",
+        "Sizes",
+        '<p class="note">Rows in each topic, and their share of the rows with text.</p>',
+        '<div class="figure" data-figure="sizes-figure"></div>',
+    )
+
+
+def topics_section(result: TopicResult) -> str:
+    """Return the table of topics with their keywords and representative documents."""
+    if not result.topics:
+        return section(
+            "topics",
+            "Topics",
+            "<p>No topics were found: no group of documents is dense enough.</p>",
+        )
+    measured = result.stability
+    largest = max(topic.share for topic in result.topics)
+    name, note = "Persistence", _PERSISTENCE_NOTE
+    if measured is not None:
+        name, note = "Recurrence", _RECURRENCE_NOTE.format(n_replicates=measured.n_replicates)
+    rows = "\n".join(
+        _topic_rows(result, topic, color, topic.share / largest if largest else 0.0)
+        for topic, color in zip(result.topics, topic_colors(result), strict=True)
+    )
+    return section(
+        "topics",
+        "Topics",
+        '<p class="note">A bar under a keyword shows its weight beside the topic\'s best. '
+        f"{note}</p>",
+        '<table class="topics"><thead><tr><th scope="col">Topic</th>'
+        '<th scope="col" class="number">Rows</th><th scope="col">Share</th>'
+        f'<th scope="col" class="number">{name}</th><th scope="col">Keywords</th></tr></thead>',
+        rows,
+        "</table>",
+    )
+
+
+def _topic_rows(result: TopicResult, topic: Topic, color: str, filled: float) -> str:
+    """Return a topic's row, and a row below it that unfolds its representative documents."""
+    name, figure = "Persistence", _figure(topic.persistence)
+    if (measured := result.stability) is not None:
+        low, high = _figure(measured.low[topic.topic_id]), _figure(measured.high[topic.topic_id])
+        figure = _figure(measured.recurrence[topic.topic_id])
+        name, figure = "Recurrence", f'{figure} <span class="nowrap">({low}&ndash;{high})</span>'
+    best = max(topic.weights, default=0.0) or 1.0
+    keywords = " ".join(
+        f'<span class="keyword" title="{weight:.3g}">'
+        f"<bdi>{text(term, 60)}</bdi>{bar(weight / best, color)}</span>"
+        for term, weight in zip(topic.keywords, topic.weights, strict=True)
+    )
+    return (
+        f'<tbody id="topic-{topic.topic_id}"><tr>'
+        f'<th scope="row"><span class="dot" style="background:{color}"></span>'
+        f'<span class="id">{topic.topic_id}</span> <bdi>{text(topic.label, 80)}</bdi></th>'
+        f'<td class="number" data-name="Rows">{topic.size:,}</td>'
+        f'<td class="share" data-name="Share">{topic.share:.1%}{bar(filled, color)}</td>'
+        f'<td class="number" data-name="{name}">{figure}</td>'
+        f'<td class="keywords">{keywords}</td></tr>{_representatives(result, topic)}</tbody>'
+    )
+
+
+def _figure(value: float) -> str:
+    """Return a figure from 0 to 1, or a dash where it is not known."""
+    return "&ndash;" if math.isnan(value) else f"{value:.2f}"
+
+
+def _representatives(result: TopicResult, topic: Topic) -> str:
+    """Return the representative documents of a topic, folded."""
+    if not topic.representatives:
+        return ""
+    corpus = result.corpus
+    quotes = []
+    for row in topic.representatives:
+        origin = f"row {row + 1:,}"
+        time = None if corpus.time is None else corpus.time.iloc[row]
+        if time is not None and time == time:  # NaT equals nothing, not even itself
+            origin += f", {time.date().isoformat()}"
+        quotes.append(
+            f'<blockquote><p dir="auto">{text(corpus.texts[row], _TEXT_LENGTH)}</p>'
+            f"<footer>{origin}</footer></blockquote>"
+        )
+    number = len(quotes)
+    heading = "1 representative document" if number == 1 else f"{number} representative documents"
+    return (
+        f'<tr class="typical"><td colspan="5"><details><summary>{heading}</summary>'
+        f"{''.join(quotes)}</details></td></tr>"
+    )
+
+
+def decisions_section(
+    decisions: Sequence[Decision], left_out: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> str:
+    """Return the decisions, stage by stage."""
+    stages = dict.fromkeys([*_STAGES, *(decision.stage for decision in decisions)])
+    parts = []
+    listed: set[str] = set()
+    for stage in stages:
+        items = []
+        for decision in decisions:
+            if decision.stage == stage:
+                words = decision.value if isinstance(decision.value, (list, tuple)) else ()
+                if words:
+                    listed.add(decision.name)
+                items.append(f"<li>{text(decision.message, 600)}{_words(words)}</li>")
+        if stage == "terms":
+            items += [
+                f"<li>{name} left out of the terms.{_words(left_out[key])}</li>"
+                for key, name in _WORD_LISTS.items()
+                if key not in listed and left_out.get(key)
+            ]
+        if items:
+            name = text(_STAGES.get(stage, stage.capitalize()), 60)
+            parts.append(f"<h3>{name}</h3>\n<ul>\n" + "\n".join(items) + "\n</ul>")
+    return section("decisions", "Decisions", *(parts or ["<p>No decisions were recorded.</p>"]))
+
+
+def _words(words: object) -> str:
+    """Return a folded list of words, or nothing."""
+    if not isinstance(words, (list, tuple)) or not words:
+        return ""
+    listed = ", ".join(f"<bdi>{text(word, 60)}</bdi>" for word in words)
+    return f"<details><summary>Show all {len(words):,}</summary><p>{listed}</p></details>"
+
+
+def history_section(result: TopicResult) -> str:
+    """Return the edits made after the fit, or nothing."""
+    if not result.history:
+        return ""
+    edits = "\n".join(f"<li>{text(edit.message, 600)}</li>" for edit in result.history)
+    return section("history", "Edits after the fit", f"<ol>\n{edits}\n</ol>")
+
+
+def settings_section(settings: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """Return the parameters and the versions of what ran."""
+    parts = []
+    for heading, head, values in (
+        ("Parameters", ("Parameter", "Value"), settings),
+        ("Versions", ("Package", "Version"), versions),
+    ):
+        if values:
+            rows = [
+                (f"<code>{text(name, 80)}</code>", text(value, 200))
+                for name, value in flatten(values)
+            ]
+            parts.append(f"<div><h3>{heading}</h3>{table(head, rows)}</div>")
+    if not parts:
+        return ""
+    return section("settings", "Settings", '<div class="columns">', *parts, "</div>")
+
+
+def timings_section(timings: Mapping[str, float], peak_memory: float = math.nan) -> str:
+    """Return the seconds that each stage took, and the memory in bytes where it is known."""
+    if not timings:
+        return ""
+    total = sum(timings.values())
+    longest = max(timings.values()) or 1.0
+    rows = [
+        (
+            text(_STAGES.get(stage, stage.capitalize()), 60),
+            f"{seconds:.1f} s",
+            bar(seconds / longest),
+        )
+        for stage, seconds in timings.items()
+    ]
+    rows.append(("<strong>Together</strong>", f"<strong>{total:.1f} s</strong>", ""))
+    note = ""
+    if not math.isnan(peak_memory):
+        note = f'<p class="note">The process held at most {peak_memory / 1e9:.2f} GB of memory.</p>'
+    return section("timings", "Time and memory", note, table(("Stage", "Seconds", ""), rows))
+
+
+_HOVER_CHARACTERS = 200
+# Hover texts are most of a large page; beyond this many characters each is cut shorter.
+_HOVER_BUDGET = 4_000_000
+
+
+def write_report(
+    result: TopicResult | Comparison, path: str | os.PathLike[str], *, title: str | None = None
+) -> Path:
+    """Write a result or a comparison of encoders to one HTML file that opens without a network.
+
+    The page loads nothing: scripts, style and data are in it, and its content security policy
+    allows no connection and no script but its own, known by their hashes. Text of the corpus is
+    escaped. The same result gives the same page, byte for byte. The file is written beside its
+    place and then moved, so that a failed write leaves an older report as it was.
+
+    Parameters
+    ----------
+    result : TopicResult or Comparison
+        Of a comparison the maps are linked: a document that is pointed at, selected or hidden in
+        one is so in all.
+    path : str or path
+        File to write; its folder must exist. An older file is replaced.
+    title : str, optional
+        Heading of the page; by default it names the source of the corpus.
+
+    Returns
+    -------
+    Path
+        The file written: about 5 MB, most of it Plotly, plus the texts (of a comparison the texts
+        and 40 kB).
+
+    Raises
+    ------
+    InputError
+        If `result` is neither, the folder does not exist, or `path` is a folder.
+    OSError
+        If the folder cannot be written to, or the disk is full.
+    """
+    from embedtopics.report._comparison import comparison_html
+
+    path = Path(path)
+    if path.is_dir():
+        raise InputError("path", "the name of a file", path, "add report.html")
+    if not path.parent.is_dir():
+        raise InputError("path", "in a folder that exists", path, "create the folder first")
+    if isinstance(result, Comparison):
+        return write_page(comparison_html(result, title=title), path)
+    if not isinstance(result, TopicResult):
+        raise InputError("result", "a TopicResult or a Comparison", result)
+    return write_page(report_html(result, title=title), path)
+
+
+def report_html(result: TopicResult, *, title: str | None = None) -> str:
+    """Return the report of a result as a self-contained HTML page."""
+    from plotly.offline import get_plotlyjs
+
+    hover_characters = hover_length(len(result.documents))
+    chart = document_map(result, hover_characters=hover_characters)
+    bars = sizes(result, max_topics=30).update_layout(margin_t=4)
+    heading = text(title if title is not None else default_title(result), 160)
+    return html_page(
+        heading,
+        asset("page.css"),
+        [
+            summary(result),
+            map_section(result, hover_characters, _HOVER_CHARACTERS),
+            sizes_section(),
+            topics_section(result),
+            decisions_section(
+                result.decisions,
+                {
+                    "stop_words": result.term_counts.stop_words,
+                    "function_words": result.term_counts.function_words,
+                },
+            ),
+            history_section(result),
+            settings_section(result.settings, result.versions),
+            timings_section(result.timings, result.peak_memory),
+        ],
+        [
+            data_script("map-figure", chart.to_json(engine="json")),
+            data_script("sizes-figure", bars.to_json(engine="json")),
+        ],
+        [get_plotlyjs(), asset("page.js")],
+        compiles=True,
+    )
+
+
+def hover_length(n_documents: int) -> int:
+    """Return how many characters of each text the map of so many documents shows."""
+    return max(20, min(_HOVER_CHARACTERS, _HOVER_BUDGET // max(n_documents, 1)))

@@ -1,0 +1,119 @@
+"""Passages with their vectors and metadata in one Parquet file, which any tool can read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from embedtopics._utils.folders import replacing_file
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.retrieval._reader import IndexVersion, stored_vectors
+from embedtopics.retrieval.storage._collection import Collection
+
+FORMAT = 1
+DOCUMENTS_AT_ONCE = 10_000
+_OWN = ("id", "passage", "start", "stop", "text", "vector")
+
+
+def export_parquet(
+    collection: Collection, version: IndexVersion, path: Path
+) -> tuple[int, tuple[Decision, ...]]:
+    """Write a row for each passage; return how many, and notes.
+
+    The file takes the place of one that is there when it is whole.
+    """
+    import pyarrow.parquet as pq
+
+    kinds = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
+    names = _free_names(kinds)
+    if not version.snapshot.n_documents:
+        raise InputError("The index has no documents to export; add some first.")
+    schema = _schema(collection.settings(), kinds, names)
+    n = 0
+    with replacing_file(path) as fresh, pq.ParquetWriter(fresh, schema) as writer:
+        for columns in _batches(collection, version, kinds):
+            table = _table(columns, schema)
+            writer.write_table(table, row_group_size=DOCUMENTS_AT_ONCE)
+            n += len(table)
+    renamed = [name for column, name in names.items() if name != column]
+    if not renamed:
+        return n, ()
+    message = f"Columns of metadata were renamed to {', '.join(renamed)}."
+    return n, (Decision("retrieval", "renamed_columns", renamed, message),)
+
+
+def _free_names(columns: Mapping[str, str]) -> dict[str, str]:
+    """Return names of metadata columns in the file: those of its own columns get underscores."""
+    made: dict[str, str] = {}
+    for column in columns:
+        name = column
+        while name in _OWN or (name != column and (name in columns or name in made.values())):
+            name = f"{name}_"
+        made[column] = name
+    return made
+
+
+def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mapping[str, str]) -> Any:
+    import pyarrow as pa
+
+    types = {
+        "text": pa.string(), "integer": pa.int64(), "real": pa.float64(), "boolean": pa.bool_(),
+        "date": pa.timestamp("us"),
+    }  # fmt: skip
+    width = settings["n_dimensions"]
+    about = {
+        "format": FORMAT, "fingerprint": settings.get("encoder_fingerprint") or "",
+        "n_dimensions": width, "columns": {names[column]: kinds[column] for column in kinds},
+        "settings": settings,
+    }  # fmt: skip
+    own = (pa.string(), pa.int32(), pa.int64(), pa.int64(), pa.string(),
+           pa.list_(pa.float32(), width))  # fmt: skip
+    fields = [pa.field(name, kind, nullable=False) for name, kind in zip(_OWN, own, strict=True)]
+    fields += [pa.field(names[column], types[kind]) for column, kind in kinds.items()]
+    return pa.schema(fields, metadata={"embedtopics": json.dumps(about, ensure_ascii=False)})
+
+
+def _batches(
+    collection: Collection, version: IndexVersion, kinds: Mapping[str, str]
+) -> Iterator[list[list[Any]]]:
+    """Give the columns of some documents' passages at a time."""
+    for view, dense in zip(version.segments, version.dense, strict=True):
+        rows = np.flatnonzero(view.alive)
+        starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))
+        edges = np.append(starts, len(rows))
+        for begin in range(0, len(starts), DOCUMENTS_AT_ONCE):
+            here = edges[begin : begin + DOCUMENTS_AT_ONCE + 1]
+            found = collection.documents(view.documents[rows[here[:-1]]].tolist())
+            columns: list[list[Any]] = [[] for _ in range(len(_OWN) + len(kinds))]
+            for document, (first, last) in zip(found, pairwise(here.tolist()), strict=True):
+                if document is None:  # removed in the meantime
+                    continue
+                own = rows[first:last]
+                spans = view.spans[own].tolist()
+                vectors = stored_vectors(dense.vectors, own)
+                known = [document.metadata.get(column) for column in kinds]
+                for number, ((start, stop), vector) in enumerate(zip(spans, vectors, strict=True)):
+                    row = (str(document.id), number, start, stop, document.text[start:stop], vector)
+                    for column, value in zip(columns, (*row, *known), strict=True):
+                        column.append(value)
+            if columns[0]:
+                yield columns
+
+
+def _table(columns: list[list[Any]], schema: Any) -> Any:
+    import pyarrow as pa
+
+    arrays = []
+    for field, values in zip(schema, columns, strict=True):
+        if field.name == "vector":
+            flat = pa.array(np.concatenate(values), type=pa.float32())
+            arrays.append(pa.FixedSizeListArray.from_arrays(flat, field.type.list_size))
+        else:
+            arrays.append(pa.array(values, type=field.type))
+    return pa.Table.from_arrays(arrays, schema=schema)

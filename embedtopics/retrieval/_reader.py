@@ -1,0 +1,300 @@
+"""An index as a search sees it: the newest version with its files open, and the encoder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.background import computed_once
+from embedtopics.corpus.results import Encoding
+from embedtopics.encoders._registry import describe_encoder, encoder_from_settings, resolve_encoder
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.neighbors._graph import unit_rows
+from embedtopics.protocols import Encoder, FloatArray, Int64Array
+from embedtopics.retrieval.bm25._search import LexicalSearcher
+from embedtopics.retrieval.bm25._segment import LexicalSegment, LexicalSettings, open_lexical
+from embedtopics.retrieval.dense._exact import merge_nearest
+from embedtopics.retrieval.dense._segment import DenseSegment, open_dense
+from embedtopics.retrieval.storage._collection import Collection
+from embedtopics.retrieval.storage._segments import SegmentView, Snapshot, damage
+
+SUM = "sum.npy"
+Mask = npt.NDArray[np.bool_]
+
+
+class _Parts(NamedTuple):
+    """The open files of a segment, and the sum of its vectors, float64 (n_dimensions,)."""
+
+    dense: DenseSegment
+    postings: LexicalSegment
+    total: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class IndexVersion:
+    """A version of an index that can be searched; nothing in it changes.
+
+    `findable` holds for each segment the passages that are there and have text, None where all
+    are.
+    """
+
+    snapshot: Snapshot
+    parts: tuple[_Parts, ...]
+    lexical: LexicalSearcher
+    findable: tuple[Mask | None, ...]
+
+    @computed_once
+    def mean_vector(self) -> npt.NDArray[np.float64]:
+        """Mean of the vectors of all passages that can be found; not of unit length."""
+        total, n = np.zeros(self.n_dimensions), 0
+        for part, mask in zip(self.parts, self.findable, strict=True):
+            total += part.total
+            n += len(part.dense)
+            gone = np.flatnonzero(~mask) if mask is not None else np.empty(0, np.int64)
+            total -= stored_vectors(part.dense.vectors, gone).sum(axis=0, dtype=np.float64)
+            n -= len(gone)
+        return total / max(n, 1)
+
+    @property
+    def segments(self) -> tuple[SegmentView, ...]:
+        """As in the snapshot."""
+        return self.snapshot.segments
+
+    @property
+    def dense(self) -> tuple[DenseSegment, ...]:
+        """The dense index of each segment."""
+        return tuple(part.dense for part in self.parts)
+
+    @property
+    def n_dimensions(self) -> int:
+        """Dimensions of the vectors."""
+        return int(self.snapshot.settings["n_dimensions"])
+
+    def documents_at(self, segments: Int64Array, rows: Int64Array) -> Int64Array:
+        """Return the documents of given passages, (n,)."""
+        documents = np.empty(len(rows), dtype=np.int64)
+        for number, view in enumerate(self.segments):
+            here = segments == number
+            documents[here] = view.documents[rows[here]]
+        return documents
+
+    def vectors_at(self, segments: Int64Array, rows: Int64Array) -> FloatArray:
+        """Return the vectors of given passages, float32 (n, n_dimensions)."""
+        vectors = np.empty((len(rows), self.n_dimensions), dtype=np.float32)
+        for number in np.unique(segments).tolist():
+            here = np.flatnonzero(segments == number)
+            vectors[here] = stored_vectors(self.parts[number].dense.vectors, rows[here])
+        return vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """The passages that a search may return: of each segment rows or a mask, None for all."""
+
+    rows: tuple[Int64Array | Mask | None, ...]
+    n: int
+
+    def masks(self, segments: tuple[SegmentView, ...]) -> list[Mask | None]:
+        """Return a mask for each segment."""
+        made: list[Mask | None] = []
+        for segment, rows in zip(segments, self.rows, strict=True):
+            if rows is None or rows.dtype == np.bool_:
+                made.append(rows)  # type: ignore[arg-type]
+                continue
+            mask = np.zeros(len(segment.documents), dtype=np.bool_)
+            mask[rows] = True
+            made.append(mask)
+        return made
+
+
+class IndexReader:
+    """Gives the newest version of a collection, and the encoder; several threads may ask."""
+
+    def __init__(self, collection: Collection, encoder: Encoder | None, mmap: bool) -> None:
+        self.collection = collection
+        self.given_encoder = encoder
+        self.mmap = mmap
+        self._encoder = encoder
+        self._newest: IndexVersion | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of documents and queries, loaded when it is first needed."""
+        with self._lock:
+            if self._encoder is None:
+                self._encoder = stored_encoder(self.collection.settings())
+            return self._encoder
+
+    def newest(self) -> IndexVersion:
+        """Return the newest version, with its files open."""
+        with self._lock:
+            before = self._newest
+            if before is not None and before.snapshot.stamp == self.collection.stamp():
+                return before
+            while True:
+                snapshot = self.collection.snapshot()
+                try:
+                    self._newest = _open_version(snapshot, self.mmap, before)
+                    return self._newest
+                except CorruptFileError:  # or compacted by another process in the meantime
+                    if self.collection.stamp() == snapshot.stamp:
+                        raise
+
+
+def _open_version(snapshot: Snapshot, mmap: bool, before: IndexVersion | None) -> IndexVersion:
+    """Open the segments of a version; those that an earlier version had are open already."""
+    # By content, not by name: another collection may have taken the folder's place.
+    known: dict[str, _Parts] = {}
+    if before is not None:
+        known = {v.content: own for v, own in zip(before.segments, before.parts, strict=True)}
+    parts = tuple(known.get(view.content) or _open_parts(view, mmap) for view in snapshot.segments)
+    findable: list[Mask | None] = []
+    for view in snapshot.segments:
+        mask: Mask = view.alive & (view.spans[:, 1] > view.spans[:, 0])
+        findable.append(None if mask.all() else mask)
+    lexical = LexicalSearcher.of(
+        tuple(part.postings for part in parts),
+        findable,  # what has no text counts nowhere
+        LexicalSettings.from_json(snapshot.settings["lexical"]),
+    )
+    return IndexVersion(snapshot, parts, lexical, tuple(findable))
+
+
+def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
+    dense = open_dense(view.folder, mmap)
+    postings = open_lexical(view.folder / "lexical", mmap)
+    path = view.folder / SUM
+    try:
+        # Opened here, because NumPy leaves a file open that it finds damaged.
+        with path.open("rb") as file:
+            total = np.asarray(np.load(file, allow_pickle=False))
+        width = dense.vectors.shape[1]
+        if total.shape != (width,) or total.dtype != np.float64 or not np.isfinite(total).all():
+            raise ValueError(f"{total.dtype} of shape {total.shape}")
+    except (OSError, ValueError, EOFError) as error:
+        raise damage(path, str(error)) from error
+    return _Parts(dense, postings, total)
+
+
+def write_sum(folder: Path, vectors: FloatArray) -> None:
+    """Keep the sum of a segment's vectors, so that their mean costs no pass over them."""
+    total = np.zeros(vectors.shape[1])
+    for start in range(0, len(vectors), 65_536):
+        total += vectors[start : start + 65_536].sum(axis=0, dtype=np.float64)
+    np.save(folder / SUM, total)
+
+
+def allow(version: IndexVersion, documents: Int64Array | None) -> Allowed:
+    """Return the passages of documents, or all that can be found."""
+    if documents is None:
+        n = sum(
+            len(view.documents) if mask is None else int(mask.sum())
+            for view, mask in zip(version.segments, version.findable, strict=True)
+        )
+        return Allowed(version.findable, n)
+    rows = []
+    for view, mask in zip(version.segments, version.findable, strict=True):
+        # The passages of a document stand together.
+        begin = np.searchsorted(view.documents, documents, "left")
+        end = np.searchsorted(view.documents, documents, "right")
+        sizes = end - begin
+        first = np.repeat(begin - (np.cumsum(sizes) - sizes), sizes)
+        own = (first + np.arange(len(first))).astype(np.int64)
+        rows.append(own if mask is None else own[mask[own]])
+    return Allowed(tuple(rows), sum(map(len, rows)))
+
+
+def nearest_passages(
+    version: IndexVersion, queries: FloatArray, k: int, allowed: Allowed
+) -> tuple[FloatArray, Int64Array, Int64Array]:
+    """Return similarities, segments and rows of the nearest passages, each (n_queries, k)."""
+    found = [
+        segment.search(queries, k, rows)
+        for segment, rows in zip(version.dense, allowed.rows, strict=True)
+    ]
+    if not found:
+        none = np.full((len(queries), k), -1, dtype=np.int64)
+        return np.full((len(queries), k), -np.inf, dtype=np.float32), none, none.copy()
+    return merge_nearest(found, k)
+
+
+def stored_vectors(stored: npt.NDArray[Any], rows: npt.NDArray[Any]) -> FloatArray:
+    """Return rows of a segment's vectors as float32, however they are stored."""
+    chosen = stored[rows]
+    if chosen.dtype == np.uint16:  # the bits of float16
+        chosen = chosen.view(np.float16)
+    return np.asarray(chosen, dtype=np.float32)
+
+
+def encode_texts(
+    encoder: Encoder, texts: Sequence[str], *, show_progress: bool | None = None
+) -> tuple[FloatArray, Encoding | None]:
+    """Return unit vectors (n_texts, n_dimensions), and the encoder's report where it has one."""
+    with_report = getattr(encoder, "encode_with_report", None)
+    report = None if with_report is None else with_report(texts, show_progress=show_progress)
+    made: Any = encoder.encode(texts) if report is None else report.embeddings
+    if hasattr(made, "toarray"):
+        raise InputError(
+            "encoder", "an encoder of dense vectors", found=f"{type(encoder).__name__}, which "
+            "makes sparse ones", remedy='search with mode="lexical", or take encoder="lsa"',
+        )  # fmt: skip
+    return given_vectors(made, len(texts), "the encoder's vectors"), report
+
+
+def given_vectors(vectors: Any, n_rows: int, what: str, width: int | None = None) -> FloatArray:
+    """Return vectors scaled to length one, (n_rows, n_dimensions)."""
+    array = np.asarray(vectors)
+    wrong_width = array.ndim == 2 and width is not None and array.shape[1] != width
+    if array.ndim != 2 or len(array) != n_rows or wrong_width:
+        shape = f"({n_rows}, {width or 'n_dimensions'})"
+        raise InputError(
+            what, f"vectors of shape {shape}", found=f"{array.shape}",
+            remedy="encode the texts with the index's encoder" if wrong_width else "",
+        )  # fmt: skip
+    return unit_rows(array, what=what, keep_zeros=True)
+
+
+def stored_encoder(settings: Mapping[str, Any], given: Any = None) -> Encoder:
+    """Return the encoder of a collection, or the given one if its vectors can be compared."""
+    name, recorded = settings.get("encoder"), settings.get("encoder_settings")
+    remedy = 'load the index with encoder=, or search with mode="lexical"'
+    if given is not None:
+        encoder = resolve_encoder(given)
+        if not getattr(encoder, "is_fitted", True):
+            raise InputError(
+                "encoder", f"the encoder of the index ({name})", given,
+                "this one has not been fitted; give the fitted encoder that built the index",
+            )  # fmt: skip
+    elif name is None:
+        raise InputError(
+            "The index was built from embeddings alone, without an encoder; give embeddings= to "
+            f"add and vectors= to search, {remedy}."
+        )
+    elif not isinstance(recorded, Mapping):
+        raise InputError(
+            f"The index was built with an encoder of your own ({name}), which cannot be loaded by "
+            f"name; {remedy}."
+        )
+    else:
+        encoder = encoder_from_settings(recorded)
+        if not getattr(encoder, "is_fitted", True):
+            raise InputError(
+                f"The encoder of the index ({name}) was fitted to texts and is not stored with it; "
+                f"{remedy}."
+            )
+    expected, found = settings.get("encoder_fingerprint"), getattr(encoder, "fingerprint", None)
+    if expected is not None and found != expected:
+        raise InputError(
+            "encoder", f"the encoder of the index ({name}, fingerprint {expected[:12]})",
+            found=f"{describe_encoder(encoder)['encoder']} ({(found or 'none')[:12]})",
+            remedy="its vectors cannot be compared with those of the index; leave encoder= out, or "
+            "build the index again",
+        )  # fmt: skip
+    return encoder

@@ -1,0 +1,286 @@
+"""Documents and each other: the nearest of one, and groups of near-copies; topics of documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count, is_number
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.neighbors._graph import build_graph
+from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.retrieval._reader import (
+    Allowed,
+    IndexReader,
+    IndexVersion,
+    allow,
+    nearest_passages,
+    stored_vectors,
+)
+from embedtopics.retrieval._search import (
+    ATTEMPTS,
+    Found,
+    Vanished,
+    Where,
+    make_hits,
+    matching_documents,
+    read_filter,
+)
+from embedtopics.retrieval.results import DuplicateGroups, SearchHits
+from embedtopics.retrieval.storage._collection import Collection
+
+if TYPE_CHECKING:
+    from embedtopics.topics.results import TopicResult
+
+COPIES = 15
+"""Nearest documents that each is compared with first; documents all of whose nearest are
+near-copies are compared with one another, too."""
+
+CELLS_AT_ONCE = 1 << 22
+"""Cosines of these that are in memory together."""
+
+PAIRS_AT_ONCE = 1 << 14
+
+ROUNDING = 1e-5
+"""More than what products of matrices are off in float32."""
+
+
+def find_similar(reader: IndexReader, id: str, k: int, where: Where) -> SearchHits:
+    """Search with the passages of a document; see `SearchIndex.similar`."""
+    k = checked_count(k, "k")
+    collection = reader.collection
+    condition = read_filter(collection, where)
+    for _ in range(ATTEMPTS):
+        version = reader.newest()
+        number = collection.numbers([id]).get(id)
+        if number is None:
+            raise InputError("id", "that of a document of the index", id)
+        queries, n_own = _passage_vectors(version, number)
+        if not n_own:
+            continue  # it was written since
+        if not len(queries):
+            raise InputError("id", "that of a document with text to compare by", id)
+        allowed = allow(version, matching_documents(collection, condition))
+        found = _nearest_documents(version, queries, allowed, k, number, n_own)
+        (document,) = collection.documents([number])
+        try:
+            hits = make_hits(version, collection, "", found)
+        except Vanished:
+            continue
+        if document is not None:
+            said = "" if condition is None else condition.text
+            return SearchHits((document.text,), (hits,), "dense", k, said, is_single=True)
+    raise InputError("Another process keeps changing what is found; search again.")
+
+
+def _passage_vectors(version: IndexVersion, number: int) -> tuple[FloatArray, int]:
+    """Return the vectors of a document's passages that have a direction, and how many it has."""
+    parts, n_own = [np.empty((0, version.n_dimensions), dtype=np.float32)], 0
+    for view, dense in zip(version.segments, version.dense, strict=True):
+        begin, end = np.searchsorted(view.documents, [number, number + 1])
+        rows = np.arange(begin, end)
+        rows = rows[view.alive[rows]]
+        n_own += len(rows)
+        rows = rows[view.spans[rows, 1] > view.spans[rows, 0]]
+        vectors = stored_vectors(dense.vectors, rows)
+        parts.append(vectors[vectors.any(axis=1)])
+    return np.concatenate(parts), n_own
+
+
+def _nearest_documents(
+    version: IndexVersion, queries: FloatArray, allowed: Allowed, k: int, itself: int, n_own: int
+) -> Found:
+    """Return the documents nearest to any of a document's passages, itself left out."""
+    n = min(4 * k + n_own, max(allowed.n, 1))
+    while True:
+        near, segments, rows = nearest_passages(version, queries, n, allowed)
+        there = rows >= 0
+        found = Found.of(version, segments[there], rows[there], near[there], near[there])
+        found = found.take(np.flatnonzero(found.documents != itself))
+        if n >= allowed.n:
+            break
+        # What was not seen is no nearer to a passage than the last that was seen of it.
+        unseen = float(near[:, -1].max())
+        if len(found.documents) >= k and (len(queries) == 1 or found.scores[k - 1] > unseen):
+            break
+        n = min(4 * n, allowed.n)
+    return found.first(k)
+
+
+def find_duplicates(reader: IndexReader, threshold: float) -> DuplicateGroups:
+    """Find groups of near-copies; see `SearchIndex.duplicates`."""
+    if not is_number(threshold) or not 0 < threshold <= 1:
+        raise InputError("threshold", "a cosine above 0 and up to 1", threshold)
+    numbers, vectors = document_vectors(reader.newest())
+    # A cosine of 1 comes out of float32 a little below.
+    least = min(float(threshold), 1.0 - 1e-6)
+    pairs, labels, recall = _near_pairs(vectors, least)
+    sizes = np.bincount(labels, minlength=1)
+    names = _ids(reader.collection, numbers, np.flatnonzero(sizes[labels] > 1))
+    members: dict[int, list[Any]] = {}
+    for place, name in names.items():
+        members.setdefault(int(labels[place]), []).append(name)
+    groups = sorted((tuple(ids) for ids in members.values() if len(ids) > 1), key=len, reverse=True)
+    notes: tuple[Decision, ...] = ()
+    if recall < 1:
+        notes = (Decision(
+            "retrieval", "approximate duplicates", recall,
+            f"Near-copies were looked for along a neighbour graph that has {recall:.1%} of the "
+            "true neighbours (measured on a sample); a few may be missing.",
+        ),)  # fmt: skip
+    return DuplicateGroups(
+        groups=tuple(groups),
+        pairs=tuple((names[i], names[j], c) for i, j, c in pairs if i in names and j in names),
+        threshold=float(threshold),
+        n_documents=len(numbers),
+        decisions=notes,
+    )
+
+
+def document_vectors(version: IndexVersion) -> tuple[Int64Array, FloatArray]:
+    """Return the numbers of all documents with text, and the unit mean of the passages of each."""
+    numbers, vectors = [np.empty(0, np.int64)], [np.empty((0, version.n_dimensions), np.float32)]
+    for view, dense in zip(version.segments, version.dense, strict=True):
+        rows = np.flatnonzero(view.alive & (view.spans[:, 1] > view.spans[:, 0]))
+        if not len(rows):
+            continue
+        starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))
+        summed = stored_vectors(dense.vectors, rows)
+        if len(starts) < len(rows):
+            summed = np.add.reduceat(summed, starts, axis=0)
+        norms = np.linalg.norm(summed, axis=1, keepdims=True)
+        has_direction = norms[:, 0] > 0
+        if not has_direction.all():
+            starts, summed = starts[has_direction], summed[has_direction]
+            norms = norms[has_direction]
+        summed /= norms  # a copy of what is stored
+        numbers.append(view.documents[rows[starts]])
+        vectors.append(summed)
+    if len(vectors) == 2:  # the usual one segment need not be copied
+        return numbers[1], vectors[1]
+    return np.concatenate(numbers), np.concatenate(vectors)
+
+
+def _near_pairs(
+    vectors: FloatArray, least: float
+) -> tuple[list[tuple[int, int, float]], Int64Array, float]:
+    """Return near pairs, a number for the group of each document, and the recall of the graph."""
+    n = len(vectors)
+    if n < 2:
+        return [], np.arange(n, dtype=np.int64), 1.0
+    graph = build_graph(vectors, COPIES)
+    near = graph.similarities >= least
+    first = np.repeat(np.arange(n), np.count_nonzero(near, axis=1))
+    second, cosines = graph.indices[near].astype(np.int64), graph.similarities[near]
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    _, once = np.unique(low * n + high, return_index=True)
+    low, high, cosines = low[once], high[once], np.minimum(cosines[once].astype(np.float64), 1.0)
+    order = np.lexsort((high, low, -cosines))
+    pairs = list(
+        zip(low[order].tolist(), high[order].tolist(), cosines[order].tolist(), strict=True)
+    )
+    labels = _components(n, low, high)
+    if graph.k < n - 1:
+        labels = _joined(vectors, np.flatnonzero(near[:, -1]), least, labels)
+    return pairs, labels, graph.recall
+
+
+def _components(n: int, first: Int64Array, second: Int64Array) -> Int64Array:
+    """Return a number for the group of each of n, some of which are linked."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    links = coo_matrix((np.ones(len(first), dtype=np.int8), (first, second)), shape=(n, n))
+    labels: Int64Array = connected_components(links, directed=False)[1].astype(np.int64)
+    return labels
+
+
+def _joined(vectors: FloatArray, full: Int64Array, least: float, labels: Int64Array) -> Int64Array:
+    """Join groups by pairs that the graph left out: of documents with more near-copies than it has.
+
+    Of a pair that it left out, neither document has the other among its nearest, so that both have
+    as many near-copies as the graph has neighbours. Copies bit for bit are compared once.
+    """
+    first_of: dict[bytes, int] = {}
+    copy_of = [first_of.setdefault(vectors[place].tobytes(), place) for place in full.tolist()]
+    labels = _components(int(labels.max()) + 1, labels[full], labels[copy_of])[labels]
+    places = np.array(sorted(first_of.values()), dtype=np.int64)
+    step = max(1, CELLS_AT_ONCE // max(1, len(places)))
+    for begin in range(0, len(places), step):
+        part = places[begin : begin + step]
+        cosines = vectors[part] @ vectors[places].T
+        cosines[labels[part][:, None] == labels[places][None, :]] = -1.0
+        rows, columns = np.nonzero(cosines >= least - ROUNDING)
+        near = cosines[rows, columns] >= least + ROUNDING
+        rows, columns = part[rows], places[columns]
+        unsure = np.flatnonzero(~near)
+        for start in range(0, len(unsure), PAIRS_AT_ONCE):
+            some = unsure[start : start + PAIRS_AT_ONCE]
+            # Not by BLAS, whose last bits depend on the number of threads.
+            near[some] = least <= np.einsum(
+                "ij,ij->i", vectors[rows[some]], vectors[columns[some]], dtype=np.float64
+            )
+        first, second = labels[rows[near]], labels[columns[near]]
+        labels = _components(int(labels.max()) + 1, first, second)[labels]
+    return labels
+
+
+def _ids(collection: Collection, numbers: Int64Array, places: Int64Array) -> dict[int, Any]:
+    """Return the ids of documents by their place, in order; those removed since are left out."""
+    names: dict[int, Any] = {}
+    for begin in range(0, len(places), 10_000):
+        part = places[begin : begin + 10_000]
+        for place, document in zip(
+            part.tolist(), collection.documents(numbers[part].tolist()), strict=True
+        ):
+            if document is not None:
+                names[place] = document.id
+    return names
+
+
+TOPIC_COLUMNS = ("topic", "topic_name", "map_x", "map_y")
+"""Columns of the metadata that attached topics are written to."""
+
+
+def attach_topics(collection: Collection, result: TopicResult) -> int:
+    """Write each document's topic, its name and the place on the map; see `SearchIndex.topics`."""
+    import pandas as pd
+
+    from embedtopics.topics.results import TopicResult
+
+    if not isinstance(result, TopicResult):
+        raise InputError("result", "a TopicResult", result)
+    of_row = result.documents.of_row
+    rows = np.flatnonzero(of_row >= 0)
+    ids = [result.corpus.ids[row] for row in rows.tolist()]
+    with collection.writing() as writer:
+        attached = collection.settings().get("topics")
+        own = [name for name in TOPIC_COLUMNS if name in collection.columns()]
+        if own and not attached:
+            raise InputError(
+                f"The metadata of the index has a column {own[0]!r} of its own, which topics would "
+                "overwrite; rename it, and build the index again."
+            )
+        numbers = collection.numbers(ids)
+        known = [place for place, id in enumerate(ids) if id in numbers]
+        if not known:
+            raise InputError(
+                "result", "a result of documents in the index",
+                found=f"{len(ids):,} documents with other ids",
+                remedy="build the index from the result's corpus",
+            )  # fmt: skip
+        documents = of_row[rows[known]]
+        topics = np.asarray(result.clustering.labels)[documents].astype(np.int64)
+        names = {topic.topic_id: topic.label for topic in result.topics}
+        places = np.asarray(result.map, dtype=np.float64)[documents]
+        frame = pd.DataFrame({
+            "topic": topics,
+            "topic_name": [names.get(topic) for topic in topics.tolist()],
+            "map_x": places[:, 0],
+            "map_y": places[:, 1],
+        })  # fmt: skip
+        of_known = [numbers[ids[place]] for place in known]
+        writer.annotate(of_known, frame, {"topics": {"columns": list(TOPIC_COLUMNS)}})
+    return len(known)

@@ -1,0 +1,241 @@
+"""Building a segment's index, and measuring it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.retrieval.dense._codes import CODE_FILES, build_codes, open_codes
+from embedtopics.retrieval.dense._exact import nearest_among, nearest_exactly, one_thread
+from embedtopics.retrieval.dense._files import (
+    ABOUT,
+    FLAT_BYTES,
+    FORMAT,
+    DenseSettings,
+    checked_vectors,
+    choose_kind,
+    read_vectors,
+    write_about,
+    write_vectors,
+)
+from embedtopics.retrieval.dense._segment import DenseSegment
+
+# How far an index must look: measured on queries, and measured again on others.
+
+K = 10
+"""Neighbours on which recall is measured."""
+
+MOST_QUERIES = 500
+"""Queries of a sample."""
+
+MARGIN = 0.4
+"""Share of what may be missed that is left for the error of the sample, about half a point of
+recall, and for queries that are a little unlike it."""
+
+LOST_TO_CODES = 0.25
+"""Share of what may be missed that too few candidates may cost; the rest is for the lists."""
+
+CANDIDATES = (20, 30, 50, 75, 100, 150, 200, 300, 400, 600, 800)
+"""Numbers of candidates that are tried."""
+
+TIMED = 50
+"""Queries whose search is timed, one by one."""
+
+TIMED_EXACTLY = 5
+"""Those that are compared with every vector, which takes longer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Vectors of the segment as queries (n_queries, d) whose nearest vectors are known.
+
+    `itself` is the row of each, which is left out of its answer, `least` the similarity of the
+    last of the k nearest.
+    """
+
+    queries: FloatArray
+    itself: Int64Array
+    least: FloatArray
+    k: int
+
+
+def samples(vectors: FloatArray, seed: int) -> tuple[Sample, Sample]:
+    """Return a sample to calibrate on, and another to measure on, without a common query."""
+    rng = np.random.default_rng([seed, 1])
+    asked = np.flatnonzero(vectors.any(axis=1))
+    n = len(asked)
+    drawn = asked[rng.choice(n, min(2 * MOST_QUERIES, n), replace=False)]
+    first, second = np.sort(drawn[::2]), np.sort(drawn[1::2] if n > 1 else drawn)
+    return _with_truth(vectors, first), _with_truth(vectors, second)
+
+
+def _with_truth(vectors: FloatArray, rows: Int64Array) -> Sample:
+    """Find the K nearest of each query exactly."""
+    n = len(vectors)
+    queries = np.ascontiguousarray(vectors[rows])
+    k = min(K, max(0, n - 1))
+    near, found = nearest_exactly(queries, vectors, np.arange(n), min(k + 1, n))
+    near, _ = _without(rows, near, found, k)
+    least = near[:, -1] if k else np.zeros(len(rows), dtype=np.float32)
+    return Sample(queries, rows, least, k)
+
+
+def _without(
+    itself: Int64Array, near: FloatArray, found: Int64Array, k: int
+) -> tuple[FloatArray, Int64Array]:
+    """Leave each query out of its own answer."""
+    order = np.argsort(found == itself[:, None], axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(near, order, axis=1), np.take_along_axis(found, order, axis=1)
+
+
+def share_found(segment: DenseSegment, sample: Sample, vectors: FloatArray) -> float:
+    """Return the recall at ten: the share of the nearest, or others as near, that are found."""
+    if not sample.k or not len(sample.queries):
+        return 1.0
+    near, found = segment.search(sample.queries, min(sample.k + 1, len(segment)))
+    _, found = _without(sample.itself, near, found, sample.k)
+    exact = nearest_among(sample.queries, vectors, found, sample.k)[0]
+    return float((exact >= sample.least[:, None]).mean())
+
+
+def calibrated(
+    segment: DenseSegment, sample: Sample, vectors: FloatArray, wanted_recall: float
+) -> DenseSegment:
+    """Return the segment with the least effort that gives the wanted recall, by some margin.
+
+    Where no effort suffices, the largest is taken.
+    """
+    index = segment.index
+    if index is None:
+        return segment
+    missed = 1.0 - wanted_recall
+
+    def recall_at(n_probe: int, n_candidates: int) -> float:
+        trial = replace(segment, n_probe=n_probe, n_candidates=n_candidates)
+        return share_found(trial, sample, vectors)
+
+    share = LOST_TO_CODES if index.n_lists > 1 else 1.0 - MARGIN
+    place = _least(
+        lambda place: recall_at(index.n_lists, CANDIDATES[place]),
+        0, len(CANDIDATES) - 1, 1.0 - share * missed,
+    )  # fmt: skip
+    n_candidates = CANDIDATES[place]
+    n_probe = _least(
+        lambda n_probe: recall_at(n_probe, n_candidates),
+        1, index.n_lists, 1.0 - (1.0 - MARGIN) * missed,
+    )  # fmt: skip
+    return replace(segment, n_probe=n_probe, n_candidates=n_candidates)
+
+
+def _least(recall: Callable[[int], float], low: int, high: int, wanted: float) -> int:
+    """Return the least number whose recall suffices, by doubling and halving; else the highest."""
+    step, top = 1, low
+    while top < high and recall(top) < wanted:
+        low, step = top + 1, 2 * step
+        top = min(high, top + step)
+    while low < top:
+        middle = (low + top) // 2
+        if recall(middle) < wanted:
+            low = middle + 1
+        else:
+            top = middle
+    return top
+
+
+def measured(segment: DenseSegment, sample: Sample, vectors: FloatArray) -> dict[str, Any]:
+    """Return recall and speed on a sample, queries one by one on one thread."""
+    about: dict[str, Any] = {
+        "k": sample.k,
+        "n_queries": len(sample.queries),
+        "recall": share_found(segment, sample, vectors),
+    }
+    if sample.k and len(sample.queries):
+        every = np.arange(len(vectors))
+        with one_thread():
+            about["queries_per_second"] = _speed(
+                lambda query: segment.search(query, sample.k), sample.queries[:TIMED]
+            )
+            about["exact_queries_per_second"] = _speed(
+                lambda query: nearest_exactly(query, vectors, every, sample.k),
+                sample.queries[:TIMED_EXACTLY],
+            )
+    return about
+
+
+def _speed(search: Callable[[FloatArray], Any], queries: FloatArray) -> float:
+    """Return queries a second, by the median, for others may use the machine."""
+    seconds = []
+    for number in range(len(queries)):
+        start = time.perf_counter()
+        search(queries[number : number + 1])
+        seconds.append(time.perf_counter() - start)
+    return float(1.0 / max(float(np.median(seconds)), 1e-9))
+
+
+def build_dense(
+    folder: str | Path,
+    vectors: npt.ArrayLike,
+    settings: DenseSettings | None = None,
+    flat_bytes: int = FLAT_BYTES,
+) -> dict[str, Any]:
+    """Write the vectors (n, d) of a segment and an index of them, and measure how good that is."""
+    start = time.perf_counter()
+    folder = Path(folder)
+    settings = settings or DenseSettings()
+    values = checked_vectors(vectors)
+    n, d = values.shape
+    kind, why = choose_kind(n, d, settings, flat_bytes)
+    (folder / "dense").mkdir(exist_ok=True)
+    name = write_vectors(folder, values, half=kind == "ivfpq")
+    if kind != "flat":
+        build_codes(folder / "dense", values, settings.seed)
+    stored = read_vectors(folder, name, n, d, mmap=True)
+    index = None if kind == "flat" else open_codes(folder / "dense", n, d)
+    calibration, held_out = samples(values, settings.seed)
+    segment = DenseSegment(kind, stored, index, 1, 1, {})
+    segment = calibrated(segment, calibration, values, settings.recall)
+    found = measured(segment, held_out, values)
+    files = [name]
+    for own in CODE_FILES if index is not None else ():
+        with (folder / "dense" / own).open("rb") as stream:
+            os.fsync(stream.fileno())
+        files.append(f"{Path(ABOUT).parent}/{own}")
+    sizes = {file: (folder / file).stat().st_size for file in files}
+    in_index = sum(sizes.values()) - sizes[name]
+    about = {
+        "format": FORMAT,
+        "kind": kind,
+        "why": why,
+        "asked": settings.kind,
+        "n": n,
+        "d": d,
+        "vectors": name,
+        "files": sizes,
+        "settings": asdict(settings),
+        "parameters": {} if index is None else {
+            "breadth": segment.n_probe, "n_candidates": segment.n_candidates,
+            "n_probe": segment.n_probe, "n_lists": index.n_lists,
+            "n_dimensions_coded": len(index.axes), "bytes_per_code": int(index.index.pq.M) // 2,
+        },
+        "measured": {
+            **found,
+            "queries": "vectors of the segment",
+            "reached": bool(found["recall"] >= settings.recall),
+        },
+        # Of vectors in float16, a search reads no more than its candidates.
+        "bytes": {
+            "vectors": sizes[name], "index": in_index,
+            "memory": in_index if kind == "ivfpq" else in_index + sizes[name],
+        },
+        "seconds": round(time.perf_counter() - start, 3),
+    }  # fmt: skip
+    write_about(folder, about)
+    return about

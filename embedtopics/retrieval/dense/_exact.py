@@ -1,0 +1,256 @@
+"""Comparing queries with every vector, or with every one that is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int64Array
+
+# The nearest of several segments.
+
+
+def merge_nearest(
+    found: Sequence[tuple[FloatArray, Int64Array]], k: int | None = None
+) -> tuple[FloatArray, Int64Array, Int64Array]:
+    """Merge what was found in each segment into one list for each query.
+
+    Shape: `similarities` (n_queries, k), `segments, rows` (n_queries, k).
+    """
+    if not found:
+        raise InputError("expected what was found in at least one segment; got none")
+    n_queries = len(found[0][0])
+    for number, (similarities, rows) in enumerate(found):
+        if similarities.shape != rows.shape or len(rows) != n_queries:
+            raise InputError(
+                f"expected similarities and rows of {n_queries:,} queries from every segment; "
+                f"segment {number} has {similarities.shape} and {rows.shape}"
+            )
+    k = max(rows.shape[1] for _, rows in found) if k is None else k
+    near = np.concatenate([similarities for similarities, _ in found], axis=1)
+    names = np.concatenate([rows for _, rows in found], axis=1)
+    segments = np.repeat(np.arange(len(found)), [rows.shape[1] for _, rows in found])
+    segments = np.where(names < 0, -1, segments[None, :])
+    order = np.lexsort((names, segments, -near, names < 0), axis=1)[:, :k]
+    merged = (
+        np.full((n_queries, k), -np.inf, dtype=np.float32),
+        np.full((n_queries, k), -1, dtype=np.int64),
+        np.full((n_queries, k), -1, dtype=np.int64),
+    )
+    for whole, values in zip(merged, (near, segments, names), strict=True):
+        whole[:, : order.shape[1]] = np.take_along_axis(values, order, axis=1)
+    return merged
+
+
+# FAISS, and threads of ours beside one another, each with one of its own.
+
+
+def faiss_module() -> Any:
+    """Import FAISS, whose own type hints lack much of what it has."""
+    return import_module("faiss")
+
+
+def parts_of(n: int, size: int) -> list[slice]:
+    """Cut ``0 .. n - 1`` into parts of one size, the last of which may be shorter."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def work_on_parts(work: Callable[[slice], None], parts: list[slice]) -> None:
+    """Work on all parts, on as many threads as FAISS may use.
+
+    The parts do not depend on the number of threads, and each is worked on by a single one:
+    so neither do sums whose order FAISS and BLAS choose by their number of threads.
+    """
+    n_threads = min(len(parts), faiss_module().omp_get_max_threads())
+
+    def work_alone(part: slice) -> None:
+        with one_thread():
+            work(part)
+
+    if n_threads < 2:
+        for part in parts:
+            work_alone(part)
+        return
+    with ThreadPoolExecutor(n_threads) as threads:
+        for _ in threads.map(work_alone, parts):
+            pass
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let FAISS use one thread where it is called from this one."""
+    faiss = faiss_module()
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
+
+
+BATCH = 8
+"""Queries from which matrices are multiplied, several times faster than FAISS does it for fewer
+than some hundred queries; fewer are compared by our own loop, as fast as by FAISS's."""
+
+QUERIES_AT_ONCE = 256
+"""Queries that are multiplied at a time."""
+
+ROWS_AT_ONCE = 8192
+"""Vectors that are multiplied at a time, and gathered before if not all are allowed."""
+
+SPARE = 16
+"""Rows fetched beyond k, so that the k-th place is settled by similarities of our own."""
+
+UNIT = 1.01
+"""More than the norm of a unit vector that was rounded."""
+
+
+def nearest_among(
+    queries: FloatArray, vectors: npt.NDArray[Any], rows: Int64Array, k: int
+) -> tuple[FloatArray, Int64Array]:
+    """Find the nearest among some rows, by similarities that depend on nothing else.
+
+    Shapes: `queries` (n_queries, d), `vectors` (n, d), `rows` (1 or n_queries, n_rows) ->
+    `similarities` (n_queries, k), `found` (n_queries, k).
+    """
+    from embedtopics.retrieval.dense import _kernels
+
+    similarities = np.empty((len(queries), k), dtype=np.float32)
+    found = np.empty((len(queries), k), dtype=np.int64)
+    half = vectors.dtype == np.uint16
+    compare = _kernels.nearest_of_rows_half if half else _kernels.nearest_of_rows
+    if k:
+        compare(queries, vectors, np.ascontiguousarray(rows), similarities, found)
+    return similarities, found
+
+
+def nearest_exactly(
+    queries: FloatArray, vectors: npt.NDArray[Any], rows: Int64Array, k: int
+) -> tuple[FloatArray, Int64Array]:
+    """Find the nearest of all allowed vectors to each query.
+
+    The answer is that of `nearest_among`, to the last bit.
+
+    Shapes: `queries` (n_queries, d), `vectors` (n, d), `rows` (n_rows,) -> `similarities`
+    (n_queries, k), `found` (n_queries, k).
+    """
+    if len(queries) == 1:
+        return nearest_among(queries, vectors, rows[None], k)
+    similarities = np.empty((len(queries), k), dtype=np.float32)
+    found = np.empty((len(queries), k), dtype=np.int64)
+    if vectors.dtype == np.float32 and len(queries) >= BATCH:
+        for part in parts_of(len(queries), QUERIES_AT_ONCE):
+            similarities[part], found[part] = _by_products(queries[part], vectors, rows, k)
+        return similarities, found
+
+    def work(part: slice) -> None:
+        similarities[part], found[part] = nearest_among(queries[part], vectors, rows[None], k)
+
+    work_on_parts(work, parts_of(len(queries), 1))
+    return similarities, found
+
+
+def _by_products(
+    queries: FloatArray, vectors: FloatArray, rows: Int64Array, k: int
+) -> tuple[FloatArray, Int64Array]:
+    """Multiply matrices, look at the best again, and start anew where that might not suffice.
+
+    A sum of d products in float32 is off by d * 2**-24 of the norms at most, in whatever order it
+    is taken (Higham 2002, equation 3.5). The sums of BLAS and ours then differ by twice that: a
+    row that was left out cannot be among the nearest if the last that was kept is further below
+    our k-th.
+    """
+    from embedtopics.retrieval.dense._kernels import keep_best
+
+    n_kept = min(len(rows), k + SPARE)
+    rough = np.full((len(queries), n_kept), -np.inf, dtype=np.float32)
+    candidates = np.full((len(queries), n_kept), -1, dtype=np.int64)
+    for part in parts_of(len(rows), ROWS_AT_ONCE):
+        block = rows[part]
+        values = vectors[block[0] : block[-1] + 1]
+        if len(values) != len(block):
+            values = vectors[block]
+        keep_best(queries @ values.T, block, rough, candidates)
+    similarities, found = nearest_among(queries, vectors, candidates, k)
+    below = rough[:, 0] if n_kept < len(rows) else np.full(len(queries), -np.inf)
+    norms = np.linalg.norm(queries.astype(np.float64), axis=1)
+    error = 2.0 * queries.shape[1] * 2.0**-24 * UNIT * norms
+    unsure = np.flatnonzero(below + error >= similarities[:, -1])
+
+    def work(part: slice) -> None:
+        asking = unsure[part]
+        similarities[asking], found[asking] = nearest_among(queries[asking], vectors, rows[None], k)
+
+    work_on_parts(work, parts_of(len(unsure), 1))
+    return similarities, found
+
+
+# Rows that may be found.
+
+
+@dataclass(frozen=True, eq=False)
+class Allowed:
+    """Rows that may be found, as they are needed.
+
+    Shapes: `mask` (n,).
+    """
+
+    mask: npt.NDArray[np.bool_]
+    n_rows: int
+
+    @property
+    def share(self) -> float:
+        """Of all rows."""
+        return self.n_rows / max(1, len(self.mask))
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing is left out."""
+        return self.n_rows == len(self.mask)
+
+    def rows(self) -> Int64Array:
+        """Return the rows, ascending."""
+        return np.arange(self.n_rows) if self.is_all else np.flatnonzero(self.mask)
+
+    def selector(self) -> tuple[Any, Any]:
+        """Return what FAISS asks, None for all rows, and the bits that must live as long."""
+        if self.is_all:
+            return None, None
+        faiss = faiss_module()
+        bits = np.packbits(self.mask, bitorder="little")
+        return faiss.IDSelectorBitmap(bits), bits
+
+
+def allowed_rows(rows: npt.ArrayLike | None, n: int) -> Allowed:
+    """Return which of n rows may be found.
+
+    Shapes: `rows` (n,).
+    """
+    if rows is None:
+        return Allowed(np.broadcast_to(np.True_, n), n)
+    given = np.asarray(rows)
+    if given.dtype == np.bool_:
+        if given.shape != (n,):
+            raise InputError(
+                f"expected a mask of shape ({n},), one truth value a row; got {given.shape}"
+            )
+        return Allowed(given, int(np.count_nonzero(given)))
+    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
+        raise InputError(
+            "expected allowed rows as a one-dimensional array of whole numbers, or a mask; got "
+            f"{given.dtype} of shape {given.shape}"
+        )
+    if given.size and (given.min() < 0 or given.max() >= n):
+        bad = given.min() if given.min() < 0 else given.max()
+        raise InputError(f"expected allowed rows from 0 to {n - 1}; got {bad}")
+    mask = np.zeros(n, dtype=np.bool_)
+    mask[given.astype(np.int64)] = True
+    return Allowed(mask, int(np.count_nonzero(mask)))

@@ -1,0 +1,329 @@
+"""From an expression, or a mapping, to a filter. A filter is read, never run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.corpus._hashing import is_missing
+from embedtopics.errors import InputError
+from embedtopics.retrieval.filters._conditions import (
+    ORDERED,
+    And,
+    Condition,
+    Filter,
+    InvalidCondition,
+    Node,
+    Not,
+    Or,
+    Value,
+    kind_of_column,
+    make_condition,
+)
+
+if TYPE_CHECKING:
+    from lark import Lark, Token, Tree, UnexpectedToken
+
+MOST_CHARACTERS = 10_000
+MOST_VALUES = 30_000
+"""Values in one filter, a date counting twice; SQLite binds at most 32,766."""
+MOST_LEVELS = 100
+"""Of parentheses and negations."""
+
+_GRAMMAR = r"""
+?start: disjunction
+?disjunction: conjunction (_OR conjunction)*
+?conjunction: part (_AND part)*
+?part: NOT part                                           -> negation
+    | "(" disjunction ")"                                 -> group
+    | column COMPARISON value                             -> comparison
+    | column [NOT] _IN ("(" values ")" | "[" values "]")  -> membership
+    | column [NOT] SEARCH value                           -> search
+    | column [NOT] _BETWEEN value _AND value              -> between
+    | column _IS [NOT] _NULL                              -> absence
+values: value ("," value)* [","]
+?column: NAME | QUOTED
+?value: NUMBER | QUOTED | TRUE | FALSE
+
+COMPARISON: "==" | "=" | "!=" | "<>" | "<=" | "<" | ">=" | ">"
+_AND.2: /and\b/i
+_OR.2: /or\b/i
+NOT.2: /not\b/i
+_IN.2: /in\b/i
+_IS.2: /is\b/i
+_NULL.2: /(null|none)\b/i
+_BETWEEN.2: /between\b/i
+SEARCH.2: /(contains|startswith|endswith)\b/i
+TRUE.2: /true\b/i
+FALSE.2: /false\b/i
+NAME: /[^\W\d]\w*/
+NUMBER: /-?([0-9]+(\.[0-9]*)?|\.[0-9]+)(e[+-]?[0-9]+)?(?![\w.+-])/i
+QUOTED: /'([^'\\\0\ud800-\udfff]|''|\\[\\'"nrt])*'|"([^"\\\0\ud800-\udfff]|""|\\[\\'"nrt])*"/
+%import common.WS
+%ignore WS
+"""
+_QUOTED_SO_FAR = {
+    quote: re.compile(rf"{quote}([^{quote}\\\0\ud800-\udfff]|{quote * 2}|\\[\\'\"nrt])*")
+    for quote in "'\""
+}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+_QUOTE_NAMES = "if it belongs to the name of a column, put the whole name in double quotes"
+_REMEDIES = {
+    "`": "put names of columns in double quotes",
+    ";": "give one expression",
+    "&": "write and",
+    "|": "write or",
+    "!": "write not, or != for unequal",
+    "~": "write not",
+    "{": "write lists in parentheses: (1, 2)",
+    **dict.fromkeys(".:#", _QUOTE_NAMES),
+    **dict.fromkeys("+-*/%^@", f"filters do not compute and have no comments; {_QUOTE_NAMES}"),
+    **dict.fromkeys("‘’‚‛“”„«»‹›′″´", "use straight quotes: ' or \""),  # noqa: RUF001
+    **dict.fromkeys("‐‑‒–—−", "write the minus of a number as -"),  # noqa: RUF001
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write !=",
+    **dict.fromkeys("0123456789", "write numbers in digits, as 12, -0.5 or 1e6, and put dates and "
+                                  "texts in quotes; filters do not compute"),
+}  # fmt: skip
+_EXPECTED = (
+    ("TRUE", "NAME", "expected a value; put texts in quotes, as in '{}'; columns are not compared "
+                     "with one another"),
+    ("TRUE", "_NULL", "nothing is equal to null; write is null, or is not null"),
+    ("TRUE", "", "expected a value: a number, a text or date in quotes, true or false"),
+    ("NAME", "", "expected the name of a column, as in year >= 2020 or year between 2000 and 2010"),
+    ("COMPARISON", "LPAR", "filters call no functions; compare a column with a value"),
+    ("COMPARISON", "", "expected a comparison after the column: ==, !=, <, <=, >, >=, in, between, "
+                       "contains, startswith, endswith or is null; of a boolean write ok == true"),
+    ("COMMA", "", "expected a comma, or the end of the list"),
+    ("_OR", "COMPARISON", "comparisons are not chained; join two with and, or write between"),
+    ("$END", "RPAR", "this closes what was never opened; leave it out"),
+    ("LSQB", "", "expected a list after in, such as (1, 2) or ('a', 'b')"),
+    ("_NULL", "", "expected null after is; compare values with =="),
+    ("RPAR", "", "expected and, or; a parenthesis is not closed"),
+    ("_OR", "", "expected and, or, or the end of the filter"),
+    ("_AND", "", "expected and: between has two ends, such as year between 2000 and 2010"),
+)  # fmt: skip
+"""What a parser could go on with, what it found, and what to say."""
+
+
+@cache
+def _parser() -> Lark:
+    """Build the parser; lark is imported only where a filter is used."""
+    from lark import Lark
+
+    return Lark(_GRAMMAR, parser="lalr", lexer="basic", propagate_positions=True)
+
+
+def parse_filter(where: str | Mapping[str, Any], columns: Mapping[str, str]) -> Filter:
+    """Read which documents are wanted, given the kind of each column of the metadata."""
+    if isinstance(where, str):
+        return Filter(where.strip(), parse_expression(where, columns))
+    if not isinstance(where, Mapping) or not where:
+        raise InputError(
+            "where", "a filter such as \"year >= 2020 and source == 'a'\" or {'year': 2020}", where
+        )
+    parts = tuple(_entry(name, value, columns) for name, value in where.items())
+    tree = parts[0] if len(parts) == 1 else And(parts)
+    n_values = _n_values(tree)
+    if n_values > MOST_VALUES:
+        raise InputError(
+            "where", f"a filter of at most {MOST_VALUES:,} values, a date counting twice",
+            found=f"{n_values:,}", remedy="split it",
+        )  # fmt: skip
+    text = str(dict(where))
+    return Filter(text if len(text) <= 200 else f"{text[:197]}...", tree)
+
+
+def parse_expression(text: str, columns: Mapping[str, str]) -> Node:
+    """Parse a filter by the grammar above, and check its columns and types."""
+    from lark import UnexpectedCharacters, UnexpectedToken
+
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(
+            "where", f"a filter of at most {MOST_CHARACTERS:,} characters", found=f"{len(text):,}",
+            remedy='give long lists of values as a mapping, such as {"source": [...]}',
+        )  # fmt: skip
+    try:
+        parsed = _parser().parse(text)
+    except UnexpectedToken as error:
+        at = len(text) if error.token.type == "$END" else int(error.token.start_pos or 0)
+        written = "" if error.token.type == "$END" else str(error.token)
+        raise _fault(text, at, at + len(written), _expected(error, columns)) from None
+    except UnexpectedCharacters as error:
+        raise _unreadable(text, int(error.pos_in_stream or 0)) from None
+    return _Reader(text, columns).read(parsed, 0)
+
+
+class _Reader:
+    """From lark's tree to ours."""
+
+    def __init__(self, text: str, columns: Mapping[str, str]) -> None:
+        self.text = text
+        self.columns = columns
+
+    def read(self, tree: Tree[Token], level: int) -> Node:
+        """Read one rule of the grammar."""
+        if level > MOST_LEVELS:
+            at = tree.meta.start_pos
+            message = f"a filter has at most {MOST_LEVELS} levels of parentheses and not"
+            raise _fault(self.text, at, at + 1, message)
+        rule: str = tree.data
+        parts: list[Any] = [part for part in tree.children if part is not None]
+        if rule in ("disjunction", "conjunction"):
+            found = tuple(self.read(part, level) for part in parts)
+            return Or(found) if rule == "disjunction" else And(found)
+        if rule == "group":
+            return self.read(parts[0], level + 1)
+        if rule == "negation":
+            return Not(self.read(parts[1], level + 1))
+        column, *rest = parts
+        negated = any(getattr(part, "type", "") == "NOT" for part in rest)
+        rest = [part for part in rest if getattr(part, "type", "") != "NOT"]
+        node: Node
+        if rule == "comparison":
+            operator = str(rest[0])
+            negated = operator in ("!=", "<>")
+            node = self.condition(column, operator if operator in ORDERED else "==", rest[1:])
+        elif rule == "membership":
+            node = self.condition(column, "in", [v for v in rest[0].children if v is not None])
+        elif rule == "search":
+            node = self.condition(column, str(rest[0]).lower(), rest[1:])
+        elif rule == "between":
+            ends = zip((">=", "<="), rest, strict=True)
+            node = And(tuple(self.condition(column, sign, [end]) for sign, end in ends))
+        else:
+            node = self.condition(column, "is null", [])
+        return Not(node) if negated else node
+
+    def condition(self, column: Token, operator: str, values: list[Token]) -> Condition:
+        """Return a condition; what does not fit is refused with its place."""
+        at = column
+        name = str(self.value(column))
+        made: list[Value] = []
+        try:
+            kind = kind_of_column(name, self.columns)
+            for at in values:
+                one = make_condition(name, kind, operator, (self.value(at),))
+                made.extend(one.values)
+                kind = one.kind  # what a column without any value is compared as
+            return make_condition(name, kind, operator, tuple(made))
+        except InvalidCondition as error:
+            start = int(at.start_pos or 0)
+            raise _fault(self.text, start, start + len(at), str(error)) from None
+
+    def value(self, token: Token) -> str | int | float | bool:
+        """Return the value of a token; of a quoted one the text inside."""
+        if token.type == "QUOTED":
+            pattern = rf"\\(.)|({token[0]}){token[0]}"
+            return re.sub(
+                pattern, lambda m: _ESCAPES.get(m[1], m[1]) if m[1] else m[2], token[1:-1]
+            )
+        if token.type == "NUMBER":
+            is_whole = token.lstrip("-").isdigit()
+            value = int(token) if is_whole and len(token.lstrip("-0")) <= 19 else float(token)
+            if abs(value) == float("inf"):
+                raise InvalidCondition("a number must be below 1.8e308")
+            if is_whole and not -(1 << 63) <= value < 1 << 63:
+                raise InvalidCondition("an integer must fit into 64 bits; write 1e30 or so")
+            return value
+        return str(token) if token.type == "NAME" else token.lower() == "true"
+
+
+def _fault(text: str, start: int, stop: int, message: str) -> InputError:
+    """Return the error for a part of a filter, which the message shows between marks."""
+    part = text[start:stop] if stop - start <= 40 else f"{text[start : start + 40]}..."
+    before = ("..." if start > 30 else "") + text[max(0, start - 30) : start]
+    after = text[stop : stop + 20] + ("..." if len(text) > stop + 20 else "")
+    # One line, in which nothing that somebody wrote can act on a terminal.
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in f"{before}>>>{part}<<<{after}")
+    return InputError("where", "a filter that can be read", found=shown,
+                      remedy=f"at character {start + 1}: {message}")  # fmt: skip
+
+
+def _expected(error: UnexpectedToken, columns: Mapping[str, str]) -> str:
+    """Say what had to stand where something else does."""
+    kind, written, wanted = error.token.type, str(error.token), error.accepts or set()
+    if "TRUE" not in wanted and "NAME" in wanted and written in columns:
+        return f'{written} is a word of filters, too; write the column as "{written}"'
+    for accepted, found, message in _EXPECTED:
+        if accepted in wanted and found in ("", kind):
+            return message.format(written)
+    return "expected and, or, or the end of the filter"
+
+
+def _unreadable(text: str, at: int) -> InputError:
+    """Return the error for a character that begins nothing."""
+    if text[at] not in _QUOTED_SO_FAR:
+        remedy = _REMEDIES.get(text[at], "put texts, dates and unusual names in quotes")
+        return _fault(text, at, at + 1, f"this character cannot stand here; {remedy}")
+    match = _QUOTED_SO_FAR[text[at]].match(text, at)
+    end = match.end() if match else at
+    if end == len(text):
+        message = f"this quote is never closed; add {text[at]}, and write a quote inside twice"
+        return _fault(text, at, end, message)
+    message = "a text holds no NUL and no half of a character, and a backslash is written \\\\"
+    return _fault(text, end, end + 1, message)
+
+
+def _entry(name: Any, value: Any, columns: Mapping[str, str]) -> Node:
+    """Return the condition of one entry of a mapping: equal to a value, or to one of several."""
+    is_list = isinstance(value, list | tuple | set | frozenset | np.ndarray) or (
+        hasattr(value, "tolist") and getattr(value, "ndim", 0) == 1
+    )
+    items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+    try:
+        kind = kind_of_column(str(name), columns)
+        values = [_plain(item) for item in items] if is_list else [_plain(value)]
+        if not values:
+            raise InvalidCondition("expected at least one value; got an empty list")
+        return _equal_to_any(str(name), kind, values)
+    except InvalidCondition as error:
+        raise InputError(
+            "where", "a filter that can be read", remedy=f"entry {str(name)!r}: {error}"
+        ) from None
+
+
+def _equal_to_any(name: str, kind: str, values: Sequence[Any]) -> Node:
+    known = tuple(value for value in values if value is not None)
+    parts: list[Node] = []
+    if known:
+        parts.append(make_condition(name, kind, "==" if len(known) == 1 else "in", known))
+    if len(known) < len(values):
+        parts.append(make_condition(name, kind, "is null", ()))
+    return parts[0] if len(parts) == 1 else Or(tuple(parts))
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as the parser would give it; None where it is missing."""
+    if is_missing(value):
+        return None
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    elif isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, str) and re.search("[\0\ud800-\udfff]", value):
+        raise InvalidCondition("a text holds no NUL and no half of a character; correct it")
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise InvalidCondition(f"an integer must fit into 64 bits; got {value}")
+    if isinstance(value, float) and abs(value) == float("inf"):
+        raise InvalidCondition("a number must be finite")
+    if isinstance(value, str | datetime | bool | int | float):
+        return value
+    raise InvalidCondition(
+        "expected a number, text, date, true or false, or a list of these; got a "
+        f"{type(value).__name__}; write other conditions as text, such as 'year >= 2020'"
+    )
+
+
+def _n_values(node: Node) -> int:
+    if isinstance(node, Condition):
+        return len(node.values) * (2 if node.kind == "date" else 1)
+    return sum(map(_n_values, (node.part,) if isinstance(node, Not) else node.parts))

@@ -1,0 +1,382 @@
+"""Looking for damage: everything that a collection holds, against what was written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from embedtopics._utils.folders import only_writer
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.protocols import Int64Array
+from embedtopics.retrieval.storage._catalog import (
+    CATALOG,
+    SEGMENTS,
+    ask,
+    document_digest,
+    explaining,
+    flush_folder,
+    make_catalog,
+    read_meta,
+)
+from embedtopics.retrieval.storage._metadata import present, read_columns
+from embedtopics.retrieval.storage._segments import (
+    SegmentFile,
+    check_sizes,
+    damage,
+    damaged_files,
+    is_segment_name,
+    list_files,
+    living_passages,
+    read_passages,
+    segment_folder,
+    unnamed_folders,
+)
+
+# Making a collection, and copying one: it appears under its name when it is whole.
+
+
+def create_folder(folder: Path, settings: str) -> None:
+    """Make an empty collection."""
+
+    def fill(fresh: Path) -> None:
+        (fresh / SEGMENTS).mkdir()
+        make_catalog(fresh / CATALOG, settings)
+
+    _appear(folder, fill, overwrite=False)
+
+
+def copy_collection(source: Path, target: Path, overwrite: bool) -> None:
+    """Copy one version of a collection to another folder.
+
+    Files of segments, which never change, are hard links where the file system has them.
+    """
+    if target == source or source in target.parents or target in source.parents:
+        raise InputError("folder", f"one apart from the index in {source}", str(target))
+    ask(source, lambda connection: None)  # damage of the source is not taken for the target's
+    _appear(target, lambda fresh: _copy_into(source, fresh), overwrite)
+
+
+def _copy_into(source: Path, fresh: Path) -> None:
+    while True:
+        with closing(sqlite3.connect(fresh / CATALOG)) as copy:
+            ask(source, partial(sqlite3.Connection.backup, target=copy))
+        with closing(sqlite3.connect(fresh / CATALOG)) as copy:
+            files = list_files(copy)
+            copy.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try:
+            for file in files:
+                _link(file.below(source), file.below(fresh))
+            break
+        except FileNotFoundError as error:
+            # A compaction deletes segments once there is a version without them.
+            if files == ask(source, list_files):
+                raise damage(Path(error.filename), "it is missing") from None
+            shutil.rmtree(fresh / SEGMENTS, ignore_errors=True)
+            for path in fresh.iterdir():
+                path.unlink()
+    (fresh / SEGMENTS).mkdir(exist_ok=True)
+    with (fresh / CATALOG).open("r+b") as catalog:  # no connection to it is open
+        os.fsync(catalog.fileno())
+    for below in sorted((p for p in fresh.rglob("*") if p.is_dir()), reverse=True):
+        flush_folder(below)
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another disk, or a file system without links
+        shutil.copyfile(source, target)
+        with target.open("r+b") as file:
+            os.fsync(file.fileno())
+
+
+def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None:
+    """Fill a folder beside another, and give it the other's name when it is whole."""
+    check_target(folder, overwrite)
+    with only_writer(folder), explaining(folder, is_writing=True):
+        put_back(folder)
+        check_target(folder, overwrite)
+        _sweep_beside(folder)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
+        try:
+            fill(fresh)
+            fresh.chmod(0o777 & ~_umask())
+            flush_folder(fresh)
+            _take_the_place(fresh, folder)
+        finally:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def check_target(folder: Path, overwrite: bool) -> None:
+    """Refuse a folder that a collection cannot take the place of."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError("folder", "a folder for the index", found=f"{folder}, which is a file")
+    if os.path.ismount(folder):
+        found = f"{folder}, a mount point, which cannot be replaced"
+        raise InputError(
+            "folder", "a folder for the index", found=found, remedy="name one below it"
+        )
+    if not folder.is_dir() or not any(folder.iterdir()):
+        return
+    if not _is_ours(folder):
+        raise InputError(
+            "folder", "an empty or new folder", found=f"{folder}, which holds other files",
+            remedy="name another one, or empty it yourself",
+        )  # fmt: skip
+    if not overwrite:
+        raise InputError(
+            "folder", "an empty or new folder", found=f"{folder}, where an index is already",
+            remedy="load that one, pass overwrite=True (--overwrite), or name another folder",
+        )  # fmt: skip
+
+
+def _is_ours(folder: Path) -> bool:
+    """Return whether a folder holds a collection and nothing else that would be lost with it."""
+    try:
+        ask(folder, lambda connection: None)
+    except (CorruptFileError, InputError):
+        return False
+    catalog = {CATALOG + suffix for suffix in ("", "-wal", "-shm")}
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        in_segment = parts[0] == SEGMENTS and len(parts) > 1 and is_segment_name(parts[1])
+        if not in_segment and parts not in {(SEGMENTS,), *((name,) for name in catalog)}:
+            return False
+    return True
+
+
+def _take_the_place(fresh: Path, folder: Path) -> None:
+    old = fresh.with_suffix(".old")
+    if folder.exists():
+        folder.rename(old)
+    try:
+        fresh.rename(folder)
+        flush_folder(folder.parent)
+    except BaseException:  # an interrupt too
+        if folder.exists() and not fresh.exists():
+            folder.rename(fresh)
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
+    if old.exists():
+        # First out of the way, so that one half deleted is never taken for a collection.
+        shutil.rmtree(old.rename(fresh), ignore_errors=True)
+
+
+def find_folder(folder: str | Path) -> Path:
+    """Return where a collection really is, so that two names of it have one lock.
+
+    What a process that was killed while it replaced a collection left undone is undone.
+    """
+    folder = Path(os.path.realpath(folder))
+    for _ in range(20):
+        if os.path.lexists(folder) or not _set_aside(folder):
+            break
+        try:
+            with only_writer(folder):
+                put_back(folder)
+        except InputError:  # another process replaces it in this moment
+            time.sleep(0.05)
+    return folder
+
+
+def put_back(folder: Path) -> None:
+    """Give the collection its name again that was set aside to be replaced; under the lock."""
+    if not os.path.lexists(folder):
+        for old in _set_aside(folder)[:1]:
+            old.rename(folder)
+
+
+def _set_aside(folder: Path) -> list[Path]:
+    return [old for old in _beside(folder, "old") if (old / CATALOG).is_file()]
+
+
+def _beside(folder: Path, kind: str) -> list[Path]:
+    """Return what was made beside a folder to take its place, or was set aside; no other's."""
+    # Of a collection "a" this is not what belongs to one that is called "a.b".
+    name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]+\.{kind}")
+    found = sorted(folder.parent.iterdir()) if folder.parent.is_dir() else []
+    return [path for path in found if name.fullmatch(path.name) and not path.is_symlink()]
+
+
+def _sweep_beside(folder: Path) -> None:
+    """Delete what processes that were killed left beside a folder; under the lock."""
+    left = _beside(folder, "new")
+    if os.path.lexists(folder):
+        left += _beside(folder, "old")
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0o022)
+    os.umask(mask)
+    return mask
+
+
+_RESTORE = "restore the folder from a copy, or build the index again"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that is not as it was written."""
+
+    file: Path
+    what: str
+    remedy: str = _RESTORE
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}; {self.remedy}"
+
+
+def check(folder: str | Path) -> list[Problem]:
+    """Check all that an index holds against what was written.
+
+    Every file is read and compared with the size and checksum recorded when it was written, every
+    document with its own checksum; documents, metadata and passages must belong together.
+
+    Parameters
+    ----------
+    folder : str or Path
+
+    Returns
+    -------
+    list of Problem
+        Empty where all is well. Folders that a killed writer left behind are among them.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, or it cannot be read.
+    """
+    folder = find_folder(folder)
+    problems = find_damage(folder)
+    try:
+        named = ask(folder, lambda c: {n for (n,) in c.execute("SELECT number FROM segments")})
+    except CorruptFileError:
+        return problems
+    remedy = "nothing is lost: the next writer deletes it, unless one is at work on it now"
+    return problems + [
+        Problem(path, "no version of the index names it", remedy)
+        for path in unnamed_folders(folder, named)
+    ]
+
+
+def find_damage(folder: Path) -> list[Problem]:
+    """Return all that is damaged, what a killed writer left behind not counted."""
+    while True:
+        try:
+            version, problems, files = ask(folder, _check_catalog)
+            problems += [Problem(path, what) for path, what in damaged_files(folder, files)]
+            problems += ask(folder, lambda c: list(_check_passages(c, folder)))
+            if ask(folder, lambda c: int(read_meta(c, "version"))) == version:
+                return [Problem(folder / p.file, p.what, p.remedy) for p in problems]
+        except CorruptFileError as error:
+            return [Problem(folder / CATALOG, str(error))]
+        except sqlite3.Error as error:  # such as a table that is not there
+            return [Problem(folder / CATALOG, f"it is damaged ({error})")]
+
+
+def check_presence(folder: Path) -> None:
+    """Make sure that all files are there and have their sizes, which takes no time."""
+    while True:
+        files = ask(folder, list_files)
+        found = next(check_sizes(folder, files), None)
+        if found is None:
+            return
+        if files == ask(folder, list_files):  # a compaction deletes files, too
+            raise CorruptFileError(f"{found[0]} is damaged: {found[1]}; {_RESTORE}")
+
+
+_DOUBLED = "SELECT id, count(*) FROM documents NOT INDEXED GROUP BY id HAVING count(*) > 1"
+_LACKING = (
+    "SELECT number FROM segments WHERE n_files != "
+    "(SELECT count(*) FROM files WHERE segment = segments.number)"
+)
+_ORPHANS = "SELECT number FROM metadata WHERE number NOT IN (SELECT number FROM documents)"
+
+
+def _check_catalog(
+    connection: sqlite3.Connection,
+) -> tuple[int, list[Problem], list[SegmentFile]]:
+    run = connection.execute
+    found = [f"SQLite finds: {m}" for (m,) in run("PRAGMA integrity_check(20)") if m != "ok"]
+    found += [f"the id {id!r} has {count} documents" for id, count in run(_DOUBLED)]
+    found += [f"it does not name all files of segment {n:06d}" for (n,) in run(_LACKING)]
+    found += _check_documents(connection)
+    found += [f"metadata {number} belong to no document" for (number,) in run(_ORPHANS)]
+    problems = [Problem(Path(CATALOG), what) for what in found]
+    return int(read_meta(connection, "version")), problems, list_files(connection)
+
+
+def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
+    """Compare each document with its checksum."""
+    positions = [column.position for column in read_columns(connection).values()]
+    names = "".join(f", metadata.c{position}" for position in positions)
+    rows = connection.execute(
+        f"SELECT number, id, digest, text, metadata.number{names} FROM documents "
+        "LEFT JOIN metadata USING (number) ORDER BY number"
+    )
+    for number, id, digest, text, row, *values in rows:
+        if row is None:
+            yield f"the document {id!r} has no metadata"
+        elif document_digest(number, id, text, present(positions, values)) != digest:
+            yield f"the document {id!r} differs from its checksum"
+
+
+def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
+    """Compare documents with the passages of segments."""
+    numbers, removed = _numbers(connection, "documents"), _numbers(connection, "removed")
+    with_passages = [np.empty(0, np.int64)]
+    query = "SELECT number, first, last, n_passages, n_living FROM segments"
+    for segment, first, last, n_passages, n_living in connection.execute(query):
+        below = segment_folder(folder, segment)
+        try:
+            documents, _ = read_passages(below)
+        except (CorruptFileError, FileNotFoundError) as error:
+            if isinstance(error, CorruptFileError):
+                yield Problem(below / "passages.npz", "it cannot be read")
+            with_passages.append(numbers[(numbers >= first) & (numbers <= last)])
+            continue
+        alive = documents[living_passages(documents, removed)]
+        with_passages.append(alive)
+        lost = np.setdiff1d(alive, numbers)
+        if lost.size:
+            what = f"passages of {lost.size:,} documents that are not there, such as {lost[0]}"
+            yield Problem(below, what)
+        outside = ((documents < first) | (documents > last)).any() or (np.diff(documents) < 0).any()
+        if len(documents) != n_passages or len(np.unique(alive)) != n_living or outside:
+            yield Problem(below, "its passages are not those that the catalogue counts")
+    bare = np.setdiff1d(numbers, np.concatenate(with_passages))
+    both = np.intersect1d(numbers, removed)
+    for wrong, what in ((bare, "have no passage"), (both, "are there and removed")):
+        if wrong.size:
+            what = f"{wrong.size:,} documents {what}, such as number {wrong[0]}"
+            yield Problem(Path(CATALOG), what)
+
+
+def _numbers(connection: sqlite3.Connection, table: str) -> Int64Array:
+    rows = connection.execute(f"SELECT number FROM {table} ORDER BY number")
+    return np.fromiter((number for (number,) in rows), np.int64)
+
+
+def require_whole(folder: Path) -> None:
+    """Read and compare everything."""
+    problems = find_damage(folder)
+    if problems:
+        more = f" (and {len(problems) - 1:,} more problems)" if len(problems) > 1 else ""
+        raise CorruptFileError(f"{problems[0]}{more}")

@@ -1,0 +1,344 @@
+"""A version of a collection, the files of its segments, and its documents."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import CorruptFileError
+from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.retrieval.results import Document
+from embedtopics.retrieval.storage._catalog import SEGMENTS, ask, flush_folder, in_chunks, read_meta
+from embedtopics.retrieval.storage._metadata import read_columns, restore_row
+
+PASSAGES = "passages.npz"
+
+PassageCache = dict[str, tuple[Int64Array, Int32Array]]
+"""Arrays of a segment by the checksum of their file, which is what they depend on."""
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentView:
+    """One immutable part of a collection.
+
+    `documents` (n_passages,) is the number of each passage's document, ascending; the passages of
+    a document stand together and in the order of its text. `spans` (n_passages, 2) are the first
+    character of each passage and the one after its last, `alive` (n_passages,) is False where the
+    document was removed since. `content` holds the checksums of all files: two segments with the
+    same hold the same.
+    """
+
+    name: str
+    folder: Path
+    documents: Int64Array
+    spans: Int32Array
+    alive: npt.NDArray[np.bool_]
+    content: str
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """One version of a collection, which goes up with every write; no other has its stamp."""
+
+    version: int
+    stamp: str
+    settings: Mapping[str, Any]
+    segments: tuple[SegmentView, ...]
+    n_documents: int
+
+    @property
+    def n_passages(self) -> int:
+        """Passages of the documents that are there."""
+        return sum(int(segment.alive.sum()) for segment in self.segments)
+
+
+@dataclass(frozen=True, eq=False)
+class Sources:
+    """Where each passage of a compacted segment was before: position of the segment, and row."""
+
+    segments: tuple[SegmentView, ...]
+    segment: Int32Array
+    row: Int64Array
+
+
+MakeSegment: TypeAlias = Callable[[Path, Int64Array, Int32Array, Sources | None], object]
+"""``make_segment(folder, documents, spans, sources)`` writes all else that a segment has into its
+folder; `sources` is None for new documents."""
+
+
+@dataclass(frozen=True)
+class SegmentFile:
+    """A file as it was written; `path` is below the segment's folder, with slashes."""
+
+    segment: int
+    path: str
+    bytes: int
+    sha256: str
+
+    def below(self, folder: Path) -> Path:
+        """Return where it is in a collection."""
+        return segment_folder(folder, self.segment) / self.path
+
+
+def segment_folder(folder: Path, number: int) -> Path:
+    """Return the folder of a segment."""
+    return folder / SEGMENTS / f"{number:06d}"
+
+
+def list_files(connection: sqlite3.Connection) -> list[SegmentFile]:
+    """Return all files that the catalogue names."""
+    query = "SELECT segment, path, bytes, sha256 FROM files ORDER BY segment, path"
+    return [SegmentFile(*row) for row in connection.execute(query)]
+
+
+def write_passages(folder: Path, documents: Int64Array, spans: Int32Array) -> None:
+    """Write which document each passage belongs to, and where it is in its text."""
+    np.savez(folder / PASSAGES, documents=documents, spans=spans)
+
+
+def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
+    """Read what `write_passages` wrote; the arrays cannot be written to."""
+    path = folder / PASSAGES
+    try:
+        # Opened here, because NumPy leaves a file open that it finds damaged.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            documents, spans = arrays["documents"], arrays["spans"]
+        if documents.ndim != 1 or spans.shape != (len(documents), 2):
+            raise ValueError(f"arrays of the shapes {documents.shape} and {spans.shape}")
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # damage makes zip files and arrays fail in many ways
+        raise damage(path, str(error)) from error
+    for array in (documents, spans):
+        array.flags.writeable = False
+    return documents.astype(np.int64, copy=False), spans.astype(np.int32, copy=False)
+
+
+def damage(path: Path, what: str) -> CorruptFileError:
+    """Return the error for a damaged file of a segment."""
+    return CorruptFileError(
+        f"{path} is damaged ({what}); restore the folder from a copy, or build the index again"
+    )
+
+
+def seal(folder: Path, number: int) -> list[SegmentFile]:
+    """Put all files of a new segment on disk, then the names of the files, and measure them."""
+    root = segment_folder(folder, number)
+    paths = []
+    for path in sorted(root.rglob("*")):
+        if path.is_file():
+            _flush_file(path)
+            paths.append(path)
+    for below in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
+        flush_folder(below)
+    for above in (root, root.parent, folder):
+        flush_folder(above)
+    with ThreadPoolExecutor(4) as threads:  # hashing releases the interpreter
+        digests = list(threads.map(checksum, paths))
+    return [
+        SegmentFile(number, path.relative_to(root).as_posix(), path.stat().st_size, digest)
+        for path, digest in zip(paths, digests, strict=True)
+    ]
+
+
+def _flush_file(path: Path) -> None:
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
+    """Give each file that is missing, or has another size than was written, and which."""
+    for file in files:
+        path = file.below(folder)
+        if not path.is_file():
+            yield path, "it is missing"
+        elif path.stat().st_size != file.bytes:
+            yield path, f"it has {path.stat().st_size:,} bytes, not the {file.bytes:,} written"
+
+
+def damaged_files(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
+    """Read all files, and give each that is not as it was written, and what is wrong with it."""
+    wrong = dict(check_sizes(folder, files))
+    for file in files:
+        path = file.below(folder)
+        if path in wrong:
+            yield path, wrong[path]
+        elif checksum(path) != file.sha256:
+            yield path, "its checksum differs from the one recorded when written"
+
+
+def unnamed_folders(folder: Path, named: set[int]) -> list[Path]:
+    """Return folders of segments that the catalogue does not name; other folders are not ours."""
+    above = folder / SEGMENTS
+    found = sorted(above.iterdir()) if above.is_dir() else []
+    names = {segment_folder(folder, number).name for number in named}
+    return [
+        path
+        for path in found
+        if is_segment_name(path.name) and path.name not in names and not path.is_symlink()
+    ]
+
+
+def is_segment_name(name: str) -> bool:
+    """Return whether a folder of this name was made here."""
+    return len(name) >= 6 and name.isascii() and name.isdigit()
+
+
+@dataclass(frozen=True, eq=False)
+class _Version:
+    """What the catalogue records of a version."""
+
+    number: int
+    stamp: str
+    settings: Mapping[str, Any]
+    segments: list[tuple[int, int, str, str]]  # number, passages, checksums of them and of all
+    removed: Int64Array
+    n_documents: int
+
+
+def read_snapshot(folder: Path, cache: PassageCache) -> Snapshot:
+    """Read one version of a collection."""
+    while True:
+        version = ask(folder, _read_version)
+        try:
+            return _assemble(folder, version, cache)
+        except FileNotFoundError as error:
+            # A compaction deletes segments once there is a version without them.
+            if ask(folder, lambda c: str(read_meta(c, "stamp"))) == version.stamp:
+                raise damage(Path(error.filename), "it is missing") from None
+
+
+def _read_version(connection: sqlite3.Connection) -> _Version:
+    segments = connection.execute(
+        "SELECT number, n_passages, sha256, n_living FROM segments LEFT JOIN files ON "
+        "files.segment = segments.number AND files.path = ? ORDER BY number",
+        (PASSAGES,),
+    ).fetchall()
+    contents: dict[int, str] = {}
+    for segment, checksum in connection.execute(
+        "SELECT segment, sha256 FROM files ORDER BY segment, path"
+    ):
+        contents[segment] = contents.get(segment, "") + checksum
+    removed = connection.execute("SELECT number FROM removed ORDER BY number")
+    return _Version(
+        int(read_meta(connection, "version")),
+        str(read_meta(connection, "stamp")),
+        json.loads(read_meta(connection, "settings")),
+        [
+            (number, n_passages, checksum or "", contents.get(number, ""))
+            for number, n_passages, checksum, _ in segments
+        ],
+        _as_numbers(removed),
+        sum(n_living for *_, n_living in segments),
+    )
+
+
+def _as_numbers(rows: Iterable[tuple[int]]) -> Int64Array:
+    return np.fromiter((number for (number,) in rows), np.int64)
+
+
+def _assemble(folder: Path, version: _Version, cache: PassageCache) -> Snapshot:
+    views, used = [], {}
+    for number, n_passages, checksum, content in version.segments:
+        below = segment_folder(folder, number)
+        if not checksum:
+            raise damage(below / PASSAGES, "the catalogue does not name it")
+        arrays = cache.get(checksum) or read_passages(below)
+        documents, spans = used[checksum] = arrays
+        if len(documents) != n_passages:
+            raise damage(below / PASSAGES, f"{len(documents):,} passages, not {n_passages:,}")
+        alive = living_passages(documents, version.removed)
+        views.append(SegmentView(below.name, below, documents, spans, alive, content))
+    for checksum in cache.keys() - used.keys():
+        cache.pop(checksum, None)
+    cache.update(used)
+    return Snapshot(
+        version.number, version.stamp, version.settings, tuple(views), version.n_documents
+    )
+
+
+def living_passages(documents: Int64Array, removed: Int64Array) -> np.ndarray:
+    """Return which passages (n_passages,) have a document that was not removed; both ascend."""
+    alive = np.ones(len(documents), dtype=bool)
+    starts = np.searchsorted(documents, removed, "left")
+    ends = np.searchsorted(documents, removed, "right")
+    edges = np.zeros(len(documents) + 1, np.int64)
+    np.add.at(edges, starts, 1)
+    np.add.at(edges, ends, -1)
+    alive[np.cumsum(edges[:-1]) > 0] = False
+    alive.flags.writeable = False
+    return alive
+
+
+def find_numbers(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """Return the number of each id that there is."""
+    found: dict[str, int] = {}
+    for marks, part in in_chunks(ids):
+        found.update(
+            connection.execute(f"SELECT id, number FROM documents WHERE id IN ({marks})", part)
+        )
+    return found
+
+
+def fetch_documents(
+    connection: sqlite3.Connection, numbers: Sequence[int]
+) -> list[Document | None]:
+    """Return the documents of some numbers, None for each that is not there."""
+    wanted = [int(number) for number in numbers]
+    found: dict[int, Document] = {}
+    for marks, part in in_chunks(sorted(set(wanted))):
+        for document in _select(connection, f"number IN ({marks})", part):
+            found[document.number] = document
+    return [found.get(number) for number in wanted]
+
+
+def fetch_batch(connection: sqlite3.Connection, after: int, size: int) -> list[Document]:
+    """Return the next documents after a number, in the order of their numbers."""
+    return list(_select(connection, "number > ? ORDER BY number LIMIT ?", (after, size)))
+
+
+def _select(
+    connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
+) -> Iterator[Document]:
+    columns = list(read_columns(connection).values())
+    names = "".join(f", {column.sql}" for column in columns)
+    query = (
+        f"SELECT number, id, text{names} FROM documents JOIN metadata USING (number) "
+        f"WHERE {condition}"
+    )
+    for number, id, text, *values in connection.execute(query, parameters):
+        try:
+            yield Document(number, id, text, restore_row(columns, tuple(values)))
+        except (TypeError, ValueError) as error:
+            raise CorruptFileError(
+                f"the metadata of the document {id!r} are damaged ({error}); restore the folder "
+                "from a copy, or build the index again"
+            ) from error
+
+
+def find_candidates(
+    connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
+) -> Int64Array:
+    """Return the numbers of the documents that meet a condition, ascending."""
+    # SQLite leaves the join out where the condition does not speak of documents.
+    query = (
+        "SELECT metadata.number FROM metadata LEFT JOIN documents "
+        f"ON documents.number = metadata.number WHERE ({condition}) ORDER BY metadata.number"
+    )
+    return _as_numbers(connection.execute(query, tuple(parameters)))

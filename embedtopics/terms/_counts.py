@@ -1,0 +1,326 @@
+"""Word ids -> sparse counts of terms by document and by topic; no text is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, Int64Array
+from embedtopics.terms.results import TermCounts, TokenStream
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+def count_terms(
+    tokens: TokenStream,
+    *,
+    ngram_range: tuple[int, int] = (1, 2),
+    min_df: int | float | None = None,
+    max_df: int | float = 1.0,
+    stop_words: Iterable[str] = (),
+    function_words: Iterable[str] = (),
+    max_terms: int | None = None,
+    numbers: bool = False,
+) -> TermCounts:
+    """Count the words and n-grams of every document.
+
+    A term lies within one document and neither begins nor ends with a word that says nothing
+    alone: a stop word, a function word, a single letter or a number. Inside a longer term any
+    word may stand (``bank of england``).
+    """
+    shortest, longest = _check_range(ngram_range)
+    n_documents = len(tokens)
+    fewest, most = document_limits(min_df, max_df, n_documents)
+    stops = {word.lower() for word in stop_words}
+    functions = {word.lower() for word in function_words}
+    lowered = [word.lower() for word in tokens.words]
+    edge = np.fromiter(
+        (_stands_alone(w, numbers) and w not in stops and w not in functions for w in lowered),
+        dtype=bool,
+        count=len(lowered),
+    )
+    blocks, names, lengths = [], [], []
+    for n, counts, ids in _ngrams(tokens, edge, longest, fewest):
+        if n < shortest:
+            continue
+        holders = np.bincount(counts.indices, minlength=counts.shape[1])
+        kept = np.flatnonzero(
+            edge[ids[:, 0]] & edge[ids[:, -1]] & (holders >= fewest) & (holders <= most)
+        )
+        blocks.append(counts[:, kept])
+        names += [" ".join(tokens.words[i] for i in row) for row in ids[kept].tolist()]
+        lengths.append(np.full(len(kept), n, dtype=np.int8))
+    counts, order = _in_order(blocks, names, max_terms)
+    return TermCounts(
+        counts=counts,
+        terms=tuple(names[i] for i in order),
+        lengths=np.concatenate(lengths)[order],
+        stop_words=tuple(w for w, low in zip(tokens.words, lowered, strict=True) if low in stops),
+        function_words=tuple(
+            w
+            for w, low in zip(tokens.words, lowered, strict=True)
+            if low in functions and low not in stops
+        ),
+    )
+
+
+def count_by_topic(
+    counts: csr_matrix,
+    labels: npt.ArrayLike,
+    n_topics: int | None = None,
+    weights: npt.ArrayLike | None = None,
+) -> csr_matrix:
+    """Add up the documents' counts within each topic, as one sparse product.
+
+    Shapes: `counts` (n_documents, n_terms), `labels` (n_documents,), `weights` (n_documents,) ->
+    (n_topics, n_terms).
+    """
+    topic = np.asarray(labels, dtype=np.int64)
+    n_documents = counts.shape[0]
+    if topic.shape != (n_documents,):
+        raise InputError(
+            f"labels must have one entry for each of the {n_documents} documents; "
+            f"got shape {topic.shape}"
+        )
+    times = np.ones(n_documents) if weights is None else np.asarray(weights, dtype=np.float64)
+    if times.shape != (n_documents,):
+        raise InputError(
+            f"weights must have one entry for each of the {n_documents} documents; "
+            f"got shape {times.shape}"
+        )
+    highest = int(topic.max(initial=-1))
+    n_topics = highest + 1 if n_topics is None else n_topics
+    if highest >= n_topics:
+        raise InputError(f"labels must be below n_topics = {n_topics}; got {highest}")
+    members = np.flatnonzero(topic >= 0)
+    return sum_rows(counts, members, topic[members], n_topics, times[members])
+
+
+def sum_rows(
+    counts: csr_matrix,
+    rows: npt.NDArray[Any],
+    groups: npt.NDArray[Any],
+    n_groups: int,
+    weights: npt.NDArray[np.float64] | None = None,
+) -> csr_matrix:
+    """Add up rows of counts within groups.
+
+    Shapes: `counts` (n_documents, n_terms), `rows` (n_members,), `groups` (n_members,), `weights`
+    (n_members,) -> (n_groups, n_terms).
+    """
+    from scipy.sparse import csr_matrix
+
+    from embedtopics.terms._kernels import sum_groups
+
+    order = np.argsort(groups, kind="stable")
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(groups, minlength=n_groups))])
+    times = np.ones(len(rows)) if weights is None else weights
+    summed = sum_groups(
+        counts.indptr.astype(np.int64),
+        counts.indices.astype(np.int32, copy=False),
+        counts.data.astype(np.float64),
+        rows[order].astype(np.int64),
+        np.ascontiguousarray(times[order], dtype=np.float64),
+        bounds.astype(np.int64),
+        counts.shape[1],
+    )
+    return csr_matrix(summed, shape=(n_groups, counts.shape[1]))
+
+
+def count_words(tokens: TokenStream) -> csr_matrix:
+    """Count every word of every document, stop words and all.
+
+    Shape: (n_documents, n_words).
+    """
+    return _counts_of(tokens.ids, tokens.offsets, len(tokens.words))
+
+
+def _counts_of(columns: npt.NDArray[Any], offsets: Int64Array, n_columns: int) -> csr_matrix:
+    """Return the counts of a stream of column numbers, documents parted by `offsets`."""
+    from scipy.sparse import csr_matrix
+
+    from embedtopics.terms._kernels import count_in_documents
+
+    counted = count_in_documents(
+        np.ascontiguousarray(columns, dtype=np.int32),
+        np.ascontiguousarray(offsets, dtype=np.int64),
+        n_columns,
+    )
+    return csr_matrix(counted, shape=(len(offsets) - 1, n_columns))
+
+
+def _ngrams(
+    tokens: TokenStream, edge: BoolArray, longest: int, fewest: int
+) -> Iterator[tuple[int, csr_matrix, npt.NDArray[Any]]]:
+    """Yield n, the counts of all n-grams, and their word ids (n_grams, n), for n = 1, 2, ...
+
+    An n-gram cannot be in more documents than its first n - 1 words or its last word. So each
+    length only extends what enough documents hold; and of the longest, which nothing extends,
+    only those are looked at that may be terms. That keeps most of the stream out of the sorting.
+    """
+    n_words = len(tokens.words)
+    counts = count_words(tokens)
+    ids = np.arange(n_words).reshape(-1, 1)
+    yield 1, counts, ids
+    common = np.bincount(counts.indices, minlength=n_words) >= fewest
+    document = np.repeat(np.arange(len(tokens), dtype=np.int32), np.diff(tokens.offsets))
+    # Number of the (n-1)-gram that starts at each position of the stream; -1 where none does.
+    gram = np.where(common[tokens.ids], tokens.ids, -1).astype(np.int64)
+    for n in range(2, longest + 1):
+        starts = np.flatnonzero(gram[: len(gram) - n + 1] >= 0)
+        last_word = tokens.ids[starts + n - 1]
+        inside = common[last_word]
+        inside &= document[starts] == document[starts + n - 1]
+        if n == longest:
+            inside &= edge[tokens.ids[starts]] & edge[last_word]
+        starts, last_word = starts[inside], last_word[inside]
+        pairs, number = np.unique(gram[starts] * n_words + last_word, return_inverse=True)
+        offsets = np.searchsorted(starts, tokens.offsets)
+        counts = _counts_of(number, offsets, len(pairs))
+        ids = np.column_stack([ids[pairs // n_words], pairs % n_words])
+        yield n, counts, ids
+        held_by_enough = np.bincount(counts.indices, minlength=len(pairs)) >= fewest
+        gram = np.full(len(tokens.ids), -1, dtype=np.int64)
+        gram[starts] = np.where(held_by_enough[number], number, -1)
+
+
+def _in_order(
+    blocks: list[csr_matrix], names: list[str], max_terms: int | None
+) -> tuple[csr_matrix, list[int]]:
+    """Join the blocks, limit the terms, and sort the columns by name; return also the order."""
+    from scipy.sparse import hstack
+
+    counts = hstack(blocks, format="csr", dtype=np.int32)
+    order = sorted(range(len(names)), key=names.__getitem__)
+    if max_terms is not None and max_terms < len(order):
+        holders = np.bincount(counts.indices, minlength=counts.shape[1])
+        most_common = sorted(order, key=lambda i: -holders[i])[:max_terms]
+        order = sorted(most_common, key=names.__getitem__)
+    # Renumbering the columns is linear; indexing with a permutation would sort by column.
+    place = np.full(len(names), -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    if len(order) < len(names):
+        counts = counts[:, np.sort(np.asarray(order, dtype=np.int64))]
+        place = place[place >= 0]
+    counts.indices = place[counts.indices].astype(counts.indices.dtype)
+    counts.has_sorted_indices = False
+    counts.sort_indices()
+    return counts, order
+
+
+def _stands_alone(word: str, numbers: bool) -> bool:
+    """Return whether a word can be a term: more than one letter, and no mere number."""
+    if len(word) < 2:
+        return False
+    return numbers or any(map(str.isalpha, word))
+
+
+def _check_range(ngram_range: Sequence[int]) -> tuple[int, int]:
+    """Return the range as two integers, or refuse it."""
+    shortest, longest = ngram_range
+    if not 1 <= shortest <= longest <= 9:
+        raise InputError("ngram_range", "two integers, 1 <= first <= second <= 9", ngram_range)
+    return int(shortest), int(longest)
+
+
+def document_limits(
+    min_df: int | float | None, max_df: int | float, n_documents: int
+) -> tuple[int, int]:
+    """Return the fewest and the most documents that may hold a term."""
+    if min_df is None:
+        min_df = 1 if n_documents < 20 else 2 if n_documents <= 10_000 else 5
+    limits = []
+    for name, limit, rounded in (("min_df", min_df, np.ceil), ("max_df", max_df, np.floor)):
+        share = isinstance(limit, float | np.floating)
+        if limit < 0 or (share and limit > 1):
+            raise InputError(name, "a number of documents or a share from 0.0 to 1.0", limit)
+        limits.append(int(rounded(limit * n_documents)) if share else int(limit))
+    return max(limits[0], 1), limits[1]
+
+
+# Terms counted otherwise: from the counts that there are where they hold enough.
+
+
+@dataclass(frozen=True)
+class TermRules:
+    """What counts as a term; the parameters of `count_terms`."""
+
+    ngram_range: tuple[int, int] = (1, 2)
+    min_df: int | float | None = None
+    max_df: int | float = 1.0
+    stop_words: tuple[str, ...] = ()
+    function_words: tuple[str, ...] = ()
+
+
+def recount_terms(
+    tokens: TokenStream, counts: TermCounts, before: TermRules, after: TermRules
+) -> TermCounts:
+    """Count terms by other rules.
+
+    Where the rules allow no term that is not among those counted, columns are dropped; else the
+    word ids are counted anew. Both give the very same.
+    """
+    if before == after:
+        return counts
+    left_out = set(counts.stop_words) | set(counts.function_words)
+    stops = _among(tokens.words, after.stop_words)
+    functions = _among(tokens.words, after.function_words)
+    edges = set(stops) | set(functions)
+    if not (left_out <= edges and _is_within(before, after, len(tokens))):
+        return count_terms(
+            tokens,
+            ngram_range=after.ngram_range,
+            min_df=after.min_df,
+            max_df=after.max_df,
+            stop_words=after.stop_words,
+            function_words=after.function_words,
+        )
+    kept = np.flatnonzero(_is_allowed(counts, edges - left_out, after, len(tokens)))
+    return TermCounts(
+        counts=counts.counts if len(kept) == len(counts.terms) else counts.counts[:, kept],
+        terms=tuple(counts.terms[column] for column in kept.tolist()),
+        lengths=counts.lengths[kept],
+        stop_words=stops,
+        function_words=tuple(word for word in functions if word not in set(stops)),
+    )
+
+
+def _is_within(before: TermRules, after: TermRules, n_documents: int) -> bool:
+    """Return whether every length and frequency that is allowed now was allowed before."""
+    fewest_before, most_before = document_limits(before.min_df, before.max_df, n_documents)
+    fewest, most = document_limits(after.min_df, after.max_df, n_documents)
+    shortest_before, longest_before = before.ngram_range
+    shortest, longest = after.ngram_range
+    return (
+        fewest >= fewest_before
+        and most <= most_before
+        and shortest_before <= shortest <= longest <= longest_before
+    )
+
+
+def _is_allowed(
+    counts: TermCounts, newly_left_out: set[str], after: TermRules, n_documents: int
+) -> npt.NDArray[np.bool_]:
+    """Tell for each column whether it is a term still."""
+    fewest, most = document_limits(after.min_df, after.max_df, n_documents)
+    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
+    allowed: npt.NDArray[np.bool_] = (holders >= fewest) & (holders <= most)
+    allowed &= (counts.lengths >= after.ngram_range[0]) & (counts.lengths <= after.ngram_range[1])
+    if newly_left_out:
+        allowed &= [
+            newly_left_out.isdisjoint((term.split(" ", 1)[0], term.rsplit(" ", 1)[-1]))
+            for term in counts.terms
+        ]
+    return allowed
+
+
+def _among(words: tuple[str, ...], listed: Iterable[str]) -> tuple[str, ...]:
+    """Return those words that are listed, compared without regard to case."""
+    wanted = {word.lower() for word in listed}
+    return tuple(word for word in words if word.lower() in wanted)

@@ -1,0 +1,253 @@
+"""The few terms that name a topic.
+
+Class-TF-IDF ranks what a topic says often and the others say seldom. Read as a list, such a
+ranking has five faults, and the ranking here has one answer to each. With W[t, c] the weight,
+n_t the occurrences of a term and d_t the documents that hold it:
+
+- A term said twenty times in one document outweighs one said once in fifteen. Its weight is
+  multiplied by sqrt(d_t / n_t).
+- Related topics share their most frequent terms. The weight is multiplied by
+  (W[t, c] / sum over topics W[t, .])^0.15, the share of the term that this topic has.
+- Some frequent terms belong to no subject. The weight is multiplied by cos(v_t, v_c)^3, where v_t
+  is the mean embedding of the documents that hold the term, seen from the mean of all documents,
+  and v_c the weighted mean of the v_t of the topic's candidates (a cosine below 0.01 counts as
+  0.01: such terms come last). A single topic has nothing to turn to, and goes without.
+- A term that names one topic comes back as a lesser name of others. Its relevance is halved where
+  it is less than 0.8 times as strong, beside the best term of the topic, as it is in the topic
+  where it is strongest.
+- Terms repeat each other: see `select_keywords`.
+
+The exponents and the factor were set on five English corpora, read at 10 to 50 topics. Beside plain
+class-TF-IDF the ten best single words gained 0.10 in diversity on average, and 0.026 in NPMI.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
+from embedtopics.terms._representative import best_terms, choose_diverse
+from embedtopics.terms._stop_words import repeats, stems_of
+from embedtopics.terms.results import TermCounts
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+_CANDIDATES = 30
+"""Terms of largest weight that can be keywords, where no more than ten are wanted."""
+_EXCLUSIVITY = 0.15
+_CLOSENESS = 3
+_MOSTLY = 0.5
+"""Share of a word's occurrences within a longer term from which the word gives way to it."""
+
+_ELSEWHERE = 0.5
+"""Factor of a term that names another topic."""
+
+FloatVector = npt.NDArray[np.float64]
+
+
+def keywords(
+    topic_terms: csr_matrix,
+    term_counts: TermCounts,
+    embeddings: FloatArray,
+    *,
+    n: int = 10,
+    languages: Sequence[str] = ("en",),
+    diversity: float = 0.0,
+    distinct: float = 0.8,
+    ngram_range: tuple[int, int] | None = None,
+) -> list[list[tuple[str, float]]]:
+    """Choose the terms that name each topic.
+
+    The best terms by weight are ranked anew as the module's introduction says, and picked by
+    `select_keywords`. Words that all mostly occur within one longer term of the topic give their
+    place to it: *hong* and *kong* to *hong kong*.
+    """
+    _check(topic_terms, term_counts, embeddings, diversity=diversity, distinct=distinct)
+    candidates = best_terms(topic_terms, term_counts, _CANDIDATES + max(0, n - 10), ngram_range)
+    pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
+    middle = embeddings.mean(axis=0, dtype=np.float64)
+    vectors = term_embeddings(term_counts.counts, embeddings, pool, origin=middle)
+    # Of the positive weights alone: with others a share could be of any sign, or none at all.
+    total = np.bincount(
+        topic_terms.indices, np.maximum(topic_terms.data, 0.0), minlength=topic_terms.shape[1]
+    )
+    occurrences = np.asarray(term_counts.counts.sum(axis=0)).ravel()
+    holders = np.bincount(term_counts.counts.indices, minlength=len(term_counts.terms))
+    ranked = []
+    for ids, weights in candidates:
+        of_terms = vectors[np.searchsorted(pool, ids)]
+        relevance = (
+            weights
+            * np.sqrt(holders[ids] / occurrences[ids])
+            * (weights / total[ids]) ** _EXCLUSIVITY
+            * (_closeness(of_terms, weights) ** _CLOSENESS if len(candidates) > 1 else 1.0)
+        )
+        terms = [term_counts.terms[i] for i in ids]
+        ranked.append(_give_way(relevance, terms, occurrences[ids]))
+    places = [np.searchsorted(pool, ids) for ids, _ in candidates]
+    chosen = []
+    for (ids, weights), relevance in zip(
+        candidates, _at_home(ranked, places, len(pool), distinct), strict=True
+    ):
+        terms = [term_counts.terms[i] for i in ids]
+        of_terms = vectors[np.searchsorted(pool, ids)]
+        picked = select_keywords(
+            relevance, of_terms, terms, n=n, languages=languages, diversity=diversity
+        )
+        chosen.append([(terms[i], float(weights[i])) for i in picked])
+    return chosen
+
+
+def select_keywords(
+    relevance: npt.ArrayLike,
+    vectors: npt.NDArray[Any],
+    terms: Sequence[str],
+    *,
+    n: int = 10,
+    languages: Sequence[str] = ("en",),
+    diversity: float = 0.0,
+) -> list[int]:
+    """Pick keywords from candidates by maximal marginal relevance, without repetitions.
+
+    No keyword begins or ends with a stem that another one holds: after *interest rates* there
+    is neither *interest* nor *rate cut*.
+
+    Shapes: `relevance` (n_candidates,), `vectors` (n_candidates, n_dimensions).
+    """
+    score = np.asarray(relevance, dtype=np.float64)
+    order = [i for i in sorted(range(len(terms)), key=terms.__getitem__) if score[i] > 0]
+    if not order:
+        return []
+    stems = [stems_of(terms[i], languages) for i in order]
+    if diversity > 0:
+        # Not `@`: BLAS may round differently with another number of threads, and so break a tie.
+        similarity = np.einsum("id,jd->ij", vectors[order], vectors[order])
+    else:
+        similarity = np.zeros((len(order), len(order)))
+    picked = choose_diverse(
+        score[order] / score[order].max(),
+        similarity,
+        n,
+        diversity,
+        lambda i, j: repeats(stems[i], stems[j]),
+    )
+    return [order[i] for i in picked]
+
+
+def term_embeddings(
+    counts: csr_matrix,
+    embeddings: FloatArray,
+    term_ids: npt.ArrayLike,
+    *,
+    origin: npt.ArrayLike = 0.0,
+) -> FloatArray:
+    """Embed terms as the mean of the documents that hold them.
+
+    One sparse product; no encoder is asked, so it works with given embeddings too.
+
+    Shapes: `counts` (n_documents, n_terms), `embeddings` (n_documents, n_dimensions), `term_ids`
+    (m,), `origin` (n_dimensions,) -> (m, n_dimensions).
+    """
+    presence = counts[:, np.asarray(term_ids, dtype=np.int64)]
+    presence.data = np.ones(len(presence.data), dtype=np.float32)
+    # By columns, SciPy reads each document once and keeps the terms' sums near: four times faster.
+    sums = np.asarray(presence.T @ np.asarray(embeddings, dtype=np.float32))
+    holders = np.bincount(presence.indices, minlength=presence.shape[1])
+    sums -= (holders[:, None] * np.asarray(origin, dtype=np.float64)).astype(np.float32)
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
+    unit: FloatArray = np.divide(sums, lengths, out=np.zeros_like(sums), where=lengths > 0)
+    return unit
+
+
+def _closeness(vectors: FloatArray, weights: FloatVector) -> FloatVector:
+    """Return the cosine of each candidate with the weighted mean of all, at least 0.01."""
+    middle = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
+    length = np.sqrt(np.einsum("d,d->", middle, middle)) or 1.0
+    closeness: FloatVector = np.maximum(np.einsum("id,d->i", vectors, middle / length), 0.01)
+    return closeness
+
+
+def _at_home(
+    ranked: Sequence[FloatVector],
+    places: Sequence[npt.NDArray[np.int64]],
+    n_terms: int,
+    distinct: float,
+) -> list[FloatVector]:
+    """Put the terms of each topic back that are at home in another."""
+    scaled = [np.asarray(one / (one.max(initial=0.0) or 1.0)) for one in ranked]
+    strongest = np.zeros(n_terms)
+    for one, place in zip(scaled, places, strict=True):
+        strongest[place] = np.maximum(strongest[place], one)
+    return [
+        np.where(one >= distinct * strongest[place], one, _ELSEWHERE * one)
+        for one, place in zip(scaled, places, strict=True)
+    ]
+
+
+def _give_way(
+    relevance: FloatVector, terms: Sequence[str], occurrences: npt.NDArray[Any]
+) -> FloatVector:
+    """Let a longer candidate take the place of its words if each mostly occurs within it."""
+    position = {term: i for i, term in enumerate(terms)}
+    handed_on = relevance.copy()
+    for longer, term in enumerate(terms):
+        words = set(term.split(" "))  # *ha ha* is no more than *ha*
+        inner = [position[word] for word in sorted(words) if word in position]
+        if len(words) > 1 and inner and occurrences[longer] > _MOSTLY * occurrences[inner].max():
+            handed_on[longer] = max(relevance[longer], relevance[inner].max())
+            handed_on[inner] = 0.0
+    return handed_on
+
+
+def _check(
+    topic_terms: csr_matrix, term_counts: TermCounts, embeddings: FloatArray, **shares: float
+) -> None:
+    """Refuse inputs that do not belong together."""
+    n_documents, n_terms = term_counts.counts.shape
+    if topic_terms.shape[1] != n_terms:
+        raise InputError(
+            f"topic_terms must have a column for each of the {n_terms} terms counted; "
+            f"got {topic_terms.shape[1]}"
+        )
+    if len(embeddings) != n_documents:
+        raise InputError(
+            f"embeddings must have a row for each of the {n_documents} documents counted; "
+            f"got {len(embeddings)}"
+        )
+    for name, share in shares.items():
+        if not 0 <= share <= 1:
+            raise InputError(f"{name} must be between 0 and 1; got {share!r}")
+
+
+# Names of topics, made of their keywords.
+
+
+def make_label(keywords: Sequence[str], n: int = 3) -> str:
+    """Return a name for one topic."""
+    return ", ".join(keywords[:n]) or "no terms"
+
+
+def make_labels(keywords: Sequence[Sequence[str]], n: int = 3) -> list[str]:
+    """Return names of all topics, no two alike.
+
+    A topic whose name is taken gets further keywords of its own, and a number if these do not
+    help either. Earlier topics keep the shorter name.
+    """
+    labels: list[str] = []
+    taken: set[str] = set()
+    for words in keywords:
+        longer = (make_label(words, length) for length in range(n, len(words) + 1))
+        label = next((name for name in longer if name not in taken), make_label(words, n))
+        plain, number = label, 2
+        while label in taken:
+            label, number = f"{plain} ({number})", number + 1
+        taken.add(label)
+        labels.append(label)
+    return labels

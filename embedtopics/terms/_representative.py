@@ -1,0 +1,156 @@
+"""The documents to read first in each topic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.terms.results import TermCounts
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+# The terms of highest weight in each topic.
+
+
+def best_terms(
+    topic_terms: csr_matrix,
+    term_counts: TermCounts,
+    n: int,
+    ngram_range: tuple[int, int] | None = None,
+) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
+    """Return for each topic the terms of highest weight and these weights, best first.
+
+    Shapes: `topic_terms` (n_topics, n_terms).
+    """
+    if ngram_range is None:
+        allowed = np.ones(len(term_counts.terms), dtype=bool)
+    else:
+        lengths = term_counts.lengths
+        allowed = (lengths >= ngram_range[0]) & (lengths <= ngram_range[1])
+    best = []
+    for start, end in zip(topic_terms.indptr[:-1], topic_terms.indptr[1:], strict=True):
+        ids = topic_terms.indices[start:end].astype(np.int64)
+        weights = np.asarray(topic_terms.data[start:end], dtype=np.float64)
+        in_order = np.argsort(ids)
+        usable = in_order[allowed[ids[in_order]]]
+        chosen = usable[largest(weights[usable], n)]
+        best.append((ids[chosen], weights[chosen]))
+    return best
+
+
+def largest(values: npt.NDArray[np.float64], n: int, floor: float = 0.0) -> npt.NDArray[np.int64]:
+    """Return the places of the `n` largest values above 0, largest first; ties to the earlier.
+
+    A `floor` that is known to be at or below the last of them saves looking at the others.
+    """
+    usable = np.flatnonzero(values >= floor if floor > 0 else values > 0)
+    if len(usable) > n > 0:
+        # Sort only what can be among the largest, ties at the limit included.
+        limit = np.partition(values[usable], -n)[-n]
+        usable = usable[values[usable] >= limit]
+    found: npt.NDArray[np.int64] = usable[np.argsort(-values[usable], kind="stable")[:n]]
+    return found
+
+
+# Maximal marginal relevance: the best of a few candidates, without two of a kind.
+
+
+def choose_diverse(
+    relevance: npt.NDArray[Any],
+    similarity: npt.NDArray[Any],
+    n: int,
+    diversity: float,
+    clash: Callable[[int, int], bool],
+    least: float = 0.0,
+) -> list[int]:
+    """Choose candidates one after the other by maximal marginal relevance.
+
+    The most relevant comes first. Then, each time, the candidate i is taken that has the highest
+    ``(1 - diversity) * relevance[i] - diversity * max(least, max over chosen j of similarity)``
+    (Carbonell and Goldstein 1998) among those that clash with none of the chosen.
+    """
+    chosen: list[int] = []
+    free = np.ones(len(relevance), dtype=bool)
+    nearest = np.full(len(relevance), least)
+    while len(chosen) < n and free.any():
+        score = (1 - diversity) * relevance - diversity * nearest if chosen else relevance
+        best = int(np.argmax(np.where(free, score, -np.inf)))
+        free[best] = False
+        if any(clash(best, other) for other in chosen):
+            continue
+        chosen.append(best)
+        nearest = np.maximum(nearest, similarity[best])
+    return chosen
+
+
+DIVERSITY = 0.3
+NEAR_DUPLICATE = 0.95
+"""Cosine similarity from which two documents tell a reader the same."""
+
+
+def representatives(
+    embeddings: FloatArray,
+    labels: npt.ArrayLike,
+    strengths: npt.ArrayLike | None = None,
+    *,
+    n: int = 5,
+    n_topics: int | None = None,
+) -> list[Int64Array]:
+    """Choose typical documents of each topic: central, but not all alike.
+
+    Of the documents nearest to the topic's centroid (its mean embedding, weighted by strength)
+    some are picked by maximal marginal relevance, never two near duplicates.
+    """
+    topic = np.asarray(labels)
+    strength = np.ones(len(topic)) if strengths is None else np.asarray(strengths, dtype=float)
+    if not len(embeddings) == len(topic) == len(strength):
+        raise InputError(
+            "embeddings, labels and strengths must have one row a document; "
+            f"got {len(embeddings)}, {len(topic)} and {len(strength)}"
+        )
+    if n_topics is None:
+        n_topics = int(topic.max(initial=-1)) + 1
+    return [
+        _of_topic(embeddings, np.flatnonzero(topic == number), strength, n)
+        for number in range(n_topics)
+    ]
+
+
+def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Return the mean of vectors, weighted by their strengths and scaled to length 1.
+
+    Where none has a strength all count alike. Zeros where the vectors cancel out.
+
+    Shapes: `vectors` (n_documents, n_dimensions), `strengths` (n_documents,) -> (n_dimensions,).
+    """
+    weights = strengths.astype(np.float64)
+    if not weights.sum() > 0:
+        weights = np.ones(len(vectors))
+    # einsum and not BLAS, whose last bits depend on the number of threads.
+    summed = np.einsum("i,id->d", weights, vectors, dtype=np.float64)
+    length = np.sqrt(np.einsum("d,d->", summed, summed))
+    return np.asarray(summed / (length or 1.0))
+
+
+def _of_topic(
+    embeddings: FloatArray, members: Int64Array, strength: npt.NDArray[Any], n: int
+) -> Int64Array:
+    """Choose the documents of one topic."""
+    if len(members) == 0:
+        return members
+    vectors = embeddings[members]
+    relevance = np.einsum("id,d->i", vectors, centroid(vectors, strength[members]))
+    pool = np.argsort(-relevance, kind="stable")[: 10 * n]
+    pool.sort()
+    similarity = np.einsum("id,jd->ij", vectors[pool], vectors[pool])
+    picked = choose_diverse(
+        relevance[pool], similarity, n, DIVERSITY, lambda i, j: similarity[i, j] > NEAR_DUPLICATE
+    )
+    return members[pool[picked]]

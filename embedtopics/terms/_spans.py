@@ -1,0 +1,185 @@
+"""Where in a text, as it was written, each word of it stands.
+
+`tokenize` reads a text after entities are resolved, marks are composed, case is folded and markup
+is dropped, so that a word of the stream has no place in the text. Here the same rules run over
+one text, and each character carries along the place that it came from. That is slow, and meant for
+the few texts that are shown.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from embedtopics.terms._tokens import (
+    _ADDRESS,
+    _ASCII_CHUNK,
+    _BELONGS,
+    _LETTER_FORMS,
+    _TAG,
+    _UNSPACED_RUN,
+    _chunks,
+    _clean,
+    _parts,
+    _split,
+    _unicode_chunk,
+)
+
+_ENTITY = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
+"""What `html.unescape` takes for a character reference."""
+
+_BLANK = re.compile(r"[\s\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
+"""Whitespace and control characters, which part words alike."""
+
+_PIECE = re.compile(
+    "[" + "".join(re.escape(chr(b)) for b in range(128) if _BELONGS[b]) + "\x80-\U0010ffff]+"
+)
+
+
+@dataclass(frozen=True)
+class _Traced:
+    """A text that was changed, and where each of its characters comes from."""
+
+    text: str
+    starts: list[int]
+    stops: list[int]
+
+    def part(self, start: int, stop: int) -> _Traced:
+        return _Traced(self.text[start:stop], self.starts[start:stop], self.stops[start:stop])
+
+    def replaced(self, pattern: re.Pattern[str], make: Callable[[str], str]) -> _Traced:
+        """Return the text with `make` of each match in its place."""
+        text: list[str] = []
+        starts: list[int] = []
+        stops: list[int] = []
+        done = 0
+        for match in pattern.finditer(self.text):
+            begin, end = match.span()
+            made = make(match[0])
+            if made == match[0]:
+                continue
+            text += [self.text[done:begin], made]
+            starts += self.starts[done:begin] + [self.starts[begin]] * len(made)
+            stops += self.stops[done:begin] + [self.stops[end - 1]] * len(made)
+            done = end
+        if not done:
+            return self
+        return _Traced(
+            "".join(text) + self.text[done:], starts + self.starts[done:], stops + self.stops[done:]
+        )
+
+    def lowered(self) -> _Traced:
+        """Return the text in lower case, where a few letters become two characters."""
+        text = self.text.lower()
+        if len(text) == len(self.text):
+            return _Traced(text, self.starts, self.stops)
+        source = [i for i, letter in enumerate(self.text) for _ in letter.lower()]
+        return _Traced(text, [self.starts[i] for i in source], [self.stops[i] for i in source])
+
+    def composed(self) -> _Traced:
+        """Return the text in Unicode's form NFC."""
+        if unicodedata.is_normalized("NFC", self.text):
+            return self
+        text: list[str] = []
+        starts: list[int] = []
+        stops: list[int] = []
+        for begin, end in _composing(self.text):
+            made = unicodedata.normalize("NFC", self.text[begin:end])
+            text.append(made)
+            if made == self.text[begin:end]:
+                starts += self.starts[begin:end]
+                stops += self.stops[begin:end]
+            else:
+                starts += [self.starts[begin]] * len(made)
+                stops += [self.stops[end - 1]] * len(made)
+        return _Traced("".join(text), starts, stops)
+
+
+def _composing(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the shortest stretches of a text that can be composed one by one."""
+    begin = 0
+    for place in range(1, len(text) + 1):
+        if place < len(text) and _goes_on(text, begin, place):
+            continue
+        yield begin, place
+        begin = place
+
+
+def _goes_on(text: str, begin: int, place: int) -> bool:
+    """Return whether the character at a place belongs with the stretch before it."""
+    letter = text[place]
+    if letter.isascii():
+        return False  # nothing composes with it from the left
+    if unicodedata.combining(letter):
+        return True
+    before = text[begin:place]
+    apart = unicodedata.normalize("NFC", before) + unicodedata.normalize("NFC", letter)
+    return unicodedata.normalize("NFC", before + letter) != apart
+
+
+def word_spans(text: str) -> list[tuple[str, int, int]]:
+    """Return the words of a text with their places in it."""
+    places = list(range(len(text) + 1))
+    traced = _Traced(text, places[:-1], places[1:]).composed()
+    traced = traced.replaced(_BLANK, lambda _: " ").replaced(_ENTITY, html.unescape).lowered()
+    traced = traced.replaced(_TAG, lambda _: " ").replaced(_ADDRESS, lambda _: " ")
+    return [
+        (word, piece.starts[begin], piece.stops[end - 1])
+        for match in _PIECE.finditer(traced.text)
+        for piece, chunk in _traced_chunks(traced.part(*match.span()))
+        for word, begin, end in _words(piece.text, *chunk)
+    ]
+
+
+def _traced_chunks(piece: _Traced) -> Iterator[tuple[_Traced, tuple[int, int]]]:
+    """Yield where the chunks of a piece lie, with the piece as they are found in it."""
+    if piece.text.isascii():
+        pattern = _ASCII_CHUNK
+    else:
+        for form, plain in _LETTER_FORMS.items():
+            piece = piece.replaced(re.compile(form), lambda _, plain=plain: plain)  # type: ignore[misc]
+        piece, pattern = piece.composed(), _unicode_chunk()
+    for match in pattern.finditer(piece.text):
+        yield piece, match.span()
+
+
+def _words(text: str, begin: int, end: int) -> Iterator[tuple[str, int, int]]:
+    """Yield the words of a chunk with their places in its piece."""
+    for part in _parts(text[begin:end]):
+        pair, place = "", begin  # the pair of letters before, of a script without spaces
+        for word in _split(part):
+            unspaced = _UNSPACED_RUN.fullmatch(word) is not None
+            overlap = place - len(pair) + _first_letter(pair)
+            found = overlap if pair and unspaced and text.startswith(word, overlap) else -1
+            if found < 0:
+                found = text.index(word, place)
+            pair, place = word if unspaced else "", found + len(word)
+            yield word, found, place
+        begin += len(part) + 1
+
+
+def _first_letter(pair: str) -> int:
+    """Return how many characters the first letter has, its marks included."""
+    length = 1
+    while length < len(pair) and unicodedata.category(pair[length]) in ("Mn", "Mc"):
+        length += 1
+    return length
+
+
+# The words of one short text, such as a query, without waiting for the compiled loops.
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of one text in their order, as `tokenize` makes them.
+
+    `tokenize` reads a corpus with loops whose loading takes longer than reading a query.
+    """
+    return [
+        word
+        for piece in _PIECE.findall(_clean(text, True))
+        for chunk in _chunks(piece)
+        for word in _split(chunk)
+    ]

@@ -1,0 +1,169 @@
+"""Stop words of a language, as the tokeniser writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.terms._counts import count_by_topic, count_words
+from embedtopics.terms._tokens import tokenize
+from embedtopics.terms.results import TokenStream
+
+_KEPT = {
+    # The package's English and French lists are partly made from old web logs and name things
+    # that people write about. A topic must be allowed to be about them.
+    "en": (
+        "bill cell computer copy cry date fire group groups homepage html http information interest"
+        " interests internet invention member members microsoft mine ml netscape order ordered"
+        " orders page pages problem problems proud rail research room rooms root site sites state"
+        " states system systems tv web website webpage world young younger youngest test tests"
+        " text tip trillion million billion home link links"
+    ),
+    "fr": "droite état états force parole personne personnes pièce valeur",
+}
+
+_ADDED = {
+    # Numbers in letters, which the English list holds and these lack.
+    "fr": "deux trois quatre cinq six sept huit neuf dix onze douze quinze vingt trente quarante"
+    " cinquante soixante cent cents mille",
+}
+
+
+def stop_words_for(languages: Iterable[str]) -> tuple[str, ...]:
+    """Return the stop words of some languages.
+
+    The lists are those of the ``stop-words`` package (BSD licence, 33 languages), split by our
+    own tokeniser so that they meet the words of a `TokenStream`: French ``d'`` becomes ``d``.
+    Nouns that the English and French lists hold by mistake, such as *computer*, are no stop words.
+    """
+    from stop_words import safe_get_stop_words
+
+    words: set[str] = set()
+    for code in languages:
+        listed = tokenize([*safe_get_stop_words(code), _ADDED.get(code, "")]).words
+        words |= set(listed) - set(_KEPT.get(code, "").split())
+    return tuple(sorted(words))
+
+
+# When two terms repeat each other to a reader: they share a stem.
+
+Stems = tuple[tuple[str, ...], ...]
+"""The stems of a term's words, in order, once for each language."""
+
+_ALGORITHMS = {
+    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german",
+    "el": "greek", "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian",
+    "eu": "basque", "fa": "persian", "fi": "finnish", "fr": "french", "ga": "irish",
+    "hi": "hindi", "hu": "hungarian", "hy": "armenian", "id": "indonesian", "it": "italian",
+    "lt": "lithuanian", "nb": "norwegian", "ne": "nepali", "nl": "dutch", "no": "norwegian",
+    "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian",
+    "sv": "swedish", "ta": "tamil", "tr": "turkish", "yi": "yiddish",
+}  # fmt: skip
+
+
+def stems_of(term: str, languages: Iterable[str]) -> Stems:
+    """Return the stems of a term's words, by each language's Snowball stemmer."""
+    words = term.lower().split(" ")
+    stemmers = [_stemmer(code) for code in languages] or [str]
+    return tuple(tuple(map(stem, words)) for stem in stemmers)
+
+
+def repeats(first: Stems, second: Stems) -> bool:
+    """Return whether one term's first or last stem occurs in the other, in any language.
+
+    Inner words do not count, so that *bank of england* and *house of lords* go together.
+    """
+    return any(
+        a[0] in b or a[-1] in b or b[0] in a or b[-1] in a
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+@lru_cache(maxsize=64)
+def _stemmer(code: str) -> Callable[[str], str]:
+    """Return a memoised stemmer; Snowball's own takes some 20 microseconds a word."""
+    import snowballstemmer
+
+    # Which algorithms there are depends on the installed version.
+    algorithm = _ALGORITHMS.get(code)
+    if algorithm not in snowballstemmer.algorithms():
+        return str
+    return lru_cache(maxsize=65_536)(snowballstemmer.stemmer(algorithm).stemWord)
+
+
+# Words that a corpus uses in all topics alike, found by a statistic instead of a list.
+
+_CONFIDENCE = 1.645
+"""Standard errors from the estimate to its upper bound (95%, one-sided)."""
+
+
+def function_words(
+    tokens: TokenStream,
+    labels: npt.ArrayLike,
+    *,
+    min_share: float = 0.1,
+    max_information: float = 0.015,
+) -> tuple[str, ...]:
+    """Find frequent words whose presence says almost nothing about the topic.
+
+    Stop-word lists know a language; this knows the corpus: *like, just, know* in a forum,
+    *said* in the news, and the articles of a language without a list. With X the presence of a
+    word in a document, T the document's topic (one of K), N documents, and all sums over the
+    four kinds of cells of the table X by T,
+    """
+    topic = np.asarray(labels)
+    if topic.shape != (len(tokens),):
+        raise InputError(
+            f"labels must have one entry for each of the {len(tokens)} documents; "
+            f"got shape {topic.shape}"
+        )
+    if not 0 < min_share <= 0.5:
+        raise InputError(f"min_share must be above 0 and at most 0.5; got {min_share!r}")
+    members = np.flatnonzero(topic >= 0)
+    numbered = np.unique(topic[members], return_inverse=True)[1]
+    sizes = np.bincount(numbered)
+    if len(sizes) < 2:
+        return ()
+    presence = count_words(tokens)[members]
+    presence.data[:] = 1
+    holders = np.bincount(presence.indices, minlength=presence.shape[1])
+    candidates = np.flatnonzero(holders >= max(1.0, min_share * len(members)))
+    held = count_by_topic(presence[:, candidates], numbered).toarray()
+    bound = _information_bound(held, sizes, _entropy(np.array([min_share])).max())
+    return tuple(tokens.words[i] for i in candidates[bound < max_information].tolist())
+
+
+def _information_bound(
+    held: npt.NDArray[np.float64], sizes: npt.NDArray[Any], least_entropy: float
+) -> npt.NDArray[np.float64]:
+    """Return U for each word; `held` (n_topics, n_words) counts the documents that hold it."""
+    n_topics, n_documents = len(sizes), int(sizes.sum())
+    share_of_topic = (sizes / n_documents)[:, None]
+    mean = np.zeros(held.shape[1])
+    mean_square = np.zeros(held.shape[1])
+    for cell in (held / n_documents, share_of_topic - held / n_documents):
+        # An empty cell adds nothing: p log p tends to 0.
+        expected = share_of_topic * cell.sum(axis=0)
+        ratio = np.log(np.divide(cell, expected, out=np.ones_like(cell), where=cell > 0))
+        mean += (cell * ratio).sum(axis=0)
+        mean_square += (cell * ratio**2).sum(axis=0)
+    freedom = n_topics - 1
+    variance = np.maximum(mean_square - mean**2, 0.0)
+    error = np.sqrt(variance / n_documents + freedom / (2 * n_documents**2))
+    information = np.maximum(mean - freedom / (2 * n_documents), 0.0) + _CONFIDENCE * error
+    entropy = np.maximum(_entropy(held.sum(axis=0) / n_documents), least_entropy)
+    bound: npt.NDArray[np.float64] = information / (entropy * np.log(n_topics))
+    return bound
+
+
+def _entropy(share: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the entropy, in nats, of an event with this probability."""
+    from scipy.special import entr
+
+    entropy: npt.NDArray[np.float64] = entr(share) + entr(1 - share)
+    return entropy

@@ -1,0 +1,222 @@
+"""Texts -> one stream of word ids; every count, n-gram and window is taken from it afterwards.
+
+What a word is
+--------------
+Letters with their combining marks, and digits. HTML entities are resolved, text is composed
+(Unicode NFC) and, unless asked otherwise, lowercased first, so that two spellings of one
+accented letter make one word.
+
+- An apostrophe inside a word belongs to it (``don't``, ``aujourd'hui``). An elided article or
+  pronoun is a word of its own (``l'eau`` is ``l``, ``eau``; ``dell'arte`` is ``dell``, ``arte``).
+  The possessive ``'s`` is dropped, so that ``bank's`` counts as ``bank``.
+- A hyphen parts words: ``long-term`` is ``long``, ``term``, the same as without the hyphen. Only
+  a single letter in front keeps it (``x-ray``, ``k-means``, ``e-mail``), for it means nothing
+  alone.
+- A run of a script written without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) becomes
+  its overlapping pairs of characters. That is no segmentation, but it can be counted, and no
+  sentence becomes a word.
+- A number keeps the points and commas within it (``1,000``, ``3.11``). Numbers are words here;
+  `count_terms` makes no terms of them.
+- Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from string import ascii_letters, digits
+
+import numpy as np
+
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.terms.results import TokenStream
+
+# A text is cut at the ASCII characters that no word holds, and equal pieces get one number; that
+# is all that runs over the whole text. Of each different piece, once, the patterns find the
+# chunks that stand between punctuation, and `_split` makes words of these.
+_BELONGS = np.zeros(256, dtype=np.bool_)
+_BELONGS[128:] = True  # the bytes of all other characters
+_BELONGS[[ord(c) for c in ascii_letters + digits + "'-.,"]] = True
+_IN_NUMBER = r"(?<=\d)[.,](?=\d)"
+_ASCII_CHUNK = re.compile(
+    rf"[a-z0-9]+(?:(?:['-]|{_IN_NUMBER})[a-z0-9]+)*", re.ASCII | re.IGNORECASE
+)
+
+# No piece of these two patterns can match what its neighbour needs, or it is bounded: the time
+# stays linear in the text, whatever the text is.
+_ADDRESS = re.compile(
+    r"(?:\b[a-z]{2,10}://|\bwww\.)[!#-;=?-~]+|(?<![\w.+-])[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"</?[a-z][a-z0-9:-]*(?:\s[^<>=]*=[^<>]*|\s*/?)>", re.IGNORECASE)
+
+_ELIDED = re.compile(
+    r"([cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu|presqu|quelqu"  # French; Catalan and Italian too
+    r"|all|dall|dell|nell|sull|coll|quell|quest|bell|sant|un)'(.+)",  # Italian
+    re.IGNORECASE | re.DOTALL,
+)
+_UNSPACED_RUN = re.compile(
+    "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uaa60-\uaa7f\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff]+)"
+)
+_LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u00ad": ""}
+
+
+def tokenize(texts: Sequence[str], *, lowercase: bool = True) -> TokenStream:
+    """Split all documents into words, once.
+
+    The module's introduction says what a word is. Only the texts decide the result: not their
+    language, not the process, not the order in which words are first met.
+    """
+    if isinstance(texts, str | bytes):
+        raise InputError("texts must be a sequence of strings; got one string; put it in a list")
+    from embedtopics.terms._kernels import number_pieces
+
+    data = bytearray()
+    ends = np.empty(len(texts), dtype=np.int64)
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(
+                f"texts must be strings; row {row + 1} is a {type(text).__name__}; "
+                "use '' for a document without text"
+            )
+        data += _clean(text, lowercase).encode("utf-8", "surrogatepass")
+        ends[row] = len(data)
+    stream, offsets, spans = number_pieces(np.frombuffer(data, np.uint8), _BELONGS, ends)
+    pieces = [data[start:end].decode("utf-8", "surrogatepass") for start, end in spans.tolist()]
+    return _stream_of_words(stream, offsets, pieces)
+
+
+def _stream_of_words(stream: Int32Array, offsets: Int64Array, pieces: list[str]) -> TokenStream:
+    """Replace each piece in the stream by its words, and number these alphabetically."""
+    words_of_piece = [
+        # Most pieces are one plain word, of which the rules would make nothing else.
+        [piece] if piece.isascii() and piece.isalnum()
+        else [word for chunk in _chunks(piece) for word in _split(chunk)]
+        for piece in pieces
+    ]  # fmt: skip
+    words = sorted({word for found in words_of_piece for word in found})
+    id_of = {word: i for i, word in enumerate(words)}
+    flat = np.fromiter((id_of[w] for found in words_of_piece for w in found), dtype=np.int32)
+    n_words = np.fromiter(map(len, words_of_piece), dtype=np.int64, count=len(words_of_piece))
+    starts = np.cumsum(n_words) - n_words
+    lengths = n_words[stream]
+    stops = np.concatenate([[0], np.cumsum(lengths)])
+    position = np.arange(stops[-1]) + np.repeat(starts[stream] - stops[:-1], lengths)
+    return TokenStream(ids=flat[position], offsets=stops[offsets], words=tuple(words))
+
+
+def _clean(text: str, lowercase: bool) -> str:
+    """Return the text without markup and addresses."""
+    # Each substring test costs a hundredth of the substitution that it usually saves.
+    if "&" in text:
+        text = html.unescape(text)
+    if lowercase:
+        text = text.lower()
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    if "@" in text or "://" in text or "www." in text:
+        text = _ADDRESS.sub(" ", text)
+    return text
+
+
+def _chunks(piece: str) -> list[str]:
+    """Return the chunks of a piece."""
+    if piece.isascii():
+        return _ASCII_CHUNK.findall(piece)
+    for form, plain in _LETTER_FORMS.items():
+        piece = piece.replace(form, plain)
+    return _unicode_chunk().findall(unicodedata.normalize("NFC", piece))
+
+
+@lru_cache(maxsize=1)
+def _unicode_chunk() -> re.Pattern[str]:
+    """Return the chunk pattern for all scripts, in which marks stay with their letters."""
+    marks = [
+        chr(code)
+        for code in range(0x300, 0x1F000)
+        if unicodedata.category(chr(code)) in ("Mn", "Mc") and not 0xFE00 <= code <= 0xFE0F
+    ]
+    more = rf"[\w{''.join(marks)}]"
+    return re.compile(rf"\w{more}*(?:(?:['\-\u200c\u200d]|{_IN_NUMBER})\w{more}*)*")
+
+
+def _parts(chunk: str) -> list[str]:
+    """Return the parts of a chunk between hyphens; one that holds a single letter stays."""
+    parts = chunk.split("-")
+    first, second = (*parts, "")[:2]
+    if len(first) == 1 < len(second) and (first + second).isalpha():
+        parts[:2] = [f"{first}-{second}"]
+    return parts
+
+
+def _split(chunk: str) -> Iterator[str]:
+    """Yield the words of one chunk, such as ``qu'est-ce`` or ``x-ray``."""
+    for part in _parts(chunk):
+        if elided := _ELIDED.fullmatch(part):
+            yield elided[1]
+            part = elided[2]
+        if part[-2:] in ("'s", "'S"):
+            part = part[:-2]
+        if part.isascii():
+            yield part
+        else:
+            yield from _split_unspaced(part)
+
+
+def _split_unspaced(part: str) -> Iterator[str]:
+    """Yield the words of a part, runs of scripts without spaces as pairs of characters."""
+    for i, piece in enumerate(_UNSPACED_RUN.split(part)):
+        if i % 2 == 0:
+            if piece:
+                yield piece
+            continue
+        letters: list[str] = []
+        for character in piece:
+            if letters and unicodedata.category(character) in ("Mn", "Mc"):
+                letters[-1] += character
+            else:
+                letters.append(character)
+        if len(letters) == 1:
+            yield letters[0]
+        else:
+            yield from map("".join, pairwise(letters))
+
+
+# Streams of words of two sets of documents as one, without reading a text again.
+
+
+def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> TokenStream:
+    """Join two streams, the documents in any order.
+
+    Shapes: `order` (n_documents,).
+    """
+    words = sorted({*first.words, *second.words})
+    number = {word: place for place, word in enumerate(words)}
+    ids = np.concatenate([_renumbered(part.ids, part.words, number) for part in (first, second)])
+    starts = np.concatenate([first.offsets[:-1], second.offsets[:-1] + len(first.ids)])
+    lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
+    return _used_words(ids[places], offsets, words)
+
+
+def _renumbered(ids: Int32Array, words: Sequence[str], number: dict[str, int]) -> Int32Array:
+    new = np.fromiter((number[word] for word in words), dtype=np.int32, count=len(words))
+    return new[ids]
+
+
+def _used_words(ids: Int32Array, offsets: Int64Array, words: list[str]) -> TokenStream:
+    used = np.zeros(len(words), dtype=np.bool_)
+    used[ids] = True
+    if used.all():
+        return TokenStream(ids, offsets, tuple(words))
+    number = (np.cumsum(used) - 1).astype(np.int32)
+    kept = tuple(word for word, is_used in zip(words, used.tolist(), strict=True) if is_used)
+    return TokenStream(number[ids], offsets, kept)

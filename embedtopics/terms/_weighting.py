@@ -1,0 +1,190 @@
+"""Topic-term counts -> topic-term weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from embedtopics.errors import InputError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Class-based TF-IDF: what a topic says often and the others say seldom.
+
+    All documents of a topic are taken as one. With tf[t, c] the share of term t among the terms
+    of topic c, f[t] the count of t in all topics, and A the mean number of terms in a topic,
+
+        W[t, c] = tf[t, c] * log(1 + A / f[t])
+
+    (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure",
+    equation 2, with the counts of each topic scaled to sum 1 so that topics of different size
+    compare, as BERTopic does).
+
+    Parameters
+    ----------
+    bm25 : bool
+        Weigh by log(1 + (A - f[t] + 0.5) / (f[t] + 0.5)) instead, which puts frequent terms
+        down harder; terms with f[t] > A + 0.5 get negative weights.
+    sqrt_tf : bool
+        Take the square root of tf[t, c], which evens out very frequent terms.
+    seed_terms : sequence of str or None
+        Terms whose weight is multiplied by `seed_boost`; `fit` then needs the `terms`.
+    seed_boost : float
+        Factor, above 0.
+
+    Attributes
+    ----------
+    idf_ : float64 ndarray of shape (n_terms,)
+        Factor of each term, boosts included.
+    n_features_in_ : int
+        Number of terms.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> counts = np.array([[3, 1, 0], [0, 1, 3]])
+    >>> ClassTfidf().fit_transform(counts).toarray().round(3).tolist()
+    [[0.635, 0.275, 0.0], [0.0, 0.275, 0.635]]
+    """
+
+    def __init__(
+        self,
+        *,
+        bm25: bool = False,
+        sqrt_tf: bool = False,
+        seed_terms: Sequence[str] | None = None,
+        seed_boost: float = 2.0,
+    ) -> None:
+        self.bm25 = bm25
+        self.sqrt_tf = sqrt_tf
+        self.seed_terms = seed_terms
+        self.seed_boost = seed_boost
+
+    def fit(self, X: Any, y: Any = None, *, terms: Sequence[str] | None = None) -> Self:
+        """Learn the factor of each term.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n_topics, n_terms)
+            Counts, none negative.
+        y : None
+            Ignored.
+        terms : sequence of str of length n_terms or None
+            Names of the columns; needed with `seed_terms` only.
+
+        Returns
+        -------
+        ClassTfidf
+
+        Raises
+        ------
+        InputError
+            If seed terms are given without `terms`, or the boost is not above 0.
+        """
+        counts = self._validate(X, reset=True)
+        frequency = np.asarray(counts.sum(axis=0)).ravel()
+        mean_length = float(counts.sum()) / counts.shape[0]
+        if self.bm25:
+            # 1 + (A - f + 0.5) / (f + 0.5), as one fraction.
+            self.idf_ = np.log((mean_length + 1.0) / (frequency + 0.5))
+        else:
+            # A term without any count has no weight to scale; the 1 only keeps it finite.
+            self.idf_ = np.log1p(mean_length / np.where(frequency > 0, frequency, 1.0))
+        if self.seed_terms is not None:
+            self.idf_ = self.idf_ * self._boosts(terms, counts.shape[1])
+        return self
+
+    def transform(self, X: Any) -> csr_matrix:
+        """Weigh counts.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix of shape (n_topics, n_terms)
+
+        Returns
+        -------
+        csr_matrix of float64, shape (n_topics, n_terms)
+        """
+        check_is_fitted(self)
+        counts = self._validate(X, reset=False)
+        totals = np.asarray(counts.sum(axis=1)).ravel()
+        share = counts.data / np.repeat(np.where(totals > 0, totals, 1.0), np.diff(counts.indptr))
+        counts.data = (np.sqrt(share) if self.sqrt_tf else share) * self.idf_[counts.indices]
+        return counts
+
+    def _validate(self, X: Any, *, reset: bool) -> csr_matrix:
+        """Return the counts as a CSR matrix of our own, or raise what scikit-learn raises."""
+        from scipy.sparse import csr_matrix
+
+        checked = validate_data(
+            self,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=np.float64,
+            ensure_non_negative=True,
+        )
+        return csr_matrix(checked, copy=True)
+
+    def _boosts(self, terms: Sequence[str] | None, n_terms: int) -> np.ndarray:
+        """Return the factor of each term, 1 for all but the seeds."""
+        if not self.seed_boost > 0:
+            raise InputError(f"seed_boost must be above 0; got {self.seed_boost!r}")
+        if terms is None or len(terms) != n_terms:
+            raise InputError(
+                f"seed_terms need fit(..., terms=...), the names of all {n_terms} columns; "
+                f"got {'none' if terms is None else len(terms)}"
+            )
+        seeds = set(self.seed_terms or ())
+        return np.where([term in seeds for term in terms], self.seed_boost, 1.0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+# Which words tell two groups of texts apart, with the rare ones held back by a prior.
+
+
+def log_odds(
+    first: npt.ArrayLike, second: npt.ArrayLike, prior: npt.ArrayLike
+) -> npt.NDArray[np.float64]:
+    """Return how much each word belongs to the first group rather than to the second.
+
+    With y the counts of a group, n their sum, a the prior and a0 its sum,
+    """
+    counts = [np.asarray(values, dtype=np.float64) for values in (first, second, prior)]
+    if any(values.ndim != 1 or values.shape != counts[0].shape for values in counts):
+        raise InputError(
+            "log_odds needs three vectors of one length, the counts of two groups and a prior; got "
+            f"shapes {', '.join(str(values.shape) for values in counts)}"
+        )
+    if any(not np.isfinite(values).all() or (values < 0).any() for values in counts):
+        raise InputError("log_odds needs finite counts and priors from 0 up; one is not")
+    return z_scores(*counts)
+
+
+def z_scores(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64], prior: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return what `log_odds` does, of vectors that need no checking: it is called for each cell."""
+    y_first, y_second = first + prior, second + prior
+    known = (y_first > 0) & (y_second > 0)
+    rest_first, rest_second = y_first.sum() - y_first, y_second.sum() - y_second
+    # The only word of a group has infinite odds; it is no more of one group than of the other.
+    known &= (rest_first > 0) & (rest_second > 0)
+    z = np.zeros(len(known))
+    y_first, y_second = y_first[known], y_second[known]
+    delta = np.log(y_first / rest_first[known]) - np.log(y_second / rest_second[known])
+    z[known] = delta / np.sqrt(1.0 / y_first + 1.0 / y_second)
+    return z

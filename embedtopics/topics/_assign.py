@@ -1,0 +1,219 @@
+"""Topics of texts, seen or new, from the stored result alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.errors import InputError
+from embedtopics.neighbors._graph import nearest
+from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
+from embedtopics.topics._propagation import FAR, MIN_MARGIN, closeness, margin, rank, vote
+from embedtopics.topics._vectors import (
+    encode_documents,
+    given_vectors,
+    matching_encoder,
+    recorded_encoder,
+)
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+QUERIES_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """Topics of some texts.
+
+    Parameters
+    ----------
+    labels : int32 ndarray of shape (n_texts,)
+        -1 for texts that belong to no topic, and for empty ones.
+    memberships : csr_matrix of float32, shape (n_texts, n_topics)
+        Share of each topic in each text; a row sums to at most 1.
+    novelty : float32 ndarray of shape (n_texts,)
+        Share of the fitted documents that are nearer to their neighbours than the text is to
+        its own: near 0 for familiar texts, near 1 for new subjects. NaN for empty texts.
+    """
+
+    labels: Int32Array
+    memberships: csr_matrix
+    novelty: FloatArray
+
+
+def assign(
+    result: TopicResult,
+    texts: Any,
+    *,
+    embeddings: npt.ArrayLike | None = None,
+    encoder: Encoder | str | None = None,
+) -> Assignment:
+    """Assign texts to topics.
+
+    A text of the fit, found by its content, gets what it got in the fit. A new text is assigned
+    by its nearest documents; it gets -1 where these are of two topics equally, most of them in
+    none, or all of them far. The answer does not depend on the other texts in the batch.
+
+    Parameters
+    ----------
+    result : TopicResult
+    texts : Corpus or anything that `Corpus.of` takes
+    embeddings : array_like of shape (n_texts, n_dimensions), optional
+        Vectors of the texts.
+    encoder : Encoder or str, optional
+        Encodes new texts; by default the encoder of the fit, made again. An encoder with another
+        fingerprint than the fit's is refused.
+
+    Returns
+    -------
+    Assignment
+
+    Raises
+    ------
+    InputError
+        Where vectors are needed and neither given nor to be made, or of the wrong width.
+    """
+    from scipy.sparse import csr_matrix, vstack
+
+    corpus = Corpus.of(texts)
+    queries = corpus.distinct()
+    known = known_documents(result, corpus)
+    seen, new = np.flatnonzero(known >= 0), np.flatnonzero(known < 0)
+    labels = np.full(len(queries), NOISE, dtype=np.int32)
+    labels[seen] = result.clustering.labels[known[seen]]
+    novelty = np.empty(len(queries), dtype=np.float32)
+    near = closeness(result.graph.similarities)
+    novelty[seen] = rank(near if result.added is None else near[~result.added], near[known[seen]])
+    shares = result.memberships[:0]
+    if len(new):
+        found = judge(result, vectors_of(result, corpus, new, embeddings, encoder))
+        novelty[new], labels[new], shares = found.novelty, found.labels, found.shares
+    order = np.empty(len(queries), dtype=np.int64)
+    order[np.concatenate([seen, new])] = np.arange(len(queries))
+    memberships = csr_matrix(vstack([result.memberships[known[seen]], shares], format="csr")[order])
+    # From distinct texts to rows.
+    of_row = queries.of_row
+    rows = np.flatnonzero(of_row >= 0)
+    row_labels = np.full(len(of_row), NOISE, dtype=np.int32)
+    row_labels[rows] = labels[of_row[rows]]
+    row_novelty = np.full(len(of_row), np.nan, dtype=np.float32)
+    row_novelty[rows] = novelty[of_row[rows]]
+    ones = np.ones(len(rows), dtype=np.float32)
+    spread = csr_matrix((ones, (rows, of_row[rows])), shape=(len(of_row), len(queries)))
+    return Assignment(row_labels, csr_matrix(spread @ memberships), row_novelty)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What the documents of the fit give new ones, each by itself.
+
+    Shapes: `labels` (n_new,), `shares` (n_new, n_topics), `novelty` (n_new,); nearest documents
+    of the fit: `indices` (n_new, k), `similarities` (n_new, k).
+    """
+
+    labels: Int32Array
+    shares: csr_matrix
+    novelty: FloatArray
+    indices: Int32Array
+    similarities: FloatArray
+
+
+def judge(result: TopicResult, vectors: FloatArray) -> Judgement:
+    """Assign new documents by those of the fit; documents added later do not count.
+
+    Shapes: `vectors` (n_new, n_dimensions).
+    """
+    embeddings, similar = result.embeddings, result.graph.similarities
+    asked = None if result.added is None else np.flatnonzero(~result.added)
+    if asked is not None:
+        embeddings, similar = embeddings[asked], similar[asked]
+    k = max(1, result.graph.k)
+    found = [
+        nearest(vectors[begin : begin + QUERIES_AT_ONCE], embeddings, k)
+        for begin in range(0, max(1, len(vectors)), QUERIES_AT_ONCE)
+    ]
+    indices, similarities = (np.concatenate(part) for part in zip(*found, strict=True))
+    if asked is not None:
+        indices = asked[indices].astype(np.int32)
+    shares = vote(indices, similarities, result.clustering.labels, result.n_topics)
+    novelty = rank(closeness(similar), closeness(similarities))
+    labels = decide(shares, novelty, min_margin_of(result))
+    return Judgement(labels, shares, novelty, indices, similarities)
+
+
+def known_documents(result: TopicResult, corpus: Corpus) -> Int64Array:
+    """Return the document of the fit that has each distinct text of a corpus; -1 if none has."""
+    return find_documents(result.documents.hashes, corpus.distinct().hashes)
+
+
+def find_documents(stored: npt.NDArray[np.uint64], wanted: npt.NDArray[np.uint64]) -> Int64Array:
+    """Return the position of each wanted hash among the stored ones, ascending; -1 if absent."""
+    pair = np.dtype([("high", np.uint64), ("low", np.uint64)])
+    have = np.ascontiguousarray(stored).view(pair).ravel()
+    want = np.ascontiguousarray(wanted).view(pair).ravel()
+    if not len(have):
+        return np.full(len(want), -1, dtype=np.int64)
+    position = np.minimum(np.searchsorted(have, want), len(have) - 1)
+    return np.where(have[position] == want, position, -1).astype(np.int64)
+
+
+def vectors_of(
+    result: TopicResult,
+    corpus: Corpus,
+    documents: Int64Array,
+    embeddings: npt.ArrayLike | None,
+    encoder: Encoder | str | None,
+) -> FloatArray:
+    """Return the unit vectors of some documents of the queries, given or made."""
+    if embeddings is not None:
+        vectors, _ = given_vectors(embeddings, corpus, documents)
+    else:
+        matching = matching_encoder(
+            recorded_encoder(result) if encoder is None else encoder, result
+        )
+        texts = corpus.document_texts()
+        rows = corpus.distinct().first_rows[documents]
+        # A shard on disk for every question would cost more than it could save.
+        plain = getattr(matching, "uncached", matching)
+        vectors, _ = encode_documents(plain, [texts[d] for d in documents], rows, None)
+    width = result.embeddings.shape[1]
+    if vectors.shape[1] != width:
+        expected = f"of {width} dimensions, as those of the fit"
+        remedy = "make them with the encoder of the fit"
+        raise InputError("embeddings", expected, vectors.shape[1], remedy)
+    return vectors
+
+
+def min_margin_of(result: TopicResult) -> float:
+    """Return the margin that a new text's best topic needs, as in the fit."""
+    return float(result.settings.get("least_ratio", MIN_MARGIN))
+
+
+def decide(shares: csr_matrix, novelty: FloatArray, min_margin: float) -> Int32Array:
+    """Return the topic with the largest share, unless it is not clear or the text is far."""
+    best, top, second, none = standing(shares)
+    sure = (margin(top, second, none) >= min_margin) & (novelty <= FAR) & (top > 0)
+    return np.where(sure, best, NOISE).astype(np.int32)
+
+
+def standing(shares: csr_matrix) -> tuple[Int64Array, FloatArray, FloatArray, FloatArray]:
+    """Return the best topic of each text, its share, that of the next, and that of none."""
+    if shares.shape[1] == 0 or shares.shape[0] == 0:
+        nothing = np.zeros(shares.shape[0], dtype=np.float32)
+        return np.zeros(len(nothing), dtype=np.int64), nothing, nothing, nothing + 1
+    best = np.asarray(shares.argmax(axis=1)).ravel()
+    top = np.asarray(shares.max(axis=1).todense()).ravel()
+    total = np.asarray(shares.sum(axis=1)).ravel()
+    rest = shares.copy()
+    rows = np.repeat(np.arange(len(best)), np.diff(rest.indptr))
+    rest.data[rest.indices == best[rows]] = 0.0
+    second = np.asarray(rest.max(axis=1).todense()).ravel()
+    return best, top, second, np.clip(1.0 - total, 0.0, 1.0)

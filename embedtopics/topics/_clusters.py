@@ -1,0 +1,357 @@
+"""Clusters cut from the density hierarchy at one resolution, with the constraints applied."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import is_count
+from embedtopics.clustering._resolution import (
+    automatic_min_cluster_size,
+    merge_nearest,
+    named_min_cluster_size,
+    topics_by_min_cluster_size,
+)
+from embedtopics.clustering._selection import labels_at
+from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.errors import InputError
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import BoolArray, Int32Array, Int64Array
+from embedtopics.terms._subject import without_subject
+from embedtopics.terms.results import TermCounts
+from embedtopics.topics.results import TopicConstraints
+
+NAMES = ("auto", "fine", "coarse")
+
+Without = Callable[[Int32Array, int], BoolArray]
+"""Returns which clusters are about nothing, from their labels and their number."""
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """A number of topics, or the smallest size of a cluster where that is "auto"."""
+
+    n_topics: int | str = "auto"
+    min_cluster_size: int | str = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be met."""
+        n_topics, size = self.n_topics, self.min_cluster_size
+        if n_topics not in NAMES and not is_count(n_topics, 1):
+            expected = '"auto", "fine", "coarse" or an integer from 1 up'
+            raise InputError("n_topics", expected, n_topics)
+        if size != "auto" and not is_count(size, 2):
+            raise InputError("min_cluster_size", '"auto" or an integer from 2 up', size)
+        if size != "auto" and n_topics != "auto":
+            raise InputError("min_cluster_size", '"auto" where n_topics is given', size, "give one")
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterCut:
+    """Clusters at one resolution.
+
+    `is_informative` (n_clusters,) marks those that are about something. `min_cluster_size` is
+    the fewest texts in a cluster before any were merged; None where a clusterer has none.
+    """
+
+    clustering: Clustering
+    is_informative: BoolArray
+    min_cluster_size: int | None
+
+    @property
+    def n_informative(self) -> int:
+        """Number of clusters that are about something."""
+        return int(self.is_informative.sum())
+
+
+class NotEnoughTopics(InputError):
+    """Raised where a hierarchy does not hold the wanted number of topics.
+
+    `best` is the cut with the most topics.
+    """
+
+    def __init__(self, best: ClusterCut, wanted: int) -> None:
+        super().__init__(
+            "n_topics",
+            f"at most {best.n_informative} here",
+            wanted,
+            "these texts have no more separate groups of two or more",
+        )
+        self.best = best
+
+
+def choose_cut(
+    tree: SpanningTree, weights: Int64Array, resolution: Resolution, without: Without
+) -> ClusterCut:
+    """Cut clusters from a hierarchy.
+
+    A number of topics is met by the coarsest cut with at least that many informative clusters;
+    of these the nearest are merged, as they meet in the hierarchy, until the number is right.
+
+    Shapes: `weights` (n_documents,).
+    """
+
+    def cut_at(size: int) -> ClusterCut:
+        found = labels_at(tree, size, weights, method="leaf", allow_one_place=True)
+        return ClusterCut(found, ~without(found.labels, len(found.persistence)), size)
+
+    n_by_size = topics_by_min_cluster_size(tree, weights)
+    n_rows = int(weights.sum())
+    if isinstance(resolution.n_topics, str):
+        size = resolution.min_cluster_size
+        if isinstance(size, str):
+            size = _named_size(resolution.n_topics, n_by_size, n_rows)
+        return cut_at(size)
+    wanted = int(resolution.n_topics)
+    sizes = _sizes_with(min(wanted, int(n_by_size.max())), n_by_size)
+    best: ClusterCut | None = None
+    for size in sizes or [_named_size("auto", n_by_size, n_rows)]:
+        cut = cut_at(size)
+        if cut.n_informative >= wanted:
+            return _merged(tree, cut, wanted)
+        if best is None or cut.n_informative > best.n_informative:
+            best = cut
+    assert best is not None  # there is always a size to try
+    raise NotEnoughTopics(best, wanted)
+
+
+def _named_size(name: str, n_by_size: Int64Array, n_rows: int) -> int:
+    """Return the size of a named resolution; a smaller one where that leaves less than two."""
+    size = named_min_cluster_size(name, n_rows)
+    if size < len(n_by_size) and n_by_size[size] >= 2:
+        return size
+    finest = named_min_cluster_size("fine", n_rows)
+    enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
+    return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
+
+
+def _sizes_with(n_topics: int, n_by_size: Int64Array) -> list[int]:
+    """Return the largest size for each number of topics from `n_topics` up, coarsest first."""
+    sizes = np.flatnonzero(n_by_size >= max(n_topics, 2))
+    is_last = np.diff(n_by_size[sizes], append=0) != 0
+    return [int(size) for size in sizes[is_last][::-1]]
+
+
+def _merged(tree: SpanningTree, cut: ClusterCut, wanted: int) -> ClusterCut:
+    """Merge the nearest informative clusters; the others stay as they are."""
+    found, informative = cut.clustering, cut.is_informative
+    number = np.append(np.where(informative, np.arange(len(informative)), NOISE), NOISE)
+    kept = number[found.labels].astype(np.int32)
+    merged = np.where(kept == NOISE, found.labels, merge_nearest(tree, kept, wanted))
+    old, labels = np.unique(merged, return_inverse=True)
+    labels = labels - int(NOISE in old)
+    old = old[old != NOISE]
+    n_before, n_parts = (
+        np.bincount(values[values != NOISE], minlength=len(found.persistence))[old]
+        for values in (found.labels, merged)
+    )
+    # The hierarchy has no persistence for a merged cluster: it is no cluster there.
+    persistence = np.where(n_parts == n_before, found.persistence[old], np.nan)
+    clustering = Clustering(labels.astype(np.int32), found.probabilities, persistence)
+    return ClusterCut(clustering, informative[old], cut.min_cluster_size)
+
+
+# Clusters with the constraints applied.
+
+
+def check_constraints(
+    constraints: TopicConstraints | None,
+    resolution: Resolution | None,
+    coverage: float | str = "auto",
+) -> None:
+    """Refuse a resolution that the topics of the constraints rule out."""
+    if constraints is None or resolution is None or not constraints.is_fixed:
+        return
+    wanted, size, n_fixed = resolution.n_topics, resolution.min_cluster_size, len(constraints.names)
+    if constraints.is_complete:
+        if wanted not in ("auto", n_fixed) or (size, coverage) != ("auto", "auto"):
+            raise InputError(
+                "n_topics",
+                '"auto", as min_cluster_size and coverage, where all topics are given labels',
+                (wanted, size, coverage),
+                f"edit the {n_fixed} topics after the fit",
+            )
+    elif not isinstance(wanted, str) and wanted < n_fixed:
+        expected = f"at least {n_fixed}, the topics named beforehand that texts match"
+        raise InputError("n_topics", expected, wanted, 'give "auto", or fewer names')
+
+
+def cut_clusters(
+    tree: SpanningTree,
+    weights: Int64Array,
+    resolution: Resolution,
+    counts: TermCounts,
+    graph: NeighborGraph,
+    constraints: TopicConstraints | None = None,
+) -> ClusterCut:
+    """Cut clusters from a hierarchy with the constraints applied.
+
+    The documents of fixed topics leave the clusters that are cut. A cluster of which more than
+    half left, or the rest of which has more neighbours there than in itself, is dropped as a
+    remainder of these topics.
+
+    Shapes: `weights` (n_documents,).
+    """
+
+    def without(labels: Int32Array, n_clusters: int) -> BoolArray:
+        return without_subject(counts, labels, n_clusters)
+
+    if constraints is None:
+        return choose_cut(tree, weights, resolution, without)
+    check_constraints(constraints, resolution)
+    wanted, n_fixed = resolution.n_topics, len(constraints.names) if constraints.is_fixed else 0
+
+    def without_or_remainder(labels: Int32Array, n_clusters: int) -> BoolArray:
+        left = _left(labels, constraints)
+        remainder = _is_remainder(left, labels, n_clusters, weights, graph, constraints)
+        return without(left, n_clusters) | remainder
+
+    if not isinstance(wanted, str) and wanted == n_fixed:
+        size = automatic_min_cluster_size(int(weights.sum()))
+        return _with_fixed(_no_clusters(len(weights)), size, constraints)
+    others = wanted if isinstance(wanted, str) else wanted - n_fixed
+    asked = dataclasses.replace(resolution, n_topics=others)
+    try:
+        cut = choose_cut(tree, weights, asked, without_or_remainder if n_fixed else without)
+    except NotEnoughTopics as error:
+        best = constrain_cut(error.best, weights, graph, constraints)
+        raise NotEnoughTopics(best, int(wanted)) from None
+    return constrain_cut(cut, weights, graph, constraints)
+
+
+def constrain_cut(
+    cut: ClusterCut,
+    weights: Int64Array,
+    graph: NeighborGraph,
+    constraints: TopicConstraints | None,
+) -> ClusterCut:
+    """Return a cut with the constraints applied.
+
+    Shapes: `weights` (n_documents,).
+    """
+    if constraints is None:
+        return cut
+    if not constraints.is_fixed:
+        return _pure(cut, weights, constraints) if constraints.is_pure else cut
+    if constraints.is_complete:
+        return _with_fixed(_no_clusters(len(weights)), cut.min_cluster_size, constraints)
+    found, informative = cut.clustering, cut.is_informative
+    left = _left(found.labels, constraints)
+    dropped = _is_remainder(left, found.labels, len(informative), weights, graph, constraints)
+    labels = np.where(np.append(dropped, False)[left], NOISE, left)
+    rest = _compact(
+        labels, found.probabilities, found.persistence, informative, cut.min_cluster_size
+    )
+    return _with_fixed(rest, cut.min_cluster_size, constraints)
+
+
+def _with_fixed(
+    cut: ClusterCut, min_cluster_size: int | None, constraints: TopicConstraints
+) -> ClusterCut:
+    """Add the fixed topics."""
+    before, n_before, n_added = cut.clustering, len(cut.is_informative), len(constraints.names)
+    inside = constraints.groups >= 0
+    return _compact(
+        np.where(inside, n_before + constraints.groups, before.labels),
+        np.where(inside, constraints.probabilities, before.probabilities),
+        np.append(before.persistence, np.full(n_added, np.nan)),
+        np.append(cut.is_informative, np.ones(n_added, dtype=np.bool_)),
+        min_cluster_size,
+    )
+
+
+def _pure(cut: ClusterCut, weights: Int64Array, constraints: TopicConstraints) -> ClusterCut:
+    """Take documents out of clusters of another class; classes without a cluster get one."""
+    classes, labels = constraints.groups, cut.clustering.labels.copy()
+    n_clusters, n_classes = len(cut.is_informative), len(constraints.names)
+    owner = owners(labels, classes, weights, n_clusters, n_classes)
+    owner[~cut.is_informative] = NOISE
+    misplaced = (labels != NOISE) & (classes >= 0)
+    misplaced &= owner[np.maximum(labels, 0)] != classes if n_clusters else False
+    labels[misplaced] = NOISE
+    lacking = np.setdiff1d(classes[classes >= 0], owner)
+    number = np.full(n_classes + 1, NOISE)
+    number[lacking] = n_clusters + np.arange(len(lacking))
+    is_new = number[classes] >= 0
+    labels[is_new] = number[classes[is_new]]
+    return _compact(
+        labels,
+        np.where(is_new, constraints.probabilities, cut.clustering.probabilities),
+        np.append(cut.clustering.persistence, np.full(len(lacking), np.nan)),
+        np.append(cut.is_informative, np.ones(len(lacking), dtype=np.bool_)),
+        cut.min_cluster_size,
+    )
+
+
+def owners(
+    labels: Int32Array, classes: Int32Array, weights: Int64Array, n_topics: int, n_classes: int
+) -> Int32Array:
+    """Return the class of most of the labelled texts of each topic; -1 where none has one.
+
+    Shapes: `labels, classes` (n_documents,), `weights` (n_documents,) -> (n_topics,).
+    """
+    both = (labels >= 0) & (classes >= 0)
+    # Not as a table of topics and classes, of which there may be as many as documents.
+    pairs, pair_of = np.unique(
+        labels[both].astype(np.int64) * n_classes + classes[both], return_inverse=True
+    )
+    n_rows = np.bincount(pair_of, weights[both], minlength=len(pairs))
+    topics, held = np.divmod(pairs, max(n_classes, 1))
+    order = np.lexsort((held, -n_rows, topics))
+    found, first = np.unique(topics[order], return_index=True)
+    owner = np.full(n_topics, NOISE, dtype=np.int32)
+    owner[found] = held[order][first]
+    return owner
+
+
+def _left(labels: Int32Array, constraints: TopicConstraints) -> Int32Array:
+    """Return the labels of the documents that are in no fixed topic."""
+    return np.where(constraints.groups >= 0, NOISE, labels).astype(np.int32)
+
+
+def _is_remainder(
+    left: Int32Array,
+    labels: Int32Array,
+    n_clusters: int,
+    weights: Int64Array,
+    graph: NeighborGraph,
+    constraints: TopicConstraints,
+) -> BoolArray:
+    """Return which clusters are remainders of fixed topics; see `cut_clusters`."""
+    near, of_near = left[graph.indices], constraints.groups[graph.indices]
+    is_near = graph.similarities > 0
+    known = ((of_near >= 0) & is_near).sum(axis=1)
+    own = ((near == left[:, None]) & is_near).sum(axis=1)
+    inside, whole = left != NOISE, labels != NOISE
+    lead = np.bincount(left[inside], (known - own)[inside], minlength=n_clusters)
+    n_left = np.bincount(left[inside], weights[inside], minlength=n_clusters)
+    n_whole = np.bincount(labels[whole], weights[whole], minlength=n_clusters)
+    return np.asarray((lead > 0) | (2 * n_left < n_whole))
+
+
+def _no_clusters(n_documents: int) -> ClusterCut:
+    labels = np.full(n_documents, NOISE, dtype=np.int32)
+    nothing = Clustering(labels, np.zeros(n_documents, dtype=np.float32), np.empty(0))
+    return ClusterCut(nothing, np.empty(0, dtype=np.bool_), None)
+
+
+def _compact(
+    labels: npt.NDArray[Any],
+    probabilities: npt.NDArray[Any],
+    persistence: npt.NDArray[np.float64],
+    is_informative: BoolArray,
+    min_cluster_size: int | None,
+) -> ClusterCut:
+    """Return the clusters that hold a document, numbered in their order."""
+    used = np.unique(labels[labels != NOISE])
+    number = np.full(len(is_informative) + 1, NOISE, dtype=np.int32)
+    number[used] = np.arange(len(used), dtype=np.int32)
+    numbered = number[labels]
+    inside = np.where(numbered == NOISE, 0.0, probabilities).astype(np.float32)
+    clustering = Clustering(numbered, inside, persistence[used])
+    return ClusterCut(clustering, is_informative[used], min_cluster_size)

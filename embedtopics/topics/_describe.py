@@ -1,0 +1,269 @@
+"""Labels -> what each topic is about: terms, names, typical documents."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
+from embedtopics.terms._counts import count_by_topic, count_terms
+from embedtopics.terms._keywords import keywords, make_labels
+from embedtopics.terms._representative import representatives
+from embedtopics.terms._stop_words import function_words, stop_words_for
+from embedtopics.terms._weighting import ClassTfidf
+from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.topics.results import Topic, TopicResult
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class TermSettings:
+    """How terms are counted and chosen."""
+
+    stop_words: str | Sequence[str] = "auto"
+    ngram_range: tuple[int, int] = (1, 2)
+    min_df: int | float | None = None
+    n_keywords: int = 10
+    n_representatives: int = 5
+    max_df: int | float = 1.0
+    extra_stop_words: Sequence[str] = ()
+
+
+def count_corpus_terms(
+    tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]
+) -> TermCounts:
+    """Count the terms of the documents.
+
+    Shapes: `labels` (n_documents,).
+    """
+    listed: Sequence[str]
+    common: Sequence[str]
+    if settings.stop_words == "auto":
+        listed = stop_words_for(languages)
+        common = function_words(tokens, labels)
+    else:
+        listed, common = tuple(settings.stop_words), ()
+    return count_terms(
+        tokens,
+        ngram_range=settings.ngram_range,
+        min_df=settings.min_df,
+        max_df=settings.max_df,
+        stop_words=[*listed, *settings.extra_stop_words],
+        function_words=common,
+    )
+
+
+def describe_topics(
+    counts: TermCounts,
+    embeddings: FloatArray,
+    clustering: Clustering,
+    documents: DistinctDocuments,
+    weighting: TermWeighting,
+    settings: TermSettings,
+    languages: Sequence[str],
+    known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+) -> tuple[tuple[Topic, ...], csr_matrix]:
+    """Weigh the terms of every topic, and choose its keywords, name and typical documents.
+
+    Those typical documents that are known need not be looked for: the first row of each, by topic.
+
+    Shape: `topic_terms` (n_topics, n_terms).
+    """
+    from scipy.sparse import csr_matrix
+
+    labels = clustering.labels
+    n_topics = int(labels.max(initial=NOISE)) + 1
+    if n_topics == 0:
+        return (), csr_matrix((0, len(counts.terms)), dtype=np.float64)
+    topic_counts = count_by_topic(counts.counts, labels, n_topics, documents.weights)
+    if topic_counts.nnz:
+        topic_terms = weigh(weighting, topic_counts, counts.terms)
+    else:
+        topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
+    chosen = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
+    names = make_labels([[term for term, _ in row] for row in chosen])
+    is_known = np.isin(labels, list(known_typical))
+    typical = representatives(
+        embeddings,
+        np.where(is_known, NOISE, labels),
+        clustering.probabilities,
+        n=settings.n_representatives,
+        n_topics=n_topics,
+    )
+    inside = labels != NOISE
+    sizes = np.bincount(labels[inside], documents.weights[inside], minlength=n_topics).astype(int)
+    n_texts = int(documents.weights.sum())
+    topics = tuple(
+        Topic(
+            topic_id=topic,
+            label=names[topic],
+            size=int(sizes[topic]),
+            share=float(sizes[topic] / n_texts),
+            keywords=tuple(term for term, _ in chosen[topic]),
+            weights=tuple(float(weight) for _, weight in chosen[topic]),
+            representatives=known_typical.get(
+                topic, tuple(documents.first_rows[typical[topic]].tolist())
+            ),
+            persistence=float(clustering.persistence[topic]),
+        )
+        for topic in range(n_topics)
+    )
+    return topics, topic_terms
+
+
+def weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[str]) -> csr_matrix:
+    """Fit a weighting and return the weights; `fit` gets the terms where it takes them."""
+    from scipy.sparse import csr_matrix
+
+    fitted = _fit_weighting(weighting, topic_counts, terms)
+    return csr_matrix(fitted.transform(topic_counts), dtype=np.float64)
+
+
+def _fit_weighting(weighting: Any, topic_counts: csr_matrix, terms: Sequence[str]) -> Any:
+    """Fit a weighting, with the terms where it takes them."""
+    if not (hasattr(weighting, "fit") and hasattr(weighting, "transform")):
+        raise InputError("weighting", "an object with fit and transform", weighting)
+    if "terms" in inspect.signature(weighting.fit).parameters:
+        return weighting.fit(topic_counts, terms=terms)
+    return weighting.fit(topic_counts)
+
+
+def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
+    """Return the best single words of every topic, chosen as its keywords are.
+
+    Useful to compare with models that know single words only.
+
+    Parameters
+    ----------
+    result : TopicResult
+    n_terms : int
+
+    Returns
+    -------
+    list of list of str
+        At most `n_terms` words a topic, best first.
+    """
+    chosen = keywords(
+        result.topic_terms,
+        result.term_counts,
+        result.embeddings,
+        n=n_terms,
+        languages=tuple(result.settings.get("languages", ())),
+        ngram_range=(1, 1),
+    )
+    return [[term for term, _ in row] for row in chosen]
+
+
+# What a result says of its own terms, so that they are counted and weighed alike again.
+
+OURS = "ClassTfidf"
+GIVEN = "given"
+"""What stands in the settings for the encoder where the caller gave the vectors."""
+STAGES = ("encoder", "reducer", "clusterer", "weighting", "constraints")
+"""Parameters of a model that are objects, of which a saved result holds only a description."""
+IN_SETTINGS = {"constraints": "guidance"}
+"""Parameters that the settings of a result keep under the name of the first version."""
+
+TEXTS, LEFT_OUT = "texts", "left out"
+"""What stands in the settings of a result that is shared without its texts."""
+
+
+FITTED_ROWS = "n_fitted_rows"
+"""What stands in the settings of a result with added rows: how many of the first are of the fit."""
+
+
+def refuse_without_texts(result: TopicResult) -> None:
+    """Refuse a result that was shared without its texts where its words are needed."""
+    if result.settings.get(TEXTS) == LEFT_OUT:
+        raise InputError(
+            "the result was shared without its texts, and does not know which document holds which "
+            "term, so that topics cannot be described anew; ask whoever has the texts to do this"
+        )
+
+
+def describe_weighting(weighting: TermWeighting | None) -> dict[str, Any] | str:
+    """Return what has to be written down of a weighting to make it again; of others their name."""
+    if weighting is None or type(weighting) is ClassTfidf:
+        parameters = (weighting or ClassTfidf()).get_params()
+        seeds = parameters["seed_terms"]
+        return {"name": OURS, **parameters, "seed_terms": None if seeds is None else list(seeds)}
+    return repr(weighting)
+
+
+def weighting_of(result: TopicResult, given: TermWeighting | None = None) -> TermWeighting:
+    """Return the weighting that a result was made with."""
+    refuse_without_texts(result)
+    if given is not None:
+        return given
+    return recorded_weighting(result.settings.get("weighting"))
+
+
+def fitted_weighting(
+    result: TopicResult, given: TermWeighting | None, topic_counts: csr_matrix
+) -> Any:
+    """Return the weighting of a result, fitted to its topics, to weigh other counts than theirs."""
+    weighting: Any = copy.deepcopy(weighting_of(result, given))
+    return _fit_weighting(weighting, topic_counts, result.term_counts.terms)
+
+
+def recorded_weighting(recorded: dict[str, Any] | str | None) -> TermWeighting:
+    """Return the weighting that `describe_weighting` wrote down."""
+    if recorded is None:
+        return ClassTfidf()
+    if isinstance(recorded, dict) and recorded.get("name") == OURS:
+        return ClassTfidf(**{name: value for name, value in recorded.items() if name != "name"})
+    raise InputError(
+        f"the terms were weighed by {recorded}, which a result cannot hold; give it as weighting="
+    )
+
+
+def term_settings_of(result: TopicResult) -> TermSettings:
+    """Return how the terms of a result were counted and chosen."""
+    settings = result.settings
+    stop_words = settings.get("stop_words", "auto")
+    span = settings.get("ngram_range", (1, 2))
+    return TermSettings(
+        stop_words=stop_words if stop_words == "auto" else tuple(stop_words),
+        ngram_range=(int(span[0]), int(span[1])),
+        min_df=settings.get("min_df"),
+        n_keywords=int(settings.get("n_keywords", TermSettings.n_keywords)),
+        max_df=settings.get("max_df", TermSettings.max_df),
+        extra_stop_words=tuple(settings.get("extra_stop_words", ())),
+    )
+
+
+def languages_of(result: TopicResult) -> tuple[str, ...]:
+    """Return the languages whose stop words and stems apply."""
+    return tuple(result.settings.get("languages", ()))
+
+
+def lost_stages(
+    loaded: Mapping[str, Any], result: TopicResult, parameters: Mapping[str, Any]
+) -> list[Decision]:
+    """Say which objects of a loaded model's fit were not there when it was fitted again."""
+    lost = [
+        name for name in STAGES
+        if parameters[name] is None
+        and loaded.get(IN_SETTINGS.get(name, name))
+        != result.settings.get(IN_SETTINGS.get(name, name))
+    ]  # fmt: skip
+    if result.settings.get("encoder") == GIVEN:
+        lost = [name for name in lost if name != "encoder"]
+    if not lost:
+        return []
+    message = (
+        "The model was loaded from a folder, which does not bring back what its fit was given as "
+        f"{', '.join(lost)}; this fit went on without, so give it to TopicModel anew."
+    )
+    return [Decision("corpus", "not_loaded", lost, message)]

@@ -1,0 +1,188 @@
+"""A look at a corpus before the work: what is in it, and what a fit will cost here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._hashing import EMPTY, MISSING
+from embedtopics.corpus._languages import detect_languages
+from embedtopics.corpus.results import LanguageShares
+from embedtopics.encoders._languages import language_warning
+from embedtopics.encoders._registry import fitted
+from embedtopics.errors import InputError
+from embedtopics.neighbors._graph import EXACT_LIMIT
+from embedtopics.protocols import Encoder
+
+TOKENS_TO_TIME = 6_000
+"""Tokens that are encoded to learn the encoder's speed on this machine: about a second."""
+
+CHARACTERS_TO_LEARN_FROM = 60_000
+"""Characters that an encoder which learns from texts is given, to learn its speed."""
+
+CHARACTERS_A_WORD = 6
+"""With the space behind it, in English."""
+
+TEXTS_TO_COUNT = 2_000
+"""Texts that are tokenised to estimate lengths."""
+
+SECONDS_PER_PAIR = 0.9e-8
+"""Exact neighbour search, for each pair of documents; measured on two cores at 384 dimensions."""
+
+SECONDS_PER_SEARCH = 5e-5
+"""Approximate neighbour search, for each document; measured likewise."""
+
+SECONDS_PER_DOCUMENT = 1.3e-4
+"""All other stages after encoding, for each document; measured on two cores."""
+
+BASE_MEMORY = 0.9e9
+"""Bytes of the interpreter, the libraries and a small encoder."""
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a corpus holds, and what finding its topics will cost on this machine.
+
+    Parameters
+    ----------
+    n_rows, n_documents : int
+        Rows of the input; distinct texts.
+    n_missing, n_empty, n_repeated : int
+        Rows without text (no value; nothing visible), and rows that repeat another's text.
+    languages : LanguageShares
+    mean_characters : float
+        Of a distinct text.
+    mean_tokens : float
+        Sub-word tokens of a distinct text, or words, as the encoder reads it, on a sample; NaN
+        without an encoder that counts.
+    truncated_share, unseen_share : float
+        Estimated share of texts that the encoder cuts, and of tokens that it does not read.
+    tokens_per_second : float
+        Speed of the encoder, what it learns from the texts included, measured here; NaN without
+        an encoder that counts.
+    seconds_to_encode, seconds_after : float
+        Estimated; encoding is not needed where embeddings are given.
+    memory : float
+        Estimated peak, in bytes; too low for an encoder with one column for each term, for a
+        sample holds only some of the terms.
+    warnings : tuple of str
+    """
+
+    n_rows: int
+    n_documents: int
+    n_missing: int
+    n_empty: int
+    n_repeated: int
+    languages: LanguageShares
+    mean_characters: float
+    mean_tokens: float
+    truncated_share: float
+    unseen_share: float
+    tokens_per_second: float
+    seconds_to_encode: float
+    seconds_after: float
+    memory: float
+    warnings: tuple[str, ...]
+
+
+def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection:
+    """Look at a corpus and estimate the cost of a fit.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    encoder : Encoder, optional
+        Its speed is measured on a few texts; without one only what follows is estimated.
+
+    Returns
+    -------
+    Inspection
+    """
+    distinct = corpus.distinct()
+    texts = corpus.document_texts()
+    n_documents = len(texts)
+    languages = detect_languages(texts)
+    n_characters = sum(map(len, texts))
+    # Documents are ordered by a hash of their content, so every n-th is a fair sample.
+    sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
+    encoder, learning = _taught(encoder, sample, n_characters)
+    mean_tokens, mean_seen, truncated, speed = _measure(encoder, sample, learning)
+    width = getattr(encoder, "dimensions", 384)
+    warning = language_warning(encoder, languages) if encoder is not None else None
+    return Inspection(
+        n_rows=len(corpus),
+        n_documents=n_documents,
+        n_missing=int((corpus.status == MISSING).sum()),
+        n_empty=int((corpus.status == EMPTY).sum()),
+        n_repeated=int(distinct.weights.sum()) - n_documents,
+        languages=languages,
+        mean_characters=n_characters / n_documents if n_documents else 0.0,
+        mean_tokens=mean_tokens,
+        truncated_share=truncated,
+        unseen_share=1 - mean_seen / mean_tokens if mean_tokens else 0.0,
+        tokens_per_second=speed,
+        seconds_to_encode=mean_seen * n_documents / speed if speed else 0.0,
+        seconds_after=_seconds_after(n_documents),
+        # Embeddings are held about three times for a moment; a text's words and counts take
+        # about six bytes for each of its characters.
+        memory=BASE_MEMORY + 12.0 * n_documents * width + 6.0 * n_characters,
+        warnings=(warning.message,) if warning is not None else (),
+    )
+
+
+def _taught(
+    encoder: Encoder | None, sample: Sequence[str], n_characters: int
+) -> tuple[Encoder | None, float]:
+    """Let an encoder learn from some texts; return also the seconds that a character will take."""
+    if encoder is None or not sample or getattr(encoder, "is_fitted", True):
+        return encoder, 0.0
+    reach = np.searchsorted(np.cumsum([len(text) for text in sample]), CHARACTERS_TO_LEARN_FROM)
+    some = sample[: int(reach) + 1]
+    with suppress(InputError):
+        fitted(encoder, some[: max(2, len(some) // 8)])  # the first call also sets things up
+    begin = time.perf_counter()
+    taught = fitted(encoder, some)
+    seconds = time.perf_counter() - begin
+    n_learnt = sum(map(len, some))
+    # One that reads its texts several times reads many of them less often than a few.
+    epochs = getattr(encoder, "epochs_for", lambda n_words: 1)
+    now, later = (epochs(max(1, n // CHARACTERS_A_WORD)) for n in (n_learnt, n_characters))
+    return taught, seconds / n_learnt * later / now
+
+
+def _measure(
+    encoder: Encoder | None, sample: Sequence[str], learning: float
+) -> tuple[float, float, float, float]:
+    """Return mean tokens, mean tokens read, share of texts cut, and tokens a second.
+
+    `learning` are the seconds that each character takes before the encoding.
+    """
+    count = getattr(encoder, "count_tokens", None)
+    if encoder is None or count is None or not sample:
+        return float("nan"), float("nan"), 0.0, float("nan")
+    counted = count(sample)
+    reach = int(np.searchsorted(np.cumsum(counted.n_seen), TOKENS_TO_TIME)) + 1
+    encoder = getattr(encoder, "uncached", encoder)
+    encoder.encode(sample[:1])  # the first call also sets things up
+    begin = time.perf_counter()
+    encoder.encode(sample[:reach])
+    seconds = time.perf_counter() - begin
+    seconds += learning * sum(map(len, sample[:reach]))
+    speed = float(counted.n_seen[:reach].sum() / seconds)
+    return (
+        float(counted.n_tokens.mean()),
+        float(counted.n_seen.mean()),
+        float(counted.truncated_share),
+        speed,
+    )
+
+
+def _seconds_after(n_documents: int) -> float:
+    is_exact = n_documents <= EXACT_LIMIT
+    search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
+    return 2.0 + (search + SECONDS_PER_DOCUMENT) * n_documents

@@ -1,0 +1,403 @@
+"""The scikit-learn estimator over the pipeline."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils._set_output import _get_output_config
+
+from embedtopics._utils.checks import checked_count, is_count, resolve_seed
+from embedtopics.clustering._density import DensityClusterer
+from embedtopics.clustering._named import CLUSTERERS, named_clusterer
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.errors import InputError
+from embedtopics.protocols import (
+    Clusterer,
+    Encoder,
+    Int32Array,
+    RandomState,
+    Reducer,
+    TermWeighting,
+)
+from embedtopics.reduction._named import REDUCERS, named_reducer
+from embedtopics.terms._weighting import ClassTfidf
+from embedtopics.topics._assign import Assignment, assign, known_documents
+from embedtopics.topics._clusters import Resolution
+from embedtopics.topics._describe import TermSettings, describe_weighting, lost_stages
+from embedtopics.topics._pipeline import Stages, fit_topics
+from embedtopics.topics._propagation import checked_coverage
+from embedtopics.topics._storage import load_result, save_result
+from embedtopics.topics._vectors import recorded_encoder
+from embedtopics.topics.constraints._protocol import Constraint
+from embedtopics.topics.results import TopicResult
+from embedtopics.topics.sharing._hub import from_pretrained, push_to_hub
+
+DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+RESTORED = (
+    "n_neighbors", "n_components", "n_topics", "coverage", "languages", "stop_words", "ngram_range",
+    "min_df",
+)  # fmt: skip
+"""Parameters that a loaded model takes from the settings of its result."""
+STAGE_METHODS = {
+    "reducer": ("fit_transform",),
+    "clusterer": ("fit_predict",),
+    "weighting": ("fit", "transform"),
+    "constraints": ("prepare", "describe"),
+}
+NAMED = {"reducer": REDUCERS, "clusterer": CLUSTERERS}
+"""Stages that can be given by name."""
+
+LABELS_NOT_USED = Decision(
+    "corpus", "y", False,
+    "y was given and is not used; for topics that follow labels give constraints=PartialLabels(y).",
+)  # fmt: skip
+
+
+class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
+    """Finds the topics of a collection of texts.
+
+    Parameters
+    ----------
+    encoder : str or object with ``encode(texts)``, optional
+        Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2. The vectors
+        of a named checkpoint are cached on disk; give ``SentenceEncoder(name)`` to cache none.
+    n_topics : {"auto", "fine", "coarse"} or int
+        Resolution of the topics; an integer is met exactly, by merging the nearest. For another
+        resolution after the fit see `embedtopics.topics.at_resolution`.
+    coverage : "auto" or float
+        Share of the rows with text to assign to a topic. Texts outside the clusters are assigned
+        by label propagation; "auto" leaves out those without a clear topic, 0 keeps the clusters
+        alone, 1 leaves out only those that lead to no topic.
+    n_neighbors : int
+        Neighbours of each document in the graph.
+    n_components : int
+        Dimensions of the space in which documents are clustered.
+    min_cluster_size : "auto" or int
+        Fewest texts in the cluster of a topic, in place of `n_topics`; "auto" depends on the
+        number of texts.
+    reducer : {"umap", "pca"} or object with ``fit_transform(embeddings)``, optional
+        Makes the coordinates in place of the layout of the neighbour graph. "umap" is
+        umap-learn's UMAP with BERTopic's settings (``min_dist=0.0``, ``metric="cosine"``), "pca"
+        scikit-learn's PCA.
+    clusterer : {"hdbscan", "kmeans"} or object with ``fit_predict(coordinates)``, optional
+        Clusters in place of `DensityClusterer`. "hdbscan" is hdbscan's HDBSCAN with BERTopic's
+        settings (``min_cluster_size=10``, excess of mass), "kmeans" scikit-learn's KMeans with
+        `n_topics` clusters, by default 8. With an object leave `n_topics` and
+        `min_cluster_size` at "auto".
+    weighting : object with ``fit(counts, terms=None)`` and ``transform(counts)``, optional
+        Weighs the terms in place of `ClassTfidf`.
+    constraints : object with ``prepare(context)`` and ``describe()``, optional
+        What is known beforehand: `SeedWords`, `ZeroShot` names, `PartialLabels`, `CannotLink`
+        pairs or `ManualLabels`.
+    languages : "auto" or sequence of str
+        ISO 639-1 codes of the languages of the texts, for stop words and stems.
+    stop_words : "auto" or sequence of str
+        Words that are no terms; "auto" takes the languages' lists and finds the words that
+        this corpus uses evenly in all topics.
+    ngram_range : (int, int)
+        Shortest and longest term in words.
+    min_df : int, float or None
+        Fewest documents that hold a term; None chooses by the size of the collection.
+    random_state : int, numpy.random.Generator or None
+        The same embeddings and integer give the same result, bit for bit; None draws a seed
+        and records it.
+    show_progress : bool or None
+        None shows progress in a terminal or a notebook.
+
+    Attributes
+    ----------
+    result_ : TopicResult
+        What the fit found; every question is a function of it.
+    labels_ : int32 ndarray of shape (n_rows,)
+        Topic of each row, -1 for none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.repeat([[1.0, 0.0], [0.0, 1.0]], 20, axis=0)
+    >>> points = points + 0.1 * np.random.default_rng(0).normal(size=points.shape)
+    >>> texts = [f"{'apple pie' if i < 20 else 'train station'} {i}" for i in range(40)]
+    >>> model = TopicModel(languages=["en"]).fit(texts, embeddings=points)
+    >>> model.result_.n_topics
+    2
+    """
+
+    def __init__(
+        self,
+        encoder: str | Encoder | None = None,
+        *,
+        n_topics: int | str = "auto",
+        coverage: float | str = "auto",
+        n_neighbors: int = 15,
+        n_components: int = 5,
+        min_cluster_size: int | str = "auto",
+        reducer: Reducer | str | None = None,
+        clusterer: Clusterer | str | None = None,
+        weighting: TermWeighting | None = None,
+        constraints: Constraint | None = None,
+        languages: str | Sequence[str] = "auto",
+        stop_words: str | Sequence[str] = "auto",
+        ngram_range: tuple[int, int] = (1, 2),
+        min_df: int | float | None = None,
+        random_state: RandomState = 0,
+        show_progress: bool | None = None,
+    ) -> None:
+        self.encoder = encoder
+        self.n_topics = n_topics
+        self.coverage = coverage
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.min_cluster_size = min_cluster_size
+        self.reducer = reducer
+        self.clusterer = clusterer
+        self.weighting = weighting
+        self.constraints = constraints
+        self.languages = languages
+        self.stop_words = stop_words
+        self.ngram_range = ngram_range
+        self.min_df = min_df
+        self.random_state = random_state
+        self.show_progress = show_progress
+
+    def fit(self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None) -> TopicModel:
+        """Find the topics.
+
+        Parameters
+        ----------
+        X : Corpus, list of str, Series, frame, datasets.Dataset or path of a file
+        y : object, optional
+            Not used, as in scikit-learn's clusterers, which the result records. For topics that
+            follow labels give ``constraints=PartialLabels(y)``.
+        embeddings : array_like of shape (n_rows, n_dimensions), optional
+            Vectors of the rows, in their order; the encoder is then not used for them.
+
+        Returns
+        -------
+        TopicModel
+            Itself.
+
+        Raises
+        ------
+        InputError
+            Where the texts, the embeddings or a parameter cannot be used.
+        """
+        self._check_parameters()
+        self._of_fit: tuple[Any, Encoder] | None = None
+        resolution = Resolution(self.n_topics, self.min_cluster_size)
+        seed = resolve_seed(self.random_state)
+        stages = Stages(
+            make_encoder=self._make_encoder,
+            reducer=self._make_reducer(seed),
+            clusterer=self._make_clusterer(seed),
+            resolution=resolution if self.clusterer is None else None,
+            coverage=checked_coverage(self.coverage),
+            weighting=_fresh(self.weighting) or ClassTfidf(),
+            terms=TermSettings(self.stop_words, self.ngram_range, self.min_df),
+            n_neighbors=self.n_neighbors,
+            n_components=self.n_components,
+            languages=self.languages,
+            seed=seed,
+            show_progress=self.show_progress,
+            constraints=self.constraints,
+            has_encoder=self.encoder is not None,
+        )
+        result = fit_topics(Corpus.of(X), embeddings, stages, self._settings())
+        notes = [] if y is None else [LABELS_NOT_USED]
+        if hasattr(self, "_loaded_settings"):
+            notes += lost_stages(self._loaded_settings, result, self.get_params(deep=False))
+        self.result_ = dataclasses.replace(result, decisions=(*result.decisions, *notes))
+        return self
+
+    @property
+    def labels_(self) -> Int32Array:
+        """Topic of each row of the fit, shape (n_rows,); -1 for none."""
+        return self._fitted().labels
+
+    def fit_predict(
+        self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None
+    ) -> Int32Array:
+        """Fit, and return the topic of each row, shape (n_rows,)."""
+        return self.fit(X, y, embeddings=embeddings).labels_
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None
+    ) -> Any:
+        """Fit, and return the share of each topic in each row; see `transform`."""
+        return self.fit(X, y, embeddings=embeddings).transform(X, embeddings=embeddings)
+
+    def predict(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Int32Array:
+        """Return the topic of each text, shape (n_texts,); -1 for none.
+
+        Texts of the fit get their topic of the fit; others are assigned by their nearest
+        documents. See `embedtopics.topics.assign`.
+        """
+        return self._assign(X, embeddings).labels
+
+    def transform(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Any:
+        """Return the share of each topic in each text, shape (n_texts, n_topics).
+
+        Sparse, or a frame with a column a topic after ``set_output(transform="pandas")``.
+        """
+        shares = self._assign(X, embeddings).memberships
+        is_frame = _get_output_config("transform", self)["dense"] != "default"
+        return shares.toarray() if is_frame else shares
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[Any]:
+        """Return the labels of the topics, the columns of `transform`."""
+        return np.array([topic.label for topic in self._fitted().topics], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.one_d_array = tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def save(self, folder: str | Path) -> Path:
+        """Save the result; see `embedtopics.topics.save_result`."""
+        return save_result(self._fitted(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, encoder: str | Encoder | None = None) -> TopicModel:
+        """Load a saved model; it gives the answers of the one that was saved.
+
+        Constraints and stages given as objects (encoder, reducer, clusterer, weighting) are not
+        restored as parameters: to fit again, give them again; otherwise the decisions of the new
+        result say that they were missing.
+
+        Parameters
+        ----------
+        folder : str or Path
+        encoder : Encoder or str, optional
+            Encodes new texts; by default the encoder of the fit, loaded when it is needed.
+        """
+        return cls._of_result(load_result(folder), encoder)
+
+    @classmethod
+    def from_pretrained(
+        cls, name: str | Path, *, encoder: str | Encoder | None = None, **options: Any
+    ) -> TopicModel:
+        """Load a model from the Hugging Face hub or a folder; see `topics.from_pretrained`."""
+        return cls._of_result(from_pretrained(name, **options), encoder)
+
+    def push_to_hub(self, repo_id: str, **options: Any) -> str:
+        """Upload the result, by default private and without texts; see `topics.push_to_hub`."""
+        return push_to_hub(self._fitted(), repo_id, **options)
+
+    @classmethod
+    def _of_result(cls, result: TopicResult, encoder: str | Encoder | None) -> TopicModel:
+        kept = {name: result.settings[name] for name in RESTORED if name in result.settings}
+        for name, known in NAMED.items():
+            if result.settings.get(name) in known:
+                kept[name] = result.settings[name]
+        if "ngram_range" in kept:
+            kept["ngram_range"] = tuple(kept["ngram_range"])
+        model = cls(encoder=encoder, random_state=result.settings.get("seed", 0), **kept)
+        model.result_ = result
+        model._loaded_settings = result.settings
+        return model
+
+    def _make_encoder(self, texts: Sequence[str]) -> Encoder:
+        """Load the encoder once, fit it where it needs that, and keep it for later texts."""
+        wanted = DEFAULT_ENCODER if self.encoder is None else self.encoder
+        kept = getattr(self, "_loaded", None)
+        if kept is None or kept[0] is not wanted:
+            self._loaded = (wanted, resolve_encoder(wanted, cached=True))
+        encoder = fitted(self._loaded[1], texts)
+        self._of_fit = (self.encoder, encoder)
+        return encoder
+
+    def _make_reducer(self, seed: int) -> Reducer | None:
+        if isinstance(self.reducer, str):
+            return named_reducer(self.reducer, self.n_neighbors, self.n_components, seed)
+        return _fresh(self.reducer)  # type: ignore[no-any-return]
+
+    def _make_clusterer(self, seed: int) -> Clusterer:
+        if isinstance(self.clusterer, str):
+            return named_clusterer(self.clusterer, self.n_topics, self.min_cluster_size, seed)
+        return _fresh(self.clusterer) or DensityClusterer(self.min_cluster_size)
+
+    def _encoder_of_fit(self) -> Encoder:
+        """Return the encoder that is kept from the fit, or make it again."""
+        kept = getattr(self, "_of_fit", None)
+        if kept is None or kept[0] is not self.encoder:
+            if self.encoder is not None:
+                return self._make_encoder(self._fitted().corpus.document_texts())
+            kept = self._of_fit = (None, recorded_encoder(self._fitted()))
+        return kept[1]
+
+    def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
+        result = self._fitted()
+        # No encoder is loaded where all texts are of the fit.
+        if embeddings is not None or (known_documents(result, Corpus.of(X)) >= 0).all():
+            return assign(result, X, embeddings=embeddings)
+        return assign(result, X, encoder=self._encoder_of_fit())
+
+    def _fitted(self) -> TopicResult:
+        if not hasattr(self, "result_"):
+            raise NotFittedError("this TopicModel is not fitted yet; call fit(texts) first")
+        return self.result_
+
+    def _check_parameters(self) -> None:
+        for name in ("n_neighbors", "n_components"):
+            checked_count(getattr(self, name), name)
+        for name, methods in STAGE_METHODS.items():
+            stage, known = getattr(self, name), NAMED.get(name, ())
+            if stage is None or (isinstance(stage, str) and stage in known):
+                continue
+            if not all(callable(getattr(stage, method, None)) for method in methods):
+                names = "".join(f'"{word}", ' for word in known)
+                raise InputError(
+                    name, f"{names}None or an object with {' and '.join(methods)}", stage
+                )
+        fixed = self.n_topics == "auto" and self.min_cluster_size == "auto"
+        if self.clusterer is not None and not isinstance(self.clusterer, str) and not fixed:
+            raise InputError(
+                "n_topics",
+                '"auto", as min_cluster_size, beside a clusterer of your own',
+                (self.n_topics, self.min_cluster_size),
+                f"set the number of clusters in {type(self.clusterer).__name__}",
+            )
+        span = self.ngram_range
+        if len(tuple(span)) != 2 or not is_count(span[0], 1) or not is_count(span[1], span[0]):
+            raise InputError("ngram_range", "(shortest, longest) from 1 up", span)
+        if not isinstance(self.languages, (str, list, tuple)):
+            raise InputError("languages", '"auto" or a list of codes', self.languages)
+        is_share = isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0
+        if self.min_df is not None and not is_count(self.min_df, 1) and not is_share:
+            expected = "None, a number of documents from 1 up or a share from 0 to 1"
+            raise InputError("min_df", expected, self.min_df)
+        if isinstance(self.stop_words, str) and self.stop_words != "auto":
+            raise InputError("stop_words", '"auto" or a list', self.stop_words)
+
+    def _settings(self) -> dict[str, Any]:
+        """Return the parameters as JSON holds them."""
+        settings: dict[str, Any] = {}
+        for name, value in self.get_params(deep=False).items():
+            if name in ("encoder", "random_state", "show_progress", "languages"):
+                continue
+            if name == "weighting":
+                value = describe_weighting(value)
+            elif name == "constraints":
+                name, value = "guidance", None if value is None else dict(value.describe())
+            elif isinstance(value, np.generic):
+                value = value.item()
+            elif isinstance(value, (tuple, list)):
+                value = list(value)
+            elif not isinstance(value, (str, int, float, type(None))):
+                value = repr(value)
+            settings[name] = value
+        return settings
+
+
+def _fresh(stage: Any) -> Any:
+    """Return an unfitted copy, so that a fit leaves the caller's object as it was."""
+    return clone(stage) if hasattr(stage, "get_params") else stage

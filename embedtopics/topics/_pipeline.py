@@ -1,0 +1,350 @@
+"""The pipeline: corpus -> result, stage after stage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.background import in_background
+from embedtopics._utils.machine import package_versions, peak_memory
+from embedtopics.clustering._density import cluster
+from embedtopics.clustering.results import Clustering, SpanningTree
+from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus.results import DistinctDocuments, LanguageShares
+from embedtopics.encoders._languages import language_warning
+from embedtopics.encoders._registry import describe_encoder
+from embedtopics.errors import InputError
+from embedtopics.neighbors._graph import build_graph
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import Clusterer, Encoder, FloatArray, Reducer, TermWeighting
+from embedtopics.reduction._fuzzy import fuzzy_graph
+from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
+from embedtopics.reduction._start import first_components, principal_start
+from embedtopics.terms._subject import without_subject
+from embedtopics.terms._tokens import tokenize
+from embedtopics.terms.results import TermCounts
+from embedtopics.topics._clusters import (
+    ClusterCut,
+    NotEnoughTopics,
+    Resolution,
+    check_constraints,
+    constrain_cut,
+    cut_clusters,
+)
+from embedtopics.topics._describe import GIVEN, TermSettings, count_corpus_terms, describe_topics
+from embedtopics.topics._log import (
+    Log,
+    choose_languages,
+    note_corpus,
+    note_encoding,
+    note_graph,
+    note_terms,
+    note_topics,
+    note_without_vector,
+)
+from embedtopics.topics._propagation import OutlierAssignment
+from embedtopics.topics._unique_vectors import UniqueVectors, find_unique_vectors, spread_graph
+from embedtopics.topics._vectors import encode_documents, encoder_of_given, given_vectors
+from embedtopics.topics.constraints._apply import assign_constrained, named_topics, outcome
+from embedtopics.topics.constraints._graph import constrained_graph, groups_of_vectors
+from embedtopics.topics.constraints._protocol import Constraint, FitContext
+from embedtopics.topics.results import TopicConstraints, TopicResult
+
+MAP_MIN_DIST = 0.1
+"""Distance on the map within which documents are not drawn closer, so that points of a dense topic
+stay apart; for clustering it is 0."""
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The object of each stage and its parameters; "auto" is resolved in the fit.
+
+    Without a `resolution` the clusterer's labels are taken as they are. `has_encoder` is whether
+    the caller named an encoder, where embeddings are given.
+    """
+
+    make_encoder: Callable[[Sequence[str]], Encoder]
+    reducer: Reducer | None
+    clusterer: Clusterer
+    resolution: Resolution | None
+    coverage: float | str
+    weighting: TermWeighting
+    terms: TermSettings
+    n_neighbors: int
+    n_components: int
+    languages: Sequence[str] | str
+    seed: int
+    show_progress: bool | None
+    constraints: Constraint | None = None
+    has_encoder: bool = True
+
+
+def fit_topics(
+    corpus: Corpus, embeddings: npt.ArrayLike | None, stages: Stages, settings: Mapping[str, Any]
+) -> TopicResult:
+    """Find the topics of a corpus.
+
+    Shapes: `embeddings` (n_rows, n_dimensions).
+    """
+    log = Log()
+    with log.stage("corpus"):
+        require_text(corpus)
+        documents = corpus.distinct()
+        texts = corpus.document_texts()
+        note_corpus(log, corpus, documents)
+        languages = choose_languages(log, texts, stages.languages)
+    with log.stage("encoder"):
+        vectors, used, encode = _encode(log, corpus, texts, embeddings, stages, languages)
+    with in_background(lambda _: tokenize(texts), runs_loops=False) as split:
+        with log.stage("neighbors"):
+            unique, near, graph = _find_neighbors(log, vectors, stages)
+        with log.stage("clustering"):
+            context = FitContext(corpus, documents, vectors, graph, split, encode)
+            constraints = _prepare_constraints(log, stages, context)
+        with log.stage("reduction"):
+            schedule = _schedule(vectors, unique, near, stages.seed, constraints)
+            start = unique.of(principal_start(vectors, max(2, stages.n_components)))
+            coordinates = _coordinates(vectors, unique, schedule, start, stages, constraints)
+        with log.stage("terms"):
+            tokens = split()
+    with in_background(lambda stop: _draw_map(schedule, start, stop), runs_loops=True) as drawn:
+        with log.stage("clustering"):
+            raw, tree = _cluster(stages.clusterer, coordinates, documents, constraints)
+        with log.stage("terms"):
+            counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
+            note_terms(log, counts.stop_words, counts.function_words, languages)
+        with log.stage("clustering"):
+            cut = _cut(log, raw, tree, stages, documents, counts, graph, constraints)
+            assigned = _assign(log, cut, graph, vectors, documents, stages, constraints)
+            found = assigned.clustering
+        with log.stage("terms"):
+            topics, topic_terms = describe_topics(
+                counts, vectors, found, documents, stages.weighting, stages.terms, languages
+            )
+            topics = named_topics(topics, found.labels, documents.weights, constraints)
+        with log.stage("reduction"):
+            positions = unique.spread(drawn())
+    used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
+    return TopicResult(
+        corpus=corpus,
+        documents=documents,
+        embeddings=vectors,
+        graph=graph,
+        coordinates=coordinates,
+        map=positions,
+        clustering=found,
+        memberships=assigned.memberships,
+        tokens=tokens,
+        term_counts=counts,
+        topic_terms=topic_terms,
+        topics=topics,
+        decisions=tuple(log.decisions),
+        settings={**settings, **used, "languages": list(languages), "seed": stages.seed},
+        versions=package_versions(),
+        timings=log.timings,
+        tree=tree,
+        peak_memory=peak_memory(),
+        constraints=constraints,
+    )
+
+
+Encode = Callable[[Sequence[str]], FloatArray]
+
+
+def _take_given(
+    log: Log,
+    corpus: Corpus,
+    texts: Sequence[str],
+    embeddings: npt.ArrayLike,
+    stages: Stages,
+) -> tuple[FloatArray, dict[str, Any], Encode]:
+    """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
+    vectors, n_conflicts = given_vectors(embeddings, corpus)
+    log.note("encoder", "given", True, "The embeddings were given, not made here.")
+    if n_conflicts:
+        message = (
+            f"{n_conflicts:,} texts that repeat were given different embeddings; one of them "
+            "was taken for all rows of the text."
+        )
+        log.note("encoder", "conflicting_embeddings", n_conflicts, message)
+
+    def encode(wanted: Sequence[str]) -> FloatArray:
+        encoder = encoder_of_given(stages.make_encoder, stages.has_encoder, vectors, texts)
+        return _encode_uncached(encoder, wanted)
+
+    return vectors, {"encoder": GIVEN}, encode
+
+
+def _encode(
+    log: Log,
+    corpus: Corpus,
+    texts: Sequence[str],
+    embeddings: npt.ArrayLike | None,
+    stages: Stages,
+    languages: tuple[str, ...],
+) -> tuple[FloatArray, dict[str, Any], Encode]:
+    """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
+    if embeddings is not None:
+        return _take_given(log, corpus, texts, embeddings, stages)
+    documents = corpus.distinct()
+    encoder = stages.make_encoder(texts)
+    shares = log.languages or LanguageShares(
+        {code: 1 / len(languages) for code in languages}, len(texts)
+    )
+    warning = language_warning(encoder, shares)
+    if warning is not None:
+        log.decisions.append(warning)
+    vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
+    if encoding is not None:
+        note_encoding(log, encoding, getattr(encoder, "max_length", None))
+        # An encoder that had nothing to encode has loaded nothing, and need not.
+        note: Any = encoding.n_cached < len(texts) and getattr(encoder, "runtime_note", None)
+        if note:
+            log.note("encoder", "runtime", "torch", f"{note}.")
+    note_without_vector(log, vectors, documents)
+    return vectors, describe_encoder(encoder), lambda wanted: _encode_uncached(encoder, wanted)
+
+
+def _encode_uncached(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
+    plain = getattr(encoder, "uncached", encoder)
+    return encode_documents(plain, texts, np.arange(len(texts)), False)[0]
+
+
+def _prepare_constraints(log: Log, stages: Stages, context: FitContext) -> TopicConstraints | None:
+    if stages.constraints is None:
+        return None
+    constraints, decisions = stages.constraints.prepare(context)
+    if constraints.groups.shape != (len(context),):
+        raise InputError(
+            "groups",
+            f"one a document, shape ({len(context)},)",
+            found=f"shape {constraints.groups.shape} from {type(stages.constraints).__name__}",
+        )
+    log.decisions.extend(decisions)
+    check_constraints(constraints, stages.resolution, stages.coverage)
+    return constraints
+
+
+def _schedule(
+    vectors: FloatArray,
+    unique: UniqueVectors,
+    near: NeighborGraph,
+    seed: int,
+    constraints: TopicConstraints | None,
+) -> EdgeSchedule:
+    """Return the edge schedule of both layouts, with the constraints applied to the graph."""
+    fuzzy = fuzzy_graph(near)
+    if constraints is not None:
+        groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
+        fuzzy = constrained_graph(fuzzy, unique.of(vectors), constraints, groups, near.k)
+    return edge_schedule(fuzzy, seed=seed)
+
+
+def _draw_map(schedule: EdgeSchedule, start: FloatArray, stop: Callable[[], bool]) -> FloatArray:
+    """Lay the map out on half of the threads, because other work goes on beside it."""
+    import numba
+
+    return layout(
+        schedule, first_components(start, 2), min_dist=MAP_MIN_DIST,
+        n_threads=max(1, numba.get_num_threads() // 2), stop=stop,
+    )  # fmt: skip
+
+
+def _find_neighbors(
+    log: Log, vectors: FloatArray, stages: Stages
+) -> tuple[UniqueVectors, NeighborGraph, NeighborGraph]:
+    """Return the unique vectors, their neighbours, and those of the documents."""
+    unique = find_unique_vectors(vectors)
+    near = build_graph(vectors, stages.n_neighbors, seed=stages.seed, rows=unique.rows)
+    graph = spread_graph(near, unique)
+    note_graph(log, graph, unique, stages.n_neighbors)
+    return unique, near, graph
+
+
+def _coordinates(
+    vectors: FloatArray,
+    unique: UniqueVectors,
+    schedule: EdgeSchedule,
+    start: FloatArray,
+    stages: Stages,
+    constraints: TopicConstraints | None,
+) -> FloatArray:
+    """Return the coordinates to cluster; a replaced reducer gets the groups as `y`."""
+    reducer = stages.reducer
+    if reducer is None:
+        first = first_components(start, stages.n_components)
+        return unique.spread(layout(schedule, first))
+    known = () if constraints is None or not constraints.draws else (constraints.groups.copy(),)
+    made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
+    if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
+        raise InputError(
+            "reducer",
+            f"an object that returns one finite row a document ({len(vectors)})",
+            found=f"shape {made.shape} from {type(reducer).__name__}",
+        )
+    return np.ascontiguousarray(made, dtype=np.float32)
+
+
+def _cluster(
+    clusterer: Clusterer,
+    coordinates: FloatArray,
+    documents: DistinctDocuments,
+    constraints: TopicConstraints | None,
+) -> tuple[Clustering, SpanningTree | None]:
+    """Return the clusters, and the hierarchy of our own clusterer.
+
+    Where all topics are given, nothing is clustered.
+    """
+    if constraints is not None and constraints.is_complete:
+        persistence = np.full(len(constraints.names), np.nan)
+        return Clustering(constraints.groups, constraints.probabilities, persistence), None
+    found = cluster(clusterer, coordinates, documents.weights)
+    tree = getattr(clusterer, "tree_", None)
+    return found, tree if isinstance(tree, SpanningTree) else None
+
+
+def _cut(
+    log: Log,
+    raw: Clustering,
+    tree: SpanningTree | None,
+    stages: Stages,
+    documents: DistinctDocuments,
+    counts: TermCounts,
+    graph: NeighborGraph,
+    constraints: TopicConstraints | None,
+) -> ClusterCut:
+    """Return the clusters at the wanted resolution."""
+    if tree is None or stages.resolution is None:
+        is_informative = ~without_subject(counts, raw.labels, len(raw.persistence))
+        size = getattr(stages.clusterer, "min_cluster_size_", None)
+        cut = ClusterCut(raw, is_informative, size)
+        return constrain_cut(cut, documents.weights, graph, constraints)
+    try:
+        return cut_clusters(tree, documents.weights, stages.resolution, counts, graph, constraints)
+    except NotEnoughTopics as error:
+        # The work is done; as many topics as there are serve better than none.
+        most = error.best.n_informative
+        log.note("clustering", "n_topics", most, f"Fewer topics than wanted: {error}.")
+        return error.best
+
+
+def _assign(
+    log: Log,
+    cut: ClusterCut,
+    graph: NeighborGraph,
+    vectors: FloatArray,
+    documents: DistinctDocuments,
+    stages: Stages,
+    constraints: TopicConstraints | None,
+) -> OutlierAssignment:
+    """Assign outliers, and note who is left out and what became of the constraints."""
+    assigned = assign_constrained(
+        graph, cut, documents.weights, stages.coverage, vectors, constraints
+    )
+    note_topics(log, cut, assigned, documents)
+    log.decisions.extend(outcome(constraints, assigned, documents))
+    return assigned

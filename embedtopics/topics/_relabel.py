@@ -1,0 +1,300 @@
+"""The heart of every edit: a result with other labels, its topics numbered and described anew."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import is_whole
+from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
+from embedtopics.terms._keywords import make_labels
+from embedtopics.topics._describe import (
+    describe_topics,
+    describe_weighting,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from embedtopics.topics._propagation import OWN_SHARE
+from embedtopics.topics.constraints._protocol import departures
+from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+DOCUMENTS_OF_A_MARK = 20
+
+
+def checked_topic_id(result: TopicResult, topic: Any) -> int:
+    """Return a topic id after making sure that there is such a topic."""
+    if is_whole(topic) and 0 <= int(topic) < result.n_topics:
+        return int(topic)
+    n = result.n_topics
+    there = (
+        "there are none" if n == 0 else "there is only 0" if n == 1 else f"there are 0 to {n - 1}"
+    )
+    is_noise = is_whole(topic) and topic == NOISE
+    note = "; -1 is no topic but the documents in none" if is_noise else ""
+    raise InputError(f"there is no topic {topic!r}: {there}{note}")
+
+
+def checked_topic_ids(result: TopicResult, topics: Any) -> tuple[int, ...]:
+    """Return topic ids, each once and ascending, after making sure that there are such topics."""
+    if is_whole(topics):
+        topics = [topics]
+    if isinstance(topics, (str, bytes)) or not hasattr(topics, "__iter__"):
+        raise InputError(f"expected a topic id or several; got {topics!r}")
+    found = tuple(sorted({checked_topic_id(result, topic) for topic in topics}))
+    if not found:
+        raise InputError("expected a topic id or several; got none")
+    return found
+
+
+def marks_of(result: TopicResult, topics: Sequence[int]) -> tuple[TopicMark, ...]:
+    """Return by what topics can be known again: their keywords, and documents deep inside."""
+    labels, probabilities = result.clustering.labels, result.clustering.probabilities
+    marks = []
+    for topic in topics:
+        members = np.flatnonzero(labels == topic)
+        deepest = members[np.argsort(-probabilities[members], kind="stable")[:DOCUMENTS_OF_A_MARK]]
+        hashes = tuple(
+            f"{high:016x}{low:016x}" for high, low in result.documents.hashes[deepest].tolist()
+        )
+        about = result.topics[topic]
+        marks.append(TopicMark(int(topic), about.label, about.keywords, hashes))
+    return tuple(marks)
+
+
+def edit_of(
+    result: TopicResult,
+    name: str,
+    parameters: Mapping[str, Any],
+    message: str,
+    marked: Sequence[int] = (),
+    new_ids: npt.ArrayLike | None = None,
+) -> Edit:
+    """Return the record of an edit, its parameters as JSON holds them.
+
+    A saved edit, read again, so equals the one that was made.
+
+    Shapes: `new_ids` (result.n_topics,).
+    """
+    return Edit(
+        name,
+        _as_json(parameters),
+        message,
+        marks_of(result, marked),
+        None if new_ids is None else tuple(np.asarray(new_ids, dtype=np.int64).tolist()),
+    )
+
+
+def _as_json(value: Any) -> Any:
+    """Turn a value into what would come back of it from JSON."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_as_json(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
+    """Add up the shares of the topics of each group.
+
+    Shapes: `memberships` (n_documents, n_topics), `group` (n_topics,) -> (n_documents, n_groups).
+    """
+    from scipy.sparse import csr_matrix
+
+    of_topic = np.asarray(group, dtype=np.int64)
+    kept = np.flatnonzero(of_topic >= 0)
+    indicator = csr_matrix(
+        (np.ones(len(kept), dtype=np.float32), (kept, of_topic[kept])),
+        shape=(len(of_topic), n_groups),
+    )
+    return csr_matrix(memberships @ indicator, dtype=np.float32)
+
+
+def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
+    """Make a document's own topic its largest share, as it is after a fit.
+
+    Where it is not already the largest by far, six tenths of the document become its own topic's
+    and what there was shares the rest.
+    """
+    from scipy.sparse import csr_matrix, diags_array
+
+    inside = np.flatnonzero(labels != NOISE)
+    own = np.zeros(len(labels), dtype=np.float32)
+    if len(inside):  # else SciPy returns a sparse matrix
+        own[inside] = np.asarray(memberships[inside, labels[inside]]).ravel()
+    lacks = (labels != NOISE) & (own < 0.5)
+    if not lacks.any():
+        return memberships
+    changed = np.flatnonzero(lacks)
+    added = csr_matrix(
+        (np.full(len(changed), OWN_SHARE), (changed, labels[changed])), shape=memberships.shape
+    )
+    scaled = diags_array(np.where(lacks, 1.0 - OWN_SHARE, 1.0)) @ memberships
+    return csr_matrix(scaled + added, dtype=np.float32)
+
+
+def relabeled(
+    result: TopicResult,
+    labels: npt.ArrayLike,
+    memberships: csr_matrix,
+    origins: Sequence[Topic | None],
+    *,
+    name: str,
+    parameters: Mapping[str, Any],
+    message: str,
+    marked: Sequence[int] = (),
+    follows: npt.ArrayLike | None = None,
+    reason: Reason = Reason.REMOVED,
+    probabilities: FloatArray | None = None,
+    weighting: TermWeighting | None = None,
+    **changes: Any,
+) -> TopicResult:
+    """Return a result with other labels; everything that follows from them is made anew.
+
+    Topics are numbered from the largest down, those of one size as they come, weighed and
+    described with the settings of the result, and keep the names that the user gave them. Nothing
+    is tokenised. Where the topics are no longer as they were asked for before the fit, a decision
+    says so. What was measured of the topics' stability stays only where every document has
+    the label that it had.
+    """
+    drafts = np.asarray(labels, dtype=np.int32)
+    number, order = _numbers(drafts, len(origins), result.documents.weights)
+    from_old = [origins[draft] for draft in order.tolist()]
+    edited = dataclasses.replace(result, **changes)
+    if weighting is not None:
+        described = describe_weighting(weighting)
+        parameters = {**parameters, "weighting": described}
+        edited = dataclasses.replace(edited, settings={**edited.settings, "weighting": described})
+    clustering = _clustering(result.clustering, number[drafts], from_old, reason, probabilities)
+    topics, topic_terms = describe_topics(
+        edited.term_counts,
+        edited.embeddings,
+        clustering,
+        edited.documents,
+        weighting_of(edited, weighting),
+        term_settings_of(edited),
+        languages_of(edited),
+        _known_typical(result, clustering),
+    )
+    broken = departures(
+        result.constraints,
+        result.clustering.labels,
+        clustering.labels,
+        result.documents.weights,
+        name,
+    )
+    new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
+    is_same = np.array_equal(clustering.labels, result.clustering.labels)
+    return dataclasses.replace(
+        edited,
+        clustering=clustering,
+        memberships=_numbered(memberships, number[:-1], len(order)),
+        topics=carry_names(topics, from_old),
+        topic_terms=topic_terms,
+        decisions=(*edited.decisions, *broken),
+        history=(*result.history, edit_of(result, name, parameters, message, marked, new_ids)),
+        stability=result.stability if is_same else None,
+    )
+
+
+def _numbers(
+    drafts: Int32Array, n_labels: int, weights: npt.NDArray[np.int64]
+) -> tuple[Int32Array, npt.NDArray[np.int64]]:
+    """Return the topic of each label (the last is that of -1), and the label of each topic."""
+    inside = drafts != NOISE
+    sizes = np.bincount(drafts[inside], weights[inside], minlength=n_labels)
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] > 0]
+    number = np.full(n_labels + 1, NOISE, dtype=np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    return number, order
+
+
+def _clustering(
+    before: Clustering,
+    labels: Int32Array,
+    origins: Sequence[Topic | None],
+    reason: Reason,
+    probabilities: FloatArray | None,
+) -> Clustering:
+    """Return the labels with what else is known of the documents and topics."""
+    depths = before.probabilities if probabilities is None else probabilities
+    persistence = np.array(
+        [np.nan if old is None else old.persistence for old in origins], dtype=np.float64
+    )
+    was_outside = before.labels == NOISE
+    reasons = before.reasons
+    if reasons is None:
+        reasons = np.where(was_outside, Reason.ISOLATED, Reason.IN_TOPIC)
+    reasons = np.where(was_outside, reasons, reason)
+    return Clustering(
+        labels,
+        np.where(labels == NOISE, 0.0, depths).astype(np.float32),
+        persistence,
+        np.where(labels == NOISE, reasons, Reason.IN_TOPIC).astype(np.int8),
+    )
+
+
+def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
+    """Return the typical documents of topics that hold the very documents of an old one.
+
+    They follow from a topic's documents, their probabilities and vectors alone. Of a draft, whose
+    topics are not described yet, none are known.
+    """
+    if not result.topics:
+        return {}
+    before, n_topics = result.clustering, len(after.persistence)
+    inside = np.flatnonzero(after.labels != NOISE)
+    old, new = before.labels[inside], after.labels[inside]
+    old_of = np.full(n_topics, NOISE, dtype=np.int64)
+    old_of[new] = old
+    differs = (old != old_of[new]) | (before.probabilities[inside] != after.probabilities[inside])
+    is_known = old_of != NOISE
+    is_known[new[differs]] = False
+    n_before = np.bincount(before.labels[before.labels != NOISE], minlength=result.n_topics)
+    n_after = np.bincount(new, minlength=n_topics)
+    return {
+        topic: result.topics[old_of[topic]].representatives
+        for topic in np.flatnonzero(is_known).tolist()
+        if n_after[topic] == n_before[old_of[topic]]
+    }
+
+
+def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr_matrix:
+    """Return the columns in the order of the topics' sizes, without those of no topic."""
+    from scipy.sparse import csr_matrix
+
+    if n_topics < len(number):
+        return regrouped(memberships, number, n_topics)
+    numbered = csr_matrix(memberships, dtype=np.float32, copy=True)
+    numbered.indices = number[numbered.indices].astype(memberships.indices.dtype)
+    numbered.has_sorted_indices = False
+    numbered.sort_indices()
+    return numbered
+
+
+def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
+    """Let topics keep what the user said of those that they continue; others get other names."""
+    given = [old.label for old in origins if old is not None and (old.is_named or old.is_seeded)]
+    # A name that is given is taken first, so that no name made of keywords can equal it.
+    made = make_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
+    named = []
+    for topic, old, label in zip(topics, origins, made[len(given) :], strict=True):
+        if old is None:
+            named.append(dataclasses.replace(topic, label=label))
+            continue
+        label = old.label if old.is_named or old.is_seeded else label
+        named.append(
+            dataclasses.replace(topic, label=label, is_named=old.is_named, is_seeded=old.is_seeded)
+        )
+    return tuple(named)

@@ -1,0 +1,404 @@
+"""One table of all that can be measured of a result, and what each figure means."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.errors import InputError
+from embedtopics.evaluation._agreement import agreement
+from embedtopics.evaluation._bootstrap import interval, resampled_means
+from embedtopics.evaluation._coherence import c_v, npmi, u_mass
+from embedtopics.evaluation._distinctness import (
+    diversity,
+    inverted_rbo,
+    pairwise_jaccard,
+    topic_significance,
+    topic_uniqueness,
+    word_embedding_coherence,
+)
+from embedtopics.evaluation._maps import trustworthiness_and_continuity
+from embedtopics.protocols import Float64Array
+from embedtopics.terms._counts import count_by_topic
+from embedtopics.terms._keywords import term_embeddings
+from embedtopics.terms._tokens import tokenize
+from embedtopics.terms.results import TokenStream
+from embedtopics.topics._describe import top_words
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# What can be measured of each topic, by its words, its texts and its replicates.
+
+
+@dataclass(frozen=True, eq=False)
+class TopicScores:
+    """Figures of each topic; NaN where there is none.
+
+    Shapes: `scores` (n_topics,).
+    """
+
+    words: tuple[tuple[str, ...], ...]
+    scores: dict[str, Float64Array]
+
+
+def score_topics(result: TopicResult, tokens: TokenStream, n_words: int) -> TopicScores:
+    """Measure each topic."""
+    words = top_words(result, n_words) if result.topics else []
+    few = np.array([len(topic) < 2 for topic in words], dtype=bool)
+    scores = {
+        "npmi": npmi(words, tokens),
+        "c_v": np.where(few, np.nan, c_v(words, tokens)),  # one word is coherent with itself
+        "u_mass": u_mass(words, tokens),
+        "embedding_coherence": _in_own_vectors(result, words),
+        "uniqueness": topic_uniqueness(words, n_words),
+        **_significance(result),
+        "persistence": np.array([topic.persistence for topic in result.topics], dtype=np.float64),
+    }
+    if result.stability is not None:
+        scores["recurrence"] = result.stability.recurrence
+    return TopicScores(tuple(map(tuple, words)), scores)
+
+
+def reference_tokens(
+    result: TopicResult, reference: TokenStream | Corpus | Sequence[str] | None
+) -> TokenStream:
+    """Return the words of the documents in which the topics' words are looked for."""
+    if reference is None:
+        return result.tokens
+    if isinstance(reference, TokenStream):
+        return reference
+    if isinstance(reference, Corpus):
+        return tokenize(reference.document_texts())
+    if isinstance(reference, str) or not all(isinstance(text, str) for text in reference):
+        raise InputError(
+            "reference must be a Corpus, a TokenStream or a sequence of texts; got "
+            f"{type(reference).__name__} of something else"
+        )
+    return tokenize(list(reference))
+
+
+def _in_own_vectors(result: TopicResult, words: list[list[str]]) -> Float64Array:
+    """Measure coherence in the embeddings of the result: a word is the mean of its documents."""
+    wanted = {word for topic in words for word in topic}
+    columns = [i for i, term in enumerate(result.term_counts.terms) if term in wanted]
+    vectors = {}
+    if columns:
+        middle = result.embeddings.mean(axis=0, dtype=np.float64)
+        found = term_embeddings(
+            result.term_counts.counts, result.embeddings, columns, origin=middle
+        )
+        vectors = {
+            result.term_counts.terms[i]: vector for i, vector in zip(columns, found, strict=True)
+        }
+    return word_embedding_coherence(words, vectors, max(map(len, words), default=1) or 1)[0]
+
+
+def _significance(result: TopicResult) -> dict[str, Float64Array]:
+    """Return the distances from a topic of everything, and from one in all documents alike."""
+    if not result.topics:
+        return {"w_vacuous": np.empty(0), "d_background": np.empty(0)}
+    single = np.flatnonzero(result.term_counts.lengths == 1)
+    counts = count_by_topic(
+        result.term_counts.counts,
+        result.clustering.labels,
+        result.n_topics,
+        result.documents.weights,
+    )[:, single]
+    found = topic_significance(counts, result.memberships)
+    background = found.background
+    assert background is not None
+    return {"w_vacuous": found.vacuous, "d_background": background}
+
+
+SAMPLED = 150
+"""Documents whose neighbours are ranked against all others."""
+
+NEIGHBORS = 15
+
+MEANINGS = {
+    "coverage": "share of the texts that are in a topic",
+    "topics": "number of topics",
+    "median_size": "texts in a topic of middle size",
+    "npmi": "how far a topic's words occur together within ten words, -1 to 1; 0 is chance",
+    "c_v": "how alike the company of a topic's words is within 110 words, 0 to 1",
+    "u_mass": "how surely a topic's words bring its better words along; 0 at best",
+    "embedding_coherence": "mean cosine of a topic's words in this result's own embeddings",
+    "diversity": "share of distinct words among the topics' words",
+    "uniqueness": "mean of 1 over the topics that share a word; 1 is shared by none",
+    "inverted_rbo": "how unlike the topics' word lists are, the first words counting most",
+    "pairwise_jaccard": "mean overlap of the topics' word lists; 0 is none",
+    "w_vacuous": "distance of a topic's words from those of all topics, in nats; 0 is none",
+    "d_background": "distance of a topic from one in all texts alike, in nats; 0 is none",
+    "persistence": "stability of a topic in the density hierarchy",
+    "recurrence": "overlap of a topic with its best match in replicates, 0 to 1",
+    "recurrence_by_chance": "the same for labels drawn at random",
+    "replicate_ari": "adjusted Rand index of two replicates; 0 is chance",
+    "map_trustworthiness": "share of neighbours on the map that are no strangers; 1 is best",
+    "map_continuity": "share of neighbours that the map does not tear away; 1 is best",
+    "coordinates_trustworthiness": "as of the map, of the space in which topics were found",
+    "coordinates_continuity": "as of the map, of the space in which topics were found",
+    "truncated_share": "share of the texts that the encoder did not read to the end",
+    "duplicate_share": "share of the rows with text that repeat another row's",
+    "neighbor_recall": "share of the true neighbours that the search found",
+    "label_coverage": "share of the labelled texts that are in a topic",
+    "nmi": "what topics and labels tell of each other (V-measure); 1 is all",
+    "ami": "the same beyond chance; 0 is chance",
+    "ari": "pairs that topics and labels both keep together or apart, beyond chance",
+    "homogeneity": "how far topics hold texts of one label",
+    "completeness": "how far labels hold texts of one topic",
+    "purity": "share of the texts in the largest label of their topic",
+    "inverse_purity": "share of the texts in the largest topic of their label",
+}
+
+TOPIC_MEASURES = (
+    "npmi", "c_v", "u_mass", "embedding_coherence", "uniqueness", "w_vacuous", "d_background",
+    "persistence", "recurrence",
+)  # fmt: skip
+
+
+def report_card(
+    result: TopicResult,
+    *,
+    labels: str | npt.ArrayLike | None = None,
+    reference: TokenStream | Corpus | Sequence[str] | None = None,
+    by_topic: bool = False,
+    n_words: int = 10,
+    n_resamples: int = 1000,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Tabulate what can be measured of a result: its topics, their words, stability and map.
+
+    Parameters
+    ----------
+    result : TopicResult
+    labels : str or array_like of shape (n_rows,), optional
+        Known classes: the name of a column of the input, or one for each row; rows without one
+        (None, NaN or an empty string) are left out.
+    reference : TokenStream, Corpus or sequence of str, optional
+        Documents in which the topics' words are to go together; by default those of the result,
+        each text once. Others are split into words as the result's were.
+    by_topic : bool
+        Tabulate the topics instead, a row each.
+    n_words : int
+        Words of each topic that count, its best single ones.
+    n_resamples : int
+        Of the bootstrap behind the intervals.
+    seed : int
+
+    Returns
+    -------
+    DataFrame
+        Columns measure, value, low and high (a 95 % interval, NaN where there is none), n (what
+        was looked at) and meaning. Means over topics have intervals of topics drawn anew; those
+        of the map, of documents; agreement with labels, of documents with all of their rows. Rows
+        named ``..._covered`` are on the texts in a topic: read them beside `label_coverage`.
+        Measures that the result does not hold, such as stability that was not measured, are left
+        out.
+
+        With `by_topic`: columns topic, label, size (rows), share, the measures of a topic, and
+        where stability was measured recurrence_low and recurrence_high, between which nine
+        tenths of the replicates lie, and recurrence_by_chance.
+
+    Raises
+    ------
+    InputError
+        Where there is no such column, or the labels are not one for each row.
+
+    Notes
+    -----
+    Measures of words are averages of habits: they tell nonsense from sense, and should not choose
+    between two sensible models (Hoyle et al. 2021, "Is automated topic model evaluation broken?").
+    Ask people: `topics.validation_sheets`.
+    """
+    if n_words < 2 or n_resamples < 1:
+        raise InputError(
+            f"n_words must be at least 2 and n_resamples at least 1; got {n_words}, {n_resamples}"
+        )
+    known = None if labels is None else _labels_of(result, labels)
+    scored = score_topics(result, reference_tokens(result, reference), n_words)
+    if by_topic:
+        return _topic_table(result, scored)
+    rows = [
+        *_of_the_whole(result),
+        *_of_topics(scored, n_words, n_resamples, seed),
+        *_of_replicates(result),
+        *_of_the_places(result, n_resamples, seed),
+        *_of_the_input(result),
+    ]
+    if known is not None:
+        rows += _of_labels(result, known, n_resamples, seed)
+    return _frame(rows)
+
+
+def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
+    covered = frame["measure"].str.endswith("_covered")
+    names = frame["measure"].str.removesuffix("_covered")
+    frame["meaning"] = names.map(MEANINGS) + np.where(covered, "; on the texts in a topic", "")
+    floats = {name: np.float64 for name in ("value", "low", "high")}
+    return frame.astype({**floats, "n": np.int64})
+
+
+def _of_the_whole(result: TopicResult) -> list[tuple[Any, ...]]:
+    sizes = [topic.size for topic in result.topics]
+    n_rows = int(result.documents.weights.sum())
+    return [
+        _bare("coverage", result.coverage if n_rows else math.nan, n_rows),
+        _bare("topics", result.n_topics, n_rows),
+        _bare("median_size", float(np.median(sizes)) if sizes else math.nan, len(sizes)),
+    ]
+
+
+def _of_topics(
+    scored: TopicScores, n_words: int, n_resamples: int, seed: int
+) -> list[tuple[Any, ...]]:
+    """Return means over topics, and what is measured of all topics together."""
+    rows = [
+        _mean_row(name, scored.scores[name], n_resamples, seed)
+        for name in TOPIC_MEASURES
+        if name in scored.scores
+    ]
+    n = len(scored.words)
+    together = [
+        _bare("diversity", diversity(scored.words, n_words), n),
+        _bare("inverted_rbo", inverted_rbo(scored.words, n_words), n),
+        _bare("pairwise_jaccard", pairwise_jaccard(scored.words, n_words), n),
+    ]
+    place = [name for name, *_ in rows].index("uniqueness")
+    return rows[:place] + together + rows[place:]
+
+
+def _of_replicates(result: TopicResult) -> list[tuple[Any, ...]]:
+    measured = result.stability
+    if measured is None:
+        return []
+    rows = []
+    if measured.chance is not None:
+        rows.append(_bare("recurrence_by_chance", _mean(measured.chance), result.n_topics))
+    pairs = measured.adjusted_rand
+    return [*rows, _bare("replicate_ari", _mean(pairs), len(pairs))]
+
+
+def _of_the_places(result: TopicResult, n_resamples: int, seed: int) -> list[tuple[Any, ...]]:
+    """Measure the map, and the space of the topics, on a sample of the documents."""
+    n = len(result.documents)
+    k = min(NEIGHBORS, (n - 1) // 2)
+    if k < 1:
+        return []
+    # Documents are ordered by the hash of their content: evenly spaced ones are a fair sample.
+    rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLED)).astype(np.int64))
+    found = []
+    for name, places in (("map", result.map), ("coordinates", result.coordinates)):
+        kept = trustworthiness_and_continuity(result.embeddings, places, k, rows=rows)
+        for measure, values in zip(("trustworthiness", "continuity"), kept, strict=True):
+            found.append(_mean_row(f"{name}_{measure}", values, n_resamples, seed))
+    return found
+
+
+def _of_the_input(result: TopicResult) -> list[tuple[Any, ...]]:
+    documents = result.documents
+    n_rows = int(documents.weights.sum())
+    truncated = [
+        float(decision.value) for decision in result.decisions if decision.name == "truncated"
+    ]
+    rows = [_bare("truncated_share", value, len(documents)) for value in truncated[:1]]
+    repeated = (n_rows - len(documents)) / n_rows if n_rows else math.nan
+    rows.append(_bare("duplicate_share", repeated, n_rows))
+    rows.append(_bare("neighbor_recall", result.graph.recall, len(documents)))
+    return rows
+
+
+def _of_labels(
+    result: TopicResult, labels: npt.NDArray[Any], n_resamples: int, seed: int
+) -> list[tuple[Any, ...]]:
+    of_row = result.documents.of_row
+    used = np.flatnonzero((of_row >= 0) & (labels != ""))
+    if not len(used):
+        raise InputError("no row with text has a label; name another column, or check its values")
+    frame = agreement(
+        labels[used],
+        result.labels[used],
+        n_resamples=n_resamples,
+        units=of_row[used],
+        random_state=seed,
+    ).to_frame()
+    rows = []
+    for row in frame.itertuples():
+        name = "label_coverage" if row.measure == "coverage" else str(row.measure)
+        suffix = "_covered" if row.documents == "covered" else ""
+        rows.append((name + suffix, row.value, row.low, row.high, row.n))
+    return rows
+
+
+def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
+    """Return the label of each row as a string, "" where there is none."""
+    import pandas as pd
+
+    if isinstance(labels, str):
+        columns = [str(name) for name in result.corpus.metadata.columns]
+        if labels not in result.corpus.metadata:
+            there = ", ".join(map(repr, columns)) or "no columns beside the texts"
+            raise InputError(
+                f"expected a column of labels; the input has no {labels!r} but {there}; "
+                "name one of them"
+            )
+        labels = result.corpus.metadata[labels]
+    values = pd.Series(np.asarray(labels, dtype=object))
+    if len(values) != len(result.documents.of_row):
+        raise InputError(
+            f"labels must be one for each of the {len(result.documents.of_row)} rows; "
+            f"got {len(values)}"
+        )
+    return np.array(["" if pd.isna(v) else str(v).strip() for v in values], dtype=object)
+
+
+def _topic_table(result: TopicResult, scored: TopicScores) -> pd.DataFrame:
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            "topic": [topic.topic_id for topic in result.topics],
+            "label": [topic.label for topic in result.topics],
+            "size": [topic.size for topic in result.topics],
+            "share": [topic.share for topic in result.topics],
+            **scored.scores,
+        }
+    )
+    measured = result.stability
+    if measured is not None:
+        frame["recurrence_low"], frame["recurrence_high"] = measured.low, measured.high
+        if measured.chance is not None:
+            frame["recurrence_by_chance"] = measured.chance
+    return frame
+
+
+def _bare(name: str, value: float, n: int) -> tuple[Any, ...]:
+    return name, value, math.nan, math.nan, n
+
+
+def _mean_row(
+    name: str, values: npt.NDArray[np.float64], n_resamples: int, seed: int
+) -> tuple[Any, ...]:
+    """Return the mean of what is known, with the interval of others drawn in their place."""
+    known = values[~np.isnan(values)]
+    low = high = math.nan
+    if len(known) > 1:
+        bounds = interval(resampled_means(known[:, None], n_resamples, seed)[:, 0])
+        low, high = float(bounds[0]), float(bounds[1])
+    return name, _mean(known), low, high, len(known)
+
+
+def _mean(values: npt.NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else math.nan

@@ -1,0 +1,164 @@
+"""Coarser or finer topics from the same hierarchy, without fitting again."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from embedtopics.clustering._resolution import topics_by_min_cluster_size
+from embedtopics.clustering._selection import labels_at
+from embedtopics.clustering.results import NOISE, Level, SpanningTree
+from embedtopics.errors import InputError
+from embedtopics.protocols import TermWeighting
+from embedtopics.topics._clusters import Resolution, cut_clusters
+from embedtopics.topics._describe import (
+    describe_topics,
+    describe_weighting,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from embedtopics.topics._propagation import checked_coverage
+from embedtopics.topics._relabel import edit_of
+from embedtopics.topics.constraints._apply import assign_constrained, named_topics
+from embedtopics.topics.results import TopicResult
+
+LEVEL_STEP = 2**0.5
+"""Factor between the smallest sizes of the levels that are offered."""
+
+FINEST_LEVEL = 5
+"""Smallest core of a topic at the finest level that is offered."""
+
+
+def at_resolution(
+    result: TopicResult,
+    n_topics: int | str = "auto",
+    *,
+    min_cluster_size: int | str = "auto",
+    coverage: float | str | None = None,
+    weighting: TermWeighting | None = None,
+) -> TopicResult:
+    """Cut a result at another resolution, from the same graph, layout and hierarchy.
+
+    Names given after the fit, which the edit lists, and other edits do not carry over to the new
+    topics; `replay` repeats them where it can.
+
+    Parameters
+    ----------
+    result : TopicResult
+    n_topics : {"auto", "fine", "coarse"} or int
+        An integer is met exactly. Topics named before the fit count, and stay as they are.
+    min_cluster_size : "auto" or int
+        Fewest texts in the cluster of a topic, in place of `n_topics`; see `levels`.
+    coverage : "auto", float or None
+        As in `TopicModel`; None keeps that of the result.
+    weighting : object with ``fit(counts)`` and ``transform(counts)``, optional
+        By default the one of the fit.
+
+    Returns
+    -------
+    TopicResult
+        With topics, memberships and terms of its own; everything else is shared.
+
+    Raises
+    ------
+    InputError
+        Where the result has no hierarchy, or not as many topics.
+    """
+    tree = _hierarchy(result)
+    if coverage is None:
+        coverage = result.settings.get("coverage", "auto")
+    coverage = checked_coverage(coverage)
+    resolution = Resolution(n_topics, min_cluster_size)
+    documents, counts, constraints = result.documents, result.term_counts, result.constraints
+    weights, graph = documents.weights, result.graph
+    cut = cut_clusters(tree, weights, resolution, counts, graph, constraints)
+    assigned = assign_constrained(graph, cut, weights, coverage, result.embeddings, constraints)
+    topics, topic_terms = describe_topics(
+        counts, result.embeddings, assigned.clustering, documents,
+        weighting_of(result, weighting), term_settings_of(result), languages_of(result),
+    )  # fmt: skip
+    topics = named_topics(topics, assigned.clustering.labels, weights, constraints)
+    settings = {
+        **result.settings,
+        "n_topics": resolution.n_topics,
+        "min_cluster_size": cut.min_cluster_size,
+        "coverage": coverage,
+        "least_ratio": assigned.min_margin,
+    }
+    parameters: dict[str, Any] = {
+        "n_topics": n_topics, "min_cluster_size": min_cluster_size, "coverage": coverage,
+    }  # fmt: skip
+    if weighting is not None:
+        settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
+    name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"
+    message = f"cut at {name}={parameters[name]}, coverage={coverage}: {len(topics)} topics"
+    labels = {topic.label for topic in topics}
+    lost = [topic.label for topic in result.topics if topic.is_named and topic.label not in labels]
+    if lost:
+        message += f"; names given by hand were dropped: {', '.join(lost)}"
+    return dataclasses.replace(
+        result,
+        clustering=assigned.clustering,
+        memberships=assigned.memberships,
+        topics=topics,
+        topic_terms=topic_terms,
+        settings=settings,
+        history=(*result.history, edit_of(result, "at_resolution", parameters, message)),
+        stability=None,
+    )
+
+
+def levels(result: TopicResult) -> tuple[Level, ...]:
+    """List the resolutions at which a result can be cut, finest first.
+
+    Parameters
+    ----------
+    result : TopicResult
+
+    Returns
+    -------
+    tuple of Level
+        Smallest sizes grow by the square root of two from one to the next; sizes that change
+        nothing are left out. Clusters about nothing are not counted, as in `at_resolution`.
+
+    Raises
+    ------
+    InputError
+        Where the result has no hierarchy.
+    """
+    tree = _hierarchy(result)
+    weights = result.documents.weights
+    n_by_size = topics_by_min_cluster_size(tree, weights)
+    found: list[Level] = []
+    n_before, size = 0, float(FINEST_LEVEL)
+    while round(size) < len(n_by_size) and n_by_size[round(size)] >= 2:
+        if n_by_size[round(size)] != n_before:
+            n_before = n_by_size[round(size)]
+            cut = labels_at(tree, round(size), weights, method="leaf")
+            informative = cut_clusters(
+                tree, weights, Resolution("auto", round(size)), result.term_counts, result.graph,
+                result.constraints,
+            )  # fmt: skip
+            found.append(
+                Level(
+                    min_cluster_size=round(size),
+                    n_topics=informative.n_informative,
+                    coverage=float(weights[cut.labels != NOISE].sum() / weights.sum()),
+                    persistence=float(cut.persistence.mean()),
+                )
+            )
+        size *= LEVEL_STEP
+    return tuple(found)
+
+
+def _hierarchy(result: TopicResult) -> SpanningTree:
+    if result.tree is None:
+        raise InputError(
+            "result",
+            "of the default clusterer, which keeps a density hierarchy",
+            remedy="fit all documents with it, or join topics with reduce, merge or at_level",
+            found="one without (labels given, another clusterer, several results combined, or one "
+            "document)",
+        )
+    return result.tree

@@ -1,0 +1,404 @@
+"""How far the topics come back when the documents and the layout are drawn anew."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embedtopics._utils.background import side_by_side
+from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.progress import progress_bar
+from embedtopics.clustering._density import DensityClusterer
+from embedtopics.clustering._spanning_tree import spanning_tree
+from embedtopics.clustering.results import NOISE
+from embedtopics.errors import InputError
+from embedtopics.neighbors._approximate import NOBODY, keep_nearest, no_neighbors, shorten
+from embedtopics.neighbors._graph import nearest
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, RandomState
+from embedtopics.reduction._fuzzy import fuzzy_graph
+from embedtopics.reduction._layout import default_epochs, layout
+from embedtopics.reduction._start import principal_start
+from embedtopics.terms.results import TermCounts
+from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cut_clusters
+from embedtopics.topics._describe import refuse_without_texts
+from embedtopics.topics.constraints._apply import assign_constrained
+from embedtopics.topics.constraints._graph import constrained_graph
+from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+# A replicate: topics found anew in a random half of the documents, from the stored graph.
+#
+# Nothing of the fit is kept but the graph and the settings. The layout starts from the half's own
+# principal components and draws other negatives, as a fit of the half would; only the search for
+# neighbours is spared, for a document's neighbours in the half are the first of its neighbours in
+# the whole that the half holds.
+
+NOT_HELD = -2
+"""Label of a document that a replicate does not hold."""
+
+SHARE = 0.5
+"""Share of the documents in a replicate. What is computed from random halves varies about what is
+computed from the whole as much as that varies from one collection to the next (the jackknife
+that deletes half; Shao and Wu 1989). Larger shares would share more documents, and with them
+more of what is an accident of this collection."""
+
+EPOCHS = 0.5
+"""Epochs of a replicate's layout, as a share of what a fit takes; the figures of replicates that
+take as many differ by less than 0.03."""
+
+SPARE_DEVIATIONS = 3.0
+"""How many standard deviations more neighbours are listed than a half holds on average."""
+
+ROWS_AT_ONCE = 2048
+"""Documents whose candidates are held at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """What all replicates of a result have in common.
+
+    Shapes: `embeddings` (n_documents, n_dimensions), `weights` (n_documents,).
+    """
+
+    embeddings: FloatArray
+    weights: Int64Array
+    lists: NeighborGraph
+    k: int
+    n_components: int
+    words: TermCounts
+    resolution: Resolution
+    coverage: float | str
+    constraints: TopicConstraints | None
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self.embeddings)
+
+
+def recipe_of(result: TopicResult) -> Recipe:
+    """Read from a result how its topics were found."""
+    settings = result.settings
+    foreign = [name for name in ("reducer", "clusterer") if settings.get(name) is not None]
+    if result.tree is None or foreign:
+        what = " and ".join(foreign) or "labels, several results combined, or one document"
+        raise InputError(
+            "result",
+            "of the default layout and clusterer, which are repeated on parts of the documents",
+            remedy="fit all documents with the default stages",
+            found=f"one of another {what}",
+        )
+    refuse_without_texts(result)  # a core without words of its own is no topic
+    n_topics = settings.get("n_topics", "auto")
+    if isinstance(n_topics, str):
+        size = max(2, round(SHARE * settings["min_cluster_size"]))
+        resolution = Resolution("auto", size)
+    else:
+        resolution = Resolution(n_topics)
+    k = result.graph.k
+    enough = math.ceil((k + SPARE_DEVIATIONS * math.sqrt(k * (1 - SHARE))) / SHARE)
+    return Recipe(
+        embeddings=result.embeddings,
+        weights=result.documents.weights,
+        lists=_widened(result.graph, result.embeddings, min(enough, len(result.embeddings) - 1)),
+        k=min(k, _size_of_half(len(result.embeddings)) - 1),
+        n_components=result.coordinates.shape[1],
+        words=_single_words(result.term_counts),
+        resolution=resolution,
+        coverage=settings.get("coverage", "auto"),
+        constraints=result.constraints,
+    )
+
+
+def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
+    """Find topics in a random half of the documents.
+
+    Shape: (n_documents,).
+    """
+    n_documents = len(recipe)
+    held = np.sort(rng.choice(n_documents, _size_of_half(n_documents), replace=False))
+    seed = int(rng.integers(2**31))
+    embeddings, weights = recipe.embeddings[held], recipe.weights[held]
+    graph = _induced(recipe.lists, held, embeddings, recipe.k)
+    start = principal_start(embeddings, recipe.n_components)
+    n_epochs = round(EPOCHS * default_epochs(n_documents, recipe.n_components))
+    fuzzy = fuzzy_graph(graph)
+    constraints = None if recipe.constraints is None else recipe.constraints.of(held)
+    if constraints is not None:
+        fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
+    coordinates = layout(fuzzy, start, seed=seed, n_epochs=n_epochs)
+    tree = spanning_tree(coordinates, min_samples=DensityClusterer().min_samples, weights=weights)
+    words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
+
+    try:
+        cores = cut_clusters(tree, weights, recipe.resolution, words, graph, constraints)
+    except NotEnoughTopics as error:
+        cores = error.best
+    joined = assign_constrained(graph, cores, weights, recipe.coverage, embeddings, constraints)
+    labels = np.full(n_documents, NOT_HELD, dtype=np.int32)
+    labels[held] = joined.clustering.labels
+    return labels
+
+
+def _size_of_half(n_documents: int) -> int:
+    return max(2, round(SHARE * n_documents))
+
+
+def _single_words(counts: TermCounts) -> TermCounts:
+    single = np.flatnonzero(counts.lengths == 1)
+    return dataclasses.replace(
+        counts,
+        counts=counts.counts[:, single],
+        terms=tuple(counts.terms[i] for i in single.tolist()),
+        lengths=counts.lengths[single],
+    )
+
+
+def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGraph:
+    """List more neighbours of each document, from those of its neighbours and followers.
+
+    Followers of a document are those that have it in their list; as many of them as it has
+    neighbours are asked, the most similar first, because a hub may have thousands.
+    """
+    n_documents = len(graph)
+    links = _links(graph)
+    found = no_neighbors(n_documents, k)
+    short = shorten(embeddings)
+    everyone = np.arange(n_documents)
+    for begin in range(0, n_documents, ROWS_AT_ONCE):
+        part = slice(begin, min(begin + ROWS_AT_ONCE, n_documents))
+        near = links[part]
+        reached = (near @ links + near).tocsr()
+        n_reached = np.diff(reached.indptr)
+        candidates = np.full((len(n_reached), int(n_reached.max())), NOBODY, dtype=np.int32)
+        candidates[np.arange(candidates.shape[1]) < n_reached[:, None]] = reached.indices
+        keep_nearest(
+            (found[0][part], found[1][part]), embeddings[part], embeddings, candidates,
+            itself=everyone[part], short=(short.take(part), short),
+        )  # fmt: skip
+    return NeighborGraph(*found, graph.method, graph.recall)
+
+
+def _links(graph: NeighborGraph) -> csr_matrix:
+    """Link documents to their neighbours and to the most similar of their followers."""
+    from scipy.sparse import csr_matrix
+
+    n_documents, k = graph.indices.shape
+    source = np.repeat(np.arange(n_documents, dtype=np.int64), k)
+    target = graph.indices.ravel().astype(np.int64)
+    order = np.lexsort((source, -graph.similarities.ravel(), target))
+    n_followers = np.bincount(target, minlength=n_documents)
+    place = np.arange(len(order)) - np.repeat(np.cumsum(n_followers) - n_followers, n_followers)
+    asked = order[place < k]
+    ends = (np.concatenate([source, target[asked]]), np.concatenate([target, source[asked]]))
+    shape = (n_documents, n_documents)
+    return csr_matrix((np.ones(len(ends[0]), dtype=np.float32), ends), shape=shape)
+
+
+def _induced(
+    lists: NeighborGraph, held: Int64Array, embeddings: FloatArray, k: int
+) -> NeighborGraph:
+    """Return the graph of the documents held, from the first of those listed that are held."""
+    number = np.full(len(lists) + 1, NOBODY, dtype=np.int32)  # the last is for short lists
+    number[held] = np.arange(len(held), dtype=np.int32)
+    near = number[lists.indices[held]]
+    first = np.argsort(near == NOBODY, axis=1, kind="stable")[:, :k]
+    indices = np.take_along_axis(near, first, axis=1)
+    similarities = np.take_along_axis(lists.similarities[held], first, axis=1)
+    short = np.flatnonzero(indices[:, -1] == NOBODY)
+    if len(short):
+        found, similar = nearest(embeddings[short], embeddings, k + 1)
+        others = np.argsort(found == short[:, None], axis=1, kind="stable")[:, :k]
+        indices[short] = np.take_along_axis(found, others, axis=1)
+        similarities[short] = np.take_along_axis(similar, others, axis=1)
+    return NeighborGraph(indices, np.clip(similarities, -1.0, 1.0), lists.method, lists.recall)
+
+
+INTERVAL = (0.05, 0.95)
+
+
+def stability(
+    result: TopicResult,
+    n_replicates: int = 20,
+    *,
+    random_state: RandomState = 0,
+    show_progress: bool | None = None,
+) -> Stability:
+    """Measure how far the topics of a result come back in replicates.
+
+    A replicate is a random half of the documents, laid out and clustered from the start as the
+    whole was, its topics half as large at the least. Its neighbours come from the stored graph;
+    positions and topics of the fit are not used. So a topic that owes itself to the random
+    numbers of a layout, or to a few documents, does not come back.
+
+    Parameters
+    ----------
+    result : TopicResult
+        Of the default layout and clusterer.
+    n_replicates : int
+        At least 1; an interval needs some twenty.
+    random_state : int, numpy.random.Generator or None
+        The same integer gives the same figures, bit for bit.
+    show_progress : bool or None
+        None shows progress where a terminal or a notebook listens.
+
+    Returns
+    -------
+    Stability
+
+    Raises
+    ------
+    InputError
+        Where the result comes from another reducer or clusterer, or a parameter is bad.
+
+    Notes
+    -----
+    Where the documents have two or three dimensions only, parts of an even spread come back to
+    some degree, as any two maps cut into regions agree to some degree.
+
+    References
+    ----------
+    Hennig (2007), "Cluster-wise assessment of cluster stability" (best Jaccard overlap in random
+    subsets); Shao and Wu (1989), "A general theory for jackknife variance estimation" (why half);
+    Hubert and Arabie (1985), "Comparing partitions" (the adjusted Rand index).
+    """
+    checked_count(n_replicates, "n_replicates")
+    seed = resolve_seed(random_state)
+    recipe = recipe_of(result)
+    with progress_bar(
+        total=n_replicates, unit="replicate", description="stability", show=show_progress
+    ) as bar:
+        replicates = []
+        for found in side_by_side(
+            lambda number: replicate(recipe, np.random.default_rng([seed, number])), n_replicates
+        ):
+            replicates.append(found)
+            bar.update()
+    return compare(result.clustering.labels, replicates, result.documents.weights, seed)
+
+
+def with_stability(
+    result: TopicResult,
+    n_replicates: int = 20,
+    *,
+    random_state: RandomState = 0,
+    show_progress: bool | None = None,
+) -> TopicResult:
+    """Return a result that knows how stable its topics are; see `stability`.
+
+    Parameters
+    ----------
+    result : TopicResult
+    n_replicates : int
+    random_state : int, numpy.random.Generator or None
+    show_progress : bool or None
+
+    Returns
+    -------
+    TopicResult
+        The same but for its `stability`, which tables, plots and the report show.
+    """
+    measured = stability(
+        result, n_replicates, random_state=random_state, show_progress=show_progress
+    )
+    return dataclasses.replace(result, stability=measured)
+
+
+def compare(
+    labels: Int32Array, replicates: Sequence[Int32Array], weights: Int64Array, seed: int = 0
+) -> Stability:
+    """Compare topics with those of replicates, however these were made.
+
+    Shapes: `labels` (n_documents,), `replicates` (n_documents,), `weights` (n_documents,).
+    """
+    n_topics = int(labels.max(initial=NOISE)) + 1
+    overlaps = np.empty((len(replicates), n_topics))
+    by_chance = np.empty((len(replicates), n_topics))
+    n_held = np.zeros(len(labels), dtype=np.int64)
+    n_agreeing = np.zeros(len(labels), dtype=np.int64)
+    for number, found in enumerate(replicates):
+        held = np.flatnonzero(found != NOT_HELD)
+        of_whole, of_part, weight = labels[held], found[held], weights[held]
+        overlaps[number], match = best_matches(of_whole, of_part, weight, n_topics)
+        rng = np.random.default_rng([seed, number, len(held)])
+        by_chance[number], _ = best_matches(of_whole, rng.permutation(of_part), weight, n_topics)
+        n_held[held] += 1
+        n_agreeing[held] += of_part == np.append(match, NOISE)[of_whole]
+    agreement = np.full(len(labels), np.nan, dtype=np.float32)
+    np.divide(n_agreeing, n_held, out=agreement, where=n_held > 0, casting="unsafe")
+    low, high = _interval(overlaps)
+    pairs = [_adjusted_rand(one, other) for one, other in combinations(replicates, 2)]
+    return Stability(
+        recurrence=_mean(overlaps),
+        low=low,
+        high=high,
+        agreement=agreement,
+        adjusted_rand=np.array(pairs, dtype=np.float64),
+        n_replicates=len(replicates),
+        chance=_mean(by_chance),
+    )
+
+
+def best_matches(
+    labels: Int32Array, found: Int32Array, weights: Int64Array, n_topics: int
+) -> tuple[Float64Array, Int64Array]:
+    """Return each topic's best Jaccard overlap with a found topic, and which that is.
+
+    The overlap is NaN where no document of the topic is there; the match is -2 where no found
+    topic shares a document with it.
+    """
+    n_found = int(found.max(initial=NOISE)) + 1
+    # Noise is -1 and thus the last row and the last column.
+    table = np.zeros((n_topics + 1, n_found + 1))
+    np.add.at(table, (labels, found), weights)
+    size, found_size = table[:n_topics].sum(axis=1), table[:, :n_found].sum(axis=0)
+    shared = table[:n_topics, :n_found]
+    union = size[:, None] + found_size - shared
+    jaccard = np.zeros((n_topics, n_found + 1))  # one column more, so that there is a largest
+    np.divide(shared, union, out=jaccard[:, :n_found], where=shared > 0)
+    best = jaccard.max(axis=1)
+    match = np.where(best > 0, jaccard.argmax(axis=1), NOT_HELD)
+    return np.where(size > 0, best, np.nan), match.astype(np.int64)
+
+
+def _adjusted_rand(one: Int32Array, other: Int32Array) -> float:
+    """Return the adjusted Rand index where both hold a document that one of them has in a topic.
+
+    Noise counts as a class. Where neither found a topic, nothing came back: 0.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    compared = (one != NOT_HELD) & (other != NOT_HELD) & ((one != NOISE) | (other != NOISE))
+    return float(adjusted_rand_score(one[compared], other[compared])) if compared.any() else 0.0
+
+
+def _mean(overlaps: Float64Array) -> Float64Array:
+    """Return the mean of each column without its NaN; NaN where there is nothing else."""
+    known = ~np.isnan(overlaps)
+    n_known = known.sum(axis=0)
+    mean = np.full(overlaps.shape[1], np.nan)
+    np.divide(np.where(known, overlaps, 0.0).sum(axis=0), n_known, out=mean, where=n_known > 0)
+    return mean
+
+
+def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Return, for each column, the interval in which the next value falls nine times in ten.
+
+    The quantiles of Weibull: of those by linear interpolation between twenty values, the next
+    value would fall outside twice as often.
+    """
+    bounds = np.full((2, overlaps.shape[1]), np.nan)
+    for topic, column in enumerate(overlaps.T):
+        known = column[~np.isnan(column)]
+        if len(known):
+            bounds[:, topic] = np.quantile(known, INTERVAL, method="weibull")
+    return bounds[0], bounds[1]

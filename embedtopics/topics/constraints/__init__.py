@@ -1,0 +1,1 @@
+"""What topics must be like, stated before the fit."""

@@ -1,0 +1,207 @@
+"""From a cluster cut to topics that obey the constraints."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.topics._clusters import ClusterCut, owners
+from embedtopics.topics._propagation import (
+    MIN_MARGIN,
+    OutlierAssignment,
+    Propagation,
+    assign_outliers,
+    margin,
+)
+from embedtopics.topics.constraints._labels import shortened
+from embedtopics.topics.constraints._protocol import note, partners_of
+from embedtopics.topics.results import Reason, Topic, TopicConstraints
+
+
+def assign_constrained(
+    graph: NeighborGraph,
+    cut: ClusterCut,
+    weights: Int64Array,
+    coverage: float | str,
+    embeddings: FloatArray,
+    constraints: TopicConstraints | None = None,
+) -> OutlierAssignment:
+    """Assign outliers to topics with the constraints applied.
+
+    Shapes: `weights` (n_documents,), `embeddings` (n_documents, n_dimensions).
+    """
+    clusters = cut.clustering
+    if constraints is None:
+        return assign_outliers(graph, clusters, cut.is_informative, weights, coverage)
+
+    def amend(labels: Int32Array, seeds: Int32Array, propagated: Propagation) -> Int32Array:
+        if constraints.is_complete:
+            labels = np.maximum(seeds, NOISE).astype(np.int32)
+        if constraints.is_pure:
+            labels = _in_own_class(labels, seeds, propagated, weights, embeddings, constraints)
+        if len(constraints.cannot_link):
+            pairs = constraints.cannot_link
+            labels = _separated(labels, propagated, clusters.probabilities, pairs)
+        return labels
+
+    is_held = (constraints.groups >= 0) & (constraints.is_fixed or constraints.is_pure)
+    assigned = assign_outliers(
+        graph, clusters, cut.is_informative, weights, coverage, is_held=is_held, amend=amend
+    )
+    if not constraints.is_complete:
+        return assigned
+    found = assigned.clustering
+    reasons = np.where(found.labels == NOISE, Reason.NOT_LABELED, Reason.IN_TOPIC)
+    labeled = dataclasses.replace(found, reasons=reasons.astype(np.int8))
+    return dataclasses.replace(assigned, clustering=labeled)
+
+
+def named_topics(
+    topics: Sequence[Topic],
+    labels: Int32Array,
+    weights: Int64Array,
+    constraints: TopicConstraints | None,
+) -> tuple[Topic, ...]:
+    """Give fixed topics their names.
+
+    Shapes: `labels` (n_documents,), `weights` (n_documents,).
+    """
+    named = list(topics)
+    if constraints is None or not constraints.is_fixed:
+        return tuple(named)
+    is_complete = constraints.is_complete
+    homes, _ = _homes(labels, weights, constraints)
+    for name, topic in zip(constraints.names, homes.tolist(), strict=True):
+        if topic != NOISE and name:
+            named[topic] = dataclasses.replace(
+                named[topic], label=name, is_named=is_complete, is_seeded=not is_complete
+            )
+    return tuple(named)
+
+
+def outcome(
+    constraints: TopicConstraints | None, assigned: OutlierAssignment, documents: DistinctDocuments
+) -> list[Decision]:
+    """Return decisions on how far the constraints were met."""
+    if constraints is None or constraints.is_complete:
+        return []
+    found, weights, groups = assigned.clustering, documents.weights, constraints.groups
+    notes = []
+    if len(constraints.cannot_link):
+        n_out = int(weights[found.reasons == Reason.CANNOT_LINK].sum())
+        if n_out:
+            message = f"{n_out:,} texts are in no topic because of pairs that cannot be linked."
+            notes.append(note("apart_in_no_topic", n_out, message))
+    known = groups >= 0
+    if not known.any():
+        return notes
+    n_topics = len(found.persistence)
+    if constraints.part:
+        of_topic = owners(found.labels, groups, weights, n_topics, len(constraints.names))
+        inside = known & (found.labels != NOISE)
+        agrees = inside & (np.append(of_topic, NOISE)[found.labels] == groups)
+        share = float(weights[agrees].sum() / weights[known].sum())
+        outside = float(weights[known & ~inside].sum() / weights[known].sum())
+        message = (
+            f"{share:.1%} of the labelled texts are in a topic of their class, {outside:.1%} in "
+            "none."
+        )
+        return [*notes, note("labels_respected", share, message)]
+    homes, shares = _homes(found.labels, weights, constraints)
+    sizes = np.bincount(found.labels + 1, weights, minlength=n_topics + 1)
+    said = [
+        f"{name}: {share:.0%} in topic {topic}, of {int(sizes[topic + 1]):,} texts"
+        if topic != NOISE
+        else f"{name}: in none"
+        for name, topic, share in zip(constraints.names, homes.tolist(), shares, strict=True)
+    ]
+    message = f"Topics of the texts of each group: {shortened(said, '; ')}."
+    return [*notes, note("guided_topics", said, message)]
+
+
+def _homes(
+    labels: Int32Array, weights: Int64Array, constraints: TopicConstraints
+) -> tuple[Int32Array, list[float]]:
+    """Return the topic that holds most texts of each group, or -1, and the share that it holds."""
+    groups, n_groups = constraints.groups, len(constraints.names)
+    n_topics = int(labels.max(initial=NOISE)) + 1
+    homes = owners(groups, labels, weights, n_groups, n_topics)
+    known = groups >= 0
+    inside = known & (np.append(homes, NOISE)[groups] == labels)
+    n_rows = np.bincount(groups[known], weights[known], minlength=n_groups)
+    n_inside = np.bincount(groups[inside], weights[inside], minlength=n_groups)
+    return homes, (n_inside / np.maximum(n_rows, 1)).tolist()
+
+
+def _in_own_class(
+    labels: Int32Array,
+    seeds: Int32Array,
+    propagated: Propagation,
+    weights: Int64Array,
+    embeddings: FloatArray,
+    constraints: TopicConstraints,
+) -> Int32Array:
+    """Move labelled documents to a topic of their class: the first propagated, or the nearest."""
+    classes = constraints.groups
+    n_topics = int(seeds.max(initial=NOISE)) + 1
+    of_topic = owners(seeds, classes, weights, n_topics, len(constraints.names))
+    of_label = np.append(of_topic, NOISE)
+    wrong = np.flatnonzero((classes >= 0) & (of_label[labels] != classes))
+    slots = propagated.topics[wrong]
+    fits = (slots >= 0) & (of_label[slots] == classes[wrong, None])
+    amended = labels.copy()
+    amended[wrong] = slots[np.arange(len(wrong)), fits.argmax(axis=1)]
+    lost = wrong[~fits.any(axis=1)]
+    if len(lost):
+        means = np.stack(
+            [embeddings[seeds == topic].mean(axis=0, dtype=np.float64) for topic in range(n_topics)]
+        )
+        near = np.einsum("ij,kj->ik", embeddings[lost].astype(np.float64), means)
+        near[of_topic != classes[lost, None]] = -np.inf
+        amended[lost] = near.argmax(axis=1)
+    return amended
+
+
+def _separated(
+    labels: Int32Array, propagated: Propagation, probabilities: FloatArray, pairs: Int64Array
+) -> Int32Array:
+    """Move documents out of topics that hold one to which they cannot be linked.
+
+    Documents with the fewest such partners in their topic are placed first, of these the deepest,
+    and stay. Another stays where none of its partners is placed; else it moves to the clearest
+    topic without a partner, placed or not. The first of a topic always stays: none is emptied.
+    """
+    partners = partners_of(pairs)
+    involved = np.array(sorted(partners), dtype=np.int64)
+    is_own = propagated.topics[involved] == labels[involved, None]
+    own = np.where(is_own, propagated.shares[involved], 0).sum(axis=1)
+    n_here = np.array(
+        [sum(labels[o] == labels[d] != NOISE for o in partners[d]) for d in involved.tolist()]
+    )
+    order = involved[np.lexsort((involved, -own, -probabilities[involved], n_here))]
+    amended = labels.copy()
+    placed: set[int] = set()
+    for document in order.tolist():
+        here, others = amended[document], partners[document]
+        if here != NOISE and any(other in placed and amended[other] == here for other in others):
+            barred = {int(amended[other]) for other in others}
+            amended[document] = _clearest_topic(propagated, document, barred)
+        placed.add(document)
+    return amended
+
+
+def _clearest_topic(propagated: Propagation, document: int, barred: set[int]) -> int:
+    """Return the clear topic of a document, of those that are not barred; -1 if there is none."""
+    topics, shares = propagated.topics[document], propagated.shares[document]
+    allowed = [slot for slot, topic in enumerate(topics.tolist()) if topic not in barred | {NOISE}]
+    if not allowed:
+        return NOISE
+    second = shares[allowed[1]] if len(allowed) > 1 else 0.0
+    found = margin(shares[allowed[:1]], np.array([second]), propagated.none[[document]])[0]
+    return int(topics[allowed[0]]) if found >= MIN_MARGIN else NOISE

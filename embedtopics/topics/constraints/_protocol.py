@@ -1,0 +1,188 @@
+"""What a constraint is given and what it returns, and how edits keep to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
+from embedtopics.terms.results import TokenStream
+from embedtopics.topics._clusters import owners
+from embedtopics.topics.results import TopicConstraints, TopicResult
+
+
+@dataclass(frozen=True, eq=False)
+class FitContext:
+    """What is known of the documents before they are laid out.
+
+    Parameters
+    ----------
+    corpus : Corpus
+    documents : DistinctDocuments
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+        Unit vectors.
+    graph : NeighborGraph
+    tokens : callable
+        Returns the `TokenStream` of the documents, once it is ready.
+    encode : callable
+        Turns texts into unit vectors, as the documents were encoded; raises `InputError` where
+        there is no encoder.
+    """
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    embeddings: FloatArray
+    graph: NeighborGraph
+    tokens: Callable[[], TokenStream]
+    encode: Callable[[Sequence[str]], FloatArray]
+
+    def __len__(self) -> int:
+        """Return the number of documents."""
+        return len(self.documents)
+
+
+@runtime_checkable
+class Constraint(Protocol):
+    """Constrains the topics of a fit; `TopicModel` takes any object with these methods.
+
+    It is prepared once in a fit, after the neighbours are found and before anything is laid out.
+    Later stages, and later cuts of the hierarchy, obey the value that it returns.
+    """
+
+    def prepare(self, context: FitContext) -> tuple[TopicConstraints, Sequence[Decision]]:
+        """Return the constraints on the documents, and the decisions that led to them."""
+        ...
+
+    def describe(self) -> dict[str, Any]:
+        """Return the description that the settings of the result hold, as JSON holds it."""
+        ...
+
+
+def note(name: str, value: Any, message: str) -> Decision:
+    """Return a decision of the stage that applies constraints."""
+    return Decision("clustering", name, value, message)
+
+
+def partners_of(pairs: Int64Array) -> dict[int, list[int]]:
+    """Return the other documents of the pairs of each document.
+
+    Shapes: `pairs` (n_pairs, 2).
+    """
+    partners: dict[int, list[int]] = {}
+    for one, other in pairs.tolist():
+        partners.setdefault(one, []).append(other)
+        partners.setdefault(other, []).append(one)
+    return partners
+
+
+# Edits after the fit: they keep the constraints or, where they break them, record it.
+
+
+def cannot_merge(result: TopicResult) -> BoolArray:
+    """Return which pairs of topics no automatic step may merge.
+
+    Seeded topics; topics that hold the two documents of a pair that cannot be linked; and, under
+    strict labels, topics of different classes.
+
+    Shape: (n_topics, n_topics).
+    """
+    seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
+    apart: BoolArray = seeded[:, None] & seeded
+    constraints, labels = result.constraints, result.clustering.labels
+    if constraints is not None:
+        one, other = labels[constraints.cannot_link].T
+        both = (one != NOISE) & (other != NOISE)
+        apart[one[both], other[both]] = apart[other[both], one[both]] = True
+        if constraints.is_pure:
+            classes = _classes(constraints, labels, result.documents.weights)
+            known = classes != NOISE
+            apart |= known[:, None] & known & (classes[:, None] != classes)
+    np.fill_diagonal(apart, False)
+    return apart
+
+
+def bars(
+    result: TopicResult, documents: Int64Array, topics: Int32Array, order: Int64Array
+) -> BoolArray:
+    """Return which outliers the constraints bar from the topic that each would be assigned to.
+
+    Shapes: `documents, topics, order` (n,) -> (n,).
+    """
+    barred = np.zeros(len(documents), dtype=bool)
+    constraints = result.constraints
+    if constraints is None:
+        return barred
+    labels = result.clustering.labels.copy()
+    if constraints.is_pure:
+        classes = _classes(constraints, labels, result.documents.weights)
+        own = constraints.groups[documents]
+        barred |= (own >= 0) & (classes[topics] != own)
+    involved = np.isin(documents, constraints.cannot_link)
+    partners = partners_of(constraints.cannot_link) if involved.any() else {}
+    for place in order[involved[order] & ~barred[order]].tolist():
+        topic = topics[place]
+        if any(labels[other] == topic for other in partners[int(documents[place])]):
+            barred[place] = True
+        else:
+            labels[documents[place]] = topic
+    return barred
+
+
+def departures(
+    constraints: TopicConstraints | None,
+    before: Int32Array,
+    after: Int32Array,
+    weights: Int64Array,
+    edit: str,
+) -> list[Decision]:
+    """Return decisions on where an edit broke the constraints.
+
+    Shapes: `before, after` (n_documents,), `weights` (n_documents,).
+    """
+    if constraints is None:
+        return []
+    said = []
+
+    def add(name: str, count: int, message: str) -> None:
+        if count:
+            said.append(note(name, count, f"Since {edit}, {count:,} {message}"))
+
+    linked = _linked(constraints, after) & ~_linked(constraints, before)
+    message = "pairs of texts that cannot be linked share a topic."
+    add("pairs_joined", int(linked.sum()), message)
+    if constraints.is_pure or constraints.is_complete:
+        wrong = _in_another_class(constraints, after, weights)
+        wrong &= ~_in_another_class(constraints, before, weights)
+        message = "labelled texts are in a topic of another class."
+        add("labels_mixed", int(weights[wrong].sum()), message)
+    if constraints.is_complete:
+        unknown = (constraints.groups < 0) & (after != NOISE) & (before == NOISE)
+        message = "texts that were not labelled are in topics."
+        add("not_labeled_joined", int(weights[unknown].sum()), message)
+    return said
+
+
+def _classes(constraints: TopicConstraints, labels: Int32Array, weights: Int64Array) -> Int32Array:
+    """Return the class of each topic; -1 for one without a labelled document."""
+    n_topics = int(labels.max(initial=NOISE)) + 1
+    return owners(labels, constraints.groups, weights, n_topics, len(constraints.names))
+
+
+def _linked(constraints: TopicConstraints, labels: Int32Array) -> BoolArray:
+    one, other = labels[constraints.cannot_link].T
+    return np.asarray((one == other) & (one != NOISE))
+
+
+def _in_another_class(
+    constraints: TopicConstraints, labels: Int32Array, weights: Int64Array
+) -> BoolArray:
+    classes = np.append(_classes(constraints, labels, weights), NOISE)
+    groups = constraints.groups
+    return np.asarray((groups >= 0) & (labels != NOISE) & (classes[labels] != groups))

@@ -1,0 +1,475 @@
+"""Documents added to a result, without moving what is there."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import is_count
+from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._joining import join_corpora, recall_hashes
+from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.errors import InputError
+from embedtopics.neighbors._graph import nearest
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import (
+    Encoder,
+    Float64Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    TermWeighting,
+)
+from embedtopics.terms._counts import count_terms
+from embedtopics.terms._stop_words import stop_words_for
+from embedtopics.terms._tokens import join_tokens, tokenize
+from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.topics._assign import (
+    QUERIES_AT_ONCE,
+    Judgement,
+    find_documents,
+    judge,
+    standing,
+    vectors_of,
+)
+from embedtopics.topics._describe import (
+    FITTED_ROWS,
+    describe_topics,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from embedtopics.topics._propagation import FAR, MIN_MARGIN, NONE_WEIGHT, margin
+from embedtopics.topics._relabel import carry_names
+from embedtopics.topics.growing._novelty import (
+    Extension,
+    chance_of,
+    expected_outside,
+    find_candidates,
+)
+from embedtopics.topics.results import Edit, Reason, TopicResult
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+DOCUMENTS_TO_MEASURE = 200
+"""Documents of which the recall of a graph is measured."""
+
+SAME = 1 - 1e-6
+"""Cosine similarity from which two vectors count as the same, and share a position."""
+
+
+def extend(
+    result: TopicResult,
+    corpus: Any,
+    *,
+    embeddings: npt.ArrayLike | None = None,
+    encoder: Encoder | str | None = None,
+    update_terms: bool = True,
+    min_candidate_size: int | str = "auto",
+    weighting: TermWeighting | None = None,
+) -> Extension:
+    """Add documents to a result; nothing that is there moves.
+
+    Documents that were there keep their topics, shares, positions and neighbours, bit for bit. A
+    new document gets the topic that `assign` gives it, and a position among its neighbours, whether
+    it comes alone, with others or after others. A text that was there already gets the topic that
+    it has, and weighs more. `adopt` makes topics of what the topics do not hold.
+
+    Parameters
+    ----------
+    result : TopicResult
+    corpus : Corpus or anything that `Corpus.of` takes
+        The rows to add. Columns are aligned by name (see `embedtopics.corpus.join_corpora`).
+    embeddings : array_like of shape (n_rows, n_dimensions), optional
+        Vectors of these rows.
+    encoder : Encoder or str, optional
+        Encodes these rows; by default the encoder of the fit, made again.
+    update_terms : bool
+        Whether terms are counted anew in all documents: keywords and names, but for those that were
+        given, are chosen anew. Otherwise they stay, and a large result is extended in less than
+        half of the time.
+    min_candidate_size : "auto" or int
+        Fewest rows outside the topics that may be a new one. "auto" takes the finest topics that
+        a fit of as many rows would have.
+    weighting : object with ``fit_transform(topic_counts)``, optional
+        By default the one of the fit.
+
+    Returns
+    -------
+    Extension
+        With the new result, and what is new about the documents.
+
+    Raises
+    ------
+    InputError
+        Where no row has text, vectors are needed and neither given nor can be made, or of another
+        encoder, or columns cannot be joined.
+
+    Notes
+    -----
+    Old documents keep their neighbours, so that the recall of the graph, measured anew, falls with
+    the share of new documents. When a quarter of the documents is new, a new fit is due.
+    """
+    added = Corpus.of(corpus)
+    require_text(added)
+    if min_candidate_size != "auto" and not is_count(min_candidate_size, 2):
+        raise InputError("min_candidate_size", '"auto" or an integer from 2 up', min_candidate_size)
+    merged = merge_documents(result, added)
+    expected, n_fitted = expected_outside(result)
+    n_new, weights = len(merged.new), merged.documents.weights
+    tokens = counts = None
+    if n_new:
+        vectors = vectors_of(result, added, merged.added, embeddings, encoder)
+        found = judge(result, vectors)
+        grown = _grown(result, merged, vectors, found)
+        texts = added.document_texts()
+        tokens = tokenize([texts[number] for number in merged.added.tolist()])
+        grown = dataclasses.replace(grown, tokens=join_tokens(result.tokens, tokens, merged.order))
+        counts = _new_counts(result, grown, merged, tokens, update_terms)
+        n_outside, novelty = int((found.labels == NOISE).sum()), found.novelty
+        outside = n_outside / n_new
+    else:  # the texts are all there already, and weigh more
+        grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
+        n_outside, novelty, outside = 0, np.empty(0, dtype=np.float32), float("nan")
+    grown = _described(grown, result, counts, update_terms, weighting)
+    extension = Extension(
+        result=grown,
+        documents=merged.new,
+        n_known=int((weights.sum() - result.documents.weights.sum()) - weights[merged.new].sum()),
+        novelty=novelty,
+        outside=outside,
+        expected=expected,
+        p_value=chance_of(n_outside, n_new, expected, n_fitted),
+        candidates=find_candidates(grown, min_candidate_size) if n_new else (),
+    )
+    return dataclasses.replace(extension, result=_recorded(grown, extension, len(added)))
+
+
+def _grown(
+    result: TopicResult, merged: Merged, vectors: FloatArray, found: Judgement
+) -> TopicResult:
+    """Return the result with all that new documents have, but for words and terms."""
+    embeddings = merged.put(result.embeddings, vectors)
+    before = np.zeros(len(merged.old), dtype=np.bool_) if result.added is None else result.added
+    added = merged.put(before, True)
+    hashes = merged.documents.hashes[merged.new]
+    old, stability = result.clustering, result.stability
+    near = (found.indices, found.similarities, old.labels, found.labels)
+    coordinates = merged.put(result.coordinates, place(result.coordinates, *near))
+    reasons = old.reasons
+    if reasons is not None:
+        reasons = merged.put(reasons, _reasons(found))
+    if stability is not None:
+        agreement = merged.put(stability.agreement, np.nan)
+        stability = dataclasses.replace(stability, agreement=agreement)
+    return dataclasses.replace(
+        result,
+        corpus=merged.corpus,
+        documents=merged.documents,
+        embeddings=embeddings,
+        graph=grown_graph(result, merged, embeddings, added, (found.indices, found.similarities)),
+        coordinates=coordinates,
+        map=merged.put(result.map, place(result.map, *near, hashes)),
+        clustering=Clustering(
+            labels=merged.put(old.labels, found.labels),
+            probabilities=merged.put(old.probabilities, 0.0),
+            persistence=old.persistence,
+            reasons=reasons,
+        ),
+        memberships=merged.put_rows(result.memberships, found.shares),
+        tree=grown_tree(
+            result.tree, coordinates, merged.old, merged.new, merged.old[found.indices]
+        ),
+        stability=stability,
+        added=added,
+        constraints=result.constraints
+        and result.constraints.among(merged.old, len(merged.documents)),
+    )
+
+
+def _reasons(found: Judgement) -> npt.NDArray[np.int8]:
+    """Return why each new document is in no topic, as a fit does."""
+    _, best, second, none = standing(found.shares)
+    is_far = found.novelty > FAR
+    reasons = np.where(is_far | (NONE_WEIGHT * none >= second), Reason.ISOLATED, Reason.BETWEEN)
+    reasons[(margin(best, second, none) >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE
+    reasons[found.labels != NOISE] = Reason.IN_TOPIC
+    return reasons.astype(np.int8)
+
+
+def _new_counts(
+    result: TopicResult, grown: TopicResult, merged: Merged, tokens: TokenStream, update: bool
+) -> TermCounts:
+    """Count terms as a result counts them, leaving out the words that it leaves out."""
+    from scipy.sparse import csr_matrix
+
+    rules = term_settings_of(result)
+    listed = rules.stop_words
+    listed = stop_words_for(languages_of(result)) if listed == "auto" else listed
+    known = result.term_counts
+    counted = count_terms(
+        grown.tokens if update else tokens,
+        ngram_range=rules.ngram_range,
+        min_df=rules.min_df if update else 1,
+        max_df=rules.max_df if update else 1.0,
+        stop_words=[*listed, *rules.extra_stop_words],
+        function_words=known.function_words,
+    )
+    if update:
+        return counted
+    number = {term: place for place, term in enumerate(known.terms)}
+    column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
+    entries = counted.counts.tocoo()
+    kept = column[entries.col] >= 0
+    rows = csr_matrix(
+        (entries.data[kept], (entries.row[kept], column[entries.col[kept]])),
+        shape=(len(tokens), len(known.terms)),
+        dtype=np.int32,
+    )
+    return dataclasses.replace(known, counts=merged.put_rows(known.counts, rows))
+
+
+def _described(
+    grown: TopicResult,
+    result: TopicResult,
+    counts: TermCounts | None,
+    update: bool,
+    weighting: TermWeighting | None,
+) -> TopicResult:
+    """Return the grown result with its topics described by these counts, or only of new sizes."""
+    counts = result.term_counts if counts is None else counts
+    if update:
+        topics, topic_terms = describe_topics(
+            counts, grown.embeddings, grown.clustering, grown.documents,
+            weighting_of(result, weighting), term_settings_of(result), languages_of(result),
+        )  # fmt: skip
+        topics = carry_names(topics, result.topics)
+        return dataclasses.replace(
+            grown, term_counts=counts, topic_terms=topic_terms, topics=topics
+        )
+    labels, weights = grown.clustering.labels, grown.documents.weights
+    inside = labels != NOISE
+    sizes = np.bincount(labels[inside], weights[inside], minlength=grown.n_topics).astype(int)
+    total = int(weights.sum())
+    topics = tuple(
+        dataclasses.replace(topic, size=size, share=size / total)
+        for topic, size in zip(result.topics, sizes.tolist(), strict=True)
+    )
+    return dataclasses.replace(grown, term_counts=counts, topics=topics)
+
+
+def _recorded(grown: TopicResult, extension: Extension, n_rows: int) -> TopicResult:
+    """Return the result with the extension in its history and among its decisions."""
+    n_new = len(extension.documents)
+    message = f"{n_rows:,} rows were added: {extension}"
+    figures = {"n_rows": n_rows, "n_new": n_new, "n_known": extension.n_known}
+    # A remark: other documents would be needed to do it again.
+    edit = Edit("note", figures, message, (), tuple(range(grown.n_topics)))
+    return dataclasses.replace(
+        grown,
+        decisions=(*grown.decisions, Decision("corpus", "extended", n_new, message)),
+        history=(*grown.history, edit),
+        # An encoder that learnt from the texts of the fit is made again from these alone.
+        settings={FITTED_ROWS: len(grown.corpus) - n_rows, **grown.settings},
+    )
+
+
+# Two sets of documents as one.
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Documents of a result, and of another corpus, in one order.
+
+    Shapes: `old` (n_old,), `new` (n_new,), `added` (n_new,).
+    """
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    old: Int64Array
+    new: Int64Array
+    added: Int64Array
+
+    @property
+    def order(self) -> Int64Array:
+        """For each document its number among the old ones with the new ones after them."""
+        order = np.empty(len(self.documents), dtype=np.int64)
+        order[self.old] = np.arange(len(self.old))
+        order[self.new] = len(self.old) + np.arange(len(self.new))
+        return order
+
+    def put(self, old: npt.NDArray[Any], new: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Return values of old and new documents in the joint order, of the type of the old."""
+        values = np.empty((len(self.documents), *old.shape[1:]), dtype=old.dtype)
+        values[self.old], values[self.new] = old, new
+        return values
+
+    def put_rows(self, old: csr_matrix, new: csr_matrix) -> csr_matrix:
+        """Return the rows of two sparse matrices in the joint order."""
+        from scipy.sparse import csr_matrix, vstack
+
+        if not len(self.new):
+            return old
+        both = vstack([old, new], format="csr", dtype=old.dtype)
+        return csr_matrix(both[self.order])
+
+
+def merge_documents(result: TopicResult, added: Corpus) -> Merged:
+    """Put the rows of a corpus below those of a result, and find the documents of all."""
+    # Known from the fit; hashing all texts again would be the slowest step of an extension.
+    corpus = join_corpora(recall_hashes(result.corpus, result.documents), added)
+    documents = corpus.distinct()
+    theirs = added.distinct().hashes
+    is_new = find_documents(result.documents.hashes, theirs) < 0
+    return Merged(
+        corpus=corpus,
+        documents=documents,
+        old=find_documents(documents.hashes, result.documents.hashes),
+        new=find_documents(documents.hashes, theirs[is_new]),
+        added=np.flatnonzero(is_new),
+    )
+
+
+def grown_graph(
+    result: TopicResult,
+    merged: Merged,
+    embeddings: FloatArray,
+    is_added: npt.NDArray[np.bool_],
+    found: tuple[Int32Array, FloatArray],
+) -> NeighborGraph:
+    """Return the graph of all documents: new ones get neighbours, old ones keep theirs.
+
+    Shapes: `embeddings` (n_documents, n_dimensions), `is_added` (n_documents,), `found` (n_new,
+    k).
+    """
+    k = result.graph.k
+    graph = result.graph
+    others = np.flatnonzero(is_added)
+    indices, similarities = merged.old[found[0][:, :k]], found[1][:, :k]
+    if k and len(others) > 1:
+        near, close = _nearest_others(embeddings, merged.new, others, k)
+        indices = np.concatenate([indices, near], axis=1)
+        similarities = np.concatenate([similarities, close], axis=1)
+        order = np.lexsort((indices, -similarities), axis=1)[:, :k]
+        indices = np.take_along_axis(indices, order, axis=1)
+        similarities = np.take_along_axis(similarities, order, axis=1)
+    all_indices = merged.put(merged.old[graph.indices].astype(np.int32), indices)
+    all_similarities = merged.put(graph.similarities, similarities)
+    recall = _recall(embeddings, all_indices) if k else graph.recall
+    return NeighborGraph(all_indices, all_similarities, "extended", recall)
+
+
+def _nearest_others(
+    embeddings: FloatArray, queries: Int64Array, others: Int64Array, k: int
+) -> tuple[Int64Array, FloatArray]:
+    """Return the nearest of some documents to each query, which is one of them itself."""
+    vectors = embeddings[others]
+    n_wanted = min(k + 1, len(others))
+    parts = [
+        nearest(embeddings[queries[begin : begin + QUERIES_AT_ONCE]], vectors, n_wanted)
+        for begin in range(0, len(queries), QUERIES_AT_ONCE)
+    ]
+    near, close = (np.concatenate(part) for part in zip(*parts, strict=True))
+    indices = others[near]
+    # Below all that a cosine can be, so that a query is never among its own neighbours.
+    return indices, np.where(indices == queries[:, None], np.float32(-2.0), close)
+
+
+def _recall(embeddings: FloatArray, indices: Int32Array) -> float:
+    """Return the share of true neighbours in the lists of some documents, a fair sample."""
+    sample = np.arange(min(DOCUMENTS_TO_MEASURE, len(embeddings)))
+    k = indices.shape[1]
+    true, _ = nearest(embeddings[sample], embeddings, k + 1)
+    n_found = sum(
+        len(set(kept.tolist()) & set(truth[truth != itself][:k].tolist()))
+        for itself, kept, truth in zip(sample, indices[sample], true, strict=True)
+    )
+    return float(n_found / (k * len(sample)))
+
+
+# Positions of added documents: on the map, in the space of clustering, and in its hierarchy.
+#
+# A document is placed by the documents of the fit alone, so that its position depends neither on
+# what is added with it nor on what was added before.
+
+
+def place(
+    positions: FloatArray,
+    indices: Int32Array,
+    similarities: FloatArray,
+    labels: Int32Array,
+    topics: Int32Array,
+    hashes: npt.NDArray[np.uint64] | None = None,
+) -> FloatArray:
+    """Place documents among their neighbours.
+
+    A document lies at the mean of its neighbours' positions, those of its own topic if it has one,
+    nearer ones weighing more. Means alone would pile up in the middle of a topic. So on the map it
+    is moved from there, in a direction and by a share that its content decides, within the circle
+    that holds half of its neighbours by weight.
+    """
+    there = positions[indices].astype(np.float64)
+    weights = _weights(similarities)
+    own = (labels[indices] == topics[:, None]) | (topics == NOISE)[:, None]
+    weights = np.where(own, weights, 0.0)
+    weights /= weights.sum(axis=1, keepdims=True)
+    middle = np.einsum("ik,ikd->id", weights, there)
+    if hashes is not None:
+        distances = np.sqrt(((there - middle[:, None]) ** 2).sum(axis=2))
+        share, turn = (hashes / 2.0**64).T
+        radius = _weighted_median(distances, weights) * np.sqrt(share)
+        angle = 2 * np.pi * turn
+        middle += radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    is_same = similarities[:, 0] >= SAME
+    middle[is_same] = there[is_same, 0]
+    placed: FloatArray = middle.astype(np.float32)
+    return placed
+
+
+def _weights(similarities: FloatArray) -> Float64Array:
+    """Return weights that fall with the distance behind the nearest, in units of its mean."""
+    behind = similarities[:, :1].astype(np.float64) - similarities
+    scale = behind.mean(axis=1, keepdims=True)
+    relative = np.divide(behind, scale, out=np.zeros_like(behind), where=scale > 0)
+    return np.asarray(np.exp(-relative))
+
+
+def _weighted_median(values: Float64Array, weights: Float64Array) -> Float64Array:
+    """Return, of each row, the least value up to which half of the weight lies."""
+    order = np.argsort(values, axis=1, kind="stable")
+    reached = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1) >= 0.5 - 1e-12
+    column = np.take_along_axis(order, reached.argmax(axis=1)[:, None], axis=1)
+    return np.asarray(np.take_along_axis(values, column, axis=1)[:, 0])
+
+
+def grown_tree(
+    tree: SpanningTree | None,
+    coordinates: FloatArray,
+    old_places: Int64Array,
+    new_places: Int64Array,
+    neighbors: npt.NDArray[Any],
+) -> SpanningTree | None:
+    """Hang new documents on a hierarchy, each on the neighbour that it reaches first."""
+    if tree is None:
+        return None
+    cores = np.empty(len(coordinates))
+    cores[old_places] = tree.core_distances
+    steps = coordinates[neighbors].astype(np.float64) - coordinates[new_places][:, None]
+    distances = np.sqrt((steps**2).sum(axis=2))
+    cores[new_places] = np.median(distances, axis=1)
+    reach = np.maximum(np.maximum(distances, cores[neighbors]), cores[new_places][:, None])
+    # Of those equally far, the one with the lowest number.
+    first = np.lexsort((neighbors, reach), axis=1)[:, :1]
+    leaves = np.stack([np.take_along_axis(neighbors, first, axis=1)[:, 0], new_places], axis=1)
+    edges = np.concatenate([old_places[tree.edges], leaves.astype(np.int64)])
+    edges.sort(axis=1)
+    lengths = np.concatenate([tree.distances, np.take_along_axis(reach, first, axis=1)[:, 0]])
+    order = np.lexsort((edges[:, 1], edges[:, 0], lengths))
+    return SpanningTree(edges[order], lengths[order], cores)

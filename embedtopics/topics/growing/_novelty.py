@@ -1,0 +1,379 @@
+"""What is new about added documents: more outside the topics than expected, and groups of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import is_whole
+from embedtopics._utils.display import excerpt, html_table
+from embedtopics.clustering._resolution import named_min_cluster_size
+from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
+from embedtopics.terms._subject import without_subject
+from embedtopics.terms._weighting import ClassTfidf
+from embedtopics.topics._assign import decide, min_margin_of
+from embedtopics.topics._describe import (
+    describe_topics,
+    languages_of,
+    term_settings_of,
+    weighting_of,
+)
+from embedtopics.topics._propagation import closeness, rank, vote
+from embedtopics.topics._relabel import carry_names, with_own_share
+from embedtopics.topics._similarity import centroids, group_cosines, tightness
+from embedtopics.topics.results import Edit, Reason, TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+
+ALARMING = 0.01
+
+LOOSEST = 0.25
+"""Share of the topics that may be looser than a candidate."""
+
+RARE = 0.01
+"""Chance from which so large a group is taken for one that was there before."""
+
+MOST = 4000
+"""Documents that are grouped pair by pair; of more, others join the groups of these."""
+
+DIGITS = 6
+"""Of a similarity; further ones depend on the machine, and must not decide who is grouped."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A group of added documents that belong to no topic, and might be one."""
+
+    label: str
+    size: int
+    keywords: tuple[str, ...]
+    documents: tuple[int, ...]
+    representatives: tuple[int, ...]
+    before: int
+    similarity: float
+    nearest_topic: int
+    topic_similarity: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Extension:
+    """A result with documents added to it, and what is new about these.
+
+    Shapes: `documents` (n_new,), `novelty` (n_new,).
+    """
+
+    result: TopicResult
+    documents: Int64Array
+    n_known: int
+    novelty: FloatArray
+    outside: float
+    expected: float
+    p_value: float
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def is_alarming(self) -> bool:
+        """Whether more documents are outside than chance explains (p below 0.01)."""
+        return self.p_value < ALARMING
+
+    def __str__(self) -> str:
+        """Return what happened, in one or two sentences."""
+        n_new = len(self.documents)
+        said = f"{n_new:,} new documents; {self.n_known:,} rows repeat texts that were there."
+        if n_new:
+            said += (
+                f" {self.outside:.1%} of the new ones belong to no topic, where "
+                f"{self.expected:.1%} were to be expected (p = {self.p_value:.2g})."
+            )
+        if self.candidates:
+            named = "; ".join(f"{one.label} ({one.size:,})" for one in self.candidates)
+            said += f" They may hold new topics: {named}."
+        return said
+
+    def __repr__(self) -> str:
+        return (
+            f"Extension({len(self.documents):,} new documents, {self.outside:.1%} in no topic, "
+            f"{len(self.candidates)} candidates)"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_frame(), str(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a frame of the candidates, with their terms, nearest topics and examples."""
+        import pandas as pd
+
+        texts = self.result.corpus.texts
+        names = [
+            "candidate", "size", "label", "terms", "before", "similarity", "nearest_topic",
+            "topic_similarity", "examples",
+        ]  # fmt: skip
+        rows = [
+            (number, one.size, one.label, list(one.keywords), one.before, one.similarity,
+             one.nearest_topic, one.topic_similarity,
+             [excerpt(texts[row]) for row in one.representatives])
+            for number, one in enumerate(self.candidates)
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=names)
+
+
+def expected_outside(result: TopicResult) -> tuple[float, int]:
+    """Return the share of the documents of the fit that would belong nowhere if they came anew."""
+    fit = np.arange(len(result.documents))
+    if result.added is not None:
+        fit = np.flatnonzero(~result.added)
+    if result.graph.k == 0:
+        return float(np.mean(result.clustering.labels[fit] == NOISE)), len(fit)
+    near = result.graph.similarities[fit]
+    shares = vote(result.graph.indices[fit], near, result.clustering.labels, result.n_topics)
+    close = closeness(near)
+    labels = decide(shares, rank(close, close), min_margin_of(result))
+    return float(np.mean(labels == NOISE)), len(fit)
+
+
+def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> float:
+    """Return the probability of so many documents outside the topics, or more.
+
+    The share outside is not known but estimated from the fit. So the number among the new ones is
+    beta-binomial: the predictive distribution after the documents of the fit, from Jeffreys' prior
+    (Gelman et al. 2013, "Bayesian Data Analysis", sections 2.4 and 2.8).
+    """
+    from scipy.special import betaln, gammaln
+
+    if n_new == 0:
+        return 1.0
+    n_before = round(expected * n_fitted)
+    outside, inside = n_before + 0.5, n_fitted - n_before + 0.5
+    counts = np.arange(n_outside, n_new + 1)
+    ways = gammaln(n_new + 1) - gammaln(counts + 1) - gammaln(n_new - counts + 1)
+    logs = ways + betaln(counts + outside, n_new - counts + inside) - betaln(outside, inside)
+    return float(min(1.0, np.exp(logs).sum()))
+
+
+def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tuple[Candidate, ...]:
+    """Find groups among the added documents outside the topics that might be topics.
+
+    Groups are those of average linkage that are at least as tight as the loosest quarter of the
+    topics, and have words of their own. Documents of the fit outside the topics are grouped with
+    the others; a group that takes no larger a share of what was added than of the fit is nothing
+    new, and is left out.
+    """
+    assert result.added is not None
+    weights, added = result.documents.weights, result.added
+    if isinstance(least_size, str):
+        least_size = named_min_cluster_size("fine", int(weights[added].sum()))
+    outside = (result.clustering.labels == NOISE) & result.embeddings.any(axis=1)
+    new, old = np.flatnonzero(outside & added), np.flatnonzero(outside & ~added)
+    if len(new) < 2:
+        return ()
+    groups = _groups(result.embeddings[np.concatenate([new, old])], _least_tightness(result))
+    n_groups = int(groups.max()) + 1
+    n_new = np.bincount(groups[: len(new)], minlength=n_groups)
+    n_old = np.bincount(groups[len(new) :], minlength=n_groups)
+    sizes = np.bincount(groups[: len(new)], weights[new], minlength=n_groups)
+    is_kept = (sizes >= least_size) & (n_new >= 2)
+    n_added, n_fitted = int(added.sum()), int((~added).sum())
+    for group in np.flatnonzero(is_kept).tolist():
+        share = n_old[group] / n_fitted
+        is_kept[group] = chance_of(int(n_new[group]), n_added, share, n_fitted) < RARE
+    labels = np.full(len(added), NOISE, dtype=np.int32)
+    labels[new] = _kept(groups[: len(new)], is_kept)
+    n_before = n_old[is_kept]
+    if len(n_before):
+        is_informative = ~without_subject(result.term_counts, labels, len(n_before))
+        labels[new] = _kept(labels[new], is_informative)
+        n_before = n_before[is_informative]
+    return _described(result, labels, n_before) if len(n_before) else ()
+
+
+def _least_tightness(result: TopicResult) -> float:
+    """Return how tight the loosest quarter of the topics is; without topics, near neighbours."""
+    labels = result.clustering.labels
+    sizes = np.bincount(labels[labels != NOISE], minlength=result.n_topics)
+    found = tightness(centroids(result.embeddings, labels, result.n_topics), sizes)
+    found = found[np.isfinite(found)]
+    if len(found):
+        return float(np.quantile(found, LOOSEST))
+    nearest = result.graph.similarities[:, :1]
+    nearest = nearest if result.added is None else nearest[~result.added]
+    return float(np.median(nearest)) if nearest.size else 1.0
+
+
+def _groups(vectors: FloatArray, least: float) -> Int64Array:
+    """Group documents by average linkage, down to a least mean similarity of two groups."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    # Documents are ordered by a hash of their content: the first of a kind are a fair sample.
+    sample = vectors[:MOST].astype(np.float64)
+    similarities = np.round(sample @ sample.T, DIGITS)
+    np.fill_diagonal(similarities, 1.0)
+    distances = squareform(np.maximum(1.0 - similarities, 0.0), checks=False)
+    groups = fcluster(linkage(distances, "average"), 1.0 - least + 1e-9, "distance") - 1
+    if len(vectors) == len(sample):
+        return groups.astype(np.int64)
+    sizes = np.bincount(groups)
+    sums = centroids(vectors[: len(sample)], groups.astype(np.int32), len(sizes))
+    # The mean similarity of a further document to those of each group.
+    means = np.round(vectors[len(sample) :].astype(np.float64) @ (sums / sizes[:, None]).T, DIGITS)
+    means[:, sizes < 2] = -np.inf
+    best = means.argmax(axis=1)
+    alone = len(sizes) + np.arange(len(best))
+    further = np.where(means[np.arange(len(best)), best] >= least, best, alone)
+    return np.concatenate([groups, further]).astype(np.int64)
+
+
+def _kept(labels: npt.NDArray[np.integer], is_kept: npt.NDArray[np.bool_]) -> Int32Array:
+    """Give the labels that are kept new numbers; the others, and noise, become noise."""
+    number = np.full(len(is_kept) + 1, NOISE, dtype=np.int32)
+    number[:-1][is_kept] = np.arange(int(is_kept.sum()), dtype=np.int32)
+    return np.asarray(number[labels], dtype=np.int32)
+
+
+def _described(
+    result: TopicResult, groups: Int32Array, n_before: Int64Array
+) -> tuple[Candidate, ...]:
+    """Describe groups by what sets them apart from the topics, and from one another."""
+    n_groups = len(n_before)
+    n_topics, labels = result.n_topics, result.clustering.labels
+    drafts = np.where(groups == NOISE, labels, n_topics + groups).astype(np.int32)
+    persistence = np.full(n_topics + n_groups, np.nan)
+    described, _ = describe_topics(
+        result.term_counts, result.embeddings,
+        Clustering(drafts, np.ones(len(drafts), dtype=np.float32), persistence),
+        result.documents, ClassTfidf(), term_settings_of(result), languages_of(result),
+    )  # fmt: skip
+    sums = centroids(result.embeddings, groups, n_groups)
+    tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
+    of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
+    similar = group_cosines(sums, of_topics)
+    found = []
+    for group, about in enumerate(described[n_topics:]):
+        members = np.flatnonzero(groups == group)
+        central = np.einsum("id,d->i", result.embeddings[members].astype(np.float64), sums[group])
+        order = np.argsort(-central, kind="stable")
+        nearest = int(similar[group].argmax()) if n_topics else NOISE
+        found.append(
+            Candidate(
+                label=about.label,
+                size=about.size,
+                keywords=about.keywords,
+                documents=tuple(members[order].tolist()),
+                representatives=about.representatives,
+                before=int(n_before[group]),
+                similarity=float(tight[group]),
+                nearest_topic=nearest,
+                topic_similarity=float(similar[group, nearest]) if n_topics else float("nan"),
+            )
+        )
+    # Groups of one size are ordered by their documents, which content orders.
+    return tuple(sorted(found, key=lambda one: (-one.size, min(one.documents))))
+
+
+def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
+    """Return the shares with columns for more topics, in which nothing has a share yet."""
+    from scipy.sparse import csr_matrix
+
+    parts = (memberships.data, memberships.indices, memberships.indptr)
+    return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
+
+
+# Groups of added documents become topics.
+
+
+def adopt(
+    extension: Extension,
+    candidates: int | Sequence[int] | None = None,
+    *,
+    weighting: TermWeighting | None = None,
+) -> TopicResult:
+    """Make topics of groups that an extension found outside the topics.
+
+    The new topics get the next numbers; the others keep theirs, and the names that were given.
+    Topics are described anew, because a term is weighed by what the other topics say; keywords that
+    `with_keywords` gave are chosen anew. From now on the documents of the new topics count when
+    further ones are assigned.
+
+    Parameters
+    ----------
+    extension : Extension
+    candidates : int or sequence of int, optional
+        Numbers of the candidates, as in ``extension.to_frame()``; by default all.
+    weighting : object with ``fit_transform(topic_counts)``, optional
+        By default the one of the fit.
+
+    Returns
+    -------
+    TopicResult
+
+    Raises
+    ------
+    InputError
+        Where there is no such candidate.
+    """
+    numbers = _checked(extension, candidates)
+    result = extension.result
+    if not numbers:
+        return result
+    before = result.clustering
+    labels, probabilities = before.labels.copy(), before.probabilities.copy()
+    reasons = None if before.reasons is None else before.reasons.copy()
+    added = None if result.added is None else result.added.copy()
+    for topic, number in enumerate(numbers, result.n_topics):
+        members = np.array(extension.candidates[number].documents)
+        vectors = result.embeddings[members].astype(np.float64)
+        central = np.einsum("id,d->i", vectors, vectors.sum(axis=0))
+        labels[members] = topic
+        # How central each document is, 1 for the most central: a group has no other depth.
+        probabilities[members] = np.clip(central / central.max(), 0.01, 1.0).astype(np.float32)
+        if reasons is not None:
+            reasons[members] = Reason.IN_TOPIC
+        if added is not None:
+            added[members] = False
+    persistence = np.append(before.persistence, np.full(len(numbers), np.nan))
+    clustering = Clustering(labels, probabilities, persistence, reasons)
+    topics, topic_terms = describe_topics(
+        result.term_counts, result.embeddings, clustering, result.documents,
+        weighting_of(result, weighting), term_settings_of(result), languages_of(result),
+    )  # fmt: skip
+    topics = carry_names(topics, [*result.topics, *[None] * len(numbers)])
+    of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
+    memberships = widened(result.memberships, result.n_topics + len(numbers))
+    named = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
+    message = f"groups of added documents became topics: {named}"
+    edit = Edit("note", {"candidates": numbers}, message, (), tuple(range(result.n_topics)))
+    return dataclasses.replace(
+        result,
+        clustering=clustering,
+        memberships=with_own_share(memberships, of_new),
+        topics=topics,
+        topic_terms=topic_terms,
+        history=(*result.history, edit),
+        stability=None,
+        added=added if added is None or added.any() else None,
+    )
+
+
+def _checked(extension: Extension, candidates: Any) -> list[int]:
+    n_there = len(extension.candidates)
+    if candidates is None:
+        return list(range(n_there))
+    wanted = [candidates] if is_whole(candidates) else candidates
+    if isinstance(wanted, (str, bytes, bool)) or not hasattr(wanted, "__iter__"):
+        raise InputError("candidates", "the number of a candidate, or several", candidates)
+    wanted = list(wanted)
+    for number in wanted:
+        if not is_whole(number) or not 0 <= number < n_there:
+            expected = f"numbers from 0 to {n_there - 1}" if n_there else "left out: there are none"
+            raise InputError("candidates", expected, number)
+    return sorted({int(number) for number in wanted})

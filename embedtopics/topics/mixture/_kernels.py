@@ -1,0 +1,181 @@
+"""The loops over windows of words, compiled by Numba and kept in its cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from embedtopics._utils.compiling import compiled
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array
+
+DOCUMENTS_AT_ONCE = 16
+"""Documents that share one array of counts."""
+
+
+def _given(dtype: Any) -> Any:
+    """Return the type of a contiguous vector that may be read-only."""
+    return numba.types.Array(dtype, 1, "C", readonly=True)
+
+
+ARGUMENTS = (
+    _given(numba.int64), _given(numba.int64), _given(numba.int32), _given(numba.int64),
+    _given(numba.float64), numba.boolean,
+    _given(numba.int64), _given(numba.int32), _given(numba.float64),
+    numba.int64, numba.int64, numba.boolean, numba.float64, numba.float64[:, ::1],
+)  # fmt: skip
+
+
+@numba.njit(inline="always")
+def _count_windows(n: int, window: int, stride: int, padding: bool) -> int:
+    """Return how many windows lie over `n` places."""
+    if n == 0:
+        return 0
+    if n < window:
+        return 1
+    if padding:
+        return (window + stride - 1) // stride - 1 + (n + stride - 1) // stride
+    return 1 + (n - window + stride - 1) // stride
+
+
+@numba.njit(inline="always")
+def _window(number: int, n: int, window: int, stride: int, padding: bool) -> tuple[int, int]:
+    """Return where a window begins and ends among `n` places."""
+    if n < window:
+        return 0, n
+    if padding:
+        begin = (number - (window + stride - 1) // stride + 1) * stride
+        return max(begin, 0), min(begin + window, n)
+    begin = min(number * stride, n - window)
+    return begin, begin + window
+
+
+@numba.njit(inline="always")
+def _compare(
+    begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
+    factors: Float64Array, is_root: bool, rows: Int64Array, topics: Int32Array,
+    loadings: Float64Array, counts: Int32Array, products: Float64Array,
+) -> float:  # fmt: skip
+    """Put the product of a window's weights with each topic's into `products`.
+
+    Returns the length of the window's weights; a product over it is a cosine.
+    """
+    products[:] = 0.0
+    squares = 0.0
+    for o in range(first[begin], first[end]):
+        if ends[o] <= end:
+            counts[terms[o]] += 1
+    for o in range(first[begin], first[end]):
+        term = terms[o]
+        count = counts[term]
+        if ends[o] > end or count == 0:
+            continue
+        counts[term] = 0
+        weight = (np.sqrt(float(count)) if is_root else float(count)) * factors[term]
+        squares += weight * weight
+        for entry in range(rows[term], rows[term + 1]):
+            products[topics[entry]] += weight * loadings[entry]
+    return np.sqrt(squares) if squares > 0.0 else 1.0
+
+
+@numba.njit(inline="always")
+def _credit_terms(
+    begin: int, end: int, first: Int64Array, terms: Int32Array, ends: Int64Array,
+    factors: Float64Array, is_root: bool, rows: Int64Array, topics: Int32Array,
+    loadings: Float64Array, counts: Int32Array, products: Float64Array, length: float,
+    least: float, sums: Float64Array,
+) -> None:  # fmt: skip
+    """Add to each place of a window what its terms contribute to the cosines that count."""
+    for o in range(first[begin], first[end]):
+        if ends[o] <= end:
+            counts[terms[o]] += 1
+    for place in range(begin, end):
+        for o in range(first[place], first[place + 1]):
+            if ends[o] > end:
+                continue
+            term = terms[o]
+            count = float(counts[term])
+            weight = (np.sqrt(count) / count if is_root else 1.0) * factors[term] / length
+            n_places = ends[o] - place
+            for entry in range(rows[term], rows[term + 1]):
+                if products[topics[entry]] >= least * length:
+                    for inside in range(place, ends[o]):
+                        sums[inside, topics[entry]] += weight * loadings[entry] / n_places
+    for o in range(first[begin], first[end]):
+        counts[terms[o]] = 0
+
+
+@numba.njit(inline="always")
+def _credit_all(
+    begin: int, end: int, products: Float64Array, length: float, least: float, sums: Float64Array
+) -> None:
+    """Add the cosines that count to every place of a window."""
+    for topic in range(len(products)):
+        if products[topic] >= least * length:
+            for place in range(begin, end):
+                sums[place, topic] += products[topic] / length
+
+
+@compiled(numba.void(*ARGUMENTS), parallel=True, nogil=True)
+def add_to_documents(
+    offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
+    factors: Float64Array, is_root: bool,
+    rows: Int64Array, topics: Int32Array, loadings: Float64Array,
+    window: int, stride: int, padding: bool, least: float, sums: Float64Array,
+) -> None:  # fmt: skip
+    """Add up for each document the similarities of its windows with each topic.
+
+    Shapes: `factors` (n_terms,), `sums` (n_documents, n_topics).
+    """
+    n_documents = len(offsets) - 1
+    n_blocks = (n_documents + DOCUMENTS_AT_ONCE - 1) // DOCUMENTS_AT_ONCE
+    for block in numba.prange(n_blocks):
+        counts = np.zeros(len(factors), dtype=np.int32)
+        products = np.empty(sums.shape[1])
+        last = min((block + 1) * DOCUMENTS_AT_ONCE, n_documents)
+        for document in range(block * DOCUMENTS_AT_ONCE, last):
+            begin = offsets[document]
+            n = offsets[document + 1] - begin
+            for number in range(_count_windows(n, window, stride, padding)):
+                left, right = _window(number, n, window, stride, padding)
+                length = _compare(
+                    begin + left, begin + right, first, terms, ends, factors, is_root,
+                    rows, topics, loadings, counts, products,
+                )  # fmt: skip
+                for topic in range(len(products)):
+                    if products[topic] >= least * length:
+                        sums[document, topic] += products[topic] / length
+
+
+@compiled(numba.void(numba.boolean, *ARGUMENTS), nogil=True)
+def add_to_places(
+    by_term: bool,
+    offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
+    factors: Float64Array, is_root: bool,
+    rows: Int64Array, topics: Int32Array, loadings: Float64Array,
+    window: int, stride: int, padding: bool, least: float, sums: Float64Array,
+) -> None:  # fmt: skip
+    """Add up for each place what it, or every window over it, has in common with each topic.
+
+    As `add_to_documents`, but `sums` is of shape (n_places, n_topics). With `by_term` each place
+    has what the terms there contribute; otherwise every place of a window has all of it.
+    """
+    counts = np.zeros(len(factors), dtype=np.int32)
+    products = np.empty(sums.shape[1])
+    for document in range(len(offsets) - 1):
+        begin = offsets[document]
+        n = offsets[document + 1] - begin
+        for number in range(_count_windows(n, window, stride, padding)):
+            left, right = _window(number, n, window, stride, padding)
+            length = _compare(
+                begin + left, begin + right, first, terms, ends, factors, is_root,
+                rows, topics, loadings, counts, products,
+            )  # fmt: skip
+            if by_term:
+                _credit_terms(
+                    begin + left, begin + right, first, terms, ends, factors, is_root,
+                    rows, topics, loadings, counts, products, length, least, sums,
+                )  # fmt: skip
+            else:
+                _credit_all(begin + left, begin + right, products, length, least, sums)

@@ -1,0 +1,202 @@
+"""Names for topics from a language model that the user chooses."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from embedtopics._utils.checks import is_number
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.topics._relabel import marks_of
+from embedtopics.topics.naming._chat import Answer, Chat, Record, open_endpoint
+from embedtopics.topics.naming._questions import (
+    Question,
+    name_in,
+    name_key,
+    naming_questions,
+    questions_apart,
+)
+from embedtopics.topics.results import Edit, TopicResult
+
+DEFAULTS = {"temperature": 0.0, "max_tokens": 300, "timeout": 30.0}
+RESERVED = frozenset({"model", "messages", "stream", "n"})
+
+
+def name_topics(
+    result: TopicResult,
+    endpoint: str,
+    model: str,
+    *,
+    questions: Sequence[Question] | None = None,
+    api_key: str | None = None,
+    request: Mapping[str, Any] | None = None,
+    record: str | os.PathLike[str] | None = "names.jsonl",
+    show_progress: bool | None = None,
+) -> TopicResult:
+    """Name the topics by a language model, from their terms and some of their documents.
+
+    This sends parts of documents to the endpoint, any with the API of OpenAI's chat completions;
+    `naming_questions` shows them before. Where an answer is no name, or none comes, the topic keeps
+    its automatic name and a decision of the result says why. Topics that got the same name are
+    asked about once more, each with the terms of the others; names that are still the same get a
+    term in brackets. What a model answers is no finding: read the names against the terms.
+
+    Parameters
+    ----------
+    result : TopicResult
+    endpoint : str
+        Such as ``http://localhost:11434/v1``; ``/chat/completions`` is added.
+    model : str
+    questions : sequence of Question, optional
+        From `naming_questions`, which chooses topics, prompt, and how much of the texts is sent.
+    api_key : str, optional
+        By default OPENAI_API_KEY of the environment, unless it would travel unencrypted to another
+        machine; "" sends none. It is stored nowhere.
+    request : mapping, optional
+        Further fields of every request; by default ``{"temperature": 0.0, "max_tokens": 300}``, of
+        which None leaves one out. ``"timeout"`` is not sent: seconds until a call without an answer
+        has failed (30).
+    record : str, path or None
+        File to which a line of JSON is added for every call. A question that was answered there, by
+        the same model with the same request, is not asked again. None keeps no record.
+    show_progress : bool, optional
+        By default in a terminal or a notebook.
+
+    Returns
+    -------
+    TopicResult
+        Named, and with an `Edit` "rename" that holds the names: replaying it asks nobody.
+
+    Raises
+    ------
+    InputError
+        Where a parameter is bad; or no topic could be named because the endpoint cannot be
+        reached, denies access, or never answers.
+    MissingExtraError
+        Where httpx is not installed.
+
+    Notes
+    -----
+    A call that fails by chance (too many requests, a server's error, no answer in time) is tried
+    again three times, after the time that the server names, a minute at most, or an increasing one.
+    """
+    address = open_endpoint(endpoint, api_key)
+    fields = _request_fields(model, request)
+    timeout = fields.pop("timeout", DEFAULTS["timeout"])
+    if not is_number(timeout) or not math.isfinite(timeout) or timeout <= 0:
+        raise InputError("request", "with a timeout above 0, in seconds", timeout)
+    chat = Chat(address, fields, Record(record), float(timeout), name_in)
+    questions = naming_questions(result) if questions is None else list(questions)
+    if not questions:
+        return result
+    answers = chat.ask_all(questions, show_progress)
+    names = {answer.topic_id: answer.name for answer in answers if answer.name is not None}
+    if not names and any(answer.is_general for answer in answers):
+        reason = next(answer.reason for answer in answers if answer.is_general)
+        raise InputError(f"no topic could be named by {model} at {address.url}: {reason}")
+    labels = {topic.topic_id: topic.label for topic in result.topics} | names
+    groups: dict[str, list[int]] = defaultdict(list)
+    for topic, label in labels.items():
+        groups[name_key(label)].append(topic)
+    again = [
+        question
+        for same in groups.values()
+        if len(same) > 1
+        for question in questions_apart(result, same, labels, set(names))
+    ]
+    apart = chat.ask_all(again, show_progress) if again else []
+    names |= {answer.topic_id: answer.name for answer in apart if answer.name is not None}
+    final, numbered = _distinct(result, names)
+    decisions = _decisions(chat, questions, answers, final, numbered)
+    return _named(result, final, model, decisions)
+
+
+def _request_fields(model: Any, request: Any) -> dict[str, Any]:
+    """Return the fields of a request beside its messages, and the timeout."""
+    if not isinstance(model, str) or not model.strip():
+        raise InputError("model", "the name of a model at the endpoint", model)
+    given = {} if request is None else request
+    if not isinstance(given, Mapping) or RESERVED & set(given):
+        raise InputError("request", f"a mapping without {', '.join(sorted(RESERVED))}", given)
+    try:
+        json.dumps(dict(given), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError("request", "values that JSON can hold", given, str(error)) from None
+    whole = {"model": model, **DEFAULTS, **given}
+    return {name: value for name, value in whole.items() if value is not None}
+
+
+def _distinct(result: TopicResult, names: Mapping[int, str]) -> tuple[dict[int, str], list[int]]:
+    """Append a term, or else a number, to names that are taken; larger topics keep theirs."""
+    taken = {name_key(t.label) for t in result.topics if t.topic_id not in names}
+    final, changed = {}, []
+    for topic in sorted(names):
+        name = names[topic]
+        if name_key(name) in taken:
+            changed.append(topic)
+            endings = [*result.topics[topic].keywords, *map(str, range(2, len(names) + 3))]
+            tries = (f"{names[topic]} ({ending})" for ending in endings)
+            name = next(made for made in tries if name_key(made) not in taken)
+        taken.add(name_key(name))
+        final[topic] = name
+    return final, changed
+
+
+def _decisions(
+    chat: Chat,
+    questions: Sequence[Question],
+    answers: Sequence[Answer],
+    names: Mapping[int, str],
+    numbered: Sequence[int],
+) -> list[Decision]:
+    """Return what was sent where, which topics have no new name and why, and which got a term."""
+    model = chat.request["model"]
+    sent = {answer.topic_id for answer in answers if answer.was_sent}
+    n_documents = sum(q.n_documents for q in questions if q.topic_id in sent)
+    message = (
+        f"{len(names)} topics were named by the language model {model}; parts of "
+        f"{n_documents} documents were sent to {chat.endpoint.url}."
+    )
+    made = [Decision("topics", "named_by_model", model, message)]
+    failed = [answer for answer in answers if answer.name is None]
+    if failed:
+        why = ", ".join(f"{answer.topic_id} ({answer.reason})" for answer in failed)
+        ids = [str(answer.topic_id) for answer in failed]
+        message = f"Topics that keep their automatic names: {why}."
+        made.append(Decision("topics", "not_named", ids, message))
+    if numbered:
+        ids = [str(topic) for topic in numbered]
+        message = f"Topics with a term in brackets, as another has their name: {', '.join(ids)}."
+        made.append(Decision("topics", "names_told_apart", ids, message))
+    return made
+
+
+def _named(
+    result: TopicResult, names: Mapping[int, str], model: str, decisions: Sequence[Decision]
+) -> TopicResult:
+    """Return the result with the names, and an edit that gives them again."""
+    topics = tuple(
+        dataclasses.replace(topic, label=names[topic.topic_id], is_named=True)
+        if topic.topic_id in names
+        else topic
+        for topic in result.topics
+    )
+    history = result.history
+    if names:
+        edit = Edit(
+            "rename",
+            {"labels": {str(topic): names[topic] for topic in sorted(names)}},
+            f"{len(names)} topics were named by {model}",
+            marks_of(result, sorted(names)),
+            tuple(range(result.n_topics)),
+        )
+        history = (*history, edit)
+    return dataclasses.replace(
+        result, topics=topics, decisions=(*result.decisions, *decisions), history=history
+    )

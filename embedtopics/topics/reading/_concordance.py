@@ -1,0 +1,376 @@
+"""A term where it stands: each occurrence with the words around it, as they were written."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count, optional_count, resolve_seed
+from embedtopics.corpus._hashing import normalize_text
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array
+from embedtopics.terms._spans import word_spans
+from embedtopics.terms._tokens import tokenize
+from embedtopics.topics.reading._keyness import MEASURES, Table, associate, false_discovery_rates
+from embedtopics.topics.reading._rows import (
+    document_weights,
+    random_keys,
+    rows_of_topics,
+    rows_where,
+    string_column,
+)
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Occurrences(NamedTuple):
+    """Places of a term's first word in the stream of words, ascending, with their documents."""
+
+    places: Int64Array
+    documents: Int64Array
+    n_words: int
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a term or a query, as those of the documents are made."""
+    stream = tokenize([normalize_text(text)])
+    return [stream.words[i] for i in stream.ids.tolist()]
+
+
+def find_occurrences(
+    result: TopicResult, term: str, *, regex: bool, within: BoolArray
+) -> Occurrences:
+    """Find a term in the stream of words; no text is read.
+
+    Shapes: `within` (n_documents,).
+    """
+    tokens = result.tokens
+    wanted = _word_ids(result, term, regex)
+    places = np.flatnonzero(np.isin(tokens.ids, wanted[0]))
+    for step, words in enumerate(wanted[1:], start=1):
+        places = places[places + step < len(tokens.ids)]
+        places = places[np.isin(tokens.ids[places + step], words)]
+    documents = np.searchsorted(tokens.offsets, places, side="right") - 1
+    inside = places + len(wanted) <= tokens.offsets[documents + 1]
+    if not inside.any():
+        raise _not_found(result, term, regex)
+    inside &= within[documents]
+    return Occurrences(places[inside], documents[inside], len(wanted))
+
+
+def _word_ids(result: TopicResult, term: Any, regex: bool) -> list[Int64Array]:
+    """Return the ids of each word of a term, or of the words that match each part of a pattern."""
+    parts = [] if not isinstance(term, str) else term.split() if regex else words_of(term)
+    if not parts:
+        raise InputError("term", "one word or several, such as 'tax cut'", term)
+    known = result.tokens.words  # sorted
+    if not regex:
+        places = [bisect_left(known, word) for word in parts]
+        if any(p == len(known) or known[p] != w for p, w in zip(places, parts, strict=True)):
+            raise _not_found(result, term, regex)
+        return [np.array([place]) for place in places]
+    found = []
+    for part in parts:
+        try:
+            pattern = re.compile(part, re.IGNORECASE)
+        except re.error as error:
+            raise InputError("term", "regular expressions for words", part, str(error)) from None
+        found.append(np.flatnonzero([pattern.fullmatch(word) is not None for word in known]))
+    return found
+
+
+def _not_found(result: TopicResult, term: str, regex: bool) -> InputError:
+    """Return the error for a term that is nowhere, with terms that are spelled almost like it."""
+    near = [] if regex else similar_terms(result, " ".join(words_of(term)))
+    remedy = f"close to it are {', '.join(map(repr, near))}" if near else ""
+    if regex:
+        remedy = "each part between spaces must match a whole word"
+    return InputError("term", "in some document", term, remedy)
+
+
+def similar_terms(result: TopicResult, term: str) -> list[str]:
+    """Return a few terms of a result that are spelled almost like another one."""
+    known = result.term_counts.terms if " " in term else result.tokens.words
+    # Comparing with all would take seconds; few misspell the first letter, or by many letters.
+    similar = [
+        name for name in known
+        if name[:1] == term[:1] and abs(len(name) - len(term)) <= 2 and name != term
+    ]  # fmt: skip
+    return difflib.get_close_matches(term, similar, n=5, cutoff=0.7)
+
+
+SORTS = ("left", "right", "document")
+
+
+def concordance(
+    result: TopicResult,
+    term: str,
+    *,
+    topic: int | Sequence[int] | None = None,
+    where: Any = None,
+    window: int = 8,
+    n_occurrences: int | None = 20,
+    random_state: Any = 0,
+    sort: str = "right",
+    regex: bool = False,
+) -> pd.DataFrame:
+    """Show a term where it stands in the documents: key words in context.
+
+    The occurrences are found by the word ids of the fit, and only the texts that are shown are
+    read. A term is found wherever the fit counted it: ``tax cut`` also as *Tax-cut*, ``café`` also
+    where the text has ``caf&eacute;``.
+
+    Parameters
+    ----------
+    result : TopicResult
+    term : str
+        A word, or several that follow each other.
+    topic : int or sequence of int, optional
+        Only documents of these topics; -1 for those in none.
+    where : mapping, str or mask, optional
+        Only some rows, as in `sample_documents`.
+    window : int
+        Words shown on each side.
+    n_occurrences : int or None
+        Occurrences shown; a random sample where there are more. None for all.
+    random_state : int, Generator or None
+        Of the sample, which depends on the texts alone and not on the order of the rows.
+    sort : {"right", "left", "document"}
+        By the words that follow; by those before, the nearest first; or in the order of the rows.
+    regex : bool
+        Whether the term is a regular expression, such as ``"tax(es|ation)? cuts?"``: what stands
+        between spaces must match a whole word each, case ignored.
+
+    Returns
+    -------
+    DataFrame
+        With the index labels of the rows. Columns id, left, keyword, right (as written, but for
+        runs of whitespace, of which one space is left), topic, start, stop (place of the keyword
+        in the row's text, in characters) and rows (how many of the rows have the same text, which
+        is shown once). Without rows where no selected row holds the term.
+
+    Raises
+    ------
+    InputError
+        If no document of the result holds the term (close ones are named), or an argument is bad.
+    """
+    import pandas as pd
+
+    optional_count(n_occurrences, "n_occurrences")
+    checked_count(window, "window")
+    if sort not in SORTS:
+        raise InputError("sort", f"one of {', '.join(SORTS)}", sort)
+    weights, first_rows = document_weights(result, _selected(result, topic, where))
+    found = find_occurrences(result, term, regex=regex, within=weights > 0)
+    inside = found.places - result.tokens.offsets[found.documents]
+    hashes = result.documents.hashes[found.documents]
+    keys = random_keys(hashes, resolve_seed(random_state), inside)
+    chosen = np.sort(np.argsort(keys, kind="stable")[:n_occurrences])
+    lines = []
+    spans: list[tuple[str, int, int]] = []
+    read = -1
+    for document, place in zip(
+        found.documents[chosen].tolist(), inside[chosen].tolist(), strict=True
+    ):
+        row = int(first_rows[document])
+        if document != read:
+            spans, read = _checked_spans(result, document, row), document
+        line = _line(result.corpus.texts[row], spans, place, place + found.n_words, window)
+        lines.append(line | {"row": row, "rows": int(weights[document])})
+    lines.sort(key=lambda line: (line["words"][sort], line["row"], line["start"]))
+    at = [line["row"] for line in lines]
+    index = result.corpus.index[at]
+    texts = {name: [line[name] for line in lines] for name in ("left", "keyword", "right")}
+    columns = {
+        "id": string_column([result.corpus.ids[row] for row in at], index),
+        **{name: string_column(values, index) for name, values in texts.items()},
+        "topic": result.labels[at] if at else np.empty(0, dtype=np.int32),
+        **{
+            name: np.array([line[name] for line in lines], np.int64)
+            for name in ("start", "stop", "rows")
+        },
+    }
+    return pd.DataFrame(columns, index=index)
+
+
+def _selected(result: TopicResult, topic: Any, where: Any) -> BoolArray:
+    """Return the rows of topics that meet a condition."""
+    rows = rows_where(result, where)
+    return rows if topic is None else rows & rows_of_topics(result, topic)
+
+
+def _checked_spans(result: TopicResult, document: int, row: int) -> list[tuple[str, int, int]]:
+    """Return the words of a row with their places, which must be those that the fit counted."""
+    spans = word_spans(result.corpus.texts[row])
+    tokens = result.tokens
+    counted = tokens.ids[tokens.offsets[document] : tokens.offsets[document + 1]]
+    if [word for word, _, _ in spans] != [tokens.words[i] for i in counted.tolist()]:
+        raise InputError(
+            f"the words of row {row + 1} are not those that were counted in it: the result was "
+            "made by another version of embedtopics; fit again to see words in their context"
+        )
+    return spans
+
+
+def _line(
+    text: str, spans: list[tuple[str, int, int]], first: int, last: int, window: int
+) -> dict[str, Any]:
+    """Return one occurrence, of the words `first` to `last`, with what is around it."""
+    start, stop = spans[first][1], spans[last - 1][2]
+    begin = spans[first - window][1] if first > window else 0
+    end = spans[last + window - 1][2] if last + window < len(spans) else len(text)
+    before = [word for word, _, _ in spans[max(first - window, 0) : first]]
+    after = [word for word, _, _ in spans[last : last + window]]
+    left, keyword, right = (
+        re.sub(r"\s+", " ", part) for part in (text[begin:start], text[start:stop], text[stop:end])
+    )
+    words = {"left": before[::-1], "right": after, "document": []}
+    return {"left": left, "keyword": keyword, "right": right, "start": start, "stop": stop,
+            "words": words}  # fmt: skip
+
+
+# The words that stand near a term more often than elsewhere.
+
+
+def collocates(
+    result: TopicResult,
+    term: str,
+    *,
+    topic: int | Sequence[int] | None = None,
+    where: Any = None,
+    window: int = 5,
+    n_terms: int | None = 20,
+    measure: str = "log_odds",
+    min_count: int = 3,
+    stop_words: bool = False,
+    regex: bool = False,
+) -> pd.DataFrame:
+    """Find the words that stand near a term more often than in the rest of the same documents.
+
+    Parameters
+    ----------
+    result : TopicResult
+    term, topic, where, regex
+        As in `concordance`; topics and rows also limit the places elsewhere.
+    window : int
+        Words on each side that are near. A place near two occurrences counts once; the words of
+        the term itself count nowhere.
+    n_terms : int or None
+        Words shown; None for all.
+    measure : {"log_odds", "g2", "chi2", "log_ratio"}
+        As in `keyness`; the words are in the order of its statistic.
+    min_count : int
+        Least count near the term.
+    stop_words : bool
+        Whether stop words and function words are shown, too.
+
+    Returns
+    -------
+    DataFrame
+        Columns word, count_near, count_left, count_right (a place can be on both sides, of two
+        occurrences), count_elsewhere, rows_near (rows in which it stands near the term), effect,
+        statistic, p and q, as in `keyness`. Repeated texts count as often as they stand in the
+        input.
+
+    Raises
+    ------
+    InputError
+        If no document of the result holds the term, or an argument is bad.
+    """
+    import pandas as pd
+
+    optional_count(n_terms, "n_terms")
+    checked_count(window, "window")
+    checked_count(min_count, "min_count")
+    if measure not in MEASURES:
+        raise InputError("measure", f"one of {', '.join(MEASURES)}", measure)
+    weights, _ = document_weights(result, _selected(result, topic, where))
+    found = find_occurrences(result, term, regex=regex, within=weights > 0)
+    tokens, n_words = result.tokens, len(result.tokens.words)
+    left, right, both, node = _around(result, found, window)
+
+    def counted(places: Int64Array) -> Float64Array:
+        documents = np.searchsorted(tokens.offsets, places, side="right") - 1
+        times = weights[documents].astype(np.float64)
+        return np.bincount(tokens.ids[places], times, minlength=n_words).astype(np.float64)
+
+    times = np.repeat(weights.astype(np.float64), np.diff(tokens.offsets))
+    near = counted(both)
+    everywhere = np.bincount(tokens.ids, times, minlength=n_words) - counted(node)
+    words = np.flatnonzero(near >= min_count)
+    if near.sum() == 0 or everywhere.sum() == near.sum():
+        words = words[:0]  # there is no elsewhere to compare with
+    table = Table(
+        near[words], (everywhere - near)[words],
+        np.full(len(words), near.sum()), np.full(len(words), (everywhere - near).sum()),
+        everywhere[words] / max(everywhere.sum(), 1.0),
+    )  # fmt: skip
+    about = associate(table, measure)
+    q = false_discovery_rates(about.p)
+    shown = np.lexsort((-about.effect, -about.statistic))
+    is_shown = stop_words | _is_informative(result, words[shown])
+    shown = shown[(about.statistic[shown] > 0) & is_shown][:n_terms]
+    at = words[shown]
+    return pd.DataFrame(
+        {
+            "word": string_column([tokens.words[i] for i in at.tolist()]),
+            "count_near": near[at].astype(np.int64),
+            "count_left": counted(left)[at].astype(np.int64),
+            "count_right": counted(right)[at].astype(np.int64),
+            "count_elsewhere": (everywhere - near)[at].astype(np.int64),
+            "rows_near": _rows_near(result, both, weights, at),
+            "effect": about.effect[shown],
+            "statistic": about.statistic[shown],
+            "p": about.p[shown],
+            "q": q[shown],
+        }
+    )
+
+
+def _around(result: TopicResult, found: Occurrences, window: int) -> tuple[Int64Array, ...]:
+    """Return places before an occurrence, after one, on either side, and of one; ascending."""
+    offsets, n_tokens = result.tokens.offsets, len(result.tokens.ids)
+    begin, end = offsets[found.documents], offsets[found.documents + 1]
+    left, right, node = (np.zeros(n_tokens, dtype=bool) for _ in range(3))
+    for step in range(found.n_words):
+        node[found.places + step] = True
+    for step in range(window):
+        before, after = found.places - 1 - step, found.places + found.n_words + step
+        left[before[before >= begin]] = True
+        right[after[after < end]] = True
+    left &= ~node
+    right &= ~node
+    return tuple(np.flatnonzero(places) for places in (left, right, left | right, node))
+
+
+def _is_informative(result: TopicResult, words: Int64Array) -> BoolArray:
+    """Return which words are neither stop words, single letters nor mere numbers."""
+    counts = result.term_counts
+    left_out = {*counts.stop_words, *counts.function_words}
+    return np.array(
+        [
+            len(word) > 1 and word not in left_out and any(map(str.isalpha, word))
+            for word in (result.tokens.words[i] for i in words.tolist())
+        ],
+        dtype=bool,
+    )
+
+
+def _rows_near(
+    result: TopicResult, near: Int64Array, weights: Int64Array, words: Int64Array
+) -> Int64Array:
+    """Return how many rows have each of some words near the term."""
+    near = near[np.isin(result.tokens.ids[near], words)]
+    documents = np.searchsorted(result.tokens.offsets, near, side="right") - 1
+    n_words = len(result.tokens.words)
+    pairs = np.sort(documents * n_words + result.tokens.ids[near])
+    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
+    rows = np.bincount(pairs % n_words, weights[pairs // n_words], minlength=n_words)
+    return rows[words].astype(np.int64)

@@ -1,0 +1,139 @@
+"""The tables of a result as files for other programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embedtopics._utils.table_files import FLAT, format_of, write_tables
+from embedtopics.corpus.results import Exported
+from embedtopics.errors import InputError
+from embedtopics.topics._tables import documents, table, terms
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+N_EXAMPLES = 3
+
+
+def export(
+    result: TopicResult,
+    path: str | Path,
+    *,
+    what: str | Sequence[str] | None = None,
+    format: str = "csv",
+    safe: bool = True,
+    show_progress: bool | None = None,
+) -> Exported:
+    """Write the tables of a result for other programs.
+
+    The tables are topics, documents (the rows of the input with what was found for each), terms,
+    decisions (what was decided during the fit), history (what was done after it) and settings.
+
+    Parameters
+    ----------
+    result : TopicResult
+    path : str or Path
+        ``NAME.xlsx`` for one workbook with a sheet for each table (needs the extra "excel");
+        ``NAME.csv``, ``.tsv``, ``.parquet`` or ``.jsonl`` for one table; anything without a suffix
+        for a folder with a file for each table. What was there before is replaced, a folder only
+        if this function wrote it.
+    what : str or sequence of str, optional
+        Tables to write; by default all, and to a file that holds one the documents.
+    format : {"csv", "tsv", "parquet", "jsonl"}
+        Of the files in a folder.
+    safe : bool
+        Whether, in csv and tsv files, texts that a spreadsheet would run as a formula get an
+        apostrophe in front.
+    show_progress : bool, optional
+        Whether to show a bar; by default in a terminal or a notebook.
+
+    Returns
+    -------
+    Exported
+        The files, and notes of what was changed: a workbook holds no text of more than 32,767
+        characters, no time zones, no control characters and no integers of more than 15 digits.
+
+    Raises
+    ------
+    InputError
+        If the format or a table is unknown, the file cannot be written, or a table has more rows
+        or columns than a sheet holds.
+    MissingExtraError
+        If openpyxl is not installed and a workbook is asked for.
+    """
+    suffix = format_of(path)
+    if what is None:
+        names = ["documents"] if suffix not in ("", "xlsx") else list(TABLES)
+    else:
+        wanted = [what] if isinstance(what, str) else list(what)
+        if not wanted or not set(wanted) <= set(TABLES):
+            raise InputError("what", f"tables among {', '.join(TABLES)}", what)
+        names = [name for name in TABLES if name in wanted]
+    tables = {name: TABLES[name](result) for name in names}
+    if "topics" in tables and (suffix or format) in FLAT:
+        tables["topics"] = without_lists(tables["topics"])
+    return write_tables(tables, path, format=format, safe=safe, show_progress=show_progress)
+
+
+def without_lists(topics: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of topics with joined terms, and a column for each example."""
+    flat = topics.assign(terms=topics["terms"].map(", ".join))
+    for place in range(N_EXAMPLES):
+        flat[f"example_{place + 1}"] = [
+            found[place] if len(found) > place else "" for found in flat["examples"]
+        ]
+    return flat.drop(columns="examples")
+
+
+def _topics(result: TopicResult) -> pd.DataFrame:
+    return table(result, n_terms=10, n_examples=N_EXAMPLES, n_characters=300)
+
+
+def _decisions(result: TopicResult) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = [(d.stage, d.name, _as_json(d.value), d.message) for d in result.decisions]
+    return pd.DataFrame(lines, columns=["stage", "name", "value", "message"])
+
+
+def _history(result: TopicResult) -> pd.DataFrame:
+    import pandas as pd
+
+    lines = [
+        (number, edit.name, edit.message, _as_json(dict(edit.parameters)))
+        for number, edit in enumerate(result.history, start=1)
+    ]
+    return pd.DataFrame(lines, columns=["number", "name", "message", "parameters"])
+
+
+def _settings(result: TopicResult) -> pd.DataFrame:
+    import pandas as pd
+
+    sections = {
+        "settings": result.settings, "versions": result.versions, "seconds": result.timings,
+    }  # fmt: skip
+    lines = [
+        (section, str(name), value if isinstance(value, str) else _as_json(value))
+        for section, values in sections.items()
+        for name, value in values.items()
+    ]
+    return pd.DataFrame(lines, columns=["section", "name", "value"])
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+TABLES: dict[str, Callable[[TopicResult], pd.DataFrame]] = {
+    "topics": _topics,
+    "documents": documents,
+    "terms": terms,
+    "decisions": _decisions,
+    "history": _history,
+    "settings": _settings,
+}

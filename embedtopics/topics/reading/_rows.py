@@ -1,0 +1,192 @@
+"""The rows that a question is about: those of topics, of a group, of a period, or of a mask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import is_whole
+from embedtopics.clustering.results import NOISE
+from embedtopics.errors import InputError
+from embedtopics.protocols import BoolArray, Int64Array
+from embedtopics.topics._relabel import checked_topic_id
+from embedtopics.topics.results import TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+READABLE = re.compile(
+    r"\d{4}(-\d{2}(-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?)?)?|\d{4}-?Q[1-4]", re.IGNORECASE
+)
+"""Unambiguous periods; pandas would read "may" as one of this year."""
+
+VALUES_NAMED = 12
+"""Values of a column that an error lists."""
+
+
+def string_column(values: Sequence[str], index: pd.Index | None = None) -> pd.Series:
+    """Return strings as a column of pandas' string type, even if there are none."""
+    import pandas as pd
+
+    return pd.Series(list(values), index=index, dtype=pd.Series([""]).dtype)
+
+
+def rows_of_topics(result: TopicResult, topics: Any, parameter: str = "topic") -> BoolArray:
+    """Return which rows are in a topic or in one of several, shape (n_rows,)."""
+    wanted = [topics] if isinstance(topics, (int, np.integer)) else topics
+    if isinstance(wanted, (str, bytes)) or not hasattr(wanted, "__iter__") or not len(wanted):
+        raise InputError(parameter, "a topic id or several", topics)
+    ids = [
+        NOISE if isinstance(t, (int, np.integer)) and t == NOISE else checked_topic_id(result, t)
+        for t in wanted
+    ]
+    return np.isin(result.labels, ids) & (result.documents.of_row >= 0)
+
+
+def rows_where(result: TopicResult, where: Any, parameter: str = "where") -> BoolArray:
+    """Return the rows with text that meet a condition, shape (n_rows,)."""
+    chosen = result.documents.of_row >= 0
+    if where is None:
+        return chosen
+    if isinstance(where, str):
+        if result.corpus.group_column is None:
+            remedy = f'the texts have no group column: name one, as in {{"source": {where!r}}}'
+            raise InputError(parameter, "a mapping from columns to values", where, remedy)
+        where = {result.corpus.group_column: where}
+    if not isinstance(where, Mapping):
+        return chosen & _checked_mask(result, where, parameter)
+    if not where:
+        raise InputError(parameter, "a column and a value", where)
+    metadata: Any = result.corpus.metadata
+    for column, values in where.items():
+        if column not in metadata:
+            there = f"there are: {', '.join(map(repr, metadata.columns)) or 'none'}"
+            raise InputError(parameter, "a mapping from columns of the input", column, there)
+        if column == result.corpus.time_column:
+            chosen &= _rows_of_period(result, values, parameter)
+        else:
+            chosen &= _rows_with(metadata[column], values, parameter)
+    return chosen
+
+
+def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
+    """Return the rows that have one of the values, each of which some row must have."""
+    chosen = np.zeros(len(column), dtype=bool)
+    wanted = values if isinstance(values, (list, tuple, set, frozenset)) else [values]
+    for value in wanted:
+        found = (column == value).fillna(False).to_numpy(dtype=bool)
+        if not found.any():
+            counted = column.value_counts()
+            named = ", ".join(map(repr, counted.index[:VALUES_NAMED].tolist())) or "no values"
+            rest = len(counted) - VALUES_NAMED
+            more = f" and {rest:,} more" if rest > 0 else ""
+            raise InputError(
+                parameter, f"values of column {column.name!r}", value, f"there are: {named}{more}"
+            )
+        chosen |= found
+    return chosen
+
+
+def _rows_of_period(result: TopicResult, period: Any, parameter: str) -> BoolArray:
+    """Return which rows have a date in a period, or between two, ends included."""
+    times = result.corpus.time
+    assert times is not None
+    ends = period if isinstance(period, (tuple, list)) else (period, period)
+    if len(ends) != 2:
+        raise InputError(parameter, "a period or its two ends", period)
+    first = None if ends[0] is None else _ends(ends[0], parameter)[0]
+    last = None if ends[1] is None else _ends(ends[1], parameter)[1]
+    if first is not None and last is not None and last < first:
+        raise InputError(parameter, "a period that ends after its beginning", period)
+    chosen = times.notna().to_numpy()
+    if first is not None:
+        chosen = chosen & (times >= first).to_numpy(dtype=bool)
+    if last is not None:
+        chosen = chosen & (times <= last).to_numpy(dtype=bool)
+    return np.asarray(chosen)
+
+
+def _ends(when: Any, parameter: str) -> tuple[pd.Timestamp, pd.Timestamp]:
+    """Return the first and the last moment of a period, a day or a moment."""
+    import pandas as pd
+
+    if isinstance(when, datetime) and not pd.isna(when):  # a pandas.Timestamp is one, too
+        moment = pd.Timestamp(when)
+        moment = moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)
+        return moment, moment
+    try:
+        span: Any = when if isinstance(when, pd.Period) else None
+        if isinstance(when, date) and not pd.isna(when):
+            span = pd.Period(when, freq="D")
+        elif (isinstance(when, str) or is_whole(when)) and READABLE.fullmatch(str(when).strip()):
+            span = pd.Period(str(when).strip())
+        if span is not None and not pd.isna(span):
+            return span.start_time, span.end_time
+    except (ValueError, TypeError, OverflowError):
+        pass
+    raise InputError(parameter, 'a period such as "2021", "2021-05", "2021Q2" or a date', when)
+
+
+def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:
+    """Return a mask over rows, after making sure that it is one, shape (n_rows,)."""
+    import pandas as pd
+
+    index = result.corpus.index
+    expected = f"a mask of true and false for each of the {len(index):,} rows"
+    if isinstance(where, pd.Series):
+        if not where.index.equals(index):
+            if not (index.is_unique and where.index.is_unique and len(where) == len(index)
+                    and where.index.isin(index).all()):  # fmt: skip
+                raise InputError(
+                    parameter, expected, found=f"a Series of {len(where):,} with another index",
+                    remedy="make it from the same frame, or give a plain array",
+                )  # fmt: skip
+            where = where.reindex(index)
+        if where.isna().any():
+            raise InputError(parameter, expected, found="missing values")
+        where = where.to_numpy()
+    mask = np.asarray(where)
+    if mask.dtype == object and all(isinstance(v, (bool, np.bool_)) for v in mask.ravel()):
+        mask = mask.astype(bool)
+    if mask.dtype != np.bool_ or mask.shape != (len(index),):
+        raise InputError(parameter, expected, found=f"shape {mask.shape} of {mask.dtype}")
+    return mask
+
+
+def document_weights(result: TopicResult, rows: BoolArray) -> tuple[Int64Array, Int64Array]:
+    """Return how many of some rows hold each document, and the first that does (else -1)."""
+    at = np.flatnonzero(rows)
+    of_row, n_documents = result.documents.of_row[at], len(result.documents)
+    first_rows = np.full(n_documents, -1, dtype=np.int64)
+    first_rows[of_row[::-1]] = at[::-1]
+    return np.bincount(of_row, minlength=n_documents).astype(np.int64), first_rows
+
+
+def random_keys(
+    hashes: npt.NDArray[np.uint64], seed: int, places: Any = 0
+) -> npt.NDArray[np.uint64]:
+    """Return a pseudorandom number for each document, which depends on its text alone.
+
+    The smallest numbers are a sample that does not change with the order of the rows, nor, for the
+    documents that stay, when others are added.
+
+    Shapes: `hashes` (n_documents, 2), `places` (n_documents,) -> (n_documents,).
+    """
+    with np.errstate(over="ignore"):
+        mixed = _mixed(hashes[:, 0] ^ _mixed(np.full(len(hashes), seed, dtype=np.uint64)))
+        mixed = _mixed(mixed ^ hashes[:, 1])
+        return _mixed(mixed ^ np.asarray(places, dtype=np.uint64))
+
+
+def _mixed(values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Mix the bits of numbers: SplitMix64 (Steele, Lea and Flood 2014)."""
+    mixed = values + np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(mixed ^ (mixed >> np.uint64(31)))

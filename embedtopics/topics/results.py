@@ -1,0 +1,411 @@
+"""Everything that a fit found, in one value."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.display import html_table
+from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.corpus.results import Decision, DistinctDocuments
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+from embedtopics.terms.results import TermCounts, TokenStream
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from embedtopics.corpus._corpus import Corpus
+
+
+class Reason(IntEnum):
+    """Why a document is in no topic."""
+
+    IN_TOPIC = 0
+    BETWEEN = 1
+    """Its neighbours lead to two topics equally."""
+    ISOLATED = 2
+    """Its neighbours are far, or lead to no topic."""
+    UNINFORMATIVE = 3
+    """It is in a dense cluster whose words are those of the whole corpus."""
+    NO_TEXT = 4
+    """The row has no text."""
+    BEYOND_COVERAGE = 5
+    """It leads to a topic, but a smaller coverage was asked for."""
+    REMOVED = 6
+    """Its topic was removed by hand."""
+    CANNOT_LINK = 7
+    """Its topics hold documents to which it cannot be linked."""
+    NOT_LABELED = 8
+    """The topics are given labels, and it has none."""
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return (
+            "in a topic", "between topics", "isolated", "no subject", "no text",
+            "beyond the coverage asked for", "topic removed", "kept apart", "not labelled",
+        )[self]  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Stability:
+    """How far the topics come back when the documents and the layout are drawn anew.
+
+    Parameters
+    ----------
+    recurrence : float64 ndarray of shape (n_topics,)
+        Mean over the replicates of a topic's best Jaccard overlap with a topic there, on the
+        documents that the replicate holds. NaN for a topic of which none holds a document.
+    low, high : float64 ndarray of shape (n_topics,)
+        Interval that holds nine tenths of these overlaps.
+    agreement : float32 ndarray of shape (n_documents,)
+        Share of the replicates in which a document is in the best match of its topic; for a
+        document in no topic, the share in which it is in none. NaN for a document that no
+        replicate held.
+    adjusted_rand : float64 ndarray of shape (n_pairs,)
+        Adjusted Rand index of each pair of replicates, on the documents that both hold and at
+        least one of them has in a topic; in none is a class of its own. 0 where neither has any.
+    n_replicates : int
+    chance : float64 ndarray of shape (n_topics,), optional
+        The recurrence that a topic would have if the labels in each replicate were drawn to its
+        documents at random: small, but for large topics.
+    """
+
+    recurrence: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    agreement: FloatArray
+    adjusted_rand: npt.NDArray[np.float64]
+    n_replicates: int
+    chance: npt.NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One topic in a table's row.
+
+    Parameters
+    ----------
+    topic_id : int
+    label : str
+        Name to show; a few of the keywords unless the user set one.
+    size : int
+        Rows of the input in the topic.
+    share : float
+        `size` over the rows that hold text.
+    keywords : tuple of str
+        The terms that set the topic apart, best first.
+    weights : tuple of float
+        Class-TF-IDF weight of each keyword.
+    representatives : tuple of int
+        Row numbers (positions, from 0) of typical documents, best first.
+    persistence : float
+        Stability of the topic in the density hierarchy; NaN where unknown.
+    is_named : bool
+        Whether the user gave the label; it then stays when terms are chosen anew.
+    is_seeded : bool
+        Whether the topic was asked for before the fit, by a name or a description; no automatic
+        step merges it with another or names it anew.
+    """
+
+    topic_id: int
+    label: str
+    size: int
+    share: float
+    keywords: tuple[str, ...]
+    weights: tuple[float, ...]
+    representatives: tuple[int, ...]
+    persistence: float = float("nan")
+    is_named: bool = False
+    is_seeded: bool = False
+
+
+# What was done to a result after the fit, so that it can be read, and done again.
+
+
+@dataclass(frozen=True)
+class TopicMark:
+    """By what a topic that an edit names can be known again in another fit.
+
+    Parameters
+    ----------
+    topic_id : int
+        In the result that was edited.
+    label : str
+    keywords : tuple of str
+    documents : tuple of str
+        Content hashes, in hexadecimal, of documents deep inside the topic.
+    """
+
+    topic_id: int
+    label: str
+    keywords: tuple[str, ...]
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One edit of a result.
+
+    Parameters
+    ----------
+    name : str
+        Of the function in `embedtopics.topics`, such as "merge"; "note" for a remark that cannot
+        be done again.
+    parameters : mapping of str
+        Its arguments beside the result, as JSON holds them.
+    message : str
+        What it did, in one sentence.
+    marks : tuple of TopicMark
+        The topics that the parameters name.
+    new_ids : tuple of int or None
+        For each topic of the result before, the topic that holds its documents now, or -1; None
+        where the topics are other ones altogether.
+    """
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    message: str = ""
+    marks: tuple[TopicMark, ...] = ()
+    new_ids: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        """Return what it did."""
+        return self.message
+
+
+# What was asked of the topics before a fit, document by document.
+
+
+def _no_pairs() -> Int64Array:
+    return np.empty((0, 2), dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class TopicConstraints:
+    """What is known of documents beforehand, and what the topics are to make of it.
+
+    Every property holds by itself, at every resolution: the fit, another cut of the hierarchy
+    and the replicates that measure stability all obey the same constraints.
+
+    Parameters
+    ----------
+    groups : int32 ndarray of shape (n_documents,)
+        Group of each document; -1 where nothing is known of it.
+    names : tuple of str
+        Name of each group; "" for one that has none to show.
+    probabilities : float32 ndarray of shape (n_documents,)
+        How surely each document is of its group, up to 1; 0 where it has none.
+    cannot_link : int64 ndarray of shape (n_pairs, 2)
+        Documents that may not be in one topic, the lower first.
+    tie : float
+        Weight, 0 to 1, of the ties to the nearest others of its group that a document gets in the
+        layout.
+    part : float
+        How far, 0 to 1, the layout is to part documents of different groups.
+    is_fixed : bool
+        Whether each group is a topic.
+    is_complete : bool
+        Whether there are no other topics, and no other documents in these.
+    is_pure : bool
+        Whether a document of a group is always in a topic of this group.
+    """
+
+    groups: Int32Array
+    names: tuple[str, ...]
+    probabilities: FloatArray
+    cannot_link: Int64Array = field(default_factory=_no_pairs)
+    tie: float = 0.0
+    part: float = 0.0
+    is_fixed: bool = False
+    is_complete: bool = False
+    is_pure: bool = False
+
+    @property
+    def draws(self) -> bool:
+        """Whether it changes the layout."""
+        return self.tie > 0 or self.part > 0
+
+    def of(self, held: Int64Array) -> TopicConstraints:
+        """Return the constraints of some of the documents, given ascending."""
+        number = np.full(len(self.groups), -1, dtype=np.int64)
+        number[held] = np.arange(len(held))
+        pairs = number[self.cannot_link]
+        return replace(
+            self,
+            groups=self.groups[held],
+            probabilities=self.probabilities[held],
+            cannot_link=pairs[(pairs >= 0).all(axis=1)],
+        )
+
+    def among(self, positions: Int64Array, n_documents: int) -> TopicConstraints:
+        """Return the constraints of more documents, of the others of which nothing is known.
+
+        Parameters
+        ----------
+        positions : int64 ndarray of shape (len(groups),)
+            Where each document of this constraints stands among them, ascending.
+        n_documents : int
+        """
+        groups = np.full(n_documents, -1, dtype=np.int32)
+        groups[positions] = self.groups
+        probabilities = np.zeros(n_documents, dtype=np.float32)
+        probabilities[positions] = self.probabilities
+        return replace(
+            self,
+            groups=groups,
+            probabilities=probabilities,
+            cannot_link=positions[self.cannot_link],
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicResult:
+    """Everything that a fit found, as arrays; every question afterwards is a function of it.
+
+    Parameters
+    ----------
+    corpus : Corpus
+        The input, row by row.
+    documents : DistinctDocuments
+        Which rows share a text.
+    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
+        Unit vectors; zeros for a document of which the encoder made nothing.
+    graph : NeighborGraph
+        The one neighbour graph that everything was computed from.
+    coordinates : float32 ndarray of shape (n_documents, n_components)
+        Space in which the documents were clustered.
+    map : float32 ndarray of shape (n_documents, 2)
+        Positions on the map.
+    clustering : Clustering
+        Topic of each document.
+    memberships : csr_matrix of float32, shape (n_documents, n_topics)
+        Share of each topic in each document; what a row lacks to 1 is the share of none, see
+        `none_shares`.
+    tokens : TokenStream
+    term_counts : TermCounts
+    topic_terms : csr_matrix of float64, shape (n_topics, n_terms)
+        Term weights.
+    topics : tuple of Topic
+        In the order of their ids, 0 to n_topics - 1; largest first, until `extend` adds to them.
+    decisions : tuple of Decision
+        What was decided without asking.
+    settings : mapping
+        Parameters of the fit, with "auto" resolved.
+    versions : mapping of str to str
+        Versions of the packages that made the result.
+    timings : mapping of str to float
+        Seconds that the fit waited for each stage, in order; words are split, and the map is laid
+        out, beside other stages.
+    history : tuple of Edit
+        What was done after the fit, in order; `embedtopics.topics.replay` does it again on another.
+    tree : SpanningTree or None
+        The density hierarchy, from which any other resolution is cut; None where the labels came
+        from another clusterer.
+    peak_memory : float
+        Largest resident set of the process by the end of the fit, in bytes; NaN where unknown.
+    stability : Stability or None
+        How far the topics come back in replicates, where that was measured.
+    constraints : TopicConstraints or None
+        What was asked of the topics before the fit.
+    added : bool ndarray of shape (n_documents,) or None
+        Documents that came after the fit and took a topic from those of the fit, see
+        `embedtopics.topics.extend`. They have no say in where further texts belong, so that these
+        get the same answer however many were added before. None where there are none.
+    """
+
+    corpus: Corpus
+    documents: DistinctDocuments
+    embeddings: FloatArray
+    graph: NeighborGraph
+    coordinates: FloatArray
+    map: FloatArray
+    clustering: Clustering
+    memberships: csr_matrix
+    tokens: TokenStream
+    term_counts: TermCounts
+    topic_terms: csr_matrix
+    topics: tuple[Topic, ...]
+    decisions: tuple[Decision, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    timings: Mapping[str, float] = field(default_factory=dict)
+    history: tuple[Edit, ...] = ()
+    tree: SpanningTree | None = None
+    peak_memory: float = float("nan")
+    stability: Stability | None = None
+    constraints: TopicConstraints | None = None
+    added: npt.NDArray[np.bool_] | None = None
+
+    def __repr__(self) -> str:
+        """Return the number of topics and texts, and the coverage."""
+        n_texts = int(self.documents.weights.sum())
+        return (
+            f"TopicResult({self.n_topics} topics, {n_texts:,} texts, {self.coverage:.0%} covered)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the largest topics as a table."""
+        import pandas as pd
+
+        rows = [
+            (t.topic_id, t.size, f"{t.share:.1%}", t.label, ", ".join(t.keywords[:8]))
+            for t in self.topics
+        ]
+        frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms"])
+        return html_table(frame, repr(self))
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics, noise left out."""
+        return len(self.topics)
+
+    @property
+    def labels(self) -> Int32Array:
+        """Topic of each row, shape (n_rows,); -1 for noise and for rows without text."""
+        return self.by_row(self.clustering.labels, NOISE)
+
+    @property
+    def none_shares(self) -> FloatArray:
+        """Share of no topic in each document, shape (n_documents,); with its memberships 1."""
+        inside = np.asarray(self.memberships.sum(axis=1), dtype=np.float64).ravel()
+        return np.clip(1.0 - inside, 0.0, 1.0).astype(np.float32)
+
+    @property
+    def reasons(self) -> npt.NDArray[np.int8]:
+        """Why each row is in no topic, a `Reason`, shape (n_rows,); 0 for rows in one."""
+        reasons = self.clustering.reasons
+        if reasons is None:
+            is_noise = self.clustering.labels == NOISE
+            reasons = np.where(is_noise, Reason.ISOLATED, Reason.IN_TOPIC).astype(np.int8)
+        return self.by_row(reasons, Reason.NO_TEXT)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the rows with text that are in a topic."""
+        has_text = self.documents.of_row >= 0
+        return float(np.mean(self.labels[has_text] != NOISE)) if has_text.any() else 0.0
+
+    def by_row(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
+        """Spread values of documents over the rows.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_documents, ...)
+        missing : float
+            Value of rows without text.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, ...)
+        """
+        of_row = self.documents.of_row
+        spread = np.full((len(of_row), *values.shape[1:]), missing, dtype=values.dtype)
+        spread[of_row >= 0] = values[of_row[of_row >= 0]]
+        return spread

@@ -1,0 +1,257 @@
+"""A tree of topics, merged step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import is_number, is_whole
+from embedtopics._utils.display import Displayed
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class TopicNode:
+    """A topic, or what several make when they are merged.
+
+    Parameters
+    ----------
+    label : str
+    size : int
+        Rows of the input.
+    n_topics : int
+        Topics merged; 1 for a topic itself.
+    terms, weights : tuple
+        Terms, best first, with their class-TF-IDF weights.
+    """
+
+    label: str
+    size: int
+    n_topics: int
+    terms: tuple[str, ...]
+    weights: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class HierarchyLevel:
+    """One height at which a hierarchy can be cut.
+
+    Parameters
+    ----------
+    n_topics : int
+        Groups of topics there.
+    distance : float
+        At which the last merge took place; 0 where none has.
+    gap : float
+        How much further the next merge is; NaN where there is none. A wide gap is a level at
+        which the groups differ from one another by more than within.
+    largest : int
+        Rows of the largest group.
+    """
+
+    n_topics: int
+    distance: float
+    gap: float
+    largest: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicHierarchy(Displayed):
+    """The order in which topics merge, nearest first, and what each merge is about.
+
+    Nodes are numbered: 0 to n_topics - 1 are the topics, ``n_topics + i`` is merge `i`.
+
+    Parameters
+    ----------
+    merges : int32 ndarray of shape (n_merges, 2)
+        Both nodes of each merge, in the order in which they stand in `order`.
+    distances : float64 ndarray of shape (n_merges,)
+        Ascending.
+    order : int32 ndarray of shape (n_topics,)
+        The topics, arranged so that no merge crosses another.
+    similarities : float32 ndarray of shape (n_topics, n_topics)
+    nodes : tuple of TopicNode
+    by : {"terms", "embeddings", "given"}
+    linkage : str
+    """
+
+    merges: Int32Array
+    distances: npt.NDArray[np.float64]
+    order: Int32Array
+    similarities: FloatArray
+    nodes: tuple[TopicNode, ...]
+    by: str
+    linkage: str
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics."""
+        return len(self.order)
+
+    def _summary(self) -> str:
+        return f"{self.n_topics} topics merged by {self.by}, {self.linkage} linkage"
+
+    @cached_property
+    def parents(self) -> Int64Array:
+        """The merge that each node is part of, shape (n_nodes,); -1 for the last one."""
+        parents = np.full(len(self.nodes), -1, dtype=np.int64)
+        for merge, children in enumerate(self.merges):
+            parents[children] = self.n_topics + merge
+        return parents
+
+    @cached_property
+    def _spans(self) -> Int64Array:
+        """First place in `order`, and the place after the last, of each node's topics."""
+        spans = np.zeros((len(self.nodes), 2), dtype=np.int64)
+        spans[self.order, 0] = np.arange(self.n_topics)
+        spans[self.order, 1] = np.arange(self.n_topics) + 1
+        for merge, (left, right) in enumerate(self.merges):
+            spans[self.n_topics + merge] = spans[left, 0], spans[right, 1]
+        return spans
+
+    def topics_under(self, node: int) -> tuple[int, ...]:
+        """Return the ids of the topics that a node holds, ascending.
+
+        Raises
+        ------
+        InputError
+            If there is no such node.
+        """
+        if not 0 <= node < len(self.nodes):
+            raise InputError("node", f"from 0 to {len(self.nodes) - 1}", node)
+        begin, end = self._spans[node]
+        return tuple(sorted(self.order[begin:end].tolist()))
+
+    def nodes_at(
+        self, n_topics: int | None = None, *, distance: float | None = None
+    ) -> tuple[int, ...]:
+        """Return the nodes that are left when the tree is cut.
+
+        Parameters
+        ----------
+        n_topics : int, optional
+            Number of groups, met exactly.
+        distance : float, optional
+            Instead, the distance up to which topics merge.
+
+        Returns
+        -------
+        tuple of int
+            Largest first; nodes of the same size by their lowest topic.
+
+        Raises
+        ------
+        InputError
+            If not exactly one of both is given, or it is bad.
+        """
+        n_merged = self._merges_until(n_topics, distance)
+        is_left = np.ones(self.n_topics + n_merged, dtype=bool)
+        is_left[self.merges[:n_merged].ravel()] = False
+        left = np.flatnonzero(is_left).tolist()
+        return tuple(
+            sorted(left, key=lambda node: (-self.nodes[node].size, self.topics_under(node)[0]))
+        )
+
+    def cut(
+        self, n_topics: int | None = None, *, distance: float | None = None
+    ) -> tuple[tuple[int, ...], ...]:
+        """Return the groups of topics that are left when the tree is cut.
+
+        Parameters
+        ----------
+        n_topics, distance
+            One of both, as in `nodes_at`.
+
+        Returns
+        -------
+        tuple of tuple of int
+            Topic ids of each group, ascending; the groups in the order of `nodes_at`.
+        """
+        return tuple(map(self.topics_under, self.nodes_at(n_topics, distance=distance)))
+
+    def levels(self) -> tuple[HierarchyLevel, ...]:
+        """List the levels at which the tree can be cut, finest first.
+
+        Returns
+        -------
+        tuple of HierarchyLevel
+            One for each number of groups, from the number of topics down to one.
+        """
+        if not self.n_topics:
+            return ()
+        sizes = np.array([node.size for node in self.nodes])
+        largest = np.maximum.accumulate(
+            np.concatenate([[sizes[: self.n_topics].max()], sizes[self.n_topics :]])
+        )
+        heights = np.concatenate([[0.0], self.distances])
+        gaps = np.append(np.diff(heights), np.nan)
+        return tuple(
+            HierarchyLevel(self.n_topics - merged, float(height), float(gap), int(rows))
+            for merged, (height, gap, rows) in enumerate(zip(heights, gaps, largest, strict=True))
+        )
+
+    def to_frame(self, levels: Sequence[int] = ()) -> pd.DataFrame:
+        """Tabulate the nodes.
+
+        Parameters
+        ----------
+        levels : sequence of int
+            Numbers of groups; each adds a column.
+
+        Returns
+        -------
+        DataFrame
+            A node a row, the topics first: node, parent (-1 for the last), left and right (nodes
+            that were merged; -1 for topics), distance (0 for topics), size (rows), n_topics, label
+            and terms (a list). Of each level a column ``at_<level>``: the node of the group that
+            holds the node there; -1 for nodes above the level.
+        """
+        import pandas as pd
+
+        nothing = np.full((self.n_topics, 2), -1, dtype=np.int64)
+        children = np.vstack([nothing, self.merges.reshape(-1, 2)])
+        columns: dict[str, Any] = {
+            "node": np.arange(len(self.nodes)),
+            "parent": self.parents,
+            "left": children[:, 0],
+            "right": children[:, 1],
+            "distance": np.concatenate([np.zeros(self.n_topics), self.distances]),
+            "size": np.array([node.size for node in self.nodes], dtype=np.int64),
+            "n_topics": np.array([node.n_topics for node in self.nodes], dtype=np.int64),
+            "label": [node.label for node in self.nodes],
+            "terms": [list(node.terms) for node in self.nodes],
+        }
+        for level in levels:
+            columns[f"at_{level}"] = self._holders(level)
+        return pd.DataFrame(columns)
+
+    def _holders(self, level: int) -> Int64Array:
+        """Return for each node the node that holds it at a level, or -1."""
+        held_by = np.full(len(self.nodes), -1, dtype=np.int64)
+        for group in self.nodes_at(level):
+            begin, end = self._spans[group]
+            held_by[(self._spans[:, 0] >= begin) & (self._spans[:, 1] <= end)] = group
+        return held_by
+
+    def _merges_until(self, n_topics: int | None, distance: float | None) -> int:
+        """Return how many merges come before a cut."""
+        if (n_topics is None) == (distance is None):
+            raise InputError("expected either n_topics or distance, and not both")
+        if n_topics is not None:
+            least = min(1, self.n_topics)
+            if not is_whole(n_topics) or not least <= n_topics <= self.n_topics:
+                expected = f"an integer from {least} to {self.n_topics}, the topics there are"
+                raise InputError("n_topics", expected, n_topics)
+            return self.n_topics - int(n_topics)
+        if distance is None or not is_number(distance) or not distance >= 0:
+            raise InputError("distance", "a number from 0 up", distance)
+        return int(np.searchsorted(self.distances, distance, side="right"))

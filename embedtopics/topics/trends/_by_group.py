@@ -1,0 +1,469 @@
+"""Topics by group; and the counts, shares and terms of a topic in any cell: a group or a period.
+
+A document is a distinct text and may have rows in several cells; it counts in each as often as it
+has rows there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_count, checked_level
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.evaluation._shares import wilson
+from embedtopics.protocols import Float64Array, Int64Array, TermWeighting
+from embedtopics.terms._counts import sum_rows
+from embedtopics.terms._representative import largest
+from embedtopics.terms._weighting import z_scores
+from embedtopics.topics._describe import fitted_weighting
+from embedtopics.topics.results import TopicResult
+from embedtopics.topics.trends.results import CellTerms, TopicGroups
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+OTHER = "(other)"
+N_QUANTILES = 4
+"""Groups that a column of many numbers is cut into."""
+
+FEW_NUMBERS = 12
+"""Distinct numbers that are groups of their own."""
+
+N_RESAMPLES = 1000
+SUMS_AT_ONCE = 2**25
+"""Numbers of resamples that are held at a time, a quarter of a gigabyte."""
+
+
+def by_group(
+    result: TopicResult,
+    group: Any = None,
+    *,
+    groups: Sequence[str] | None = None,
+    max_groups: int = 30,
+    n_terms: int = 10,
+    global_tuning: bool = True,
+    confidence: float = 0.95,
+    weighting: TermWeighting | None = None,
+) -> TopicGroups:
+    """Compare groups, such as sources: their share of each topic, and the terms they use in it.
+
+    Parameters
+    ----------
+    result : TopicResult
+    group : str or array_like of shape (n_rows,), optional
+        A column, or a group for each row; by default the group column of the corpus. Rows without
+        a value are left out. Numbers of more than twelve values are cut at their quartiles.
+    groups : sequence of str, optional
+        Names of the groups to compare, in this order; the others are put together.
+    max_groups : int
+        Without `groups`, the smallest of more groups than these are put together.
+    n_terms : int
+        Terms of a topic in a group, of both kinds; 0 for none.
+    global_tuning : bool
+        Average the term weights of a topic in a group with those in the whole fit.
+    confidence : float
+        Of the Wilson intervals, in which each row is an observation.
+    weighting : TermWeighting, optional
+        By default the one of the result.
+
+    Returns
+    -------
+    TopicGroups
+        Its `decisions` record what was put together, cut or left out.
+
+    Raises
+    ------
+    InputError
+        If there are no groups, their number is not that of the rows, or a parameter is bad.
+
+    Notes
+    -----
+    `terms` are weighted by class-TF-IDF, as over time. `distinctive` are the terms that the group
+    uses more than the other groups within the topic: log-odds with an informative prior (Monroe,
+    Colaresi and Quinn 2008) that weighs as much as the words of a group on average.
+    """
+    checked_count(n_terms, "n_terms", 0)
+    confidence = checked_level(confidence)
+    found = groups_of(result, group, max_groups, groups)
+    n_groups = len(found.names)
+    of_row = np.where(result.documents.of_row >= 0, found.of_row, -1)
+    counts = count_rows(result.labels, of_row, (result.n_topics + 1, n_groups))
+    totals = counts.sum(axis=0)
+    low, high = wilson(counts, totals, confidence)
+    terms = distinctive = no_terms(result, n_groups)
+    if n_terms and result.n_topics and result.term_counts.counts.nnz:
+        held = count_cells(result, of_row, n_groups)
+        weights = weigh_cells(result, held, weighting)
+        terms = best_cell_terms(result, weights, n_terms, totals > 0, overall=bool(global_tuning))
+        distinctive = _distinctive(result, held, n_groups, n_terms)
+    return TopicGroups(
+        by=found.by,
+        names=found.names,
+        labels=tuple(topic.label for topic in result.topics),
+        counts=counts,
+        totals=totals,
+        shares=share_of(counts, totals),
+        low=low,
+        high=high,
+        terms=terms,
+        distinctive=distinctive,
+        confidence=confidence,
+        decisions=found.decisions,
+    )
+
+
+def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms: int) -> CellTerms:
+    """Choose the terms whose odds in a group are highest against the others of the topic."""
+    n_words = len(result.term_counts.terms)
+    shape = (result.n_topics, n_groups, n_terms)
+    ids, values = np.full(shape, -1, dtype=np.int32), np.zeros(shape)
+    for topic in range(result.n_topics):
+        first = topic * (n_groups + 1)
+        pointers = counts.indptr[first : first + n_groups + 1]
+        of_topic = slice(pointers[0], pointers[-1])
+        sums = np.bincount(counts.indices[of_topic], counts.data[of_topic], minlength=n_words)
+        together = sums.astype(np.float64)
+        held = np.flatnonzero(np.diff(pointers))
+        for group in held.tolist():
+            entries = slice(pointers[group], pointers[group + 1])
+            support = counts.indices[entries]
+            # Terms that a group does not hold are less its own than the others', whatever their
+            # counts: all that matters of them is their sum, which stands for one more term.
+            rest = float(together.sum()) - together[support].sum()
+            own, all_of = np.append(counts.data[entries], 0.0), np.append(together[support], rest)
+            z = z_scores(own, all_of - own, all_of / len(held))[:-1]
+            # Rounding must not mark a term that all groups use equally.
+            best = largest(np.where(z > 1e-9, z, 0.0), n_terms)
+            ids[topic, group, : len(best)] = support[best]
+            values[topic, group, : len(best)] = z[best]
+    return CellTerms(result.term_counts.terms, ids, values)
+
+
+# The group of each row.
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of each row: a place in `names`, -1 for none; `by` is the name of the column."""
+
+    by: str
+    names: tuple[str, ...]
+    of_row: Int64Array
+    decisions: tuple[Decision, ...]
+
+
+def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, str]:
+    """Return the values of a column, or those given, one a row; and what messages call them."""
+    import pandas as pd
+
+    metadata = result.corpus.metadata
+    if isinstance(given, str):
+        if given not in metadata.columns:
+            there = ", ".join(repr(str(column)) for column in metadata.columns) or "none"
+            raise InputError(
+                name, f"a column of the corpus ({there}) or a value for each row", given
+            )
+        return metadata[given], given
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise InputError(name, "the name of a column or a value for each row", given)
+    values = given if isinstance(given, pd.Series) else pd.Series(list(given))
+    if len(values) != len(result.corpus):
+        expected = f"a value for each of the {len(result.corpus)} rows of the corpus"
+        raise InputError(name, expected, found=f"{len(values)}")
+    return values, str(values.name) if values.name is not None else name
+
+
+def groups_of(
+    result: TopicResult, given: Any, max_groups: int, chosen: Sequence[str] | None = None
+) -> Groups:
+    """Return the group of each row, the rest of the groups put together."""
+    checked_count(max_groups, "max_groups", 2)
+    if given is None:
+        given = result.corpus.group_column
+    if given is None:
+        raise InputError(
+            "group",
+            "the name of a column or a value for each row, as the corpus has no column of groups",
+            given,
+        )
+    values, by = values_of(result, given, "group")
+    has_text = result.documents.of_row >= 0
+    codes, names, decisions = _coded(values, has_text, by)
+    sizes = np.bincount(codes[(codes >= 0) & has_text], minlength=len(names))
+    if not sizes.any():
+        raise InputError("group", "a column with values in rows with text", by)
+    codes, names, rest = _kept(codes, names, sizes, max_groups, chosen, by)
+    n_missing = int(np.sum((codes < 0) & has_text))
+    if n_missing:
+        message = f"{n_missing:,} rows without a value in {by!r} are left out."
+        rest = (*rest, Decision("trends", "rows_without_group", n_missing, message))
+    return Groups(by, names, codes, (*decisions, *rest))
+
+
+def _coded(
+    values: pd.Series, has_text: npt.NDArray[np.bool_], by: str
+) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
+    """Return codes and names: numbers from the smallest up, else the largest group first."""
+    import pandas as pd
+
+    codes = np.full(len(values), -1, dtype=np.int64)
+    if pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values):
+        known = np.flatnonzero(values.notna().to_numpy() & has_text)
+        numbers = values.iloc[known].to_numpy()  # whole numbers stay so, to the last digit
+        known, numbers = known[np.isfinite(numbers)], numbers[np.isfinite(numbers)]
+        distinct, places = np.unique(numbers, return_inverse=True)
+        decisions: tuple[Decision, ...] = ()
+        if len(distinct) > FEW_NUMBERS:
+            shares = np.linspace(0, 1, N_QUANTILES + 1)[1:-1]
+            edges = np.unique(np.quantile(numbers, shares, method="inverted_cdf"))
+            # A value on an edge belongs below it.
+            parts = np.searchsorted(edges, numbers, side="left")
+            used, places = np.unique(parts, return_inverse=True)
+            members = [numbers[parts == part] for part in used]
+            names = _spell_ranges([(float(own.min()), float(own.max())) for own in members])
+            message = f"The numbers in {by!r} are cut into {len(names)} groups of similar size."
+            decisions = (Decision("trends", "numbers_grouped", list(names), message),)
+        else:
+            is_whole = distinct.dtype.kind in "iu"
+            names = tuple(str(v) if is_whole else f"{v:.15g}" for v in distinct.tolist())
+        codes[known] = places
+        return codes, names, decisions
+    texts = pd.Series(_names(values), dtype=object)
+    sizes = texts[has_text].dropna().value_counts()
+    names = tuple(sorted(sizes.index, key=lambda name: (-sizes[name], name)))
+    place = {name: code for code, name in enumerate(names)}
+    return np.array([place.get(name, -1) for name in texts], dtype=np.int64), names, ()
+
+
+def _names(values: pd.Series) -> list[str | None]:
+    """Return each value as text; None where there is nothing to see."""
+    import pandas as pd
+
+    def spell(value: Any) -> str | None:
+        if is_missing(value):
+            return None
+        if isinstance(value, float | np.floating) and float(value).is_integer():
+            value = int(value)
+        return str(value).strip() or None
+
+    # Each different string once; other values can be equal and not read the same, as 1 and True.
+    if pd.api.types.infer_dtype(values, skipna=True) != "string":
+        return [spell(value) for value in values.tolist()]
+    codes, distinct = pd.factorize(values)
+    spelled = np.array([*map(spell, distinct), None], dtype=object)
+    return list(spelled[codes])
+
+
+def _spell_ranges(ranges: list[tuple[float, float]]) -> tuple[str, ...]:
+    """Return ranges as text, in as few digits as keep their ends apart."""
+    ends = {end for pair in ranges for end in pair}
+    digits = next(
+        (n for n in range(6, 17) if len({f"{end:.{n}g}" for end in ends}) == len(ends)), 17
+    )
+    return tuple(f"{low:.{digits}g} to {high:.{digits}g}" for low, high in ranges)
+
+
+def _kept(
+    codes: Int64Array,
+    names: tuple[str, ...],
+    sizes: Int64Array,
+    max_groups: int,
+    chosen: Any,
+    by: str,
+) -> tuple[Int64Array, tuple[str, ...], tuple[Decision, ...]]:
+    """Keep the chosen or the largest groups, and put the rest together."""
+    if chosen is not None:
+        wanted = [chosen] if isinstance(chosen, str) else [str(name) for name in chosen]
+        unknown = [name for name in wanted if name not in names]
+        if unknown or not wanted or len(set(wanted)) < len(wanted):
+            expected = f"different groups of {by!r} ({', '.join(names[:12])})"
+            raise InputError("groups", expected, unknown[0] if unknown else chosen)
+        kept = np.array([names.index(name) for name in wanted], dtype=np.int64)
+    elif len(names) <= max_groups:
+        return codes, names, ()
+    else:
+        kept = np.sort(np.argsort(-sizes, kind="stable")[: max_groups - 1])
+    n_rest = len(names) - len(kept)
+    new = np.full(len(names) + 1, len(kept), dtype=np.int64)
+    new[kept] = np.arange(len(kept))
+    new[-1] = -1
+    held = tuple(names[code] for code in kept.tolist())
+    if not n_rest:
+        return new[codes], held, ()
+    other = OTHER
+    while other in held:  # what the data call so is a group of its own
+        other = f"({other})"
+    message = f"{by!r} has {len(names):,} groups; {n_rest:,} of them are put together as {other!r}."
+    decision = Decision("trends", "groups_put_together", n_rest, message)
+    return new[codes], (*held, other), (decision,)
+
+
+# Counts and shares of rows in cells.
+
+
+def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[int, int]) -> Any:
+    """Count rows by topic and cell; those of no topic in the last row.
+
+    Shapes: `labels` (n_rows,), `cells` (n_rows,).
+    """
+    counted = cells >= 0
+    place = (labels[counted] % shape[0]).astype(np.int64) * shape[1] + cells[counted]
+    return np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
+    """Divide; NaN where there is nothing to divide by."""
+    above, below = np.broadcast_arrays(
+        np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    )
+    shares = np.full(above.shape, np.nan)
+    np.divide(above, below, out=shares, where=below > 0)
+    return shares
+
+
+def bootstrap(
+    result: TopicResult, cell_of_row: Int64Array, pooled: Float64Array, confidence: float, seed: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return percentile intervals of shares, with distinct texts drawn with replacement.
+
+    Shapes: `cell_of_row` (n_rows,), `pooled` (n_cells, n_cells) -> each (n_topics + 1, n_cells).
+    """
+    from scipy.sparse import csr_matrix
+
+    n_topics, n_cells = result.n_topics + 1, len(pooled)
+    low, high = np.full((n_topics, n_cells), np.nan), np.full((n_topics, n_cells), np.nan)
+    rows = np.flatnonzero(cell_of_row >= 0)
+    if not len(rows):
+        return low, high
+    distinct, document = np.unique(result.documents.of_row[rows], return_inverse=True)
+    topic, cells = result.labels[rows].astype(np.int64) % n_topics, cell_of_row[rows]
+
+    def drawn(first: int, last: int, of_topic: Int64Array) -> Float64Array:
+        """Return the resampled sums of some topics, shape (n_resamples, last - first, n_cells)."""
+        used = np.flatnonzero((of_topic >= first) & (of_topic < last))
+        place = (of_topic[used] - first) * n_cells + cells[used]
+        width = (len(distinct), (last - first) * n_cells)
+        added = csr_matrix((np.ones(len(used)), (document[used], place)), shape=width)
+        # The same seed draws the same documents for all of them.
+        return resampled_sums(added, N_RESAMPLES, seed).reshape(N_RESAMPLES, -1, n_cells)
+
+    totals = drawn(0, 1, np.zeros_like(topic))[:, 0] @ pooled
+    at_once = max(1, SUMS_AT_ONCE // (N_RESAMPLES * n_cells))
+    for first in range(0, n_topics, at_once):
+        sums = drawn(first, min(first + at_once, n_topics), topic)
+        for place in range(sums.shape[1]):
+            shares = share_of(sums[:, place] @ pooled, totals)
+            low[first + place], high[first + place] = interval(shares, confidence)
+    return low, high
+
+
+# Class-TF-IDF of each topic's documents in each cell.
+
+
+def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> csr_matrix:
+    """Count the terms of each topic in each cell, in one pass over the documents.
+
+    Shapes: `cell_of_row` (n_rows,) -> (n_topics * (n_cells + 1), n_terms); the last cell of each
+    topic holds the rows in none.
+    """
+    labels = result.labels
+    rows = np.flatnonzero(labels != NOISE)
+    cells = cell_of_row[rows] % (n_cells + 1)
+    place = labels[rows].astype(np.int64) * (n_cells + 1) + cells
+    documents = result.documents.of_row[rows]
+    return sum_rows(result.term_counts.counts, documents, place, result.n_topics * (n_cells + 1))
+
+
+def weigh_cells(result: TopicResult, counts: csr_matrix, given: TermWeighting | None) -> csr_matrix:
+    """Weigh the counts of cells with the factors that terms have in the whole fit."""
+    from scipy.sparse import csr_matrix
+
+    rows = np.arange(counts.shape[0])
+    topic = rows // (counts.shape[0] // result.n_topics)
+    of_topic = csr_matrix((np.ones(len(rows)), (topic, rows)), shape=(result.n_topics, len(rows)))
+    weighting = fitted_weighting(result, given, of_topic @ counts)
+    return csr_matrix(weighting.transform(counts), dtype=np.float64)
+
+
+def best_cell_terms(
+    result: TopicResult,
+    weights: csr_matrix,
+    n_terms: int,
+    filled: npt.NDArray[np.bool_],
+    *,
+    evolution: bool = False,
+    overall: bool = False,
+) -> CellTerms:
+    """Choose the terms of highest weight of each topic in each cell.
+
+    Shapes: `weights` (n_topics * (n_cells + 1), n_terms), `filled` (n_cells,).
+    """
+    vocabulary, n_cells = result.term_counts.terms, len(filled)
+    ids = np.full((result.n_topics, n_cells, n_terms), -1, dtype=np.int32)
+    values = np.zeros((result.n_topics, n_cells, n_terms))
+    order = np.cumsum(filled) - 1
+    scaled = _unit_sums(weights) if evolution or overall else weights
+    whole = _unit_sums(result.topic_terms) if overall else None
+    is_positive = not scaled.nnz or scaled.data.min() >= 0
+    place = np.zeros(len(vocabulary), dtype=np.int64)
+    for topic in range(result.n_topics):
+        first = topic * (n_cells + 1)
+        pointers = scaled.indptr[first : first + n_cells + 1]
+        held = np.flatnonzero(np.diff(pointers))
+        used = scaled.indices[pointers[0] : pointers[-1]]
+        support, background = _support(used, whole, topic, n_terms, len(vocabulary))
+        place[support] = np.arange(len(support))
+        before, last, floor = np.zeros(len(support)), -2, 0.0
+        if background is not None and len(background) >= n_terms and is_positive:
+            floor = float(np.partition(background, -n_terms)[-n_terms]) / 2  # of the averages
+        for cell in held.tolist():
+            entries = slice(pointers[cell], pointers[cell + 1])
+            current = np.zeros(len(support))
+            current[place[scaled.indices[entries]]] = scaled.data[entries]
+            if evolution and order[cell] == last + 1:
+                current = (current + before) / 2
+            if background is not None:
+                current = (current + background) / 2
+            before, last = current, int(order[cell])
+            best = largest(current, n_terms, floor)
+            ids[topic, cell, : len(best)] = support[best]
+            values[topic, cell, : len(best)] = current[best]
+    return CellTerms(vocabulary, ids, values)
+
+
+def no_terms(result: TopicResult, n_cells: int) -> CellTerms:
+    """Return empty lists of terms."""
+    shape = (result.n_topics, n_cells, 0)
+    return CellTerms(result.term_counts.terms, np.zeros(shape, np.int32), np.zeros(shape))
+
+
+def _unit_sums(weights: csr_matrix) -> csr_matrix:
+    """Scale each row so that the sizes of its weights sum to 1."""
+    scaled = weights.copy()
+    sums = np.asarray(abs(scaled).sum(axis=1)).ravel()
+    scaled.data = scaled.data / np.repeat(np.where(sums > 0, sums, 1.0), np.diff(scaled.indptr))
+    return scaled
+
+
+def _support(
+    used: npt.NDArray[np.int32], whole: csr_matrix | None, topic: int, n_terms: int, n_words: int
+) -> tuple[Int64Array, Float64Array | None]:
+    """Return the terms that can be among the best in any cell, and their weights in the whole."""
+    if whole is None:
+        return np.unique(used).astype(np.int64), None
+    entries = slice(whole.indptr[topic], whole.indptr[topic + 1])
+    terms, weights = whole.indices[entries], whole.data[entries]
+    support = np.union1d(used, terms[largest(weights, n_terms)]).astype(np.int64)
+    dense = np.zeros(n_words)
+    dense[terms] = weights
+    return support, dense[support]

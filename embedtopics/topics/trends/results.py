@@ -1,0 +1,387 @@
+"""How topics spread over time and over groups, and what their share depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import checked_choice, checked_count
+from embedtopics._utils.display import Displayed
+from embedtopics.clustering.results import NOISE
+from embedtopics.corpus.results import Decision
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Times = npt.NDArray[np.datetime64]
+
+NO_TOPIC = "(no topic)"
+SECONDS_A_YEAR = 365.2425 * 86_400
+
+
+@dataclass(frozen=True, eq=False)
+class CellTerms:
+    """The best terms of each topic in each period, or in each group.
+
+    Parameters
+    ----------
+    vocabulary : tuple of str
+        All terms.
+    ids : int32 ndarray of shape (n_topics, n_cells, n_terms)
+        Indices into the vocabulary, best first; -1 where there are fewer terms.
+    weights : float64 ndarray of shape (n_topics, n_cells, n_terms)
+        0 where there are fewer terms.
+    """
+
+    vocabulary: tuple[str, ...]
+    ids: Int32Array
+    weights: Float64Array
+
+    def of(self, topic: int, cell: int) -> tuple[str, ...]:
+        """Return the terms of a topic in a period or group, best first."""
+        found = self.ids[topic, cell].tolist() if topic != NOISE else []
+        return tuple(self.vocabulary[i] for i in found if i >= 0)
+
+    def joined(self) -> list[str]:
+        """Return the terms of every topic and cell as text, and none for the rows of no topic."""
+        n_topics, n_cells, _ = self.ids.shape
+        topics = [*range(n_topics), NOISE]
+        return [", ".join(self.of(topic, cell)) for topic in topics for cell in range(n_cells)]
+
+
+class _ByTopic(Displayed):
+    """A result with values for each topic."""
+
+    labels: tuple[str, ...]
+
+    @property
+    def n_topics(self) -> int:
+        """Number of topics, noise left out."""
+        return len(self.labels)
+
+    def _topics(self, n_rows: int) -> dict[str, Any]:
+        """Return the columns topic and label, each topic and that of none repeated."""
+        labels = np.array([*self.labels, NO_TOPIC], dtype=object)
+        topics = [*range(self.n_topics), NOISE]
+        return {"topic": np.repeat(topics, n_rows), "label": np.repeat(labels, n_rows)}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicTrends(_ByTopic):
+    """Topics by calendar period.
+
+    In the arrays by topic, row `i` is topic `i` and the last row is that of no topic.
+
+    Parameters
+    ----------
+    every : str
+        Length of a period, such as "month", "2 months" or, for equal parts, "bin".
+    names : tuple of str
+        Of the periods, such as "2021-05"; without gaps from the first date to the last.
+    starts, ends : datetime64[us] ndarray of shape (n_periods,)
+        A period holds its start and ends before its end.
+    time_zone : str
+        "UTC" where dates were converted to it, else "as given".
+    labels : tuple of str, one a topic
+    counts : int64 ndarray of shape (n_topics + 1, n_periods)
+        Rows with a text and a date.
+    totals : int64 ndarray of shape (n_periods,)
+        Rows of all topics and of none.
+    shares, low, high : float64 ndarray of shape (n_topics + 1, n_periods)
+        Share of the rows of the period, or of the `smooth` periods around it, and its interval.
+    terms : CellTerms
+    confidence : float
+    interval : {"wilson", "bootstrap"}
+    smooth : int
+    n_undated : int
+        Rows with text that have no date.
+    decisions : tuple of Decision
+    parts : mapping of str to TopicTrends
+        The same of the rows of each group, where that was asked for.
+    by : str
+        Column of the groups.
+    """
+
+    every: str
+    names: tuple[str, ...]
+    starts: Times
+    ends: Times
+    time_zone: str
+    labels: tuple[str, ...]
+    counts: Int64Array
+    totals: Int64Array
+    shares: Float64Array
+    low: Float64Array
+    high: Float64Array
+    terms: CellTerms
+    confidence: float
+    interval: str
+    smooth: int
+    n_undated: int
+    decisions: tuple[Decision, ...] = ()
+    parts: Mapping[str, TopicTrends] = field(default_factory=dict)
+    by: str = "group"
+
+    @property
+    def n_periods(self) -> int:
+        """Number of periods, those without rows counted."""
+        return len(self.names)
+
+    def _summary(self) -> str:
+        span = f"{self.names[0]} to {self.names[-1]}" if self.names else "none"
+        return f"{self.n_topics} topics, {self.n_periods} periods: {span}, every {self.every}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each topic and period, those without rows included.
+
+        Returns
+        -------
+        DataFrame
+            Columns topic (-1 for none), label, period, start, end, count, total, share, low, high
+            and terms (joined by commas); first the column of the groups, where there are parts.
+        """
+        import pandas as pd
+
+        if self.parts:
+            frames = {name: part.to_frame() for name, part in self.parts.items()}
+            by = _free_name(self.by, next(iter(frames.values())))
+            for name, frame in frames.items():
+                frame.insert(0, by, name)
+            return pd.concat(list(frames.values()), ignore_index=True)
+        frame = _by_topic(self, "period")
+        place = np.tile(np.arange(self.n_periods), self.n_topics + 1)
+        frame.insert(3, "start", self.starts[place])
+        frame.insert(4, "end", self.ends[place])
+        return frame
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicGroups(_ByTopic):
+    """Topics by group, such as sources.
+
+    In the arrays by topic, row `i` is topic `i` and the last row is that of no topic.
+
+    Parameters
+    ----------
+    by : str
+        Column of the groups.
+    names : tuple of str
+        Largest group first; groups of numbers ascending; else in the order asked for.
+    labels : tuple of str, one a topic
+    counts : int64 ndarray of shape (n_topics + 1, n_groups)
+    totals : int64 ndarray of shape (n_groups,)
+        Rows of all topics and of none.
+    shares, low, high : float64 ndarray of shape (n_topics + 1, n_groups)
+        Share of the rows of the group, and its Wilson interval.
+    terms, distinctive : CellTerms
+        What the topic is about in the group, and what the group uses more than the others.
+    confidence : float
+    decisions : tuple of Decision
+    """
+
+    by: str
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    counts: Int64Array
+    totals: Int64Array
+    shares: Float64Array
+    low: Float64Array
+    high: Float64Array
+    terms: CellTerms
+    distinctive: CellTerms
+    confidence: float
+    decisions: tuple[Decision, ...] = ()
+
+    def _summary(self) -> str:
+        return f"{self.n_topics} topics, {len(self.names)} groups by {self.by!r}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each topic and group.
+
+        Returns
+        -------
+        DataFrame
+            Columns topic (-1 for none), label, the column of the groups by its name, count, total,
+            share, low, high, terms and distinctive (joined by commas).
+        """
+        frame = _by_topic(self, "group")
+        frame["distinctive"] = self.distinctive.joined()
+        return frame.rename(columns={"group": _free_name(self.by, frame)})
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TopicEffects(_ByTopic):
+    """What the share of each topic depends on: coefficients of one linear model a topic.
+
+    In the arrays by topic, row `i` is topic `i` and the last row is that of no topic.
+
+    Parameters
+    ----------
+    columns, covariates, levels : tuple of str
+        Coefficients, the intercept first; the covariate of each; and its level, or "".
+    references : mapping of str to str
+        Level that the others are compared with, by categorical covariate.
+    units : mapping of str to str
+        What a numeric covariate is counted in: "year" for dates, else "unit".
+    origins : mapping of str to float
+        Mean of each numeric covariate, which is its zero: in seconds since 1970 for dates.
+    ranges : mapping of str to (float, float)
+        Smallest and largest value of each numeric covariate, seen from its origin.
+    means : float64 ndarray of shape (n_columns,)
+        Mean of each column of the design, at which other covariates are held in predictions.
+    labels : tuple of str, one a topic
+    coefficients, low, high : float64 ndarray of shape (n_topics + 1, n_columns)
+        Change of the share for a unit of the covariate, or from the reference to the level.
+    draws : float64 ndarray of shape (n_resamples, n_topics + 1, n_columns)
+        Coefficients in the resamples; NaN where a resample does not identify them.
+    outcome : {"label", "membership"}
+    n_rows, n_documents : int
+        Rows in the model, and distinct texts among them.
+    n_replicates : int
+        Replicates of the clustering behind the intervals.
+    confidence : float
+    decisions : tuple of Decision
+    """
+
+    columns: tuple[str, ...]
+    covariates: tuple[str, ...]
+    levels: tuple[str, ...]
+    references: Mapping[str, str]
+    units: Mapping[str, str]
+    origins: Mapping[str, float]
+    ranges: Mapping[str, tuple[float, float]]
+    means: Float64Array
+    labels: tuple[str, ...]
+    coefficients: Float64Array
+    low: Float64Array
+    high: Float64Array
+    draws: Float64Array
+    outcome: str
+    n_rows: int
+    n_documents: int
+    n_replicates: int
+    confidence: float
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def carries(self) -> str:
+        """What the intervals allow for, in words."""
+        if not self.n_replicates:
+            return "sampling error of the documents only; the topics are taken as given"
+        return (
+            "sampling error of the documents, and the topics' own instability in "
+            f"{self.n_replicates} replicates"
+        )
+
+    def _summary(self) -> str:
+        names = ", ".join(dict.fromkeys(self.covariates[1:]))
+        return f"{self.n_topics} topics by {names}; {self.n_rows:,} rows; {self.carries}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each topic and coefficient, the intercept left out.
+
+        Returns
+        -------
+        DataFrame
+            Columns topic (-1 for none), label, covariate, level and reference (empty for numeric
+            covariates), unit (empty for others), effect, low and high (of a share from 0 to 1).
+        """
+        import pandas as pd
+
+        own = range(1, len(self.columns))
+        n_rows, n_own = self.n_topics + 1, len(own)
+        covariates = [self.covariates[i] for i in own]
+        return pd.DataFrame(
+            {
+                **self._topics(n_own),
+                "covariate": covariates * n_rows,
+                "level": [self.levels[i] for i in own] * n_rows,
+                "reference": [self.references.get(name, "") for name in covariates] * n_rows,
+                "unit": [self.units.get(name, "") for name in covariates] * n_rows,
+                "effect": self.coefficients[:, 1:].ravel(),
+                "low": self.low[:, 1:].ravel(),
+                "high": self.high[:, 1:].ravel(),
+            }
+        )
+
+    def prevalence(self, covariate: str, *, n_points: int = 20) -> pd.DataFrame:
+        """Return the expected share of each topic by one covariate, the others at their means.
+
+        As `plot.estimateEffect` of stm draws it.
+
+        Parameters
+        ----------
+        covariate : str
+        n_points : int
+            Values of a date or a number, from its smallest to its largest.
+
+        Returns
+        -------
+        DataFrame
+            Columns topic (-1 for none), label, value, share, low and high.
+
+        Raises
+        ------
+        InputError
+            If the covariate is not in the model.
+        """
+        import pandas as pd
+
+        checked_choice(covariate, "covariate", tuple(dict.fromkeys(self.covariates[1:])))
+        checked_count(n_points, "n_points", 2)
+        own = [i for i, name in enumerate(self.covariates) if name == covariate]
+        values: npt.NDArray[Any]
+        if covariate in self.references:
+            levels = [self.references[covariate], *(self.levels[i] for i in own)]
+            values = np.array(levels, dtype=object)
+            places = np.tile(self.means, (len(levels), 1))
+            places[:, own] = 0.0
+            places[np.arange(1, len(levels)), own] = 1.0
+        else:
+            passed = np.linspace(*self.ranges[covariate], n_points)
+            values = self.origins[covariate] + passed
+            if self.units[covariate] == "year":
+                seconds = self.origins[covariate] + passed * SECONDS_A_YEAR
+                values = np.round(seconds * 1e6).astype(np.int64).astype("M8[us]")
+            places = np.tile(self.means, (n_points, 1))
+            places[:, own[0]] = passed
+        tails = np.array([-1, 1]) * self.confidence / 2 + 0.5
+        low, high = np.nanquantile(self.draws @ places.T, tails, axis=0)
+        return pd.DataFrame(
+            {
+                **self._topics(len(values)),
+                "value": np.tile(values, self.n_topics + 1),
+                "share": (self.coefficients @ places.T).ravel(),
+                "low": low.ravel(),
+                "high": high.ravel(),
+            }
+        )
+
+
+def _by_topic(found: TopicTrends | TopicGroups, what: str) -> pd.DataFrame:
+    """Return the columns that periods and groups have in common."""
+    import pandas as pd
+
+    n_rows, n_cells = found.n_topics + 1, len(found.names)
+    return pd.DataFrame(
+        {
+            **found._topics(n_cells),
+            what: np.tile(np.array(found.names, dtype=object), n_rows),
+            "count": found.counts.ravel(),
+            "total": np.tile(found.totals, n_rows),
+            "share": found.shares.ravel(),
+            "low": found.low.ravel(),
+            "high": found.high.ravel(),
+            "terms": found.terms.joined(),
+        }
+    )
+
+
+def _free_name(by: str, frame: pd.DataFrame) -> str:
+    """Return the user's name of the column of groups, or "group" where the table has it itself."""
+    return "group" if by in frame.columns else by

@@ -1,0 +1,443 @@
+"""Examples to learn from: columns of texts with, perhaps, a label each; checked, never changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from embedtopics.corpus._columns import find_column
+from embedtopics.corpus._hashing import TextRows, read_texts
+from embedtopics.corpus._readers import read_file
+from embedtopics.corpus._tables import MISSING_MARKERS, Table, as_table, is_frame, name_rows
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.protocols import Int64Array
+from embedtopics.training._labels import (
+    ReadLabels,
+    describe_repeats,
+    read_binary,
+    read_classes,
+    read_scores,
+    require_difference,
+    usable_rows,
+)
+
+_SIDES = "sentence1 sentence_1 sentence_a text1 text_1 text_a question1".split()
+_OTHERS = "sentence2 sentence_2 sentence_b text2 text_2 text_b question2".split()
+_ANCHORS = ["anchor", "query", "question", *_SIDES]
+_POSITIVES = ["positive", "pos", "answer", "paraphrase", *_OTHERS]
+
+
+class _Kind(NamedTuple):
+    """What examples of a kind hold, and the usual names of the columns."""
+
+    roles: tuple[str, ...]
+    columns: tuple[list[str], ...]
+    labels: tuple[str, ...] = ()
+    more_columns: bool = False
+
+
+_KINDS = {
+    "nli": _Kind(
+        ("premise", "hypothesis"),
+        (["premise", "premises", *_SIDES], ["hypothesis", *_OTHERS]),
+        ("label", "gold_label", "labels", "entailment_judgment"),
+    ),
+    "graded": _Kind(
+        ("first text", "second text"),
+        (_SIDES, _OTHERS),
+        ("score", "similarity", "similarity_score", "relatedness", "relatedness_score", "label"),
+    ),
+    "binary": _Kind(
+        ("first text", "second text"),
+        (_SIDES, _OTHERS),
+        ("label", "is_duplicate", "paraphrase", "quality", "same"),
+    ),
+    "pairs": _Kind(("anchor", "positive"), (_ANCHORS, _POSITIVES)),
+    "triplets": _Kind(
+        ("anchor", "positive", "negative"),
+        (_ANCHORS, _POSITIVES, ["negative", "neg", "negative_1"]),
+        more_columns=True,
+    ),
+    "texts": _Kind(("text",), (["text", "sentence", "texts", "body", "content"],)),
+    "taught": _Kind(("text",), (), more_columns=True),
+}
+KINDS = tuple(_KINDS)
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """What a training run learns from, or is measured on.
+
+    Parameters
+    ----------
+    kind : str
+        "nli": premise and hypothesis with a class; "graded": two texts with a score; "binary": two
+        texts that belong together (1) or not (0); "pairs": two texts that belong together;
+        "triplets": anchor, positive and one or more negatives; "texts": texts alone; "taught": a
+        text (and perhaps its translations) with the vector that a teacher gives it.
+    columns : tuple of tuple of str
+        Texts, each column of length n.
+    labels : ndarray or None
+        int64 of shape (n,) for "nli" (index into `names`) and "binary"; float64 of shape (n,) from
+        0 to 1 for "graded"; float32 of shape (n, n_dimensions) for "taught"; else None.
+    names : tuple of str
+        Of the classes; empty without.
+    rows : int64 ndarray of shape (n,)
+        Row of the source that each example comes from, from 0.
+    source : str
+        Where they come from, for people.
+    decisions : tuple of Decision
+        What was left out or changed.
+    """
+
+    kind: str
+    columns: tuple[tuple[str, ...], ...]
+    labels: npt.NDArray[Any] | None
+    rows: Int64Array
+    names: tuple[str, ...] = ()
+    source: str = ""
+    decisions: tuple[Decision, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise InputError("kind", f"one of {', '.join(KINDS)}", self.kind)
+        lengths = {len(column) for column in self.columns} | {len(self.rows)}
+        if self.labels is not None:
+            lengths.add(len(self.labels))
+        if not self.columns or len(lengths) != 1:
+            found = f"lengths {', '.join(map(str, sorted(lengths)))}"
+            raise InputError("columns", "as long as labels and rows", found=found)
+        known = _KINDS[self.kind]
+        fewest = len(known.roles)
+        if len(self.columns) < fewest or (len(self.columns) > fewest and not known.more_columns):
+            wanted = f"{'at least ' * known.more_columns}{fewest} columns for {self.kind!r}"
+            raise InputError("columns", wanted, found=f"{len(self.columns)} columns")
+        for column in self.columns:
+            for place, text in enumerate(column):
+                if not isinstance(text, str):
+                    raise InputError(
+                        "columns", "texts", text, "use read_examples, which checks rows", row=place
+                    )
+        self._check_labels()
+
+    def _check_labels(self) -> None:
+        """Refuse labels that would be learned from without an error, and mean something else."""
+        labels, kind = self.labels, self.kind
+        if kind != "taught" and (labels is None) == bool(_KINDS[kind].labels):
+            raise InputError("labels", f"{'given' if labels is None else 'None'} for {kind!r}")
+        if labels is None:
+            return
+        if kind == "taught":
+            is_right = labels.ndim == 2 and labels.dtype.kind == "f" and np.isfinite(labels).all()
+            wanted = "finite vectors, an array of shape (n, n_dimensions)"
+        else:
+            # Without names, classes of inference are taken for the usual three.
+            highest = {"graded": 1, "binary": 1}.get(kind, (len(self.names) or 3) - 1)
+            kinds = "fiu" if kind == "graded" else "iu"
+            is_right = labels.ndim == 1 and labels.dtype.kind in kinds
+            is_right = is_right and bool(((labels >= 0) & (labels <= highest)).all())
+            wanted = f"{'numbers' if kind == 'graded' else 'integers'} from 0 to {highest}"
+        if not is_right:
+            raise InputError("labels", f"{wanted} for {kind!r}", remedy="use read_examples")
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        return f"Examples({len(self):,} {self.kind}, source={self.source!r})"
+
+    def take(self, rows: Sequence[int] | npt.NDArray[np.integer[Any]]) -> Examples:
+        """Return some of the examples, by their place, in the order given."""
+        places = np.asarray(rows, dtype=np.int64)
+        return replace(
+            self,
+            columns=tuple(tuple(column[place] for place in places) for column in self.columns),
+            labels=None if self.labels is None else self.labels[places],
+            rows=self.rows[places],
+        )
+
+    def noting(self, *decisions: Decision) -> Examples:
+        """Return the examples with further decisions."""
+        return replace(self, decisions=(*self.decisions, *decisions))
+
+    def without(self, *held_out: Examples, texts: bool = False) -> Examples:
+        """Return the examples that are not in held-out sets, whatever their labels.
+
+        Parameters
+        ----------
+        *held_out : Examples
+            Of any kinds.
+        texts : bool
+            Leave out every example that has a text in common with them, too.
+
+        Raises
+        ------
+        InputError
+            If none is left.
+        """
+        from embedtopics.training._split import without
+
+        return without(self, held_out, texts)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over kind, texts and labels, whatever the order of the examples."""
+        labels = [None] * len(self) if self.labels is None else self.labels.tolist()
+        rows = sorted(
+            hashlib.sha256(repr(row).encode("utf-8", "surrogatepass")).digest()
+            for row in zip(*self.columns, labels, strict=True)
+        )
+        return hashlib.sha256(repr((self.kind, self.names)).encode() + b"".join(rows)).hexdigest()
+
+
+def read_examples(
+    source: Any,
+    kind: str,
+    *,
+    columns: Sequence[str] | None = None,
+    label: str | None = None,
+    label_order: Sequence[str] | None = None,
+    scale: tuple[float, float] | None = None,
+    drop_invalid: bool = False,
+    join_lists: bool = False,
+    encoding: str = "utf-8",
+) -> Examples:
+    """Read training or test examples.
+
+    Nothing is repaired by guesswork: a row that cannot be used is named in the error, and what is
+    left out is counted in the examples' `decisions`.
+
+    Parameters
+    ----------
+    source : path, frame, list or Examples
+        A csv, tsv, jsonl, json or parquet file (each also .gz); a pandas or polars frame, an Arrow
+        table, a `datasets.Dataset`, a dict of lists; a list of tuples (texts first, the label
+        last), of dicts or of sentence-transformers' `InputExample`; for "texts", a list of
+        strings. Examples of the kind are returned as they are.
+    kind : {"nli", "graded", "binary", "pairs", "triplets", "texts"}
+        See `Examples`.
+    columns : sequence of str, optional
+        Columns of texts: premise and hypothesis; two texts; anchor and positive; anchor, positive
+        and the negatives; text. By default columns of the usual names.
+    label : str, optional
+        Column of the labels of "nli" and "binary", or of the scores of "graded".
+    label_order : sequence of str, optional
+        What 0, 1 and 2 stand for in "nli", such as ("entailment", "neutral", "contradiction").
+        Without it numbers are refused, because data sets number the classes differently; a
+        `datasets.Dataset` that names its classes needs none.
+    scale : (float, float), optional
+        Lowest and highest score that could be given, of "graded"; by default (0, 1).
+    drop_invalid : bool
+        Leave out rows with an empty or missing text, label or score, instead of refusing them.
+    join_lists : bool
+        Join a list of texts in a cell with spaces.
+    encoding : str
+
+    Returns
+    -------
+    read : Examples
+
+    Raises
+    ------
+    InputError
+        If a column is missing (the message lists those that exist), a text or label is missing or
+        out of range, all examples have one label, or nothing is left.
+
+    Examples
+    --------
+    >>> rows = [("A dog runs.", "An animal moves.", "Entailment"),
+    ...         ("A dog runs.", "The dog sleeps.", "contradiction")]
+    >>> read_examples(rows, "nli").labels.tolist()
+    [0, 2]
+    """
+    if isinstance(source, Examples):
+        if source.kind != kind:
+            raise InputError("examples", f"of kind {kind!r}", found=f"kind {source.kind!r}")
+        if not len(source):
+            raise InputError("examples", "one or more", found="none")
+        return source
+    if kind not in _KINDS or kind == "taught":
+        raise InputError("kind", f"one of {', '.join(KINDS[:-1])}", kind)
+    table = _as_table(source, kind, encoding)
+    if not len(table.frame):
+        raise InputError("examples", "one or more", found=f"no rows in {table.source}")
+    chosen, label_column = _choose_columns(table, kind, columns, label)
+    sides = [_read_side(table, name, join_lists) for name in chosen]
+    order = label_order
+    if order is None and kind == "nli":
+        # A datasets.Dataset names its numbers.
+        features = getattr(source, "features", None)
+        known = features.get(label_column) if isinstance(features, Mapping) else None
+        order = getattr(known, "names", None)
+    labels = _read_labels(table, kind, label_column, order, scale)
+    kept, decisions = usable_rows(table, chosen, sides, label_column, labels, drop_invalid)
+    named = [*chosen, *([] if label_column is None else [label_column])]
+    message = f"Examples are read from the columns {', '.join(map(repr, named))}."
+    if labels is not None:
+        require_difference(labels, kept, table.source)
+    repaired = sum(side.n_repaired for side in sides)
+    if repaired:
+        text = f"Half characters (lone surrogates) were replaced by U+FFFD in {repaired} texts."
+        decisions.append(Decision("training", "replaced_characters", repaired, text))
+    values = None if labels is None else labels.values[kept]
+    decisions += describe_repeats([side.hashes[kept] for side in sides], values, kind)
+    return Examples(
+        kind=kind,
+        columns=tuple(tuple(side.texts[row] for row in kept.tolist()) for side in sides),
+        labels=values,
+        rows=kept,
+        names=() if labels is None else labels.names,
+        source=table.source,
+        decisions=(
+            *table.notes,
+            Decision("training", "columns", named, message),
+            *(() if labels is None else labels.decisions),
+            *decisions,
+        ),
+    )
+
+
+def _as_table(source: Any, kind: str, encoding: str) -> Table:
+    if isinstance(source, (str, os.PathLike)):
+        return read_file(Path(source).expanduser(), encoding)
+    if is_frame(source):
+        return as_table(source)
+    if not isinstance(source, Iterable) or isinstance(source, bytes):
+        raise InputError("examples", "the path of a file, a frame, or a list of rows", source)
+    rows = source.tolist() if hasattr(source, "tolist") else list(source)
+    if rows and all(isinstance(row, Mapping) for row in rows):
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        data = {name: [row.get(name) for row in rows] for name in names}
+    else:
+        data = _unnamed_columns([_plain_row(row, kind) for row in rows], kind)
+    frame = pd.DataFrame({name: pd.Series(data[name], dtype=object) for name in data})
+    return Table(frame, type(source).__name__, untyped=True)
+
+
+def _plain_row(row: Any, kind: str) -> Any:
+    """Return an InputExample as a tuple, its label last where the kind has labels."""
+    texts = getattr(row, "texts", None)
+    if not isinstance(texts, (list, tuple)) or not hasattr(row, "label"):
+        return row
+    return (*texts, row.label) if _KINDS[kind].labels else tuple(texts)
+
+
+def _unnamed_columns(rows: list[Any], kind: str) -> dict[str, list[Any]]:
+    """Give the values of tuples the names that are looked for."""
+    if kind == "texts":
+        return {"text": [row[0] if _is_row(row) and len(row) == 1 else row for row in rows]}
+    known = _KINDS[kind]
+    names = [*(usual[0] for usual in known.columns), *known.labels[:1]]
+    width = len(rows[0]) if rows and _is_row(rows[0]) else len(names)
+    if kind == "triplets":
+        names += [f"negative_{number}" for number in range(2, width - 1)]
+    for number, row in enumerate(rows):
+        if not _is_row(row) or len(row) != len(names):
+            found = f"{len(row)} values" if _is_row(row) else f"a {type(row).__name__}"
+            wanted = f"tuples ({', '.join(names)}) or dicts"
+            raise InputError("examples", wanted, found=found, row=number)
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def _is_row(row: object) -> bool:
+    return isinstance(row, (tuple, list, np.ndarray))
+
+
+def _choose_columns(
+    table: Table, kind: str, columns: Sequence[str] | None, label: str | None
+) -> tuple[list[str], str | None]:
+    """Return the columns of texts and of labels: those asked for, else those of usual names."""
+    known = _KINDS[kind]
+    if columns is None:
+        chosen = [
+            _guess(table, usual, role)
+            for usual, role in zip(known.columns, known.roles, strict=True)
+        ]
+        for name in map(str, table.frame.columns if known.more_columns else ()):
+            stem, _, number = name.casefold().rpartition("_")
+            if stem in ("negative", "neg") and number.isdecimal() and name not in chosen:
+                chosen.append(name)
+    else:
+        names = [columns] if isinstance(columns, str) else list(columns)
+        n_roles = len(known.roles)
+        if len(names) != n_roles and not (known.more_columns and len(names) > n_roles):
+            hint = 'negatives make "triplets" of pairs' if kind == "pairs" else ""
+            wanted = f"{n_roles} columns ({', '.join(known.roles)})"
+            raise InputError("columns", wanted, names, hint)
+        roles = [*known.roles, *["negative"] * (len(names) - n_roles)]
+        chosen = [find_column(table, n, role) for n, role in zip(names, roles, strict=True)]
+    if not known.labels:
+        if label is not None:
+            raise InputError("label", f"left out for {kind!r}, which has none", label)
+        label_column = None
+    elif label is None:
+        label_column = _guess(table, known.labels, "label", "label", chosen)
+    else:
+        label_column = find_column(table, label, "label")
+    used = [*chosen, *([] if label_column is None else [label_column])]
+    if len(set(used)) < len(used):
+        raise InputError("columns", "different columns", used)
+    return chosen, label_column
+
+
+def _guess(
+    table: Table,
+    known: Sequence[str],
+    role: str,
+    parameter: str = "columns",
+    taken: Collection[str] = (),
+) -> str:
+    by_lower = {str(name).strip().casefold(): name for name in reversed(list(table.frame.columns))}
+    for name in known:
+        found = by_lower.get(name.casefold())
+        if found is not None and found not in taken:
+            return str(found)
+    exist = ", ".join(repr(str(name)) for name in table.frame.columns[:30])
+    raise InputError(
+        parameter,
+        f"given where no {role} column has a usual name, such as {known[0]!r}",
+        found=f"the columns {exist} in {table.source}",
+    )
+
+
+def _read_side(table: Table, name: str, join_lists: bool) -> TextRows:
+    values: list[Any] = table.frame[name].tolist()
+    if table.cells_only:
+        values = [None if value in MISSING_MARKERS else value for value in values]
+    for row, value in enumerate(values):
+        if _is_row(value):
+            if not join_lists:
+                where = f"a list of {len(value)} texts in {table.source}, {table.name_row(row)}"
+                raise InputError(
+                    name, "one text a row", found=where, remedy="join_lists=True joins them"
+                )
+            values[row] = " ".join(str(part) for part in value)
+    return read_texts(values, f"{table.source}: column {name!r}", table.name_row)
+
+
+def _read_labels(
+    table: Table, kind: str, column: str | None, order: Sequence[str] | None, scale: Any
+) -> ReadLabels | None:
+    for name, of, value in (("label_order", "nli", order), ("scale", "graded", scale)):
+        if kind != of and value is not None:
+            raise InputError(name, f"left out for {kind!r}", value)
+    if column is None:
+        return None
+    values: list[object] = table.frame[column].tolist()
+    where = f"{table.source}, column {column!r}"
+    if table.cells_only:
+        values = [None if value in MISSING_MARKERS or value == "" else value for value in values]
+    if kind == "nli":
+        return read_classes(values, order, where)
+    if kind == "binary":
+        return read_binary(values, where)
+    return read_scores(values, scale, where, lambda rows: name_rows(rows, table.lines))

@@ -1,0 +1,474 @@
+"""Figures of two encoders on the same examples, and whether they differ by more than chance."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.neighbors._graph import unit_rows
+from embedtopics.protocols import Float64Array, FloatArray, Int64Array
+from embedtopics.training._examples import Examples
+
+# Statistics of many samples of the same examples at once. A sample is how often each example is in
+# it: a bootstrap sample is a row of counts, all examples once a row of ones.
+
+Statistic = Callable[[Float64Array, npt.NDArray[Any], Float64Array], Float64Array]
+"""Takes scores and truth of shape (n,) and counts of shape (n_samples, n), gives (n_samples,)."""
+
+CONFIDENCE = 0.95
+ENTRIES_AT_ONCE = 4_000_000
+"""Counts of resamples that are held at a time."""
+
+_SMALL = 1e-24
+"""Share of the squared size below which a sum of squared deviations is rounding alone."""
+
+
+def mean(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
+    """Return the mean score; the truth is in the scores already."""
+    return _ratio((counts * scores).sum(axis=1), counts.sum(axis=1))
+
+
+def pearson(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
+    """Return Pearson's correlation of scores and truth; NaN where one of them does not vary."""
+    return _correlation(np.broadcast_to(scores, counts.shape), truth, counts)
+
+
+def spearman(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
+    """Return Spearman's correlation, the ranks being those within each sample."""
+    return _correlation(_ranks(scores, counts), _ranks(truth, counts), counts)
+
+
+def auc(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
+    """Return how often a true example has a higher score than a false one, ties counting half."""
+    positive, negative = _by_score(scores, truth, counts)
+    below = np.cumsum(negative, axis=1) - negative
+    won = (positive * (below + negative / 2)).sum(axis=1)
+    return _ratio(won, positive.sum(axis=1) * negative.sum(axis=1))
+
+
+def average_precision(
+    scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array
+) -> Float64Array:
+    """Return the mean precision at the true examples, those of one score being found together."""
+    positive, negative = (part[:, ::-1] for part in _by_score(scores, truth, counts))
+    found = np.cumsum(positive, axis=1)
+    precision = _ratio(found, found + np.cumsum(negative, axis=1), empty=0.0)
+    return _ratio((positive * precision).sum(axis=1), positive.sum(axis=1))
+
+
+def _by_score(
+    scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return how many true and false examples have each score, the lowest first."""
+    order, starts, _ = _groups(scores)
+    is_true = (np.asarray(truth) > 0)[order]
+    drawn = counts[:, order]
+    positive = np.add.reduceat(drawn * is_true, starts, axis=1)
+    negative = np.add.reduceat(drawn * ~is_true, starts, axis=1)
+    return positive, negative
+
+
+def _ranks(values: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
+    """Return the mean rank, in each sample, of the copies of an example and of its ties."""
+    order, starts, group_of = _groups(values)
+    size = np.add.reduceat(counts[:, order], starts, axis=1)
+    middle = np.cumsum(size, axis=1) - (size - 1) / 2
+    return np.asarray(middle[:, group_of])
+
+
+def _groups(values: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
+    """Return the ascending order, where each distinct value begins in it, and whose each is."""
+    distinct, group_of = np.unique(values, return_inverse=True)
+    order = np.argsort(group_of, kind="stable")
+    starts = np.searchsorted(group_of[order], np.arange(len(distinct)))
+    return order, starts, group_of
+
+
+def _correlation(x: npt.NDArray[Any], y: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
+    total = counts.sum(axis=1, keepdims=True)
+    y = np.broadcast_to(np.asarray(y, dtype=np.float64), counts.shape)
+    # Centred first: the sums of squares alone would lose half of the digits.
+    dx = x - _ratio((counts * x).sum(axis=1, keepdims=True), total)
+    dy = y - _ratio((counts * y).sum(axis=1, keepdims=True), total)
+    both, of_x, of_y = (
+        (counts * one * other).sum(axis=1) for one, other in ((dx, dy), (dx, dx), (dy, dy))
+    )
+    varies = (of_x > _SMALL * _spread(x)) & (of_y > _SMALL * _spread(y))
+    correlation = _ratio(both, np.sqrt(of_x) * np.sqrt(of_y))
+    return np.where(varies, np.clip(correlation, -1.0, 1.0), np.nan)
+
+
+def _spread(values: npt.NDArray[Any]) -> float:
+    return float(np.square(values, dtype=np.float64).sum(axis=1).max(initial=0.0))
+
+
+def _ratio(above: Float64Array, below: Float64Array, empty: float = np.nan) -> Float64Array:
+    ratio = np.full(np.broadcast_shapes(np.shape(above), np.shape(below)), empty)
+    np.divide(above, below, out=ratio, where=below != 0)
+    return ratio
+
+
+@dataclass(frozen=True, eq=False)
+class Figure:
+    """One figure of both encoders, by what each gives every example."""
+
+    metric: str
+    statistic: Statistic  # of `embedtopics.training.effects.statistics`
+    before: Float64Array  # (n,), scores of the examples
+    after: Float64Array  # (n,), scores of the examples
+    truth: npt.NDArray[Any]  # (n,), what the scores are held against
+    units: Int64Array  # (n,), examples of one unit are drawn together
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What the examples say of a figure."""
+
+    before: float
+    after: float
+    low: float  # interval of the difference
+    high: float  # interval of the difference
+    p: float  # two-sided, of no difference
+    n_units: int  # what was drawn with replacement
+    n_changed: int  # units to which the encoders give different scores
+    exact: float = 0.0  # p-value of the exact test on these units alone, a part of `p`
+
+
+def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
+    """Draw the units of a figure anew, the same for both encoders, and see how it differs.
+
+    The interval is that of the percentiles, widened for small samples as Student's t is (the
+    expanded percentile interval of Hesterberg 2015, "What teachers should know about the
+    bootstrap"). Bias and skewness of a figure are much the same for both encoders and cancel in
+    the difference of the two: the corrections of a BCa interval would be about nothing.
+    """
+    _, unit_of = np.unique(figure.units, return_inverse=True)
+    n_units, n = int(unit_of.max()) + 1, len(unit_of)
+    before, after = (float(x[0]) for x in _both(figure, np.ones((1, n))))
+    drawn = np.concatenate(
+        [
+            np.subtract(*_both(figure, counts)[::-1])
+            for counts in _resamples(unit_of, n_resamples, seed)
+        ]
+    )
+    moved = np.bincount(unit_of, (figure.before != figure.after).astype(float)) > 0
+    low, high = wide_interval(drawn, n_units)
+    n_changed = int(moved.sum())
+    exact = min(1.0, 2.0 ** (1 - n_changed))
+    if figure.statistic is mean:
+        by_unit = np.zeros(n_units)
+        np.add.at(by_unit, unit_of, figure.after - figure.before)
+        exact = _sign_test(by_unit[moved], n_resamples, seed)
+    p = max(p_of(drawn, n_units), exact)
+    if math.isnan(before) or math.isnan(after):
+        low = high = math.nan
+        p = 1.0
+    return Difference(before, after, low, high, p, n_units, n_changed, exact)
+
+
+def _both(figure: Figure, counts: Float64Array) -> tuple[Float64Array, Float64Array]:
+    before = figure.statistic(figure.before, figure.truth, counts)
+    return before, figure.statistic(figure.after, figure.truth, counts)
+
+
+def _resamples(unit_of: Int64Array, n_resamples: int, seed: int) -> Iterator[Float64Array]:
+    """Yield how often each example is in each resample, some resamples at a time."""
+    from scipy.sparse import csr_matrix
+
+    n, n_units = len(unit_of), int(unit_of.max()) + 1
+    belongs: Any = csr_matrix((np.ones(n), (unit_of, np.arange(n))), shape=(n_units, n))
+    at_once = max(1, ENTRIES_AT_ONCE // max(n, n_units))
+    seeds = np.random.SeedSequence(seed).generate_state(-(-n_resamples // at_once))
+    for number, begin in enumerate(range(0, n_resamples, at_once)):
+        size = min(at_once, n_resamples - begin)
+        yield resampled_sums(belongs, size, int(seeds[number]))
+
+
+def wide_interval(drawn: Float64Array, n_units: int) -> tuple[float, float]:
+    """Return the 95 % interval of resampled differences; NaN of fewer than two units."""
+    from scipy.stats import norm, t
+
+    if n_units < 2:
+        return math.nan, math.nan
+    reach = math.sqrt(n_units / (n_units - 1)) * t.ppf((1 + CONFIDENCE) / 2, n_units - 1)
+    # Two units can reach further than floats tell from certainty.
+    low, high = interval(drawn, min(1 - 2 * float(norm.sf(reach)), 1 - 1e-12))
+    return float(low), float(high)
+
+
+def p_of(drawn: Float64Array, n_units: int) -> float:
+    """Return the two-sided p-value of no difference: the level at which the interval reaches 0.
+
+    Not below what the number of resamples can tell.
+    """
+    from scipy.stats import norm, t
+
+    known = np.sort(drawn[~np.isnan(drawn)])
+    if n_units < 2 or not len(known):
+        return 1.0
+    tail = max(min(_reaching(known), _reaching(-known[::-1])), 1 / (len(known) + 1))
+    if tail >= 0.5:
+        return 1.0
+    reach = float(norm.isf(tail)) * math.sqrt((n_units - 1) / n_units)
+    return float(2 * t.sf(reach, n_units - 1))
+
+
+def _reaching(ordered: Float64Array) -> float:
+    """Return the largest share whose quantile is not above 0, between two values by a line."""
+    n, below = len(ordered), int(np.count_nonzero(ordered <= 0))
+    if below in (0, n):
+        return float(below > 0)
+    last, following = float(ordered[below - 1]), float(ordered[below])
+    return (below - 1 - last / (following - last)) / (n - 1)
+
+
+def _sign_test(differences: Float64Array, n_draws: int, seed: int) -> float:
+    """Return the two-sided p-value of differences whose signs are the toss of a coin."""
+    from scipy.stats import binomtest
+
+    real = differences[differences != 0]
+    if not len(real):
+        return 1.0
+    sizes = np.abs(real)
+    if np.ptp(sizes) <= 1e-12 * sizes.max():
+        return float(binomtest(int((real > 0).sum()), len(real)).pvalue)
+    rng = np.random.default_rng([seed, 1])
+    reached, found = 0, abs(float(real.sum())) * (1 - 1e-12)
+    at_once = max(1, ENTRIES_AT_ONCE // len(real))
+    for begin in range(0, n_draws, at_once):
+        size = min(at_once, n_draws - begin)
+        heads = rng.integers(0, 2, size=(size, len(real)), dtype=np.bool_)
+        reached += int((np.abs(np.where(heads, real, -real).sum(axis=1)) >= found).sum())
+    return (reached + 1) / (n_draws + 1)
+
+
+def holm(p_values: list[float]) -> list[float]:
+    """Return p-values after the correction of Holm (1979) for so many tests."""
+    order = np.argsort(p_values, kind="stable")
+    raised = np.sort(p_values) * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
+    return [float(p) for p in adjusted]
+
+
+# What a set of examples asks of an encoder, by the kind of the examples.
+
+ROWS_AT_ONCE = 4096
+QUERIES_AT_ONCE = 256
+CUTOFF = 10
+"""Ranks that count in the mean reciprocal rank."""
+
+DIGITS = 6
+TIE = 10.0**-DIGITS
+"""Cosines nearer than this are equal: vectors of single precision say no more, and an encoder that
+runs on another machine shall be neither better nor worse for it."""
+
+LUMP, LARGEST_SHARE = 50, 0.2
+"""Examples, and the share of them that share texts, from which on too little is left to draw."""
+
+_Made = list[tuple[str, Statistic, list[Float64Array], npt.NDArray[Any], npt.NDArray[Any]]]
+
+
+@dataclass(frozen=True, eq=False)
+class Embedded:
+    """Vectors of texts."""
+
+    rows: FloatArray  # (n_texts, n_dimensions), of length one
+    place: dict[str, int]  # row of each text
+
+    def places(self, texts: Sequence[str]) -> Int64Array:
+        """Return the row of each text."""
+        return np.array([self.place[text] for text in texts], dtype=np.int64)
+
+    def of(self, texts: Sequence[str]) -> FloatArray:
+        """Return the vectors of texts, shape (n, n_dimensions)."""
+        return self.rows[self.places(texts)]
+
+
+def embed(encoder: Any, columns: Iterable[Sequence[str]], what: str) -> Embedded:
+    """Encode each distinct text of some columns once."""
+    # In one order, so that nothing depends on the order of the examples.
+    texts = sorted({text for column in columns for text in column})
+    made = encoder.encode(texts)
+    if hasattr(made, "toarray"):
+        raise InputError(what, "an encoder of dense vectors", encoder, "give it n_components")
+    rows = unit_rows(made, what=f"the vectors of the encoder {what} training", keep_zeros=True)
+    if len(rows) != len(texts):
+        wanted = f"an encoder that returns a vector for each of {len(texts):,} texts"
+        raise InputError(what, wanted, found=f"{len(rows):,}")
+    return Embedded(rows, {text: place for place, text in enumerate(texts)})
+
+
+def cosines(first: FloatArray, second: FloatArray) -> npt.NDArray[np.float64]:
+    """Return the cosine of each pair of rows, both of length one (or zero, which gives 0)."""
+    found = np.empty(len(first))
+    for begin in range(0, len(first), ROWS_AT_ONCE):
+        part = slice(begin, begin + ROWS_AT_ONCE)
+        found[part] = np.einsum("ij,ij->i", first[part], second[part], dtype=np.float64)
+    return found
+
+
+def units_of(examples: Examples) -> tuple[Int64Array, str]:
+    """Return which examples share a text, by way of others too: they are not independent."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    texts = sorted({text for column in examples.columns for text in column})
+    place = {text: number for number, text in enumerate(texts)}
+    columns = [np.array([place[text] for text in column]) for column in examples.columns]
+    first = np.concatenate([columns[0]] * max(1, len(columns) - 1))
+    other = np.concatenate(columns[1:] or columns)
+    edges = coo_matrix((np.ones(len(first)), (first, other)), shape=(len(texts), len(texts)))
+    _, component = connected_components(edges, directed=False)
+    units = np.unique(component[columns[0]], return_inverse=True)[1]
+    sizes = np.bincount(units)
+    by_first = np.unique(columns[0], return_inverse=True)[1]
+    is_one_lump = len(examples) >= LUMP and sizes.max() > LARGEST_SHARE * len(examples)
+    if not is_one_lump or by_first.max() + 1 <= len(sizes):
+        return units.astype(np.int64), ""
+    return by_first.astype(np.int64), (
+        "Many examples are connected by texts that they share: those with the same first "
+        "text were drawn together, and the interval may be a little narrow."
+    )
+
+
+def figures_of(
+    examples: Examples, before: Embedded, after: Embedded, units: Int64Array
+) -> list[Figure]:
+    """Return the figures of a set of examples; units (n,)."""
+    made = {
+        "graded": _graded,
+        "nli": _inference,
+        "triplets": _triplets,
+        "binary": _binary,
+        "pairs": _pairs,
+    }[examples.kind](examples, (before, after))
+    return [
+        Figure(metric, statistic, scores[0], scores[1], truth, units[rows])
+        for metric, statistic, scores, truth, rows in made
+    ]
+
+
+def _graded(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+    labels = _different(examples)
+    scores, rows = _similarities(examples, encoders), np.arange(len(examples))
+    return [
+        ("Spearman correlation", spearman, scores, labels, rows),
+        ("Pearson correlation", pearson, scores, labels, rows),
+    ]
+
+
+def _binary(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+    labels = _different(examples)
+    scores, rows = _similarities(examples, encoders), np.arange(len(examples))
+    return [("average precision", average_precision, scores, labels, rows)]
+
+
+def _different(examples: Examples) -> npt.NDArray[Any]:
+    """Return labels of which not all are equal."""
+    labels = np.asarray(examples.labels)
+    if np.ptp(labels) == 0:
+        raise InputError("test", "of different labels", found=f"{labels[0]:g} for all examples")
+    return labels
+
+
+def _inference(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+    """Compare entailed with contradicted hypotheses, of one premise and of all."""
+    names = [name.strip().casefold() for name in examples.names]
+    entailed, contradicted = (
+        np.isin(
+            np.asarray(examples.labels),
+            [i for i, name in enumerate(names) if name.startswith(stem)],
+        )
+        for stem in ("entail", "contrad")
+    )
+    if not entailed.any() or not contradicted.any():
+        found = f"{int(entailed.sum()):,} and {int(contradicted.sum()):,} of {examples.names}"
+        raise InputError("test", "of pairs of entailment and of contradiction", found=found)
+    scores = _similarities(examples, encoders)
+    asked = np.flatnonzero(entailed | contradicted)
+    of_both = [part[asked] for part in scores]
+    made: _Made = [("AUC, entailment against contradiction", auc, of_both, entailed[asked], asked)]
+    pairs = _same_premise(examples.columns[0], entailed, contradicted)
+    if len(pairs):
+        right = [(one[pairs[:, 0]] > one[pairs[:, 1]] + TIE).astype(float) for one in scores]
+        name = "entailed nearer than contradicted"
+        made.append((name, mean, right, np.ones(len(pairs)), pairs[:, 0]))
+    return made
+
+
+def _same_premise(
+    premises: Sequence[str], entailed: npt.NDArray[np.bool_], contradicted: npt.NDArray[np.bool_]
+) -> Int64Array:
+    """Return every two pairs of one premise, the entailed and the contradicted, shape (n, 2)."""
+    of_premise: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for side, chosen in enumerate((entailed, contradicted)):
+        for row in np.flatnonzero(chosen).tolist():
+            of_premise[premises[row]][side].append(row)
+    both = [(a, b) for one, other in of_premise.values() for a in one for b in other]
+    return np.array(both, dtype=np.int64).reshape(-1, 2)
+
+
+def _triplets(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+    scores = []
+    for encoder in encoders:
+        anchor, positive, *negatives = (encoder.of(column) for column in examples.columns)
+        hardest = np.max([cosines(anchor, negative) for negative in negatives], axis=0)
+        scores.append((cosines(anchor, positive) > hardest + TIE).astype(float))
+    rows = np.arange(len(examples))
+    return [("accuracy", mean, scores, np.ones(len(rows)), rows)]
+
+
+def _pairs(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+    ranks = [_partner_ranks(examples, encoder) for encoder in encoders]
+    rows, truth = np.arange(len(examples)), np.ones(len(examples))
+    reciprocal = [np.where(rank <= CUTOFF, 1 / rank, 0.0) for rank in ranks]
+    at_one = [(rank == 1).astype(float) for rank in ranks]
+    return [
+        (f"MRR@{CUTOFF}", mean, reciprocal, truth, rows),
+        ("accuracy@1", mean, at_one, truth, rows),
+    ]
+
+
+def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
+    """Return the rank of each second text among all second texts, for its first as query.
+
+    Other texts that the same first text is paired with, and the first text itself, do not compete;
+    of equals, the right one comes last.
+    """
+    from threadpoolctl import threadpool_limits
+
+    queries, answers = examples.columns[:2]
+    candidates = sorted(set(answers))
+    place = {text: number for number, text in enumerate(candidates)}
+    right: dict[str, set[int]] = defaultdict(set)
+    for query, answer in zip(queries, answers, strict=True):
+        right[query].add(place[answer])
+    vectors = encoder.of(candidates).astype(np.float64)
+    ranks = np.empty(len(queries))
+    with threadpool_limits(limits=1, user_api="blas"):
+        for begin in range(0, len(queries), QUERIES_AT_ONCE):
+            asked = queries[begin : begin + QUERIES_AT_ONCE]
+            similarity = encoder.of(asked).astype(np.float64) @ vectors.T
+            for row, query in enumerate(asked):
+                own = similarity[row, place[answers[begin + row]]]
+                others = np.array(sorted(right[query] | {place.get(query, -1)} - {-1}))
+                rivals = np.count_nonzero(similarity[row] > own - TIE)
+                rivals -= np.count_nonzero(similarity[row, others] > own - TIE)
+                ranks[begin + row] = 1 + rivals
+    return ranks
+
+
+def _similarities(
+    examples: Examples, encoders: tuple[Embedded, Embedded]
+) -> list[npt.NDArray[np.float64]]:
+    first, second = examples.columns[:2]
+    return [np.round(cosines(each.of(first), each.of(second)), DIGITS) for each in encoders]

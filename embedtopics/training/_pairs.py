@@ -1,0 +1,421 @@
+"""Pairs of texts that belong together, made of a corpus without labels."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count, is_number, resolve_seed
+from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._hashing import TEXT, is_missing, normalize_text, read_texts
+from embedtopics.corpus._tables import name_row
+from embedtopics.corpus._windows import sentence_starts
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.training._examples import Examples
+from embedtopics.training._split import text_key
+
+Pair = tuple[str, str, int]
+"""Anchor, positive, and the row of the corpus that the anchor comes from."""
+
+Found = tuple[list[Pair], list[Decision], str]
+"""Candidates, what was left out, and what the pairs are of."""
+
+_SEPARATORS = " \t\n:.,;|-\u2013\u2014!?"
+_WORD = re.compile(r"\w+")
+
+
+def make_pairs(
+    corpus: Any, by: str = "sentences", column: str | None = None, **options: Any
+) -> Examples:
+    """Make training pairs of a corpus: titles with texts, neighboring sentences, and others.
+
+    Parameters
+    ----------
+    corpus : Corpus, or what `Corpus.of` takes
+    by : {"sentences", "title", "group", "citations", "duplicates"}
+        - "sentences": sentences that follow one another in a document (Logeswaran and Lee 2018).
+          Options: `most_per_document` (5), `least_words` (5) of each sentence, `random_state` (42).
+        - "title": each title, of `column`, with its text. A title that begins the text is cut off
+          there. Options: `body`, the column of what is paired with titles (by default the texts);
+          `most_bodies` (3): titles of more texts, such as "Letters", give no pair.
+        - "group": documents that share a value of `column` (by default the group column). The
+          other pairs of a batch count as negatives, so give many small groups. Options:
+          `most_per_group` (100), `random_state` (42).
+        - "citations": documents with those whose ids stand in `column`. Options: `separators`
+          (";,|") between several ids.
+        - "duplicates": near-duplicates. Options: `graph`, a `NeighborGraph` of the distinct
+          documents; `least` (0.9), the cosine similarity of a pair; `most_per_document` (5).
+    column : str, optional
+    **options
+        As said under `by`.
+
+    Returns
+    -------
+    made : Examples
+        Of kind "pairs", each pair once, whatever the order of the rows; what was left out is
+        counted in `decisions`.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, an option unknown, or there is no pair.
+    """
+    ways: dict[str, Callable[..., Found]] = {
+        "sentences": _sentences,
+        "title": _titles,
+        "group": _groups,
+        "citations": _citations,
+        "duplicates": _duplicates,
+    }
+    if by not in ways:
+        raise InputError("by", f"one of {', '.join(ways)}", by)
+    corpus = Corpus.of(corpus)
+    try:
+        pairs, decisions, what = ways[by](corpus, column, **options)
+    except TypeError as error:
+        if "argument" not in str(error):
+            raise
+        raise InputError("options", f'those of by="{by}"', found=str(error)) from error
+    return _distinct(corpus, pairs, decisions, what)
+
+
+def _distinct(
+    corpus: Corpus, pairs: Iterable[Pair], decisions: Sequence[Decision], what: str
+) -> Examples:
+    """Return pairs as examples, each once, in an order that comes from their texts."""
+    chosen: dict[tuple[str, str], Pair] = {}
+    n_same = n_repeated = 0
+    # The least of equal pairs stands for them: the first would depend on the order of the rows.
+    for anchor, positive, row in sorted(
+        ((normalize_text(a), normalize_text(p), r) for a, p, r in pairs)
+    ):
+        one, other = text_key(anchor), text_key(positive)
+        both = (min(one, other), max(one, other))
+        if one == other:
+            n_same += 1
+        elif both in chosen:
+            n_repeated += 1
+        else:
+            chosen[both] = (anchor, positive, row)
+    notes = [
+        *decisions,
+        *_counted("identical_sides", n_same, "pairs of equal texts were left out."),
+        *_counted("repeated_pairs", n_repeated, "pairs occur again and were left out."),
+    ]
+    if not chosen:
+        reasons = " ".join(decision.message for decision in notes)
+        found = f"no {what} in {len(corpus):,} rows of {corpus.source}"
+        raise InputError("corpus", "one that gives pairs", found=found, remedy=reasons)
+    anchors, positives, rows = zip(*chosen.values(), strict=True)
+    message = f"{len(chosen):,} pairs of {what} were made of {len(corpus):,} rows."
+    return Examples(
+        kind="pairs",
+        columns=(anchors, positives),
+        labels=None,
+        rows=np.array(rows, dtype=np.int64),
+        source=f"{corpus.source}: {what}",
+        decisions=(*notes, Decision("training", "pairs_made", len(chosen), message)),
+    )
+
+
+def _counted(name: str, value: int, message: str) -> list[Decision]:
+    """Return a decision about some rows, or nothing where there are none."""
+    return [Decision("training", name, value, f"{value:,} {message}")] if value else []
+
+
+def _titles(
+    corpus: Corpus, column: str | None, *, body: str | None = None, most_bodies: int = 3
+) -> Found:
+    checked_count(most_bodies, "most_bodies")
+    titles, bodies = _texts_of(corpus, column), list(corpus.texts)
+    has_body = (corpus.status == TEXT).tolist()
+    if body is not None:
+        bodies = _texts_of(corpus, body)
+        has_body = [bool(text) for text in bodies]
+    found: list[Pair] = []
+    n_missing = n_whole = n_cut = n_inside = 0
+    bodies_of: dict[str, set[str]] = defaultdict(set)
+    for row, (heading, text) in enumerate(zip(titles, bodies, strict=True)):
+        if not heading or not has_body[row]:
+            n_missing += 1
+            continue
+        rest = _without_start(normalize_text(text), heading)
+        n_cut += rest != normalize_text(text)
+        if not _WORD.search(rest) or text_key(rest) in text_key(heading):
+            n_whole += 1
+            continue
+        inside = rf"(?<!\w){re.escape(text_key(heading))}(?!\w)"
+        n_inside += re.search(inside, text_key(rest)) is not None
+        bodies_of[text_key(heading)].add(text_key(rest))
+        found.append((heading, rest, row))
+    kept = [pair for pair in found if len(bodies_of[text_key(pair[0])]) <= most_bodies]
+    common = f"rows have a title of more than {most_bodies} texts and give no pair."
+    decisions = [
+        *_counted("rows_without_pair", n_missing, "rows have no title or no text."),
+        *_counted("titles_cut", n_cut, "texts begin with their title, which was cut off there."),
+        *_counted("title_is_text", n_whole, "rows hold no text besides the title."),
+        *_counted("titles_in_text", n_inside, "texts hold their title further on; they are kept."),
+        *_counted("common_titles", len(found) - len(kept), common),
+    ]
+    return kept, decisions, "titles with texts"
+
+
+def _sentences(
+    corpus: Corpus,
+    column: str | None,
+    *,
+    most_per_document: int = 5,
+    least_words: int = 5,
+    random_state: Any = 42,
+) -> Found:
+    checked_count(most_per_document, "most_per_document")
+    checked_count(least_words, "least_words")
+    if column is not None:
+        raise InputError("column", "left out: name the texts when the corpus is made", column)
+    seed = resolve_seed(random_state)
+    documents = corpus.distinct()
+    texts: dict[int, str] = {}
+    for row, document in enumerate(documents.of_row.tolist()):
+        # Rows of one document may differ in their white space, which can end a sentence.
+        if document >= 0:
+            texts[document] = min(corpus.texts[row], texts.get(document, corpus.texts[row]))
+    found: list[Pair] = []
+    n_without = n_more = 0
+    for document, row in enumerate(documents.first_rows.tolist()):
+        pairs = _neighbors(texts[document], least_words)
+        n_without += not pairs
+        n_more += max(0, len(pairs) - most_per_document)
+        drawn = sorted(pairs, key=lambda pair: _digest(seed, *pair))[:most_per_document]
+        found += [(first, second, row) for first, second in drawn]
+    without = f"documents have no two consecutive sentences of {least_words} words."
+    more = f"pairs are beyond the {most_per_document} that a document gives at most."
+    decisions = [
+        *_counted("documents_without_pair", n_without, without),
+        *_counted("pairs_beyond_limit", n_more, more),
+    ]
+    return found, decisions, "neighbouring sentences"
+
+
+def _duplicates(
+    corpus: Corpus,
+    column: str | None,
+    *,
+    graph: NeighborGraph,
+    least: float = 0.9,
+    most_per_document: int = 5,
+) -> Found:
+    checked_count(most_per_document, "most_per_document")
+    if not is_number(least) or not -1.0 <= least <= 1.0:
+        raise InputError("least", "a number from -1 to 1", least)
+    documents = corpus.distinct()
+    if len(graph) != len(documents):
+        raise InputError(
+            "graph",
+            f"of the {len(documents):,} distinct documents of {corpus.source}",
+            found=f"one of {len(graph):,}",
+            remedy="build it from corpus.document_texts()",
+        )
+    near = (graph.similarities >= least) & (graph.indices >= 0)
+    allowed = near & (np.cumsum(near, axis=1) <= most_per_document)
+    texts, rows = corpus.document_texts(), documents.first_rows.tolist()
+    edges = {
+        (min(i, j), max(i, j))
+        for i, place in np.argwhere(allowed).tolist()
+        for j in [int(graph.indices[i, place])]
+    }
+    n_without = len(documents) - len({document for edge in edges for document in edge})
+    n_more = int(near.sum() - allowed.sum())
+    more = f"neighbors beyond the {most_per_document} nearest of a document were not paired."
+    decisions = [
+        Decision("training", "least_similarity", float(least), f"Pairs are as near as {least:g}."),
+        *_counted("documents_without_pair", n_without, "documents have none so near."),
+        *_counted("pairs_beyond_limit", n_more, more),
+    ]
+    found = [(texts[i], texts[j], rows[i]) for i, j in sorted(edges)]
+    return found, decisions, "near-duplicates"
+
+
+def _groups(
+    corpus: Corpus, column: str | None, *, most_per_group: int = 100, random_state: Any = 42
+) -> Found:
+    checked_count(most_per_group, "most_per_group")
+    seed = resolve_seed(random_state)
+    column = corpus.group_column if column is None else column
+    documents = corpus.distinct()
+    members: dict[str, set[int]] = defaultdict(set)
+    n_missing = 0
+    values = _metadata_column(corpus, column)
+    for value, document in zip(values, documents.of_row.tolist(), strict=True):
+        if is_missing(value) or not str(value).strip() or document < 0:
+            n_missing += 1
+        else:
+            members[_spelled(value)].add(document)
+    texts, rows = corpus.document_texts(), documents.first_rows.tolist()
+    found: list[Pair] = []
+    sizes: list[int] = []
+    n_more = 0
+    for name, of_group in sorted(members.items()):
+        # Documents are numbered by content, so that the draw does not depend on the rows.
+        ordered = np.array(sorted(of_group), dtype=np.int64)
+        n_all = len(ordered) * (len(ordered) - 1) // 2
+        n_more += max(0, n_all - most_per_group)
+        firsts, seconds = _drawn(len(ordered), min(n_all, most_per_group), seed, name)
+        for i, j in zip(ordered[firsts].tolist(), ordered[seconds].tolist(), strict=True):
+            found.append((texts[i], texts[j], rows[i]))
+        sizes.append(len(firsts))
+    n_alone = sum(len(of_group) < 2 for of_group in members.values())
+    more = f"pairs are beyond the {most_per_group} that a group gives at most."
+    decisions = [
+        *_counted("rows_without_group", n_missing, "rows have no group or no text."),
+        *_counted("groups_without_pair", n_alone, "groups have one document and give no pair."),
+        *_counted("pairs_beyond_limit", n_more, more),
+    ]
+    n_pairs = sum(sizes)
+    if n_pairs > 1:
+        share = sum(size * (size - 1) for size in sizes) / (n_pairs * (n_pairs - 1))
+        message = (
+            f"{share:.1%} of the other pairs are of a pair's own group on average; those in its "
+            "batch count as negatives all the same."
+        )
+        decisions.append(Decision("training", "other_pairs_of_own_group", share, message))
+    return found, decisions, f"documents of one {column}"
+
+
+def _citations(corpus: Corpus, column: str | None, *, separators: str = ";,|") -> Found:
+    if not isinstance(separators, str) or not separators:
+        raise InputError("separators", "characters, such as ';,'", separators)
+    row_of = {name: row for row, name in enumerate(corpus.ids)}
+    documents = corpus.distinct().of_row.tolist()
+    texts = corpus.document_texts()
+    found: list[Pair] = []
+    unknown: dict[str, int] = {}
+    n_without = n_empty = n_itself = 0
+    for row, value in enumerate(_metadata_column(corpus, column)):
+        names = _ids_in(value, row_of, separators)
+        n_without += not names
+        for name in names:
+            cited = row_of.get(name)
+            if cited is None:
+                unknown[name] = unknown.get(name, 0) + 1
+            elif cited == row:
+                n_itself += 1
+            elif documents[row] < 0 or documents[cited] < 0:
+                n_empty += 1
+            else:
+                found.append((texts[documents[row]], texts[documents[cited]], row))
+    shown = ", ".join(repr(name[:40]) for name in sorted(unknown)[:3])
+    if unknown and not found:
+        raise InputError(
+            "column",
+            f"one of ids of other rows, such as {corpus.ids[0]!r}",
+            found=f"{shown} in {column!r} of {corpus.source}",
+            remedy="name the column of ids when the corpus is made (id=)",
+        )
+    n_unknown = sum(unknown.values())
+    decisions = [
+        *_counted("rows_without_pair", n_without, "rows cite no other."),
+        *_counted("unknown_ids", n_unknown, f"ids are of no row, such as {shown}."),
+        *_counted("self_citations", n_itself, "rows cite themselves, which gives no pair."),
+        *_counted("pairs_without_text", n_empty, "pairs were left out for want of a text."),
+    ]
+    return found, decisions, "documents with those that they cite"
+
+
+def _metadata_column(corpus: Corpus, name: str | None) -> list[object]:
+    """Return the values of a column of the metadata."""
+    if name not in corpus.metadata.columns:
+        exist = ", ".join(repr(str(column)) for column in corpus.metadata.columns[:30])
+        raise InputError(
+            "column", f"one of {exist or 'no columns'} besides the texts of {corpus.source}", name
+        )
+    values: list[object] = corpus.metadata[name].tolist()
+    return values
+
+
+def _texts_of(corpus: Corpus, column: str | None) -> list[str]:
+    """Return a column of texts, "" where a row has none."""
+    values: list[object] = (
+        list(corpus.texts) if column == corpus.text_column else _metadata_column(corpus, column)
+    )
+    rows = read_texts(values, f"{corpus.source}: column {column!r}", name_row)
+    if not (rows.status == TEXT).any():
+        raise InputError("column", f"one of texts in {corpus.source}", column)
+    return [
+        normalize_text(text) if status == TEXT else ""
+        for text, status in zip(rows.texts, rows.status.tolist(), strict=True)
+    ]
+
+
+def _without_start(text: str, heading: str) -> str:
+    """Return a text without the title that it begins with, as whole words."""
+    start, rest = text[: len(heading)], text[len(heading) :]
+    if start.casefold() != heading.casefold() or (rest and rest[0].isalnum()):
+        return text
+    return rest.lstrip(_SEPARATORS)
+
+
+def _neighbors(text: str, least_words: int) -> list[tuple[str, str]]:
+    starts = sentence_starts(text)
+    sentences = [
+        normalize_text(text[a:b]) for a, b in zip(starts, [*starts[1:], len(text)], strict=True)
+    ]
+    is_long = [len(_WORD.findall(sentence)) >= least_words for sentence in sentences]
+    return [
+        (sentences[place], sentences[place + 1])
+        for place in range(len(sentences) - 1)
+        if is_long[place] and is_long[place + 1]
+    ]
+
+
+def _digest(seed: int, *texts: str) -> bytes:
+    content = "\n".join(texts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=16, key=str(seed).encode()).digest()
+
+
+def _drawn(
+    n: int, n_wanted: int, seed: int, name: str
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Draw different pairs out of n things; return the places of both sides."""
+    digest = hashlib.blake2b(f"{seed}\n{name}".encode("utf-8", "replace"), digest_size=8).digest()
+    rng = np.random.default_rng(int.from_bytes(digest, "little"))
+    n_all = n * (n - 1) // 2
+    # Drawn without making a list of all: a group of 100,000 has five thousand million pairs.
+    numbers: Iterable[int] = rng.choice(n_all, n_wanted, replace=False) if n_all else []
+    chosen = np.sort(np.asarray(numbers, dtype=np.int64))
+    # The pair of number t has the larger place j with j (j - 1) / 2 <= t.
+    second = np.floor((1.0 + np.sqrt(1.0 + 8.0 * chosen)) / 2.0).astype(np.int64)
+    second -= second * (second - 1) // 2 > chosen
+    second += (second + 1) * second // 2 <= chosen
+    return chosen - second * (second - 1) // 2, second
+
+
+def _ids_in(value: object, known: dict[str, int], separators: str) -> list[str]:
+    """Return the different ids in a cell."""
+    if isinstance(value, (list, tuple, set, np.ndarray)):
+        parts = [_spelled(part) for part in value if not is_missing(part)]
+    elif is_missing(value):
+        return []
+    else:
+        cell = _spelled(value)
+        if cell in known:
+            return [cell]
+        # Lists in a csv file: ['a', 'b'].
+        inner = cell[1:-1] if cell.startswith("[") and cell.endswith("]") else cell
+        parts = [
+            part.strip().strip("'\"") for part in re.split(f"[{re.escape(separators)}]", inner)
+        ]
+    return sorted({part for part in parts if part})
+
+
+def _spelled(value: object) -> str:
+    """Return a name as the ids of a corpus are written."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        value = int(value)
+    return str(value).strip()

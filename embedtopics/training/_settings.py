@@ -1,0 +1,222 @@
+"""How an encoder is trained: the settings, with the defaults of the field."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import Any
+
+from embedtopics._utils.checks import (
+    checked_count,
+    checked_level,
+    is_number,
+    optional_count,
+    resolve_seed,
+)
+from embedtopics.errors import InputError
+
+PRECISIONS = ("float32", "bfloat16", "float16")
+REPORT_TO = ("none", "tensorboard", "wandb")
+
+SYNONYMS = {
+    "lr": "learning_rate", "n_epochs": "epochs", "num_epochs": "epochs", "epoch": "epochs",
+    "num_train_epochs": "epochs", "loss": "objective", "seed": "random_state",
+    "warmup_ratio": "warmup", "warmup_steps": "warmup", "max_grad_norm": "max_gradient",
+    "gradient_accumulation_steps": "accumulation", "per_device_train_batch_size": "batch_size",
+    "train_batch_size": "batch_size", "output_dir": "out", "output_path": "out", "output": "out",
+    "eval_dataset": "validation", "evaluator": "validation", "dev": "validation",
+    "valid": "validation", "train_dataset": "train", "max_seq_length": "max_length",
+    "bf16": "precision", "fp16": "precision", "early_stopping_patience": "patience",
+    "matryoshka_dims": "matryoshka", "lora_r": "lora_rank", "rank": "lora_rank",
+    "logger": "report_to", "callback": "callbacks", "show_progress_bar": "show_progress",
+    "margins": "margin", "temperature": "scale", "n_steps": "max_steps",
+}  # fmt: skip
+"""What sentence-transformers, transformers and others call a parameter of ours."""
+
+
+def setting(default: Any, text: str) -> Any:
+    """Return a dataclass field with its help text, from which options are generated."""
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How a training run is done; each field's ``metadata["help"]`` says what it does.
+
+    Parameters
+    ----------
+    epochs : float
+        Passes over the training examples.
+    max_steps : int, optional
+        Optimizer steps after which training ends, in place of `epochs`.
+    batch_size : int
+        Examples whose loss is computed together. With in-batch negatives, each example is compared
+        with all others of its batch.
+    accumulation : int
+        Batches whose gradients are summed before a step.
+    learning_rate : float
+        Peak learning rate of AdamW; it rises linearly over the warm-up and falls linearly to zero.
+        The default suits all weights of a transformer; low-rank adapters need about 4e-4, and the
+        table of a static encoder about 1e-2.
+    weight_decay : float
+        Of AdamW; not of biases and layer norms.
+    warmup : float
+        Share of the steps over which the learning rate rises.
+    max_gradient : float
+        Norm that gradients are clipped to.
+    validations_per_epoch : float
+        Validations, each with a checkpoint; at least eight a run where it has as many steps, so
+        that its learning curves can be read.
+    patience : int or None
+        Validations without improvement after which training ends; None never ends early.
+    tokens_at_once : int, optional
+        Tokens, padding included, that are encoded together. It bounds memory and does not change
+        the loss: larger batches are encoded in parts. By default what about 3 GiB hold on a CPU and
+        16 GiB on a GPU; halved when memory runs out.
+    max_length : int, optional
+        Tokens of a text that are read; by default as many as the encoder reads.
+    precision : {"float32", "bfloat16", "float16"}, optional
+        Of mixed-precision products, in validation too; weights stay float32. By default "float32"
+        on a CPU and "bfloat16" on a GPU that has it.
+    device : {"cpu", "cuda", "mps"}, optional
+        By default the first CUDA device, else the CPU.
+    matryoshka : tuple of int
+        Shorter dimensions that are trained as well (Kusupati et al. 2022).
+    lora_rank : int, optional
+        Train low-rank adapters only (Hu et al. 2021), which are merged into the weights at the
+        end; needs peft.
+    sample_size : int
+        Training examples whose loss is measured beside the validation loss.
+    random_state : int, Generator or None
+    report_to : {"tensorboard", "wandb"}, optional
+        Where transformers logs the losses while training goes on.
+    show_progress : bool, optional
+        None shows bars where someone watches.
+    """
+
+    epochs: float = setting(3.0, "Passes over the training examples.")
+    max_steps: int | None = setting(None, "Optimizer steps at most, in place of epochs.")
+    batch_size: int = setting(32, "Examples of a batch.")
+    accumulation: int = setting(1, "Batches whose gradients are summed before a step.")
+    learning_rate: float = setting(2e-5, "Peak learning rate.")
+    weight_decay: float = setting(0.01, "Weight decay of AdamW.")
+    warmup: float = setting(0.1, "Share of the steps over which the learning rate rises.")
+    max_gradient: float = setting(1.0, "Norm that gradients are clipped to.")
+    validations_per_epoch: float = setting(4.0, "Validations per epoch; a checkpoint each.")
+    patience: int | None = setting(6, "Validations without improvement that end training.")
+    tokens_at_once: int | None = setting(None, "Tokens encoded together, to bound memory.")
+    max_length: int | None = setting(None, "Tokens of a text that are read; as the encoder does.")
+    precision: str | None = setting(None, "float32, bfloat16 or float16; by the device.")
+    device: str | None = setting(None, "cpu, cuda or mps; the first GPU, else the CPU.")
+    matryoshka: tuple[int, ...] = setting((), "Shorter dimensions to train as well: 128,64.")
+    lora_rank: int | None = setting(None, "Train low-rank adapters only, of this rank; needs peft.")
+    sample_size: int = setting(256, "Training examples whose loss is measured at validations.")
+    random_state: Any = setting(42, "Seed of all that is random.")  # noqa: RUF009
+    report_to: str | None = setting(None, "Log to tensorboard or wandb while training.")
+    show_progress: bool | None = setting(None, "Show progress bars; where someone watches.")
+
+    def __post_init__(self) -> None:
+        # NumPy's numbers become Python's, which JSON can hold.
+        checked: dict[str, Any] = {"random_state": resolve_seed(self.random_state)}
+        for name in ("batch_size", "accumulation"):
+            checked[name] = checked_count(getattr(self, name), name)
+        for name in ("max_steps", "patience", "tokens_at_once", "max_length", "lora_rank"):
+            checked[name] = optional_count(getattr(self, name), name)
+        checked["sample_size"] = checked_count(self.sample_size, "sample_size", 0)
+        for name in ("epochs", "learning_rate", "max_gradient", "validations_per_epoch"):
+            checked[name] = checked_between(getattr(self, name), name, 0, math.inf)
+        for name in ("weight_decay", "warmup"):
+            checked[name] = checked_between(getattr(self, name), name, 0, 1, closed=True)
+        lengths = self.matryoshka
+        if isinstance(lengths, (str, bytes)) or not isinstance(lengths, Iterable):
+            raise InputError("matryoshka", "dimensions such as (128, 64)", lengths)
+        checked["matryoshka"] = tuple(checked_count(length, "matryoshka") for length in lengths)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        for name, known in (("precision", PRECISIONS), ("report_to", REPORT_TO)):
+            if getattr(self, name) not in (None, *known):
+                raise InputError(name, f"one of {', '.join(known)}", getattr(self, name))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings that change the weights, in what JSON can hold."""
+        values = asdict(self)
+        for name in ("show_progress", "report_to"):
+            values.pop(name)
+        if self.max_steps is None:
+            values.pop("max_steps")
+        values["matryoshka"] = list(self.matryoshka)
+        values["seed"] = values.pop("random_state")  # the key of saved reports and checkpoints
+        return values
+
+
+@dataclass(frozen=True)
+class StudentSettings:
+    """How a static student is made; each field's ``metadata["help"]`` says what it does."""
+
+    dimensions: int = setting(256, "Length of its vectors, by the teacher's principal components.")
+    max_words: int = setting(20_000, "Whole words that get a vector of their own, at most.")
+    max_phrases: int = setting(20_000, "Phrases that get a vector of their own, at most.")
+    min_count: int = setting(5, "Occurrences of a word that is added.")
+    min_phrase_count: int = setting(10, "Occurrences of a phrase that is added.")
+    min_npmi: float = setting(0.3, "Normalized pointwise mutual information of a phrase.")
+    # a of the weights a / (a + p(token)) that training starts from (Arora, Liang and Ma 2017)
+    sif_coefficient: float = setting(3e-4, "Coefficient of the SIF weights at the start.")
+    epochs: float = setting(5.0, "Passes over the texts.")
+    min_steps: int = setting(500, "Steps at least: small corpora are repeated.")
+    batch_size: int = setting(1024, "Texts of a batch; fewer where there are under 16 batches.")
+    learning_rate: float = setting(0.05, "Peak learning rate, relative to the table's values.")
+    contrast: float = setting(0.05, "Weight of the contrastive loss beside the cosine.")
+    temperature: float = setting(0.05, "Temperature of the contrastive loss.")
+    validation_share: float = setting(0.05, "Share of the texts for validation, at most 5,000.")
+    validations_per_epoch: float = setting(4.0, "Validations per epoch.")
+    patience: int | None = setting(6, "Validations without improvement that end training.")
+    max_length: int | None = setting(None, "Tokens of a text that are read; all if left out.")
+    random_state: Any = setting(42, "Seed of held-out texts and batches.")  # noqa: RUF009
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "random_state", resolve_seed(self.random_state))
+        for name in ("dimensions", "min_count", "min_phrase_count", "batch_size"):
+            checked_count(getattr(self, name), name)
+        for name in ("max_words", "max_phrases", "min_steps"):
+            checked_count(getattr(self, name), name, 0)
+        for name in ("patience", "max_length"):
+            optional_count(getattr(self, name), name)
+        for name in ("sif_coefficient", "epochs", "learning_rate", "temperature"):
+            checked_between(getattr(self, name), name, 0, math.inf)
+        checked_between(self.validations_per_epoch, "validations_per_epoch", 0, math.inf)
+        checked_between(self.min_npmi, "min_npmi", -1, 1)
+        if self.contrast != 0:
+            checked_between(self.contrast, "contrast", 0, math.inf)
+        checked_level(self.validation_share, "validation_share")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in what JSON can hold."""
+        values = asdict(self)
+        return {**values, "seed": values.pop("random_state")}  # the key of saved reports
+
+
+def settings_from(kind: type[Any], options: Mapping[str, Any], also: Iterable[str] = ()) -> Any:
+    """Make settings of keywords; unknown ones are refused by naming the nearest known one."""
+    known = [each.name for each in fields(kind) if each.default is not MISSING]
+    for name in sorted(set(options) - set(known)):
+        names = [*known, *also]
+        likely = SYNONYMS.get(name)
+        if likely not in names:
+            likely = next(iter(difflib.get_close_matches(name, names, 1, 0.7)), None)
+        if likely is not None:
+            raise InputError(name, f"given as {likely}=", found=f"{name}=")
+        raise InputError(name, f"a parameter of training: {', '.join(names)}", found=f"{name}=")
+    return kind(**options)
+
+
+def checked_between(
+    value: Any, name: str, low: float, high: float, *, closed: bool = False
+) -> float:
+    """Return a number between two others, themselves included if `closed`, or refuse it."""
+    inside = is_number(value) and (low <= value <= high if closed else low < value < high)
+    if not inside:
+        span = f"from {low} to {high}" if closed else f"above {low} and below {high}"
+        raise InputError(name, f"a finite number {span}", value)
+    return float(value)

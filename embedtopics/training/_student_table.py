@@ -1,0 +1,267 @@
+"""Learn a table of token vectors whose means over texts are the teacher's vectors.
+
+Everything runs on one thread in a fixed order, so that the table has the same bits wherever it is
+learned with the same libraries: a step costs milliseconds, for no transformer runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.training._settings import StudentSettings
+from embedtopics.training.results import Curves
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+DECAY, DECAY_OF_SQUARES = 0.9, 0.999
+WARMUP = 0.05
+"""Share of the steps over which the learning rate rises."""
+RATE_OF_LOGS = 0.2
+"""Learning rate of the weights' logarithms, as a share of that of the vectors."""
+SMALLEST = 1e-6
+"""Length below which a text's sum of vectors is not scaled up any further."""
+MOST_VALIDATIONS = 50
+BATCHES_AN_EPOCH = 16
+"""Smaller corpora have smaller batches."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bagged:
+    """Texts as bags of tokens, and what their vectors should be."""
+
+    bags: csr_matrix  # (n_texts, n_tokens), how often each text holds each token
+    targets: FloatArray  # (n_texts, n_dimensions), of length 1
+
+    def take(self, rows: Int64Array) -> Bagged:
+        """Return some of the texts."""
+        return Bagged(self.bags[rows], self.targets[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A table that was learned."""
+
+    table: FloatArray  # (n_tokens, n_dimensions)
+    weights: FloatArray  # (n_tokens,), factor of each token's vector
+    curves: Curves
+    best_step: int
+    n_steps: int
+    stopped: str
+
+
+@dataclass
+class _State:
+    """The table in work, with Adam's moments."""
+
+    table: FloatArray
+    logs: FloatArray
+    scale: float = 1.0
+    moments: list[FloatArray] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        # Adam's steps know no scale: they are shares of the numbers that they change.
+        numbers = self.table[np.any(self.table, axis=1)]
+        self.scale = (
+            math.sqrt(float(np.mean(numbers**2, dtype=np.float64))) if len(numbers) else 1.0
+        )
+        self.moments = [np.zeros_like(x) for x in (self.table, self.table, self.logs, self.logs)]
+
+
+@dataclass
+class _Notes:
+    """The curves in work."""
+
+    training: list[tuple[int, float]] = field(default_factory=list)
+    validation: list[tuple[int, float, float, float]] = field(default_factory=list)
+    since: list[float] = field(default_factory=list)
+
+
+def plan(n_texts: int, settings: StudentSettings) -> tuple[int, int, int]:
+    """Return the texts of a batch, at most, the batches of an epoch, and the steps in all."""
+    size = min(settings.batch_size, max(2, n_texts // BATCHES_AN_EPOCH))
+    n_batches = max(1, math.ceil(n_texts / size))
+    return size, n_batches, max(settings.min_steps, 1, round(settings.epochs * n_batches))
+
+
+def learn(
+    table: FloatArray,
+    weights: FloatArray,
+    training: Bagged,
+    validation: Bagged,
+    settings: StudentSettings,
+    bar: Any,
+) -> Learned:
+    """Learn token vectors and weights from the teacher's vectors.
+
+    The loss of a text with student vector s and teacher vector t, both of length 1, is
+    """
+    from threadpoolctl import threadpool_limits
+
+    state = _State(table.copy(), np.log(weights).astype(np.float32))
+    size, n_batches, n_steps = plan(training.bags.shape[0], settings)
+    # A small corpus has many epochs, and needs no more validations for that.
+    every = max(1, round(n_batches / settings.validations_per_epoch), n_steps // MOST_VALIDATIONS)
+    rng = np.random.default_rng(settings.random_state)
+    sample = training.take(
+        np.sort(rng.permutation(training.bags.shape[0])[: validation.bags.shape[0]])
+    )
+    notes, waited, stopped = _Notes(), 0, "finished"
+    best = (-math.inf, 0, state.table.copy(), weights)
+    step = 0
+    # On one thread: the order in which BLAS sums depends on how many it has.
+    with threadpool_limits(limits=1, user_api="blas"):
+        batches = _batches(training.bags.shape[0], n_batches, rng)
+        while True:
+            if step % every == 0 or step == n_steps:
+                cosine = _validate(state, step, validation, sample, size, settings, notes)
+                if cosine > best[0]:
+                    best, waited = (cosine, step, state.table.copy(), np.exp(state.logs)), 0
+                else:
+                    waited += 1
+                if settings.patience is not None and waited >= settings.patience:
+                    stopped = "no improvement"
+            if step == n_steps or stopped == "no improvement":
+                break
+            step += 1
+            rate = settings.learning_rate * _schedule(step, n_steps)
+            notes.since.append(_step(state, training.take(next(batches)), rate, step, settings))
+            bar.update(1)
+    _, best_step, best_table, best_weights = best
+    curves = _curves(notes, n_batches, n_steps, validation.bags.shape[0])
+    return Learned(best_table, best_weights, curves, best_step, step, stopped)
+
+
+def _batches(n_texts: int, n_batches: int, rng: np.random.Generator) -> Iterator[Int64Array]:
+    while True:
+        yield from np.array_split(rng.permutation(n_texts), n_batches)
+
+
+def _schedule(step: int, n_steps: int) -> float:
+    """Rise over the warm-up, then fall towards zero in a straight line."""
+    return min(1.0, step / max(1.0, WARMUP * n_steps)) * (1 - (step - 1) / n_steps)
+
+
+def student_vectors(bags: csr_matrix, table: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the vectors of texts, of length 1; shorter for texts of next to no tokens."""
+    return _unit(bags @ (table * weights[:, None]))[0]
+
+
+def _unit(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+    lengths = np.sqrt(np.einsum("ij,ij->i", sums, sums))[:, None]
+    lengths = np.maximum(lengths, np.float32(SMALLEST))
+    return sums / lengths, lengths
+
+
+def _loss(
+    vectors: FloatArray, targets: FloatArray, settings: StudentSettings
+) -> tuple[float, FloatArray]:
+    """Return the mean loss of a batch, and its gradient by the vectors."""
+    n = len(vectors)
+    own = np.einsum("ij,ij->i", vectors, targets)
+    loss = float(1 - own.mean(dtype=np.float64))
+    gradient = targets * np.float32(-1 / n)
+    if settings.contrast:
+        logits = (vectors @ targets.T) * np.float32(1 / settings.temperature)
+        logits -= logits.max(axis=1, keepdims=True)
+        shares = np.exp(logits)
+        shares /= shares.sum(axis=1, keepdims=True)
+        right = np.maximum(np.diagonal(shares).astype(np.float64), 1e-30)
+        loss += settings.contrast * float(-np.log(right).mean())
+        shares[np.arange(n), np.arange(n)] -= 1
+        scale = np.float32(settings.contrast / (settings.temperature * n))
+        gradient += (shares @ targets) * scale
+    return loss, gradient
+
+
+def _step(state: _State, batch: Bagged, rate: float, step: int, settings: StudentSettings) -> float:
+    """Take one step, and return the loss before it."""
+    from scipy.sparse import csr_matrix
+
+    # Only the tokens of the batch are touched: the whole table is much larger.
+    used, columns = np.unique(batch.bags.indices, return_inverse=True)
+    factors = np.exp(state.logs[used])
+    shape = (len(batch.targets), len(used))
+    weighted = csr_matrix(
+        (batch.bags.data * factors[columns], columns, batch.bags.indptr), shape=shape
+    )
+    rows = state.table[used]
+    vectors, lengths = _unit(weighted @ rows)
+    loss, gradient = _loss(vectors, batch.targets, settings)
+    # Through the scaling to length 1: what points along a vector does not turn it.
+    gradient -= vectors * np.einsum("ij,ij->i", gradient, vectors)[:, None]
+    of_rows = weighted.T.tocsr() @ (gradient / lengths)
+    of_logs = np.einsum("ij,ij->i", of_rows, rows)
+    state.table[used] = rows - np.float32(rate * state.scale) * _adam(
+        state.moments[:2], used, of_rows, step
+    )
+    change = _adam(state.moments[2:], used, of_logs, step)
+    state.logs[used] -= np.float32(rate * RATE_OF_LOGS) * change
+    return loss
+
+
+def _adam(
+    moments: list[FloatArray], used: npt.NDArray[Any], gradient: FloatArray, step: int
+) -> Any:
+    """Return the direction of a step in the rows `used` (Kingma and Ba 2015, algorithm 1)."""
+    first, second = moments
+    first[used] = DECAY * first[used] + (1 - DECAY) * gradient
+    second[used] = DECAY_OF_SQUARES * second[used] + (1 - DECAY_OF_SQUARES) * gradient**2
+    mean = first[used] / np.float32(1 - DECAY**step)
+    square = second[used] / np.float32(1 - DECAY_OF_SQUARES**step)
+    return mean / (np.sqrt(square) + np.float32(1e-10))
+
+
+def _validate(
+    state: _State,
+    step: int,
+    validation: Bagged,
+    sample: Bagged,
+    size: int,
+    settings: StudentSettings,
+    notes: _Notes,
+) -> float:
+    """Note the losses after a step, and return the mean cosine of the validation texts."""
+    weights = np.exp(state.logs)
+    found = []
+    for texts in (validation, sample):
+        vectors = student_vectors(texts.bags, state.table, weights)
+        # In batches like those of the training, or the loss would be of another size.
+        losses = [
+            (_loss(vectors[part], texts.targets[part], settings)[0], len(part))
+            for part in np.array_split(np.arange(len(vectors)), math.ceil(len(vectors) / size))
+        ]
+        found.append(sum(loss * n for loss, n in losses) / len(vectors))
+        if texts is validation:
+            cosine = float(np.einsum("ij,ij->i", vectors, texts.targets).mean(dtype=np.float64))
+    notes.validation.append((step, found[0], found[1], cosine))
+    if notes.since:
+        notes.training.append((step, float(np.mean(notes.since))))
+        notes.since.clear()
+    return cosine
+
+
+def _curves(notes: _Notes, n_batches: int, n_steps: int, n_validation: int) -> Curves:
+    steps, losses = zip(*notes.training, strict=True)
+    at, validation, sample, cosines = zip(*notes.validation, strict=True)
+    return Curves(
+        training_steps=np.array(steps, dtype=np.int64),
+        training_loss=np.array(losses),
+        validation_steps=np.array(at, dtype=np.int64),
+        validation_loss=np.array(validation),
+        sample_loss=np.array(sample),
+        metric=np.array(cosines),
+        metric_name="mean cosine with the teacher",
+        steps_per_epoch=n_batches,
+        n_steps_planned=n_steps,
+        n_validation=n_validation,
+        n_sample=n_validation,
+    )

@@ -1,0 +1,471 @@
+"""The objectives: losses of sentence-transformers, the examples they take, and their metrics."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders.sentence._checkpoint import Dense
+from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
+from embedtopics.encoders.sentence._tokenizing import n_leading
+from embedtopics.encoders.static._encoder import StaticEncoder
+from embedtopics.errors import InputError
+from embedtopics.training._examples import Examples
+from embedtopics.training._settings import checked_between
+from embedtopics.training.objectives._distilled import taught
+from embedtopics.training.objectives._objective import (
+    Metric,
+    Objective,
+    TokenColumns,
+    average_precision,
+    head_accuracy,
+    mean_reciprocal_rank,
+    rank_correlation,
+    share_nearer,
+)
+from embedtopics.training.objectives._trainable import Trainable
+
+SCALE = 20.0
+"""Factor of cosines before the softmax, 1 / temperature, as in the published recipes."""
+
+
+def library_loss(name: str, **options: Any) -> Callable[[Any, Any], Any]:
+    """Return what makes a loss of sentence-transformers, for which the stand-in is enough."""
+
+    def make_loss(model: Any, given: Any) -> Any:
+        from sentence_transformers.sentence_transformer import losses
+
+        return getattr(losses, name)(given, **options)
+
+    return make_loss
+
+
+def ranking_loss(scale: float, both_ways: bool) -> Callable[[Any, Any], Any]:
+    """Return what makes the loss that ranks the texts of a batch by their cosine."""
+    options: dict[str, Any] = {"scale": checked_between(scale, "scale", 0, np.inf)}
+    if both_ways:
+        directions = ("query_to_doc", "doc_to_query")
+        options |= {"directions": directions, "partition_mode": "per_direction"}
+    return library_loss("MultipleNegativesRankingLoss", **options)
+
+
+def nli_ranking(
+    examples: Examples, _: Any = None, *, scale: float = SCALE, both_ways: bool = True
+) -> Objective:
+    """Learn that a premise is nearer to what it entails than to what contradicts it.
+
+    What it entails shall be nearer than its contradiction and than the sentences of the other
+    examples of the batch (Henderson et al. 2017, "Efficient natural language response suggestion",
+    section 4.4; with hard negatives as in Gao et al. 2021, "SimCSE", equation 5). The metric is the
+    share of triplets where it is nearer than the negative.
+    """
+    made = triplets_of_inferences(examples)
+    loss = ranking_loss(scale, both_ways)
+    return Objective("nli: ranking", made, loss, "share nearer", share_nearer, True)
+
+
+def triplets_of_inferences(examples: Examples) -> Examples:
+    """Make triplets of a premise, what it entails, and what contradicts it.
+
+    A premise with several of them takes them in turn, so that each sentence that it entails, and
+    each that contradicts it, is in a triplet. A premise without a contradiction gets as negative a
+    sentence of another premise, one more among the in-batch negatives: contradictions first, then
+    neutral and entailed sentences, each as seldom as possible.
+    """
+    names = examples.names or ("entailment", "neutral", "contradiction")
+    classes = [[n.strip().lower().startswith(s) for n in names] for s in ("entail", "contradict")]
+    if sum(classes[0]) != 1:
+        raise InputError("names", "of classes of which one is entailment", names)
+    entails, contradicts = (each.index(True) if any(each) else -1 for each in classes)
+    premises, hypotheses = examples.columns
+    found: dict[str, tuple[dict[str, int], dict[str, int]]] = {}
+    spare: list[tuple[int, str, str]] = []  # how well it serves as a negative, and of what
+    for place, label in enumerate(np.asarray(examples.labels).tolist()):
+        premise, hypothesis = premises[place], hypotheses[place]
+        order = {contradicts: 0, entails: 2}.get(label, 1)
+        spare.append((order, hypothesis, premise))
+        if label in (entails, contradicts):
+            of_premise = found.setdefault(premise, ({}, {}))
+            of_premise[int(label == contradicts)].setdefault(hypothesis, place)
+    found = {premise: sides for premise, sides in found.items() if sides[0]}
+    place_of = {(premises[place], hypotheses[place]): place for place in range(len(examples))}
+    # Contradictions of premises that entail something are negatives already.
+    taken = {(premise, text) for premise, sides in found.items() for text in sides[1]}
+    fillers = _fillers([each for each in sorted(set(spare)) if each[:0:-1] not in taken])
+    made: list[tuple[str, str, str, int]] = []
+    used: set[int] = set()
+    for premise, (entailed, contradicted) in found.items():
+        # By their text, so that who meets whom does not depend on the order of the rows.
+        near, far = sorted(entailed), [(premise, text) for text in sorted(contradicted)]
+        far = far or [fillers(premise, entailed) for _ in near]
+        for turn in range(max(len(near), len(far))):
+            positive, negative = near[turn % len(near)], far[turn % len(far)]
+            made.append((premise, positive, negative[1], int(examples.rows[entailed[positive]])))
+            used |= {entailed[positive], place_of[negative]}
+    if not made:
+        raise InputError("train", "inference pairs with entailments", found="none")
+    anchors, positives, negatives, rows = zip(*made, strict=True)
+    message = (
+        f"{len(made):,} triplets were made of {len(used):,} of {len(examples):,} inference pairs, "
+        "from entailments; contradictions are hard negatives."
+    )
+    return Examples(
+        kind="triplets",
+        columns=(anchors, positives, negatives),
+        labels=None,
+        rows=np.array(rows, dtype=np.int64),
+        source=examples.source,
+        decisions=(
+            *examples.decisions,
+            Decision("training", "triplets", len(made), message),
+            Decision("training", "examples_used", len(used), f"{len(used):,} examples are used."),
+        ),
+    )
+
+
+def _fillers(
+    spare: list[tuple[int, str, str]],
+) -> Callable[[str, Mapping[str, int]], tuple[str, str]]:
+    """Return what gives a premise a sentence of another, the premise with it; each in turn."""
+    waiting = deque((premise, text) for _, text, premise in spare)
+
+    def choose(premise: str, entailed: Mapping[str, int]) -> tuple[str, str]:
+        for _ in range(len(waiting)):
+            waiting.rotate(-1)
+            other, text = waiting[-1]
+            if other != premise and text != premise and text not in entailed:
+                return other, text
+        raise InputError("train", "inference pairs of two premises or more", found=repr(premise))
+
+    return choose
+
+
+def nli_softmax(examples: Examples, _: Any = None) -> Objective:
+    """Classify the relation of two sentences from their vectors u and v.
+
+    A linear head reads u, v and |u - v| (Reimers and Gurevych 2019, "Sentence-BERT", section 3); it
+    is thrown away afterwards. The metric is its accuracy.
+    """
+    n_classes = len(examples.names)
+    if n_classes < 2:
+        raise InputError("names", "of at least 2 classes", examples.names)
+
+    def make_loss(model: Any, given: Any) -> Any:
+        from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
+
+        # The head is made where the model is; the stand-in has no device.
+        loss = SoftmaxLoss(model, int(given.get_embedding_dimension()), n_classes)
+        loss.model = given
+        return loss
+
+    return Objective("nli: softmax", examples, make_loss, "accuracy", head_accuracy)
+
+
+def graded_cosine(examples: Examples, _: Any = None) -> Objective:
+    """Learn that the cosine of two texts is their score, by mean squared error.
+
+    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "regression objective". The metric is
+    Spearman's correlation.
+    """
+    _require_different_labels(examples)
+    loss = library_loss("CosineSimilarityLoss")
+    return Objective("graded: cosine", examples, loss, "Spearman", rank_correlation)
+
+
+def graded_cosent(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
+    """Learn that of two pairs the one with the higher score has the higher cosine.
+
+    Only the order of the scores counts (Su 2022, "CoSENT"), which is what Spearman's correlation,
+    the metric, measures.
+    """
+    _require_different_labels(examples)
+    loss = library_loss("CoSENTLoss", scale=checked_between(scale, "scale", 0, np.inf))
+    return Objective("graded: CoSENT", examples, loss, "Spearman", rank_correlation)
+
+
+def _require_different_labels(examples: Examples) -> None:
+    labels = np.unique(np.asarray(examples.labels))
+    if len(labels) < 2 < len(examples):
+        raise InputError(
+            "labels", "different", found=f"{labels[0]:g} for all {len(examples)} pairs"
+        )
+
+
+def pairs_ranking(
+    examples: Examples, _: Any = None, *, scale: float = SCALE, both_ways: bool = True
+) -> Objective:
+    """Learn that a text is nearer to its partner than to the partners of the others.
+
+    Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4. The
+    metric is the mean reciprocal rank, to rank 10, of a text's nearest partner among the partners
+    (and negatives) of all validation examples; no partner of its own counts as wrong.
+    """
+    name = "pairs: ranking, both ways" if both_ways else "pairs: ranking"
+    return Objective(
+        name=name if scale == SCALE else f"{name}, scale {scale:g}",
+        examples=examples,
+        make_loss=ranking_loss(scale, both_ways),
+        metric_name="MRR@10",
+        metric=mean_reciprocal_rank,
+        in_batch_negatives=True,
+    )
+
+
+def triplet_ranking(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
+    """Learn that a positive is nearer than the negatives, and than the texts of the batch."""
+    loss = ranking_loss(scale, False)
+    return Objective("triplets: ranking", examples, loss, "share nearer", share_nearer, True)
+
+
+def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Objective:
+    """Learn that an anchor is nearer to its positive than to its negative, by a margin.
+
+    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "triplet objective", with 1 minus the
+    cosine as distance, as vectors are compared everywhere else. Margins for Euclidean distances,
+    1 in the paper and 5 in sentence-transformers, mean nothing on its scale from 0 to 2.
+    """
+    checked_between(margin, "margin", 0, np.inf)
+
+    def make_loss(model: Any, given: Any) -> Any:
+        from sentence_transformers.sentence_transformer import losses
+
+        metric = losses.TripletDistanceMetric.COSINE
+        return losses.TripletLoss(given, distance_metric=metric, triplet_margin=margin)
+
+    made = one_negative_each(examples)
+    return Objective("triplets: margin", made, make_loss, "share nearer", share_nearer)
+
+
+def one_negative_each(examples: Examples) -> Examples:
+    """Make triplets of examples with several negatives: one for each."""
+    anchors, positives, *negatives = examples.columns
+    times = len(negatives)
+    if times == 1:
+        return examples
+    message = f"{len(examples):,} examples became {len(examples) * times:,}, one for each negative."
+    made = replace(
+        examples,
+        columns=(anchors * times, positives * times, tuple(t for c in negatives for t in c)),
+        rows=np.tile(examples.rows, times),
+    )
+    return made.noting(Decision("training", "negatives", times, message))
+
+
+def contrastive(
+    examples: Examples, _: Any = None, *, margin: float = 0.5, online: bool = False
+) -> Objective:
+    """Learn that pairs which belong together are near, and others farther than a margin.
+
+    Hadsell et al. (2006), "Dimensionality reduction by learning an invariant mapping", equation
+    4, with cosine distances; `online` learns from the hard pairs of each batch alone. The metric is
+    the average precision of the cosine.
+    """
+    found = set(np.asarray(examples.labels).tolist())
+    if found != {0, 1}:
+        raise InputError("labels", "of both kinds, 1 and 0", found=", ".join(map(str, found)))
+    chosen = "OnlineContrastiveLoss" if online else "ContrastiveLoss"
+    loss = library_loss(chosen, margin=checked_between(margin, "margin", 0, np.inf))
+    name = "binary: online contrastive" if online else "binary: contrastive"
+    return Objective(name, examples, loss, "average precision", average_precision)
+
+
+def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
+    """Learn that a text is nearer to itself than to others, whichever units are dropped.
+
+    Each text is encoded twice with other units dropped out (Gao et al. 2021, "SimCSE", equation 4).
+    There is no metric: without dropout a text is always nearest to itself.
+    """
+    ranking = ranking_loss(scale, False)
+
+    def make_loss(model: Any, given: Any) -> Any:
+        from torch import nn
+
+        if not any(isinstance(part, nn.Dropout) and part.p > 0 for part in model.modules()):
+            raise InputError(
+                "encoder",
+                "a checkpoint whose configuration has dropout above 0",
+                found="none, so that both views of a text are equal",
+                remedy="learn from texts with tsdae",
+            )
+        return ranking(model, given)
+
+    return Objective(
+        name="texts: SimCSE",
+        examples=examples,
+        make_loss=make_loss,
+        in_batch_negatives=True,
+        views=lambda columns, rng: (columns[0], columns[0]),
+    )
+
+
+DECODERS = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
+"""Families that transformers can run as a decoder which attends to an encoder's vector."""
+
+
+def tsdae(examples: Examples, trainable: Trainable, *, deleted: float = 0.6) -> Objective:
+    """Learn vectors from which a text with most of its words deleted can be reconstructed.
+
+    A decoder that shares the encoder's weights sees nothing of the damaged text but its vector
+    (Wang et al., 2021, "TSDAE", section 3). There is no metric.
+    """
+    checked_between(deleted, "deleted", 0, 1)
+    _check_decoder(trainable)
+    damage = _deletion(trainable, deleted)
+
+    def views(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
+        return [damage(ids, rng) for ids in columns[0]], columns[0]
+
+    return Objective(
+        name="texts: TSDAE", examples=examples, make_loss=_reconstruction, views=views, n_encoded=1
+    )
+
+
+def _check_decoder(trainable: Trainable) -> None:
+    families = f"a checkpoint of a family with a decoder, {', '.join(DECODERS)}"
+    if isinstance(trainable.encoder, StaticEncoder):
+        raise InputError("encoder", families, found=f"the static encoder {trainable.name!r}")
+    recipe = trainable.encoder.recipe
+    if recipe.checkpoint.family not in DECODERS:
+        found = f"{recipe.checkpoint.family!r} ({trainable.name})"
+        raise InputError("encoder", families, found=found, remedy="learn from texts with simcse")
+    config: Any = trainable.model[0].model.config  # type: ignore[union-attr]
+    layers = config.num_hidden_layers + 1
+    changes_width = recipe.dimensions is not None or len(recipe.pooling) > 1
+    changes_width = changes_width or any(isinstance(step, Dense) for step in recipe.steps)
+    if changes_width or layers != recipe.checkpoint.n_layers or trainable.has_adapters:
+        raise InputError(
+            "encoder",
+            f"one with all its layers, one pooling and vectors of {config.hidden_size} dimensions, "
+            "as tsdae's decoder has the same layers",
+            found="one with fewer layers, adapters, or vectors that are changed after pooling",
+        )
+
+
+def _reconstruction(model: Any, given: Any) -> Any:
+    """Return the loss of sentence-transformers, for an encoder that has run already."""
+    import torch
+    from sentence_transformers.sentence_transformer.losses import DenoisingAutoEncoderLoss
+    from torch import nn
+
+    device = model.device  # the decoder, whose weights the encoder gets, is read to the CPU
+    weights = {name: weight.clone() for name, weight in model.state_dict().items()}
+    with silent_transformers():
+        loss = DenoisingAutoEncoderLoss(model, tie_encoder_decoder=True)
+    # The decoder was read from the checkpoint, and its weights became those of the encoder, which
+    # may have been trained since.
+    model.load_state_dict(weights)
+    loss.encoder = given
+    loss.to(device)
+
+    class _Reconstruction(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loss = loss
+
+        def forward(self, features: Any, labels: Any) -> Any:
+            damaged, whole = features
+            vectors = damaged["sentence_embedding"]
+            # The decoder attends to one vector a text.
+            seen = torch.ones(len(vectors), 1, dtype=torch.long, device=vectors.device)
+            return self.loss([{**damaged, "attention_mask": seen}, whole], labels)
+
+    return _Reconstruction()
+
+
+def _deletion(
+    trainable: Trainable, deleted: float
+) -> Callable[[list[int], np.random.Generator], list[int]]:
+    """Return a function that deletes words from the token ids of a text."""
+    recipe = trainable.encoder.recipe  # type: ignore[union-attr]
+    tokenizer = load_vocabulary(recipe.checkpoint, recipe.trusts_code).tokenizer
+    begins = _word_beginnings(tokenizer)
+    special = set(tokenizer.encode("").ids)
+    leading = n_leading(tokenizer, recipe.prompt)
+
+    def delete(ids: list[int], rng: np.random.Generator) -> list[int]:
+        inside = [place >= leading and token not in special for place, token in enumerate(ids)]
+        word = -1
+        of_token = []
+        for place, token in enumerate(ids):
+            is_first = not place or not inside[place - 1]
+            if inside[place] and (is_first or begins[token]):
+                word += 1
+            of_token.append(word if inside[place] else -1)
+        if word < 0:
+            return list(ids)
+        stays = rng.random(word + 1) > deleted
+        stays[rng.integers(word + 1)] |= not stays.any()
+        return [t for t, w in zip(ids, of_token, strict=True) if w < 0 or stays[w]]
+
+    return delete
+
+
+def _word_beginnings(tokenizer: Any) -> list[bool]:
+    """Return for each token whether a word begins with it."""
+    content = json.loads(tokenizer.to_str())
+    vocabulary = tokenizer.get_vocab()
+    inner = content["model"].get("continuing_subword_prefix") or ""
+    mark = next((m for m in ("\u0120", "\u2581") if any(t.startswith(m) for t in vocabulary)), "")
+    begins = [True] * (max(vocabulary.values()) + 1)
+    for token, number in vocabulary.items():
+        if content["model"]["type"] == "WordPiece" and inner:
+            begins[number] = not token.startswith(inner)
+        elif mark:
+            begins[number] = token.startswith(mark)
+    return begins
+
+
+_METRICS: dict[str, tuple[str, Metric | None]] = {
+    "graded": ("Spearman", rank_correlation),
+    "pairs": ("MRR@10", mean_reciprocal_rank),
+    "triplets": ("share nearer", share_nearer),
+    "binary": ("average precision", average_precision),
+}
+
+
+def passed_through(loss_of: Any, examples: Examples, _: Any = None) -> Objective:
+    """Return an objective of a loss class, or of a function that takes the model."""
+    name = getattr(loss_of, "__name__", type(loss_of).__name__)
+    if not callable(loss_of) or (hasattr(loss_of, "forward") and not inspect.isclass(loss_of)):
+        wanted = "a name, a loss class, or a function that takes the model, such as lambda model: "
+        raise InputError("objective", f"{wanted}CoSENTLoss(model)", loss_of)
+    if name.startswith("Cached"):
+        remedy = "take the loss without cache: tokens_at_once bounds the memory of all"
+        raise InputError("objective", "a loss without cache", name, remedy)
+
+    def make_loss(model: Any, given: Any) -> Any:
+        from torch import nn
+
+        loss: Any = loss_of(model)
+        if not isinstance(loss, nn.Module):
+            raise InputError("objective", "a loss module", loss)
+        # What was encoded takes the model's place, in losses within losses too.
+        for part in list(loss.modules()):
+            if part is not model and getattr(part, "model", None) is model:
+                part.model = given
+        return loss
+
+    metric_name, metric = _METRICS.get(examples.kind, ("", None))
+    in_batch = examples.kind in ("pairs", "triplets")
+    name = f"{examples.kind}: {name}"
+    return Objective(name, examples, make_loss, metric_name, metric, in_batch)
+
+
+OBJECTIVES: dict[str, dict[str, Callable[..., Objective]]] = {
+    "nli": {"ranking": nli_ranking, "softmax": nli_softmax},
+    "graded": {"cosine": graded_cosine, "cosent": graded_cosent},
+    "pairs": {"ranking": pairs_ranking},
+    "triplets": {"ranking": triplet_ranking, "triplet": triplet, "margin": triplet},
+    "binary": {"online": partial(contrastive, online=True), "contrastive": contrastive},
+    "texts": {"simcse": simcse, "tsdae": tsdae},
+    "taught": {"mse": taught},
+}
+"""What can be learned from each kind of examples, the default first."""

@@ -1,0 +1,203 @@
+"""What an objective is to the trainer: how batches are made, what is minimized and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import Float64Array, FloatArray
+from embedtopics.training._examples import Examples
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+    from torch import nn
+
+
+TokenColumns = tuple[list[list[int]], ...]
+"""Token ids of the texts of a batch, column by column."""
+
+
+Metric = Callable[[Sequence[FloatArray], npt.NDArray[Any] | None, Any, Any], float]
+"""``metric(embeddings, labels, loss, keys)`` of all validation examples; higher is better.
+
+Embeddings are one float32 array a column; keys (n_examples, n_columns) has equal numbers for equal
+texts.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Objective:
+    """One way to learn from examples of one kind.
+
+    The trainer tokenizes the columns of `examples` once. For each batch it calls `views` on the
+    token ids, encodes the first `n_encoded` of the columns that come back (None: all) and calls the
+    loss with a feature dict a column: "sentence_embedding" of shape (n, n_dimensions) for a column
+    that was encoded, "input_ids" and "attention_mask", padded, for one that was not.
+    """
+
+    name: str  # such as "nli: softmax"
+    examples: Examples  # in the form that the loss takes, such as triplets of inference pairs
+    make_loss: Callable[[Any, nn.Module], nn.Module]
+    metric_name: str = ""  # empty for none
+    metric: Metric | None = None
+    in_batch_negatives: bool = False
+    views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
+    n_encoded: int | None = None
+
+
+def given(n_dimensions: int) -> nn.Module:
+    """Return a module that stands for the model in a loss: it hands back what was encoded."""
+    from torch import nn
+
+    class _Given(nn.Module):
+        def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+            return features
+
+        def get_embedding_dimension(self) -> int:
+            return n_dimensions
+
+        get_sentence_embedding_dimension = get_embedding_dimension
+
+    return _Given()
+
+
+# How good the vectors of validation examples are: one figure each, higher is better.
+
+_TIED = 1e-6
+"""Cosines that differ by less are equal: sums in float32 are no more exact."""
+
+_ROWS_AT_ONCE = 1024
+
+
+def head_accuracy(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
+) -> float:
+    """Return the share of pairs to which the softmax head of a loss gives their class."""
+    import torch
+
+    device = loss.classifier.weight.device
+    features = [{"sentence_embedding": torch.from_numpy(e).to(device)} for e in embeddings]
+    with torch.no_grad():
+        _, scores = loss(features, None)
+    return float(np.mean(scores.argmax(dim=1).cpu().numpy() == np.asarray(labels)))
+
+
+def rank_correlation(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any = None, keys: Any = None
+) -> float:
+    """Return Spearman's correlation of the cosines of pairs with their scores.
+
+    It is 0 where all cosines are one and the same.
+    """
+    from scipy.stats import rankdata
+
+    cosines, scores = rankdata(_cosines(*embeddings)), rankdata(np.asarray(labels))
+    cosines, scores = cosines - cosines.mean(), scores - scores.mean()
+    spread = np.sqrt((cosines @ cosines) * (scores @ scores))
+    return float(cosines @ scores / spread) if spread > 0 else 0.0
+
+
+def share_nearer(
+    embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None, keys: Any = None
+) -> float:
+    """Return the share of anchors nearer to their positive than to each of their negatives.
+
+    Of equally near ones half is counted.
+    """
+    anchor, positive, *negatives = embeddings
+    near = _cosines(anchor, positive)
+    far = np.max([_cosines(anchor, negative) for negative in negatives], axis=0)
+    difference = near - far
+    return float(np.mean((difference > _TIED) + 0.5 * (np.abs(difference) <= _TIED)))
+
+
+def mean_reciprocal_rank(
+    embeddings: Sequence[FloatArray],
+    labels: Any = None,
+    loss: Any = None,
+    keys: npt.ArrayLike | None = None,
+    depth: int = 10,
+) -> float:
+    """Return the mean, over distinct anchors, of 1 / rank of the nearest of their partners.
+
+    Shapes: `embeddings` (n_examples, n_dimensions), `keys` (n_examples, n_columns).
+    """
+    n_columns, n = len(embeddings), len(embeddings[0])
+    numbers = np.arange(n_columns * n).reshape(n_columns, n)
+    if keys is not None:
+        numbers = np.asarray(keys, dtype=np.int64).T
+    asked, first_rows = np.unique(numbers[0], return_index=True)
+    known, first_places = np.unique(numbers[1:], return_index=True)
+    anchors = _scaled(embeddings[0][first_rows])
+    candidates = _scaled(np.concatenate(embeddings[1:])[first_places])
+    partners = _partners(asked, known, numbers)
+    total = 0.0
+    for begin in range(0, len(asked), _ROWS_AT_ONCE):
+        rows = slice(begin, begin + _ROWS_AT_ONCE)
+        cosines = anchors[rows] @ candidates.T
+        is_partner = partners[rows].toarray()
+        is_other = ~is_partner & (asked[rows, None] != known)
+        nearest = np.where(is_partner, cosines, -np.inf).max(axis=1, keepdims=True)
+        is_tied = np.abs(cosines - nearest) <= _TIED
+        above = (is_other & (cosines > nearest + _TIED)).sum(axis=1)
+        # The first of m among m + t in random order has t / (m + 1) of the others before it.
+        rank = (
+            1 + above + (is_other & is_tied).sum(axis=1) / (1 + (is_partner & is_tied).sum(axis=1))
+        )
+        total += float(np.where(rank <= depth, 1 / rank, 0.0).sum())
+    return total / len(asked)
+
+
+def _partners(
+    asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
+) -> csr_matrix:
+    """Return which candidates stand in a pair with an anchor, of shape (n_asked, n_known)."""
+    from scipy.sparse import csr_matrix
+
+    one = np.concatenate([numbers[0], numbers[1]])
+    other = np.concatenate([numbers[1], numbers[0]])
+    kept = np.isin(one, asked) & np.isin(other, known)
+    rows, columns = np.searchsorted(asked, one[kept]), np.searchsorted(known, other[kept])
+    return csr_matrix(
+        (np.ones(len(rows), dtype=np.bool_), (rows, columns)), shape=(len(asked), len(known))
+    )
+
+
+def average_precision(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any = None, keys: Any = None
+) -> float:
+    """Return the average precision with which cosines tell pairs that belong together."""
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(np.asarray(labels), _cosines(*embeddings)))
+
+
+def cosine_with_teacher(
+    embeddings: Sequence[FloatArray], labels: Any, loss: Any, keys: Any = None
+) -> float:
+    """Return the mean cosine of vectors and those that a loss wants, over all columns."""
+    import torch
+
+    with torch.no_grad():
+        made, wanted = [], []
+        for column in embeddings:
+            student, teacher = loss.compared(torch.from_numpy(column), torch.as_tensor(labels))
+            made.append(student.cpu().numpy())
+            wanted.append(teacher.cpu().numpy())
+    return float(np.mean([_cosines(*both).mean() for both in zip(made, wanted, strict=True)]))
+
+
+def _scaled(vectors: FloatArray) -> Float64Array:
+    wide = vectors.astype(np.float64)
+    norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    scaled: Float64Array = wide / np.maximum(norms, 1e-12)[:, None]
+    return scaled
+
+
+def _cosines(first: FloatArray, second: FloatArray) -> Float64Array:
+    products: Float64Array = np.einsum("ij,ij->i", _scaled(first), _scaled(second))
+    return products

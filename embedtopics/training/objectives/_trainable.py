@@ -1,0 +1,553 @@
+"""From an encoder to a model that can be trained, and from a trained model to a folder."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.checks import checked_count, is_whole
+from embedtopics._utils.folders import replacing_folder, write_manifest
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders._cache import CachedEncoder
+from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.sentence._checkpoint import Dense, Scale
+from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.encoders.sentence._loading import load_model, load_vocabulary, silent_transformers
+from embedtopics.encoders.sentence._recipe import Recipe
+from embedtopics.encoders.sentence._tokenizing import check_texts, n_leading, tokenize
+from embedtopics.encoders.static._encoder import StaticEncoder
+from embedtopics.encoders.static._files import KIND as STATIC_KIND
+from embedtopics.encoders.static._tokens import bag_tokens, characters_read, unknown_token
+from embedtopics.errors import InputError, MissingExtraError
+from embedtopics.training._settings import TrainingSettings
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
+    from torch import nn
+
+
+# A sentence encoder's recipe as modules of sentence-transformers, which can be trained.
+
+_PROMPT = "training"
+"""Name of a prompt that the checkpoint has no name for."""
+
+
+def model_of(recipe: Recipe) -> SentenceTransformer:
+    """Return a model of sentence-transformers with an encoder's weights and its vectors."""
+    from sentence_transformers import SentenceTransformer
+
+    modules = [_transformer(recipe), *_layers(recipe), _pooling(recipe)]
+    modules += [_step(step) for step in recipe.steps]
+    if recipe.dimensions is not None:
+        modules.append(_cut(modules, recipe.dimensions))
+    if recipe.normalize:
+        modules.append(_step(Scale()))
+    prompts, name = dict(recipe.checkpoint.prompts), None
+    if recipe.prompt:
+        name = next((key for key, words in prompts.items() if words == recipe.prompt), _PROMPT)
+        prompts[name] = recipe.prompt
+    with silent_transformers():
+        model = SentenceTransformer(
+            modules=modules,
+            device="cpu",
+            prompts=prompts,
+            default_prompt_name=name,
+            trust_remote_code=recipe.trusts_code,
+            local_files_only=True,
+        )
+    return model.eval()
+
+
+def _transformer(recipe: Recipe) -> nn.Module:
+    """Return the transformer with its tokenizer.
+
+    The weights are loaded as the encoder loads them, which finds out what is missing; what
+    sentence-transformers loaded on its way is replaced.
+    """
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
+    local = {"local_files_only": not trusted, "trust_remote_code": trusted}
+    # A pooler that is not in the file starts at random. It gives no vector, but is saved.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = load_model(checkpoint, trust_remote_code=trusted)
+        with silent_transformers():
+            module: nn.Module = Transformer(
+                str(checkpoint.folder),
+                model_kwargs={**local, "dtype": torch.float32, "use_safetensors": True},
+                processor_kwargs=dict(local),
+                config_kwargs=dict(local),
+                modality_config={
+                    "text": {"method": "forward", "method_output_name": "last_hidden_state"}
+                },
+                module_output_name="token_embeddings",
+                max_seq_length=recipe.max_length,
+                do_lower_case=checkpoint.lower_case,
+            )
+    module.model = model
+    model.config.output_hidden_states = recipe.layers != 1
+    return module
+
+
+def _layers(recipe: Recipe) -> list[nn.Module]:
+    """Return the mean of several layers as a module, with weights that are not learned."""
+    import torch
+    from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
+
+    if recipe.layers == 1:
+        return []
+    n_layers, width = recipe.checkpoint.n_layers, recipe.checkpoint.width
+    if n_layers is None or width is None:
+        wanted = "a checkpoint whose configuration has the number of layers, or one of layers=1"
+        raise InputError("encoder", wanted, str(recipe.checkpoint.folder))
+    if isinstance(recipe.layers, int):
+        weights = [0.0] * (n_layers - recipe.layers) + [1 / recipe.layers] * recipe.layers
+    else:
+        weights = list(recipe.layers)
+    module = WeightedLayerPooling(width, num_hidden_layers=n_layers - 1, layer_start=0)
+    module.layer_weights = torch.nn.Parameter(torch.tensor(weights), requires_grad=False)
+    return [module]
+
+
+def _pooling(recipe: Recipe) -> nn.Module:
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    width = recipe.checkpoint.width
+    if width is None:
+        wanted = "a checkpoint whose configuration has the width of its hidden states"
+        raise InputError("encoder", wanted, str(recipe.checkpoint.folder))
+    pools_prompt = recipe.checkpoint.head.pools_prompt
+    module: nn.Module = Pooling(width, recipe.pooling, include_prompt=pools_prompt)
+    return module
+
+
+def _step(step: Dense | Scale) -> nn.Module:
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense as DenseModule
+    from sentence_transformers.sentence_transformer.modules import Normalize
+
+    if isinstance(step, Scale):
+        return Normalize()
+    n_out, n_in = step.weight.shape
+    module: nn.Module = DenseModule(
+        n_in,
+        n_out,
+        activation_function=getattr(torch.nn, step.activation)(),
+        init_weight=torch.tensor(step.weight),
+        init_bias=torch.tensor(step.bias),
+    )
+    return module
+
+
+def _cut(modules: list[Any], dimensions: int) -> nn.Module:
+    """Return a module that keeps the first numbers of a vector, before it is scaled.
+
+    sentence-transformers itself cuts what has been scaled, and does not scale it again.
+    """
+    import torch
+    from sentence_transformers.sentence_transformer.modules import Dense as DenseModule
+
+    sized = [module for module in modules if hasattr(module, "get_embedding_dimension")]
+    width = int(sized[-1].get_embedding_dimension())
+    module: nn.Module = DenseModule(
+        width,
+        dimensions,
+        bias=False,
+        activation_function=torch.nn.Identity(),
+        init_weight=torch.eye(width)[:dimensions].clone(),
+    )
+    module.requires_grad_(False)
+    return module
+
+
+KIND = "trained encoder"
+"""Kind of the folder that a trained transformer is saved to, as in its manifest."""
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Trainable:
+    """A model that can be trained, with what else is needed to train it."""
+
+    model: SentenceTransformer  # in float32 on the CPU
+    encoder: SentenceEncoder | StaticEncoder  # that it was made from
+    name: str  # of the encoder
+    fingerprint: str  # of the encoder
+    tokenize_texts: Callable[[Sequence[str]], list[list[int]]]
+    pad_id: int
+    n_unpooled: int  # tokens of a prompt at the beginning of every text that are not pooled
+    max_length: int | None  # most tokens that training reads of a text
+    is_static: bool  # whether the model is a table of token vectors
+    decisions: tuple[Decision, ...] = ()  # what training does otherwise than the encoder
+
+    @property
+    def n_dimensions(self) -> int:
+        """Length of a vector."""
+        return int(self.model.get_embedding_dimension() or 0)
+
+    @property
+    def has_adapters(self) -> bool:
+        """Whether low-rank additions to the weights are learned."""
+        return any(hasattr(part, "lora_A") for part in self.model.modules())
+
+    def features(self, ids: Sequence[Sequence[int]]) -> dict[str, Any]:
+        """Return what the model takes, on the device of the model."""
+        import torch
+
+        device = self.model.device
+        lengths = np.fromiter(map(len, ids), dtype=np.int64, count=len(ids))
+        flat = torch.tensor([token for row in ids for token in row], dtype=torch.long)
+        if self.is_static:
+            starts = torch.from_numpy(np.cumsum(lengths) - lengths)
+            return {"input_ids": flat.to(device), "offsets": starts.to(device)}
+        width = max(1, int(lengths.max(initial=0)))
+        is_text = torch.arange(width) < torch.from_numpy(lengths)[:, None]
+        padded = torch.full((len(ids), width), self.pad_id, dtype=torch.long)
+        padded[is_text] = flat
+        features: dict[str, Any] = {
+            "input_ids": padded.to(device),
+            "attention_mask": is_text.long().to(device),
+        }
+        if self.n_unpooled:
+            features["prompt_length"] = self.n_unpooled
+        return features
+
+
+def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trainable:
+    """Return a model that can be trained, whose vectors are those of an encoder."""
+    settings = settings or TrainingSettings()
+    if isinstance(encoder, Trainable):
+        return encoder
+    found: Any = resolve_encoder(encoder)
+    while isinstance(found, CachedEncoder):
+        found = found.uncached
+    if isinstance(found, StaticEncoder):
+        return _static_trainable(found, settings)
+    if isinstance(found, SentenceEncoder):
+        return _sentence_trainable(found, settings)
+    raise InputError("encoder", "a SentenceEncoder or a StaticEncoder, or its name", found)
+
+
+def save_trainable(
+    trainable: Trainable, folder: str | os.PathLike[str], *, matryoshka: Sequence[int] = ()
+) -> None:
+    """Write a model as a folder that `SentenceEncoder` or `StaticEncoder` reads.
+
+    All of it is safetensors and JSON, which sentence-transformers reads, too; the folder takes its
+    place as a whole or not at all. Low-rank adapters are merged into the weights.
+    """
+    path = Path(folder).expanduser()
+    if isinstance(trainable.encoder, StaticEncoder):
+        _trained_static(trainable.model, trainable.encoder, matryoshka).save(path)
+        return
+    model = trainable.model
+    if trainable.has_adapters:
+        model = copy.deepcopy(model)  # training may go on
+        merge_adapters(model)
+    with replacing_folder(path, KIND) as fresh:
+        with silent_transformers():
+            model.save(str(fresh), create_model_card=False)
+        if matryoshka:
+            file = fresh / "config_sentence_transformers.json"
+            config = json.loads(file.read_text("utf-8"))
+            config["embedtopics"] = {"matryoshka_dims": list(matryoshka)}
+            file.write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
+        write_manifest(fresh, KIND, _FORMAT)
+
+
+def output_kind(trainable: Trainable) -> str:
+    """Return the kind of folder that a trainable is saved to."""
+    return STATIC_KIND if trainable.is_static else KIND
+
+
+def merge_adapters(model: SentenceTransformer) -> None:
+    """Add low-rank additions to the weights of a model, and take them out of it."""
+    for name, part in list(model.named_modules()):
+        if not hasattr(part, "lora_A"):
+            continue
+        adapter: Any = part
+        adapter.merge(safe_merge=True)
+        parent, _, key = name.rpartition(".")
+        setattr(model.get_submodule(parent), key, adapter.get_base_layer())
+
+
+def _trained_static(
+    model: SentenceTransformer, encoder: StaticEncoder, matryoshka: Sequence[int]
+) -> StaticEncoder:
+    module: Any = model[0]
+    table = module.embedding.weight.detach().cpu().numpy()
+    if not matryoshka:
+        return encoder.with_table(table)
+    return StaticEncoder.from_arrays(
+        table,
+        encoder.tokenizer_json,
+        normalize=encoder.normalize,
+        max_length=encoder.max_length,
+        name=encoder.name,
+        languages=encoder.languages,
+        made_from={**encoder.made_from, "matryoshka_dims": list(matryoshka)},
+    )
+
+
+def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) -> Trainable:
+    recipe = encoder.recipe
+    max_length = recipe.max_length if settings.max_length is None else settings.max_length
+    limit = recipe.checkpoint.position_limit
+    if settings.max_length is not None and limit is not None and max_length > limit:
+        raise InputError("max_length", f"at most {limit}, all that this model can read", max_length)
+    model = model_of(recipe)
+    vocabulary = load_vocabulary(recipe.checkpoint, recipe.trusts_code)
+    tokenizer = vocabulary.tokenizer
+    tokenizer.enable_truncation(max_length)
+    if len(tokenizer.encode(recipe.prompt).ids) >= max_length:
+        raise InputError(
+            "max_length",
+            "large enough for some tokens of the text, beside special tokens and prompt "
+            f"{recipe.prompt[:60]!r}",
+            max_length,
+        )
+    pools_prompt = recipe.checkpoint.head.pools_prompt
+    return Trainable(
+        model=model,
+        encoder=encoder,
+        name=encoder.name,
+        fingerprint=encoder.fingerprint,
+        tokenize_texts=_transformer_tokens(tokenizer, vocabulary.unknown_id, recipe.prompt),
+        pad_id=vocabulary.pad_id,
+        n_unpooled=0 if pools_prompt else n_leading(tokenizer, recipe.prompt),
+        max_length=max_length,
+        is_static=False,
+        decisions=(*_shorter(max_length, recipe.max_length), *_differences(recipe)),
+    )
+
+
+def _shorter(read: int | None, encoder_reads: int | None) -> tuple[Decision, ...]:
+    if read == encoder_reads:
+        return ()
+    all_of_it = "all of it" if encoder_reads is None else f"{encoder_reads} tokens"
+    message = f"Training read at most {read} tokens of a text; the encoder goes on to read "
+    return (Decision("training", "max_length", read, f"{message}{all_of_it}."),)
+
+
+def _transformer_tokens(
+    tokenizer: Tokenizer, unknown_id: int, prompt: str
+) -> Callable[[Sequence[str]], list[list[int]]]:
+    def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
+        read = tokenize(
+            tokenizer, check_texts(texts), unknown_id=unknown_id, prompt=prompt, show_progress=False
+        )
+        return [np.frombuffer(ids, dtype=np.int32).tolist() for ids in read.ids]
+
+    return tokenize_texts
+
+
+def _differences(recipe: Recipe) -> list[Decision]:
+    """Report what the encoder does and training does not."""
+    found: dict[str, tuple[Any, str]] = {}
+    if recipe.precision != "float32":
+        found["precision"] = (
+            recipe.precision,
+            f"The encoder computes with {recipe.precision}; its float32 weights were trained.",
+        )
+    if recipe.long_texts == "chunk":
+        found["long_texts"] = (
+            "truncate",
+            "The encoder reads long texts in windows; training read the beginning of each. A "
+            'folder does not keep this: read it with long_texts="chunk".',
+        )
+    if recipe.dimensions is not None:
+        found["dimensions"] = (
+            recipe.dimensions,
+            f"The encoder keeps the first {recipe.dimensions} dimensions of a vector; so does the "
+            "trained one, by a layer of its own that is not learned.",
+        )
+    if recipe.layers != 1:
+        found["layers"] = (
+            str(recipe.layers),
+            "The encoder takes the mean of several layers; their weights were not learned.",
+        )
+    return [Decision("training", name, value, text) for name, (value, text) in found.items()]
+
+
+def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Trainable:
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_str(encoder.tokenizer_json)
+    length = encoder.max_length if settings.max_length is None else settings.max_length
+    table = encoder.table if encoder.weights is None else encoder.table * encoder.weights[:, None]
+    unknown_id = unknown_token(tokenizer)
+    module = StaticEmbedding(_cutting(tokenizer, encoder.max_length), torch.tensor(table))
+    if unknown_id >= 0:
+        module.embedding.padding_idx = unknown_id  # left out of the mean, as in the encoder
+    with silent_transformers():
+        model = SentenceTransformer(
+            modules=[module, *([Normalize()] if encoder.normalize else [])],
+            device="cpu",
+            local_files_only=True,
+        )
+    most_characters = characters_read(tokenizer, length)
+
+    def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
+        bags = bag_tokens(
+            tokenizer,
+            check_texts(texts),
+            unknown_id=unknown_id,
+            max_length=length,
+            max_characters=most_characters,
+        )
+        ends = bags.offsets.tolist()
+        return [bags.ids[a:b].tolist() for a, b in itertools.pairwise(ends)]
+
+    return Trainable(
+        model=model.eval(),
+        encoder=encoder,
+        name=encoder.name,
+        fingerprint=encoder.fingerprint,
+        tokenize_texts=tokenize_texts,
+        pad_id=0,
+        n_unpooled=0,
+        max_length=length,
+        is_static=True,
+        decisions=_shorter(length, encoder.max_length),
+    )
+
+
+def _cutting(tokenizer: Tokenizer, max_length: int | None) -> Tokenizer:
+    """Return a copy that cuts by itself: sentence-transformers leaves it to the tokenizer."""
+    from tokenizers import Tokenizer as Copied
+
+    copied = Copied.from_str(tokenizer.to_str())
+    if max_length is not None:
+        copied.enable_truncation(max_length)
+    return copied
+
+
+THINNED = (
+    "bert", "camembert", "deberta-v2", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta",
+)  # fmt: skip
+"""Families whose layers do not depend on their place, and have weights of their own."""
+
+_ALPHA = 2
+"""Scaling of low-rank adapters, whatever the rank."""
+
+
+def fewer_layers(encoder: Any, keep: int | Sequence[int]) -> Trainable:
+    """Return a smaller student: an encoder of which some layers are kept.
+
+    Its vectors are poor until it has learned from the encoder itself, as its teacher (Sun et al.
+    2019, "Patient knowledge distillation", who skip every second layer). `keep` is how many layers
+    to keep, evenly from the first to the last, or their places, from 0.
+    """
+    trainable = trainable_of(encoder)
+    recipe = None if trainable.is_static else trainable.encoder.recipe  # type: ignore[union-attr]
+    family = "static" if recipe is None else recipe.checkpoint.family
+    if recipe is None or family not in THINNED or recipe.layers != 1:
+        wanted = f"one that reads the last layer of a family among {', '.join(THINNED)}"
+        found = f"{trainable.name!r} of the family {family!r}"
+        raise InputError("student", wanted, found=found)
+    model: Any = trainable.model
+    transformer = model[0].model
+    layers = layers_of(transformer)
+    n_layers = len(layers)
+    places: list[int]
+    if isinstance(keep, (int, np.integer)):
+        even = np.linspace(0, n_layers - 1, max(1, int(keep))).round()
+        places = [int(place) for place in even] if is_whole(keep) and keep > 0 else []
+    else:
+        places = sorted({int(place) for place in keep})
+    if not places or places[0] < 0 or places[-1] >= n_layers or len(places) >= n_layers:
+        raise InputError("keep_layers", f"fewer than {n_layers}, or some of them, from 0", keep)
+    for place in reversed(range(n_layers)):
+        if place not in places:
+            del layers[place]
+    # The name under which a family's configuration has the number of layers.
+    names: dict[str, str] = getattr(transformer.config, "attribute_map", {})
+    setattr(transformer.config, names.get("num_hidden_layers", "num_hidden_layers"), len(places))
+    listed = ", ".join(map(str, places))
+    message = f"Of the {n_layers} layers of {trainable.name}, those at {listed} were kept."
+    note = Decision("training", "kept_layers", [str(place) for place in places], message)
+    return replace(
+        trainable,
+        name=f"{trainable.name}, layers {listed}",
+        fingerprint=hashlib.sha256(f"{trainable.fingerprint} layers {listed}".encode()).hexdigest(),
+        decisions=(*trainable.decisions, note),
+    )
+
+
+def layers_of(transformer: nn.Module) -> nn.ModuleList:
+    """Return the list of a transformer's layers."""
+    from torch import nn
+
+    config: Any = transformer.config
+    depth = config.num_hidden_layers
+    shared = getattr(config, "num_hidden_groups", None)  # ALBERT runs one layer many times
+    for part in transformer.modules():
+        if isinstance(part, nn.ModuleList) and len(part) == (shared or depth):
+            return part
+    found = type(transformer).__name__
+    raise InputError("encoder", f"a transformer with a list of its {depth} layers", found=found)
+
+
+def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trainable:
+    """Let only low-rank adapters of a transformer's layers be learned.
+
+    To each linear layer W of attention and feed-forward, the product of two matrices B A of rank
+    `rank` is added, B being zero at first (Hu et al. 2021, "LoRA", equation 3). The other weights
+    stay as they are. `save_trainable` merges what was learned, so that a saved folder is like any
+    other. (`SentenceTransformer.add_adapter` would leave the choice of layers to the family, and
+    the adapter in the folder.)
+    """
+    import torch
+    from torch import nn
+
+    checked_count(rank, "lora_rank")
+    if trainable.is_static:
+        wanted = "None for a static encoder, which has no layers"
+        raise InputError("lora_rank", wanted, rank)
+    if trainable.has_adapters:
+        raise InputError("encoder", "one without low-rank adapters", found=trainable.name)
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError:
+        raise MissingExtraError(
+            'lora_rank needs peft; install it with: pip install "embedtopics[train]"'
+        ) from None
+    model: Any = trainable.model
+    transformer = model[0].model
+    inside = {id(part) for layer in layers_of(transformer) for part in layer.modules()}
+    names = [
+        name
+        for name, part in transformer.named_modules()
+        if isinstance(part, nn.Linear) and id(part) in inside
+    ]
+    if not names:
+        found = f"a {type(transformer).__name__} with none"
+        raise InputError("encoder", "a transformer with linear layers for lora_rank", found=found)
+    model.requires_grad_(False)
+    config = LoraConfig(r=rank, lora_alpha=_ALPHA * rank, target_modules=names)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(random_state)
+        inject_adapter_in_model(config, transformer)
+    n_learned = sum(w.numel() for w in model.parameters() if w.requires_grad)
+    message = (
+        f"Adapters of rank {rank} of {len(names)} linear layers were learned, {n_learned:,} "
+        "weights; they are merged into what is saved."
+    )
+    note = Decision("training", "lora_rank", rank, message)
+    return replace(trainable, decisions=(*trainable.decisions, note))

@@ -1,1 +1,0 @@
-"""Pairs to learn from where nobody has labelled any: out of a corpus, and negatives for pairs."""

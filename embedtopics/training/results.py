@@ -1,0 +1,363 @@
+"""What a training run measured, what its curves say, and what it did to the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from embedtopics.corpus.results import Decision
+from embedtopics.protocols import Encoder, Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+VERDICTS = (
+    "just right", "could learn more", "learns nothing", "chaotic", "overlearning", "uncertain",
+)  # fmt: skip
+"""Verdicts on learning curves."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Loss and metric along a training run.
+
+    Parameters
+    ----------
+    training_steps : int64 ndarray of shape (n_training,)
+        Optimizer steps at which the training loss was noted, ascending, from 1.
+    training_loss : float64 ndarray of shape (n_training,)
+        Mean over the batches since the last note, dropout included.
+    validation_steps : int64 ndarray of shape (n_validations,)
+        Steps after which validation took place, ascending; 0 is before training.
+    validation_loss, sample_loss : float64 ndarray of shape (n_validations,)
+        Without dropout, over all validation examples, and over a fixed sample of the training
+        examples; NaN where it was not measured.
+    metric : float64 ndarray of shape (n_validations,)
+        On the validation examples; higher is better. NaN where there is none.
+    metric_name : str
+        Such as "Spearman"; empty where there is none.
+    steps_per_epoch, n_steps_planned : int
+        The learning rate reaches zero at the last planned step.
+    n_validation, n_sample : int
+        Validation examples, and training examples in the sample.
+    """
+
+    training_steps: Int64Array
+    training_loss: Float64Array
+    validation_steps: Int64Array
+    validation_loss: Float64Array
+    sample_loss: Float64Array
+    metric: Float64Array
+    metric_name: str
+    steps_per_epoch: int
+    n_steps_planned: int
+    n_validation: int
+    n_sample: int
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each step with a note; NaN where a figure was not noted."""
+        import pandas as pd
+
+        training = pd.DataFrame({"step": self.training_steps, "training_loss": self.training_loss})
+        names = ("validation_loss", "sample_loss", "metric")
+        measured = {name: getattr(self, name) for name in names}
+        validation = pd.DataFrame({"step": self.validation_steps, **measured})
+        table = training.merge(validation, on="step", how="outer", sort=True)
+        table.insert(1, "epoch", table["step"] / max(1, self.steps_per_epoch))
+        return table.reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One figure of the curves, with its interval over resampled noise."""
+
+    name: str  # stable key, such as "gap" or "late_slope"
+    value: float
+    low: float
+    high: float
+    threshold: float  # what it was compared with; NaN where it was not
+    says: str  # the finding in one sentence
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What learning curves show of the run.
+
+    Parameters
+    ----------
+    verdict : str
+        One of `VERDICTS`.
+    confidence : float
+        Share of the curves with resampled noise that have the verdict; the largest share of any
+        where none has half of them and the verdict is "uncertain".
+    shares : mapping of str to float
+        That share for every verdict.
+    evidence : tuple of Evidence
+    advice : tuple of str
+        What to do next, the most promising first.
+    """
+
+    verdict: str
+    confidence: float
+    shares: Mapping[str, float]
+    evidence: tuple[Evidence, ...]
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure of the trained encoder beside that of the encoder it came from.
+
+    Parameters
+    ----------
+    task, metric : str
+        What was measured on, such as "test", and what was measured.
+    before, after, difference : float
+    low, high : float
+        95 % interval of the difference, the same examples resampled for both encoders.
+    n : int
+        Examples.
+    verdict : {"better", "worse", "no difference shown"}
+        A difference inside its interval is none. For figures that are neither good nor bad, such
+        as the share of neighbours kept, "descriptive".
+    n_looks : int
+        How often runs into the folder of the report were scored on these examples, this time
+        included; 0 for a corpus.
+    note : str
+    """
+
+    task: str
+    metric: str
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    n: int
+    verdict: str
+    n_looks: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCurve:
+    """How the metric grows with the number of labelled examples.
+
+    Parameters
+    ----------
+    sizes : int64 ndarray of shape (n_fits,)
+        Training examples of each fit; subsets of one seed are nested.
+    seeds : int64 ndarray of shape (n_fits,)
+    metric : float64 ndarray of shape (n_fits,)
+    metric_name : str
+    ceiling, scale, exponent : float
+        Of the power law ``ceiling - scale * size ** -exponent``.
+    forecast_sizes : int64 ndarray of shape (n_forecasts,)
+    forecast, low, high : float64 ndarray of shape (n_forecasts,)
+        The curve at those sizes, with its 95 % interval.
+    gains : tuple of str
+        Such as "500 more pairs: +1.2 ± 0.6".
+    decisions : tuple of Decision
+    """
+
+    sizes: Int64Array
+    seeds: Int64Array
+    metric: Float64Array
+    metric_name: str
+    ceiling: float
+    scale: float
+    exponent: float
+    forecast_sizes: Int64Array
+    forecast: Float64Array
+    low: Float64Array
+    high: Float64Array
+    gains: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingReport:
+    """A training run from its data to its effect.
+
+    Parameters
+    ----------
+    objective, base : str
+        What was learned, such as "nli: ranking", and the encoder that training started from.
+    folder : str
+        Where the trained encoder lies; see `encoder`.
+    settings, versions : mapping
+    data : mapping
+        Sizes, sources and overlaps of the training and validation examples.
+    curves, diagnosis : Curves, Diagnosis
+    before_after : tuple of Change
+        Empty where nothing was compared.
+    best_step, n_steps : int
+        Step whose weights were kept, and steps taken.
+    stopped : {"finished", "no improvement", "loss not finite"}
+    seconds, examples_per_second : float
+        Of training, without validation; of an interrupted run, since it was resumed.
+    decisions : tuple of Decision
+    """
+
+    objective: str
+    base: str
+    folder: str
+    settings: Mapping[str, Any]
+    data: Mapping[str, Any]
+    curves: Curves
+    diagnosis: Diagnosis
+    before_after: tuple[Change, ...]
+    best_step: int
+    n_steps: int
+    stopped: str
+    seconds: float
+    examples_per_second: float
+    decisions: tuple[Decision, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do next, the most promising first."""
+        return self.diagnosis.advice
+
+    @property
+    def encoder(self) -> Encoder:
+        """The trained encoder, loaded from its folder."""
+        from embedtopics.encoders._registry import resolve_encoder
+
+        return resolve_encoder(self.folder)
+
+    def __repr__(self) -> str:
+        return (
+            f"TrainingReport({self.objective!r} from {self.base!r}, {self.n_steps:,} steps, "
+            f"{self.diagnosis.verdict}, step {self.best_step:,} kept)"
+        )
+
+    def _repr_html_(self) -> str:
+        return _changes_html(repr(self), self.before_after)
+
+
+@dataclass(frozen=True, eq=False)
+class StudentReport:
+    """How a static student was made, and how near it came to its teacher.
+
+    Parameters
+    ----------
+    teacher : str
+        Name of the encoder that was learned from.
+    dimensions : int
+        Length of the student's vectors.
+    explained_variance : float
+        Share of the teacher's vectors, as sums of squares, that lies in these dimensions.
+    n_texts, n_general, n_validation : int
+        Distinct texts of the corpus and of `general` that were learned from, and held-out texts.
+    n_tokens, n_words, n_phrases : int
+        Tokens of the vocabulary; among them words and phrases that were added.
+    words, phrases : tuple of str
+        Those, the most frequent first.
+    curves, diagnosis : Curves, Diagnosis
+        The metric is the mean cosine with the teacher's vectors of held-out texts.
+    agreement, finding : Change
+        That metric, and the share of held-out texts whose own teacher vector is the nearest of all
+        held-out ones; before is the table that training starts from.
+    best_step, n_steps : int
+        Step whose table was kept, and steps taken.
+    stopped : {"finished", "no improvement"}
+    seconds : mapping of str to float
+        By stage: "words", "teacher", "learning".
+    settings, data, versions : mapping
+    decisions : tuple of Decision
+    """
+
+    teacher: str
+    dimensions: int
+    explained_variance: float
+    n_texts: int
+    n_general: int
+    n_validation: int
+    n_tokens: int
+    n_words: int
+    n_phrases: int
+    words: tuple[str, ...]
+    phrases: tuple[str, ...]
+    curves: Curves
+    diagnosis: Diagnosis
+    agreement: Change
+    finding: Change
+    best_step: int
+    n_steps: int
+    stopped: str
+    seconds: Mapping[str, float]
+    settings: Mapping[str, Any]
+    data: Mapping[str, Any]
+    decisions: tuple[Decision, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def before_after(self) -> tuple[Change, ...]:
+        """The table that training starts from beside the student, on the held-out texts."""
+        return (self.agreement, self.finding)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to do next, the most promising first."""
+        return self.diagnosis.advice
+
+    def __repr__(self) -> str:
+        return (
+            f"StudentReport(of {self.teacher!r}, {self.n_tokens:,} tokens, {self.dimensions} "
+            f"dimensions, {self.agreement.metric} {self.agreement.after:.3f})"
+        )
+
+    def _repr_html_(self) -> str:
+        return _changes_html(repr(self), self.before_after)
+
+
+def _changes_html(title: str, changes: tuple[Change, ...]) -> str:
+    """Return a title and a table of what was measured before and after, as HTML."""
+    import pandas as pd
+
+    from embedtopics._utils.display import html_table
+
+    names = ["task", "metric", "before", "after", "difference", "low", "high", "n", "verdict"]
+    return html_table(pd.DataFrame(list(changes)).reindex(columns=names), title)
+
+
+@dataclass(frozen=True, eq=False)
+class ExampleOverlap:
+    """What of a test set occurs in training, without regard to case and white space.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Examples.
+    n_shared_examples : int
+        Distinct pairs of texts that occur in both sets; texts where neither set has pairs.
+    n_shared_texts, n_test_texts : int
+        Distinct texts that occur in both sets, and in the test set.
+    repeated, known, touched : int64 ndarray of shape (n,)
+        Places of the test examples that occur in the training set, whose texts all do, together or
+        not, and of which at least one text does.
+    """
+
+    n_train: int
+    n_test: int
+    n_shared_examples: int
+    n_shared_texts: int
+    n_test_texts: int
+    repeated: Int64Array
+    known: Int64Array
+    touched: Int64Array
+
+    @property
+    def summary(self) -> str:
+        """The figures in one sentence."""
+        n = max(1, self.n_test)
+        return (
+            f"Of {self.n_test:,} test examples, {len(self.repeated):,} "
+            f"({len(self.repeated) / n:.1%}) occur in the training set, {len(self.known):,} "
+            f"({len(self.known) / n:.1%}) have all their texts there and {len(self.touched):,} "
+            f"({len(self.touched) / n:.1%}) at least one."
+        )

@@ -1,1 +1,0 @@
-"""Static students: a table of token vectors that learns from a transformer's vectors of texts."""

@@ -1,0 +1,241 @@
+"""Which examples are learned from together: batches of like length, no text twice in one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics.protocols import Int64Array
+
+if TYPE_CHECKING:
+    import torch
+
+
+BATCHES_IN_A_WINDOW = 16
+"""Batches' worth of shuffled examples that are sorted by length together. More would save little
+padding, and show the texts of a batch, which are one another's negatives, always beside texts of
+their own length."""
+
+
+class BatchPlan:
+    """The batches of every epoch, the same for the same seed.
+
+    Examples are shuffled; within windows of some batches they are sorted by their length, cut into
+    batches, and the batches are shuffled. Every epoch has the same number of batches.
+    """
+
+    def __init__(
+        self,
+        lengths: npt.ArrayLike,
+        batch_size: int,
+        seed: int,
+        keys: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        self._lengths: Int64Array = np.asarray(lengths, dtype=np.int64)
+        self._size = batch_size
+        self._seed = seed
+        self._keys = keys
+        self._partners = _partners(keys or ())
+        self.epoch = 0
+        self._left_out: dict[int, int] = {}
+
+    @property
+    def n_left_out(self) -> int:
+        """How many examples were left out of the epochs that were drawn, epoch by epoch."""
+        return sum(self._left_out.values())
+
+    def __len__(self) -> int:
+        return -(-len(self._lengths) // self._size)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return iter(self.of_epoch(self.epoch))
+
+    def of_epoch(self, epoch: int) -> list[list[int]]:
+        """Return the batches of an epoch, each a list of places of examples."""
+        rng = np.random.default_rng((self._seed, epoch))
+        order = rng.permutation(len(self._lengths))
+        window = self._size * BATCHES_IN_A_WINDOW
+        parts = [order[begin : begin + window] for begin in range(0, len(order), window)]
+        sorted_parts = [part[np.argsort(self._lengths[part], kind="stable")] for part in parts]
+        order = np.concatenate(sorted_parts) if parts else order
+        if self._keys is None:
+            cuts = range(self._size, len(order), self._size)
+            batches = [batch.tolist() for batch in np.split(order, list(cuts))] if parts else []
+        else:
+            batches, self._left_out[epoch] = self._without_doubles(order.tolist())
+        return [batches[place] for place in rng.permutation(len(batches))]
+
+    def _without_doubles(self, order: list[int]) -> tuple[list[list[int]], int]:
+        """Put each example into the first batch that is not full and has none of its texts."""
+        assert self._keys is not None
+        batches: list[list[int]] = [[] for _ in range(len(self))]
+        held: list[set[int]] = [set() for _ in range(len(self))]
+        # All batches before a text's place are full or hold it: what is true once stays true.
+        first_without: dict[int, int] = {}
+        first_open, n_left_out = 0, 0
+        for example in order:
+            texts = self._keys[example]
+            begin = first_open
+            for text in texts:
+                place = max(first_open, first_without.get(text, 0))
+                while place < len(batches) and (
+                    text in held[place] or len(batches[place]) == self._size
+                ):
+                    place += 1
+                first_without[text] = place
+                begin = max(begin, place)
+            for place in range(begin, len(batches)):
+                if len(batches[place]) < self._size and self._agree(texts, held[place]):
+                    batches[place].append(example)
+                    held[place].update(texts)
+                    break
+            else:
+                n_left_out += 1
+            while first_open < len(batches) and len(batches[first_open]) == self._size:
+                first_open += 1
+        # None is empty: it would have taken an example that was left out, and where none
+        # was, the last batch is needed.
+        return batches, n_left_out
+
+    def _agree(self, texts: Sequence[int], held: set[int]) -> bool:
+        """Return whether no text is among those of a batch, nor paired with one of them."""
+        if not held.isdisjoint(texts):
+            return False
+        return all(held.isdisjoint(self._partners.get(text, ())) for text in texts)
+
+
+def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
+    """Return the texts that each text is paired with."""
+    found: dict[int, set[int]] = {}
+    for first, *rest in keys:
+        for other in rest[:1]:
+            found.setdefault(first, set()).add(other)
+            found.setdefault(other, set()).add(first)
+    return found
+
+
+# The texts of a batch through the encoder: in groups of like length, within a budget of tokens.
+
+TOKENS_WORTH_A_PASS = 96
+"""Tokens below which a group is not cut further: a pass through the layers has a price of its
+own, which the padding saved must outweigh."""
+
+GROUPS_OF_A_STEP = 1024
+"""Seeds that lie between two steps: each group of a step has its own."""
+
+
+def groups_of_like_length(lengths: Sequence[int], tokens_at_once: int) -> list[Int64Array]:
+    """Cut the texts of a batch into groups that need little padding.
+
+    Texts are sorted by length, and groups are cut so that the tokens read, padding included, and
+    a fixed price a group add up to least (by dynamic programming over the sorted texts).
+    """
+    order = np.argsort(np.asarray(lengths), kind="stable")
+    sizes = np.asarray(lengths, dtype=np.int64)[order]
+    # Only where the length changes is it worth cutting.
+    ends = [*np.flatnonzero(np.diff(sizes)) + 1, len(sizes)] if len(sizes) else []
+    cost = [0.0]
+    cut_from = [0]
+    starts = [0, *ends]
+    for j, end in enumerate(ends, start=1):
+        options = [
+            cost[i] + (end - starts[i]) * float(sizes[end - 1]) + TOKENS_WORTH_A_PASS
+            for i in range(j)
+        ]
+        best = int(np.argmin(options))
+        cost.append(options[best])
+        cut_from.append(best)
+    groups: list[Int64Array] = []
+    place = len(ends)
+    while place:
+        begin, end = starts[cut_from[place]], starts[place]
+        at_once = max(1, int(tokens_at_once // max(1, sizes[end - 1])))
+        pieces = [order[i : min(i + at_once, end)] for i in range(int(begin), int(end), at_once)]
+        groups.extend(reversed(pieces))
+        place = cut_from[place]
+    return [np.sort(group) for group in reversed(groups)]
+
+
+def bytes_a_token(n_layers: int, width: int) -> int:
+    """Estimate the memory that learning from a token holds: about 40 numbers a unit and layer."""
+    return max(1, n_layers) * max(1, width) * 4 * 40
+
+
+class BatchEncoder:
+    """Encodes the columns of a batch so that gradients can flow back.
+
+    Groups of like length are encoded one after the other and put back in order: the same vectors
+    as from one padded batch, with less padding. Where the batch holds more than `tokens_at_once`
+    tokens, no group's intermediate values are kept: the loss is computed from the vectors, and
+    each group is encoded once more, with the same dropout, to carry the gradients on (Gao et al.
+    2021, "Scaling deep contrastive learning batch size under memory limited setup").
+    """
+
+    def __init__(self, forward: Callable[[list[list[int]]], Any], tokens_at_once: int) -> None:
+        self._forward = forward
+        self.tokens_at_once = tokens_at_once
+
+    def learn(
+        self,
+        columns: Sequence[list[list[int]]],
+        loss_of: Callable[[list[torch.Tensor]], torch.Tensor],
+        backward: Callable[[torch.Tensor], None],
+        seed: int,
+    ) -> torch.Tensor:
+        """Compute a loss of the vectors of all columns, and add its gradients to the weights."""
+        import torch
+
+        texts = [ids for column in columns for ids in column]
+        lengths = [len(ids) for ids in texts]
+        groups = groups_of_like_length(lengths, self.tokens_at_once)
+        held = sum(len(group) * max(lengths[i] for i in group) for group in groups)
+        keeps_all = held <= self.tokens_at_once
+        with torch.set_grad_enabled(keeps_all):
+            parts = [self._seeded([texts[i] for i in g], seed, n) for n, g in enumerate(groups)]
+        vectors = _in_order(parts, groups)
+        if not keeps_all:
+            vectors = vectors.detach().requires_grad_()
+        loss = loss_of(list(torch.split(vectors, len(columns[0]))))
+        backward(loss)
+        if not keeps_all:
+            assert vectors.grad is not None
+            for n, group in enumerate(groups):
+                again = self._seeded([texts[i] for i in group], seed, n)
+                again.backward(vectors.grad[torch.as_tensor(group, device=again.device)])
+        return loss.detach()
+
+    def encode(self, texts: Sequence[list[int]]) -> torch.Tensor:
+        """Return the vectors of texts, without gradients, shape (n_texts, n_dimensions)."""
+        import torch
+
+        order = np.argsort([len(ids) for ids in texts], kind="stable")
+        groups: list[Int64Array] = []
+        begin, budget = 0, max(1, min(self.tokens_at_once, 1024))
+        for end in range(1, len(order) + 1):
+            is_last = end == len(order)
+            longest = len(texts[order[min(end, len(order) - 1)]])
+            if is_last or (end + 1 - begin) * longest > budget:
+                groups.append(order[begin:end])
+                begin = end
+        with torch.no_grad():
+            parts = [self._forward([texts[i] for i in group]) for group in groups]
+        return _in_order(parts, groups)
+
+    def _seeded(self, texts: list[list[int]], seed: int, group: int) -> Any:
+        import torch
+
+        torch.manual_seed(seed * GROUPS_OF_A_STEP + group)
+        return self._forward(texts)
+
+
+def _in_order(parts: Sequence[torch.Tensor], groups: Sequence[Int64Array]) -> torch.Tensor:
+    import torch
+
+    vectors = torch.cat(list(parts))
+    back = torch.empty(len(vectors), dtype=torch.long, device=vectors.device)
+    places = torch.as_tensor(np.concatenate(groups), device=vectors.device)
+    back[places] = torch.arange(len(vectors), device=vectors.device)
+    return vectors[back]

@@ -1,0 +1,222 @@
+"""Checkpoints of a training run: all that is needed to go on as if nothing had happened.
+
+A checkpoint is a folder of safetensors and JSON, written whole or not at all::
+
+    <out>.training/run.json            which run it is of
+    <out>.training/best-00000090/      weights that validation found best so far
+        weights.safetensors
+        manifest.json
+    <out>.training/step-00000120/
+        weights.safetensors            of the model and the loss
+        optimizer.safetensors          moments of every weight
+        trainer_state.json             of the trainer
+        state.json                     curves so far, learning rate schedule, best step
+        manifest.json                  sizes and checksums
+
+Dropout is drawn from the seed and the step, batches from the seed and the epoch: no state of a
+random generator has to be kept.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from embedtopics._utils.folders import (
+    read_manifest,
+    replacing_file,
+    replacing_folder,
+    write_manifest,
+)
+from embedtopics.errors import CorruptFileError, InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+KIND = "training checkpoint"
+FORMAT = 1
+RUN, STATE = "run.json", "state.json"
+KEPT = 2
+"""Newest checkpoints that are kept: one could be damaged by a machine that loses power."""
+
+
+def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
+    """Make the folder of a run's checkpoints, and make sure that those in it are of this run."""
+    try:
+        if folder.is_dir() and not resume:
+            delete_checkpoints(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        named = folder / RUN
+        if named.exists():
+            other = json.loads(named.read_text("utf-8"))
+            different = sorted(
+                key
+                for key in {*other, *run}
+                if other.get(key) != json.loads(json.dumps(run.get(key)))
+            )
+            if different:
+                found = f"checkpoints of a run with another {different[0]} in {folder}"
+                raise InputError("out", "another folder, or resume=False", found=found)
+        else:
+            with replacing_file(named) as fresh:
+                fresh.write_text(json.dumps(run, indent=1), "utf-8")
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        found = f"a damaged {RUN} in {folder} ({error})"
+        raise InputError("out", "another folder, or resume=False", found=found) from None
+    except OSError as error:
+        found = f"{folder}, which cannot be used ({error})"
+        raise InputError("out", "another folder", found=found) from None
+
+
+def write_checkpoint(
+    folder: Path,
+    step: int,
+    weights: Mapping[str, torch.Tensor],
+    moments: Mapping[str, torch.Tensor],
+    state: Mapping[str, Any],
+    trainer_state: str,
+) -> Path:
+    """Write one checkpoint, whole or not at all, and delete those that are too many."""
+    from safetensors.torch import save_file
+
+    place = folder / f"step-{step:08d}"
+    try:
+        with replacing_folder(place, KIND) as fresh:
+            save_file(_plain(weights), fresh / "weights.safetensors")
+            save_file(_plain(moments), fresh / "optimizer.safetensors")
+            (fresh / "trainer_state.json").write_text(trainer_state, "utf-8")
+            (fresh / STATE).write_text(json.dumps(state), "utf-8")
+            write_manifest(fresh, KIND, FORMAT)
+    except InputError as error:
+        raise OSError(str(error)) from error
+    _delete_superseded(folder)
+    return place
+
+
+def _delete_superseded(folder: Path) -> None:
+    """Delete the checkpoints that are too many, and best weights that none of the others needs."""
+    steps = _of_steps(folder, "step")
+    needed = {_best_of(place) for place in steps[-KEPT:]}
+    unneeded = [best for best in _of_steps(folder, "best") if best not in needed]
+    for old in [*steps[:-KEPT], *unneeded]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def write_best(folder: Path, step: int, weights: Mapping[str, torch.Tensor]) -> None:
+    """Write the best weights so far beside those before, which earlier checkpoints need."""
+    from safetensors.torch import save_file
+
+    try:
+        with replacing_folder(folder / f"best-{step:08d}", KIND) as fresh:
+            save_file(_plain(weights), fresh / "weights.safetensors")
+            write_manifest(fresh, KIND, FORMAT)
+    except InputError as error:
+        raise OSError(str(error)) from error
+
+
+def read_best(folder: Path, step: int) -> dict[str, torch.Tensor]:
+    """Return the weights that were best at a step."""
+    return read_tensors(folder / f"best-{step:08d}", "weights")
+
+
+def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Return copies that share no memory, which safetensors asks for."""
+    return {name: tensor.detach().to("cpu").clone() for name, tensor in tensors.items()}
+
+
+def _of_steps(folder: Path, kind: str) -> list[Path]:
+    return sorted(place for place in folder.glob(f"{kind}-*") if place.is_dir())
+
+
+def _best_of(place: Path) -> Path | None:
+    """Return the best weights that a checkpoint goes with."""
+    try:
+        return place.parent / f"best-{int(read_state(place)['best_step']):08d}"
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def latest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
+    """Return the newest whole checkpoint, and the names of newer ones that are damaged."""
+    damaged: list[str] = []
+    for place in reversed(_of_steps(folder, "step")):
+        try:
+            read_manifest(place, KIND, FORMAT)
+            read_manifest(_best_of(place) or place / "best", KIND, FORMAT)
+        except (CorruptFileError, InputError):
+            damaged.append(place.name)
+            continue
+        return place, damaged
+    return None, damaged
+
+
+def read_state(place: Path) -> dict[str, Any]:
+    """Return what `write_checkpoint` was given as `state`."""
+    state: dict[str, Any] = json.loads((place / STATE).read_text("utf-8"))
+    return state
+
+
+def read_tensors(place: Path, name: str) -> dict[str, torch.Tensor]:
+    """Return the tensors of "weights" or "optimizer"."""
+    from safetensors.torch import load_file
+
+    tensors: dict[str, torch.Tensor] = load_file(place / f"{name}.safetensors")
+    return tensors
+
+
+def delete_checkpoints(folder: Path) -> None:
+    """Delete the checkpoints of a run, and their folder where nothing else is in it."""
+    for kind in ("step", "best"):
+        # A process that was killed while it wrote leaves a hidden folder.
+        for place in [*_of_steps(folder, kind), *folder.glob(f".{kind}-*")]:
+            shutil.rmtree(place, ignore_errors=True)
+    for place in folder.glob(".writing-*"):
+        shutil.rmtree(place, ignore_errors=True)
+    (folder / RUN).unlink(missing_ok=True)
+    try:
+        folder.rmdir()
+    except OSError:
+        return
+
+
+# A polite request to end, as schedulers send it before they kill: noted, not obeyed at once.
+
+EXIT_CODE = 128 + signal.SIGTERM
+
+
+class Request:
+    """Whether the process was asked to end."""
+
+    def __init__(self) -> None:
+        self.came = False
+
+
+@contextmanager
+def noticed_termination() -> Iterator[Request]:
+    """Note a SIGTERM, so that a run can write a checkpoint first.
+
+    Only the main thread of a process can do so; elsewhere the request is never noted. What was
+    done about the signal before is done about it again afterwards.
+    """
+    request = Request()
+    if threading.current_thread() is not threading.main_thread():
+        yield request
+        return
+
+    def note(number: int, frame: Any) -> None:
+        request.came = True
+
+    before = signal.signal(signal.SIGTERM, note)
+    try:
+        yield request
+    finally:
+        signal.signal(signal.SIGTERM, before if before is not None else signal.SIG_DFL)

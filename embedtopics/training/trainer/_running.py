@@ -1,0 +1,401 @@
+"""A training run from its first validation to the weights that are kept."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus._tables import name_rows
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
+from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.curves._verdict import diverged_at, read_curves
+from embedtopics.training.results import Curves, Diagnosis
+from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
+from embedtopics.training.trainer._checkpoints import (
+    EXIT_CODE,
+    Request,
+    claim_folder,
+    latest_checkpoint,
+    noticed_termination,
+    read_best,
+    read_state,
+    write_best,
+    write_checkpoint,
+)
+from embedtopics.training.trainer._data import (
+    TokenizedExamples,
+    TrainingData,
+    device_and_precision,
+    tokens_at_once,
+)
+from embedtopics.training.trainer._trainer import (
+    EncoderTrainer,
+    LossNotFiniteError,
+    arguments_for,
+    quiet_and_private,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def measure(
+    data: TrainingData,
+    encoder: BatchEncoder,
+    examples: TokenizedExamples,
+    batch_size: int,
+    with_metric: bool = True,
+) -> tuple[float, float]:
+    """Return loss and metric on examples, without dropout, in batches that are always the same.
+
+    The loss is a mean over the examples; with in-batch negatives, over those that fitted into a
+    batch. The metric is NaN where the objective has none.
+    """
+    objective = data.objective
+    was_training = data.model.training
+    data.model.eval()
+    data.loss.eval()
+    try:
+        with torch.no_grad(), torch.random.fork_rng([]):
+            torch.manual_seed(0)
+            whole = data.batch(examples, range(len(examples)), np.random.default_rng(0))
+            columns = [_encode_distinct(encoder, column) for column in whole.encoded]
+            total, n_measured = 0.0, 0
+            keys = examples.keys if objective.in_batch_negatives else None
+            for places in BatchPlan(np.zeros(len(examples)), batch_size, 0, keys).of_epoch(0):
+                chosen = torch.as_tensor(places)
+                batch = data.batch(examples, places, np.random.default_rng(0))
+                vectors = [column[chosen.to(column.device)] for column in columns]
+                total += float(data.loss_of(batch, vectors)) * len(places)
+                n_measured += len(places)
+            metric = math.nan
+            if with_metric and objective.metric is not None:
+                arrays: list[FloatArray] = [column.cpu().numpy() for column in columns]
+                metric = float(objective.metric(arrays, examples.labels, data.loss, examples.keys))
+    finally:
+        data.model.train(was_training)
+        data.loss.train(was_training)
+    return total / max(1, n_measured), metric
+
+
+def _encode_distinct(encoder: BatchEncoder, column: list[list[int]]) -> torch.Tensor:
+    """Encode each distinct text once."""
+    places: dict[tuple[int, ...], int] = {}
+    of_text = [places.setdefault(tuple(ids), len(places)) for ids in column]
+    vectors = encoder.encode([list(ids) for ids in places])
+    return vectors[torch.as_tensor(of_text, device=vectors.device)]
+
+
+_log = logging.getLogger(__name__)
+
+NOTES_OF_THE_LOSS = 200
+"""Notes of the training loss over a run; each is the mean over the steps since the last."""
+
+LEAST_VALIDATIONS = 8
+"""Validations of a run, where it has as many steps: from fewer, curves cannot be read."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What a run measured; the data's model has the weights that are kept."""
+
+    curves: Curves
+    diagnosis: Diagnosis
+    best_step: int
+    n_steps: int
+    stopped: str
+    seconds: float  # spent learning, without validation and checkpoints
+    examples_per_second: float
+    decisions: tuple[Decision, ...]
+
+
+@dataclass
+class _Notes:
+    """What is written down on the way, and into checkpoints."""
+
+    training_steps: list[int] = field(default_factory=list)
+    training_loss: list[float] = field(default_factory=list)
+    validation_steps: list[int] = field(default_factory=list)
+    validation_loss: list[float] = field(default_factory=list)
+    sample_loss: list[float] = field(default_factory=list)
+    metric: list[float] = field(default_factory=list)
+    pending: list[float] = field(default_factory=list)
+    best_step: int = 0
+    best_figure: float = -math.inf
+    n_without_gain: int = 0
+    tokens_at_once: int = 0
+
+
+def train(
+    data: TrainingData,
+    validation: TokenizedExamples,
+    settings: TrainingSettings,
+    folder: Path,
+    identity: Mapping[str, Any],
+    resume: bool = True,
+    callbacks: Sequence[Any] = (),
+) -> Run:
+    """Train a model, and leave it with the weights of the best validation."""
+    claim_folder(folder, identity, resume)
+    with quiet_and_private(), noticed_termination() as request:
+        return _Training(data, validation, settings, folder, request, callbacks).run()
+
+
+class _Training:
+    """The state of a run: what a step, a validation and a checkpoint share."""
+
+    def __init__(
+        self,
+        data: TrainingData,
+        validation: TokenizedExamples,
+        settings: TrainingSettings,
+        folder: Path,
+        request: Request,
+        callbacks: Sequence[Any],
+    ) -> None:
+        self.data, self.settings, self.folder, self.request = data, settings, folder, request
+        self.validation, self.callbacks = validation, callbacks
+        self.is_logged = bool(callbacks) or settings.report_to not in (None, "none")
+        self.device, self.precision = device_and_precision(settings)
+        data.model.to(self.device)
+        data.loss.to(self.device)
+        keys = data.examples.keys if data.objective.in_batch_negatives else None
+        self.plan = BatchPlan(
+            data.examples.lengths, settings.batch_size, settings.random_state, keys
+        )
+        self.steps_per_epoch = -(-len(self.plan) // settings.accumulation)
+        self.n_steps = settings.max_steps or max(1, round(settings.epochs * self.steps_per_epoch))
+        self.notes = _Notes(tokens_at_once=tokens_at_once(data, settings, self.device))
+        self.encoder = BatchEncoder(data.forward, self.notes.tokens_at_once)
+        every = self.steps_per_epoch / settings.validations_per_epoch
+        n = min(self.n_steps, max(LEAST_VALIDATIONS, round(self.n_steps / every)))
+        self.validated_at = {round(self.n_steps * (i + 1) / n) for i in range(n)}
+        self.noted_every = max(1, self.n_steps // NOTES_OF_THE_LOSS)
+        rng = np.random.default_rng((settings.random_state, 7))
+        size = min(settings.sample_size, len(data.examples))
+        self.sample = data.examples.take(
+            np.sort(rng.choice(len(data.examples), size, replace=False))
+        )
+        self.decisions: list[Decision] = []
+        self.best_weights: dict[str, torch.Tensor] = {}
+        self.best_written = -1
+        self.stopped = "finished"
+        self.learned_for = 0.0
+        self.begun_at = self.steps_here = 0
+        self.clock = 0.0
+        self.bar: Any = None
+
+    def run(self) -> Run:
+        begun, damaged = latest_checkpoint(self.folder)
+        if begun is not None:
+            self.go_on_from(begun)
+        if damaged:
+            text = f"Checkpoints in {self.folder} are damaged and were not used: "
+            self.decide("damaged_checkpoint", damaged, f"{text}{', '.join(damaged)}.")
+        # The process may have ended after the last step, before all was written.
+        if self.begun_at < self.n_steps and self.stopped == "finished":
+            self.learn(begun)
+        if self.request.came:
+            raise SystemExit(EXIT_CODE)
+        self.data.load_weights(self.best_weights)
+        return self.report()
+
+    def learn(self, begun: Path | None) -> None:
+        """Take the steps that are left."""
+        arguments = arguments_for(
+            self.settings, self.n_steps, self.precision, self.device, self.folder
+        )
+        trainer = EncoderTrainer(
+            self.data,
+            self.plan,
+            self.encoder,
+            arguments,
+            self.settings.random_state,
+            self.before_steps,
+            self.after_step,
+            self.with_less_memory,
+            self.callbacks,
+        )
+        show = self.settings.show_progress
+        with progress_bar(
+            total=self.n_steps, unit="step", description="Training", show=show
+        ) as self.bar:
+            self.bar.update(self.begun_at)
+            try:
+                trainer.train(resume_from_checkpoint=None if begun is None else str(begun))
+            except LossNotFiniteError as error:
+                self.note_not_finite(error)
+
+    def before_steps(self) -> None:
+        """Validate what training starts from, with the numbers that it is done with."""
+        if not self.begun_at:
+            self.validate(0)
+        self.clock = time.perf_counter()
+
+    def after_step(self, trainer: EncoderTrainer, loss: float) -> bool:
+        """Note a step; validate and write a checkpoint where it is due; return whether to go on."""
+        self.learned_for += time.perf_counter() - self.clock
+        self.steps_here += 1
+        step, notes = trainer.state.global_step, self.notes
+        notes.pending.append(loss)
+        if step % self.noted_every == 0 or step == self.n_steps:
+            notes.training_steps.append(step)
+            notes.training_loss.append(float(np.mean(notes.pending)))
+            notes.pending.clear()
+        goes_on = True
+        if step in self.validated_at:
+            self.validate(step)
+            patience = self.settings.patience
+            if patience is not None and notes.n_without_gain >= patience and step < self.n_steps:
+                goes_on, self.stopped = False, "no improvement"
+        if step in self.validated_at or self.request.came:
+            self.write_checkpoint(trainer, step)
+        self.show(trainer, loss)
+        self.clock = time.perf_counter()
+        return goes_on and not self.request.came
+
+    def validate(self, step: int) -> None:
+        """Measure the model on held-out examples, and keep its weights if they are best."""
+        notes, size = self.notes, self.settings.batch_size
+        loss, metric = measure(self.data, self.encoder, self.validation, size)
+        sample = math.nan
+        if len(self.sample):
+            sample, _ = measure(self.data, self.encoder, self.sample, size, with_metric=False)
+        notes.validation_steps.append(step)
+        notes.validation_loss.append(loss)
+        notes.sample_loss.append(sample)
+        notes.metric.append(metric)
+        if step == 0 and not math.isfinite(loss):
+            raise InputError(
+                "encoder", "one with a finite validation loss before training", found=str(loss)
+            )
+        # One of them for the whole run: where the metric is NaN later on, vectors collapsed.
+        figure = -loss if math.isnan(notes.metric[0]) else metric
+        figure = figure if math.isfinite(figure) else -math.inf
+        if figure > notes.best_figure:
+            notes.best_figure, notes.best_step, notes.n_without_gain = figure, step, 0
+            self.best_weights = {
+                name: tensor.detach().clone() for name, tensor in self.data.weights().items()
+            }
+        else:
+            notes.n_without_gain += 1
+
+    def write_checkpoint(self, trainer: EncoderTrainer, step: int) -> None:
+        """Write a checkpoint; a disk that is full costs the checkpoint, not the run."""
+        state = {
+            "notes": asdict(self.notes),
+            "step": step,
+            "stopped": self.stopped,
+            "best_step": self.notes.best_step,
+            "decisions": [asdict(decision) for decision in self.decisions],
+            **trainer.position(),
+        }
+        try:
+            if self.best_written != self.notes.best_step:
+                write_best(self.folder, self.notes.best_step, self.best_weights)
+                self.best_written = self.notes.best_step
+            # What the trainer needs to know of itself; its logs are in the notes.
+            own = asdict(trainer.state) | {"stateful_callbacks": {}, "log_history": []}
+            weights, moments = self.data.weights(), trainer.moments()
+            own_state = json.dumps(own, default=str)
+            write_checkpoint(self.folder, step, weights, moments, state, own_state)
+        except OSError as error:
+            text = f"The checkpoint of step {step} could not be written ({error}); training went on"
+            self.decide("checkpoint", step, f"{text}, and earlier checkpoints are whole.")
+
+    def go_on_from(self, place: Path) -> None:
+        """Take up the notes of a checkpoint, and the weights that were best until then."""
+        state = read_state(place)
+        self.notes = _Notes(**state["notes"])
+        self.encoder.tokens_at_once = self.notes.tokens_at_once
+        self.best_weights = read_best(self.folder, self.notes.best_step)
+        self.best_written = self.notes.best_step
+        self.begun_at = int(state["step"])
+        self.stopped = state["stopped"]
+        self.decisions = [Decision(**decision) for decision in state["decisions"]]
+        # Drawn again for what they leave out.
+        for epoch in range(-(-self.begun_at // self.steps_per_epoch)):
+            self.plan.of_epoch(epoch)
+        text = f"Training resumed from the checkpoint of step {self.begun_at} of {self.n_steps}."
+        self.decide("resumed", self.begun_at, text)
+
+    def with_less_memory(self, tokens: int) -> None:
+        """Note that memory ran out."""
+        self.notes.tokens_at_once = tokens
+        text = f"Memory ran out: from now on at most {tokens:,} tokens are encoded at once; "
+        self.decide("out_of_memory", tokens, f"{text}batches and their loss stay the same.")
+
+    def note_not_finite(self, error: LossNotFiniteError) -> None:
+        """Note where the loss was not finite."""
+        rows = self.data.objective.examples.rows[error.places].tolist()
+        self.stopped = "loss not finite"
+        text = (
+            f"The {error.what} of step {error.step} was not finite, where training stopped; the "
+            f"weights of step {self.notes.best_step} were kept. Its batch holds {name_rows(rows)}. "
+            "Try a smaller learning rate."
+        )
+        self.decide("loss_not_finite", error.step, text)
+
+    def decide(self, name: str, value: Any, message: str) -> None:
+        """Note something that the user did not ask for, and log it."""
+        self.decisions.append(Decision("training", name, value, message))
+        _log.warning(message)
+
+    def show(self, trainer: EncoderTrainer, loss: float) -> None:
+        """Move the bar on, and log the losses where somebody asked for them."""
+        notes, step = self.notes, trainer.state.global_step
+        found = {"loss": f"{loss:.4f}"}
+        if not math.isnan(notes.metric[-1]):
+            found["metric"] = f"{notes.metric[-1]:.4f}"
+        self.bar.set_postfix(found, refresh=False)
+        self.bar.update(1)
+        if self.is_logged and notes.training_steps[-1:] == [step]:
+            trainer.log({"loss": notes.training_loss[-1]})
+        if self.is_logged and notes.validation_steps[-1] == step:
+            logged = {"eval_loss": notes.validation_loss[-1], "eval_metric": notes.metric[-1]}
+            trainer.log({name: value for name, value in logged.items() if value == value})
+
+    def report(self) -> Run:
+        """Return what was measured."""
+        notes = self.notes
+        if self.plan.n_left_out:
+            text = f"{self.plan.n_left_out:,} times an example was left out of an epoch, because "
+            self.decide("left_out", self.plan.n_left_out, f"{text}all batches held its texts.")
+        curves = Curves(
+            training_steps=np.array(notes.training_steps, dtype=np.int64),
+            training_loss=np.array(notes.training_loss, dtype=np.float64),
+            validation_steps=np.array(notes.validation_steps, dtype=np.int64),
+            validation_loss=np.array(notes.validation_loss, dtype=np.float64),
+            sample_loss=np.array(notes.sample_loss, dtype=np.float64),
+            metric=np.array(notes.metric, dtype=np.float64),
+            metric_name=self.data.objective.metric_name,
+            steps_per_epoch=self.steps_per_epoch,
+            n_steps_planned=self.n_steps,
+            n_validation=len(self.validation),
+            n_sample=len(self.sample),
+        )
+        n_steps = self.begun_at + self.steps_here
+        share = self.steps_here / self.steps_per_epoch
+        rate = share * len(self.data.examples) / max(self.learned_for, 1e-9)
+        ended = [each.value for each in self.decisions if each.name == "loss_not_finite"]
+        return Run(
+            curves=curves,
+            diagnosis=diverged_at(ended[0]) if ended else read_curves(curves),
+            best_step=notes.best_step,
+            n_steps=n_steps,
+            stopped=self.stopped,
+            seconds=self.learned_for,
+            examples_per_second=rate,
+            decisions=tuple(self.decisions),
+        )

@@ -1,0 +1,331 @@
+"""The trainer of sentence-transformers with our batches, encoding, checkpoints and guards.
+
+Left to it: gradient accumulation, mixed precision, the schedule of the learning rate, AdamW and
+its groups, the clipping of gradients. Ours: texts that were tokenized once, batches by seed and
+epoch, groups of like length, dropout by seed and step, checkpoints without pickle, what happens
+when the loss is not finite or memory runs out, and validation.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from torch.utils.data import DataLoader
+from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
+
+from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
+from embedtopics.training.trainer._checkpoints import read_state, read_tensors
+from embedtopics.training.trainer._data import TrainingData
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+LEAST_TOKENS = 64
+"""Tokens at once below which running out of memory cannot be helped."""
+
+
+_SCHEDULE = ("base_lrs", "last_epoch", "_step_count", "_last_lr")
+_ENVIRONMENT = ("ACCELERATE_MIXED_PRECISION", "ACCELERATE_USE_CPU")
+
+
+class LossNotFiniteError(RuntimeError):
+    """The "loss" or "gradient" of a batch is not finite; `places` are its examples."""
+
+    def __init__(self, step: int, places: list[int], what: str = "loss") -> None:
+        super().__init__(f"{what} not finite at step {step}")
+        self.step = step
+        self.places = places
+        self.what = what
+
+
+def arguments_for(
+    settings: TrainingSettings, n_steps: int, precision: str, device: str, folder: Path
+) -> SentenceTransformerTrainingArguments:
+    """Return the trainer's arguments for settings of ours."""
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(folder),
+        max_steps=n_steps,
+        per_device_train_batch_size=settings.batch_size,
+        gradient_accumulation_steps=settings.accumulation,
+        learning_rate=settings.learning_rate,
+        weight_decay=settings.weight_decay,
+        warmup_steps=math.ceil(settings.warmup * n_steps),
+        max_grad_norm=settings.max_gradient,
+        lr_scheduler_type="linear",
+        optim="adamw_torch_fused",
+        bf16=precision == "bfloat16",
+        fp16=precision == "float16",
+        use_cpu=device == "cpu",
+        seed=settings.random_state % 2**31,
+        eval_strategy="no",
+        save_strategy="no",
+        logging_strategy="no",
+        report_to=settings.report_to or "none",
+        disable_tqdm=True,
+        dataloader_pin_memory=False,
+        push_to_hub=False,
+    )
+    # More would be wrapped into a model that our batches go around, mixed precision with it.
+    arguments._n_gpu = min(1, arguments.n_gpu)
+    return arguments
+
+
+class EncoderTrainer(SentenceTransformerTrainer):
+    """A trainer whose batches are places of examples in the training data.
+
+    ``on_begin()`` is called before the first step, ``on_step(trainer, loss)`` after each step with
+    the mean loss of its batches (it returns whether training goes on), and ``on_less_memory`` with
+    the new number of tokens at once when memory ran out.
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        plan: BatchPlan,
+        encoder: BatchEncoder,
+        args: SentenceTransformerTrainingArguments,
+        seed: int,
+        on_begin: Callable[[], None],
+        on_step: Callable[[EncoderTrainer, float], bool],
+        on_less_memory: Callable[[int], None],
+        callbacks: Sequence[TrainerCallback] = (),
+    ) -> None:
+        self._data = data
+        self._plan = plan
+        self._encoder = encoder
+        self._seed = seed
+        self._on_begin = on_begin
+        self._on_step = on_step
+        self._on_less_memory = on_less_memory
+        self._window: list[list[int]] = []
+        self._losses: list[float] = []
+        super().__init__(
+            model=data.model,
+            args=args,
+            loss=data.learned(),  # the optimiser learns what is in here; it is never called
+            data_collator=_collate,  # type: ignore[arg-type]
+            processing_class=None,
+        )
+        for printing in (PrinterCallback, ProgressCallback):
+            self.remove_callback(printing)
+        self.add_callback(_Steps(self))
+        for callback in callbacks:
+            self.add_callback(callback)
+
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """Leave it out: the card is written by `model_card`, and this one would ask the network."""
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        """Return batches of places."""
+        return DataLoader(
+            range(len(self._data.examples)),  # type: ignore[arg-type]
+            batch_sampler=self._plan,
+            collate_fn=self.data_collator,
+        )
+
+    def begin_epoch(self, n_steps_done: int, accumulation: int) -> None:
+        """Draw the batches of the epoch that comes next, or that is resumed."""
+        # The last step of an epoch may have fewer batches than the others.
+        self._plan.epoch = n_steps_done // max(1, -(-len(self._plan) // accumulation))
+
+    def begin_step(self) -> None:
+        """Forget the batches of the step before, and the gradients of the loss's own weights."""
+        self._window, self._losses = [], []
+        self._data.loss.zero_grad()  # the trainer knows those of the model alone
+
+    def check_gradients(self) -> None:
+        """Refuse gradients that would leave no weight a number, though the loss is one."""
+        if getattr(self.accelerator, "scaler", None) is not None:
+            return  # it leaves such a step out, and scales the next ones less
+        gradients = (part.grad for part in self._data.learned().parameters())
+        norms = [torch.linalg.vector_norm(one) for one in gradients if one is not None]
+        if norms and not bool(torch.isfinite(torch.stack(norms)).all()):
+            places = [place for batch in self._window for place in batch]
+            raise LossNotFiniteError(self.state.global_step + 1, places, "gradient")
+
+    def training_step(
+        self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None
+    ) -> torch.Tensor:
+        """Learn from one batch; with less at a time where memory does not hold it."""
+        model.train()
+        self._window.append(inputs["places"].tolist())
+        to_learn = [len(self._window) - 1]
+        while True:
+            try:
+                return [self._learn(part) for part in to_learn][-1]
+            except (RuntimeError, MemoryError) as error:
+                if not _is_out_of_memory(error) or self._encoder.tokens_at_once <= LEAST_TOKENS:
+                    raise
+            self._use_less_memory(model)
+            to_learn = list(range(len(self._window)))
+
+    def _use_less_memory(self, model: Any) -> None:
+        """Halve what is encoded at once, and forget what this step has learned."""
+        self._encoder.tokens_at_once = max(LEAST_TOKENS, self._encoder.tokens_at_once // 2)
+        self._on_less_memory(self._encoder.tokens_at_once)
+        # Some of the gradients of the batch that failed may have been added up already.
+        model.zero_grad()
+        self._data.loss.zero_grad()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        self._losses = []
+
+    def _learn(self, part: int) -> torch.Tensor:
+        places = self._window[part]
+        step = self.state.global_step
+        batch = self._data.batch(
+            self._data.examples, places, np.random.default_rng((self._seed, step, part))
+        )
+        scale = self.current_gradient_accumulation_steps
+
+        def loss_of(vectors: list[torch.Tensor]) -> torch.Tensor:
+            loss: torch.Tensor = self._data.loss_of(batch, vectors)
+            if not bool(torch.isfinite(loss)):
+                raise LossNotFiniteError(step + 1, places)
+            return loss / scale
+
+        # Dropout is drawn from the seed and the step, whatever was drawn before.
+        seed = (self._seed * 1_000_003 + step * 64 + part) % 2**50
+        devices = [self.args.device] if self.args.device.type == "cuda" else []
+        with torch.random.fork_rng(devices), self.compute_loss_context_manager():
+            loss = self._encoder.learn(batch.encoded, loss_of, self.accelerator.backward, seed)
+        self._losses.append(float(loss))
+        return loss
+
+    def finish_step(self) -> bool:
+        """Report a step to the run; return whether it goes on."""
+        return self._on_step(self, sum(self._losses))
+
+    def position(self) -> dict[str, Any]:
+        """Return where the learning rates are in their schedule, in what JSON can hold."""
+        assert self.optimizer is not None and self.lr_scheduler is not None
+        schedule = self.lr_scheduler.state_dict()
+        return {
+            "learning_rates": [group["lr"] for group in self.optimizer.param_groups],
+            "schedule": {k: schedule[k] for k in _SCHEDULE},
+        }
+
+    def moments(self) -> dict[str, torch.Tensor]:
+        """Return what the optimiser remembers, a tensor a name."""
+        assert self.optimizer is not None
+        states = self.optimizer.state_dict()["state"]
+        found = {
+            f"{place}/{name}": torch.as_tensor(value)
+            for place, state in states.items()
+            for name, value in state.items()
+        }
+        scaler = getattr(self.accelerator, "scaler", None)
+        if scaler is not None:
+            found |= {f"scaler/{k}": torch.tensor(float(v)) for k, v in scaler.state_dict().items()}
+        return found
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        self._data.load_weights(read_tensors(Path(resume_from_checkpoint), "weights"))
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        if checkpoint is None:
+            return
+        place = Path(checkpoint)
+        states: dict[int, dict[str, torch.Tensor]] = {}
+        scaler: dict[str, Any] = {}
+        for name, value in read_tensors(place, "optimizer").items():
+            number, key = name.split("/", 1)
+            if number == "scaler":
+                scaler[key] = float(value)
+            else:
+                states.setdefault(int(number), {})[key] = value
+        optimizer, schedule_of_rates = self.optimizer, self.lr_scheduler
+        assert optimizer is not None and schedule_of_rates is not None
+        groups = optimizer.state_dict()["param_groups"]
+        kept = read_state(place)
+        for group, rate in zip(groups, kept["learning_rates"], strict=True):
+            group["lr"] = rate
+        optimizer.load_state_dict({"state": states, "param_groups": groups})
+        schedule = {**schedule_of_rates.state_dict(), **kept["schedule"]}
+        schedule_of_rates.load_state_dict(schedule)
+        if scaler and getattr(self.accelerator, "scaler", None) is not None:
+            current = self.accelerator.scaler.state_dict()
+            self.accelerator.scaler.load_state_dict(
+                {key: type(current[key])(value) for key, value in scaler.items()}
+            )
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        """Leave it: nothing of a run depends on what was drawn before."""
+
+    def _load_scaler(self, checkpoint: str | None) -> None:
+        """Leave it to `_load_optimizer_and_scheduler`."""
+
+
+def _collate(places: list[int]) -> dict[str, torch.Tensor]:
+    return {"places": torch.as_tensor(places)}
+
+
+class _Steps(TrainerCallback):
+    """Reports to the trainer where an epoch or a step begins and ends."""
+
+    def __init__(self, trainer: EncoderTrainer) -> None:
+        self._trainer = trainer
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._trainer._on_begin()
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._trainer.begin_epoch(state.global_step, args.gradient_accumulation_steps)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._trainer.begin_step()
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._trainer.check_gradients()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if not self._trainer.finish_step():
+            control.should_training_stop = True
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    text = str(error).lower()
+    return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+
+
+@contextmanager
+def quiet_and_private() -> Iterator[None]:
+    """Keep the global random states, the trainer's warnings and its environment to the run."""
+    import os
+    import random
+
+    hub_logging: Any = import_module("transformers.utils.logging")  # it carries no types
+
+    python, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002
+    devices = list(range(torch.cuda.device_count()))
+    verbosity = hub_logging.get_verbosity()
+    # Left by another run or a launcher, it would be obeyed in place of our precision.
+    environment = {name: os.environ.get(name) for name in _ENVIRONMENT}
+    for name in _ENVIRONMENT:
+        os.environ.pop(name, None)
+    hub_logging.set_verbosity_error()
+    try:
+        with torch.random.fork_rng(devices), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="(torch|accelerate|transformers)")
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy_state)  # noqa: NPY002
+        hub_logging.set_verbosity(verbosity)
+        for name, value in environment.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

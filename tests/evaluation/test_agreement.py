@@ -1,0 +1,148 @@
+"""Agreement against scikit-learn on the same labels."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import (
+    adjusted_mutual_info_score,
+    adjusted_rand_score,
+    completeness_score,
+    homogeneity_score,
+    normalized_mutual_info_score,
+    v_measure_score,
+)
+from sklearn.metrics.cluster import contingency_matrix
+
+from embedtopics.evaluation import agreement
+from tests.factories import refuses
+
+
+def purity(true, predicted):
+    table = contingency_matrix(true, predicted)
+    return table.max(axis=0).sum() / table.sum()
+
+
+ORACLES = {
+    "nmi": normalized_mutual_info_score,
+    "ami": adjusted_mutual_info_score,
+    "ari": adjusted_rand_score,
+    "homogeneity": homogeneity_score,
+    "completeness": completeness_score,
+    "purity": purity,
+    "inverse_purity": lambda true, predicted: purity(predicted, true),
+}
+PAIRS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.integers(-1, 3)), min_size=1, max_size=30
+).map(lambda pairs: (np.array([a for a, _ in pairs]), np.array([b for _, b in pairs])))
+
+
+@given(PAIRS)
+def test_equals_scikit_learn(labels):
+    true, predicted = labels
+    found = agreement(true, predicted)
+    covered = predicted >= 0
+    assert found.coverage == covered.mean()
+    assert (found.n, found.n_covered) == (len(true), covered.sum())
+    for name, oracle in ORACLES.items():
+        assert getattr(found, name) == pytest.approx(oracle(true, predicted), abs=1e-9), name
+        inside = getattr(found, name + "_covered")
+        if covered.any():
+            expected = oracle(true[covered], predicted[covered])
+            assert inside == pytest.approx(expected, abs=1e-9), name
+        else:
+            assert math.isnan(inside)
+    assert found.v_measure == pytest.approx(v_measure_score(true, predicted), abs=1e-9)
+
+
+def test_lists_of_strings_and_perfect_labels():
+    found = agreement(["x", "x", "y", "y"], [1, 1, 0, 0])
+    assert all(getattr(found, name) == pytest.approx(1.0) for name in ORACLES)
+    assert found.coverage == 1.0
+
+
+def test_intervals_are_those_of_documents_drawn_anew():
+    rng = np.random.default_rng(4)
+    true = rng.integers(0, 4, 200)
+    predicted = np.where(rng.random(200) < 0.6, true, rng.integers(-1, 3, 200))
+    found = agreement(true, predicted, n_resamples=60, random_state=5)
+    drawn = {name + part: [] for name in ORACLES for part in ("", "_covered")}
+    again = np.random.default_rng(5)
+    for _ in range(60):
+        rows = again.integers(0, 200, 200)
+        a, b = true[rows], predicted[rows]
+        for name, oracle in ORACLES.items():
+            drawn[name].append(oracle(a, b))
+            drawn[name + "_covered"].append(oracle(a[b >= 0], b[b >= 0]))
+    for name, values in drawn.items():
+        # the chance level in the adjusted mutual information is not drawn anew
+        tolerance = 0.01 if name.startswith("ami") else 1e-9
+        expected = np.quantile(values, [0.025, 0.975]) - np.mean(values) + getattr(found, name)
+        np.testing.assert_allclose(found.intervals[name], expected, atol=tolerance, err_msg=name)
+    assert found.intervals["coverage"][0] < found.coverage < found.intervals["coverage"][1]
+    assert agreement(true, predicted, n_resamples=60, random_state=5) == found
+
+
+def test_intervals_lie_around_figures_that_resamples_overstate():
+    rng = np.random.default_rng(7)
+    true, predicted = rng.integers(0, 8, 150), rng.integers(-1, 20, 150)  # of nothing in common
+    found = agreement(true, predicted, n_resamples=200)
+    for name, (low, high) in found.intervals.items():
+        assert low <= getattr(found, name) <= high, name
+    assert found.intervals["ami"][0] < 0 and found.intervals["ari"][0] < 0
+    rng = np.random.default_rng(9)
+    lows = []
+    for _ in range(40):  # nothing in common may be told from a little by an end that is cut off
+        found = agreement(rng.integers(0, 5, 200), rng.integers(0, 7, 200), n_resamples=100)
+        lows += [found.intervals["ami"][0], found.intervals["ari"][0]]
+    assert np.mean(np.array(lows) < 0) > 0.9
+
+
+def test_rows_of_one_text_are_drawn_together():
+    rng = np.random.default_rng(6)
+    true, predicted = rng.integers(0, 2, 100), rng.integers(0, 2, 100)
+    alone = agreement(true, predicted, n_resamples=300)
+    thrice = (np.repeat(true, 3), np.repeat(predicted, 3))
+    units = np.repeat(np.arange(100), 3)
+    together = agreement(*thrice, n_resamples=300, units=units)
+    assert together.intervals["purity"] == pytest.approx(alone.intervals["purity"])
+    low, high = agreement(*thrice, n_resamples=300).intervals["purity"]
+    assert high - low < 0.8 * (alone.intervals["purity"][1] - alone.intervals["purity"][0])
+
+
+def test_intervals_hold_the_mean_figure_of_collections_of_the_same_size():
+    rng = np.random.default_rng(8)
+    joint = (np.eye(4, 6) * 0.12 + rng.dirichlet(np.ones(24)).reshape(4, 6) * 0.52).ravel()
+    found = []
+    for seed in range(100):
+        cells = rng.choice(24, 300, p=joint / joint.sum())
+        found.append(agreement(cells // 6, cells % 6 - 1, n_resamples=100, random_state=seed))
+    for name in ORACLES:
+        mean = np.mean([getattr(one, name) for one in found])
+        held = np.mean([low <= mean <= high for low, high in (f.intervals[name] for f in found)])
+        assert held >= 0.85, name  # 95 of 100 less three standard errors, and few resamples
+
+
+def test_table_of_figures():
+    found = agreement(list("aabb"), [0, 0, 1, -1], n_resamples=20)
+    frame = found.to_frame().set_index(["measure", "documents"])
+    assert frame.loc[("coverage", "all"), "value"] == 0.75
+    assert frame.loc[("ari", "covered"), "value"] == 1.0
+    assert frame.loc[("ari", "covered"), "n"] == 3 and frame.loc[("ari", "all"), "n"] == 4
+    assert (frame["low"] <= frame["high"]).all()
+    assert agreement(list("ab"), [0, 1]).to_frame()["low"].isna().all()
+    nothing = agreement(list("ab"), [-1, -1], n_resamples=5)
+    assert math.isnan(nothing.intervals["nmi_covered"][0])
+
+
+def test_bad_input():
+    for labels in (([0, 1], [0]), ([], []), ([0, 1], [0.0, 1.0])):
+        with refuses("labels_pred"):
+            agreement(*labels)
+    for missing in (None, float("nan")):
+        with refuses("labels_true", row=1):
+            agreement(np.array(["a", missing, "b"], dtype=object), [0, 1, 1])
+    with refuses("units"):
+        agreement([0, 1], [0, 1], n_resamples=5, units=[1])

@@ -1,0 +1,320 @@
+"""Filters: what they are read as, what they answer beside pandas, and how errors show the place."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.errors import InputError
+from embedtopics.retrieval.filters._conditions import And, Condition, Not, Or
+from embedtopics.retrieval.filters._parse import parse_filter
+from embedtopics.retrieval.filters._sql import filter_sql
+from tests.factories import refuses
+from tests.retrieval.drawn_filters import (
+    COLUMNS,
+    DATES,
+    MOMENTS,
+    OPERATORS,
+    date_condition,
+    filters,
+    rows,
+)
+
+READ = {"year": "integer", "source": "text", "a b": "real", "ok": "boolean", "date": "date"}
+NOTHING = dict.fromkeys(COLUMNS)
+
+
+def stored(records):
+    """Keep rows in SQLite as a collection does."""
+    database = sqlite3.connect(":memory:")
+    database.execute(
+        'CREATE TABLE t (place TEXT, n INTEGER, "share of votes" REAL, open INTEGER, day TEXT)'
+    )
+    values = [tuple({**NOTHING, **record}.values()) for record in records]
+    database.executemany("INSERT INTO t VALUES (?, ?, ?, ?, ?)", values)
+    return database
+
+
+def answers(where, records):
+    """Return for each row whether it passes; what passes a filter fails its negation."""
+    condition, parameters = filter_sql(parse_filter(where, COLUMNS), lambda name: f'"{name}"')
+    query = f"SELECT {condition}, NOT {condition} FROM t ORDER BY rowid"
+    found = list(stored(records).execute(query, parameters * 2))
+    assert all({one, other} == {0, 1} for one, other in found)
+    return [bool(one) for one, _ in found]
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows, filters)
+def test_answers_are_those_of_pandas(records, drawn):
+    text, mask = drawn
+    frame = pd.DataFrame({name: pd.Series([r[name] for r in records], dtype=object)
+                          for name in COLUMNS})  # fmt: skip
+    frame = frame.where(frame.notna(), None)
+    assert answers(text, records) == [bool(one) for one in mask(frame)]
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("written", DATES)
+def test_each_date_is_a_period(written, operator):
+    records = [{**NOTHING, "day": moment} for moment in (*MOMENTS, None)]
+    text, mask = date_condition(written, operator)
+    assert answers(text, records) == mask(pd.DataFrame(records)).tolist()
+
+
+def test_by_hand():
+    records = [
+        {"place": "Lyon", "n": 2019, "share of votes": 0.5, "open": True, "day": "2020-01-31"},
+        NOTHING,
+        {"place": "Paris", "n": 2021, "share of votes": 1.5, "open": False,
+         "day": "2020-01-31T08:00:00"},
+    ]  # fmt: skip
+    expected = {
+        "n != 2019": [2, 3],
+        "not n == 2019 and n is not null": [3],
+        "n not in (2019, 2020)": [2, 3],
+        "n < 2020 or place startswith 'P'": [1, 3],
+        "n between 2019 and 2021": [1, 3],
+        "n not between 2020 and 2022": [1, 2],
+        "not open == true": [2, 3],
+        "day == '2020-01-31'": [1, 3],
+        "day == '2020-01-31T00:00'": [1],
+        "day > '2020-01-31'": [],
+        "day >= '2020-01-31T07:00+01:00'": [3],
+        "day <= '9999'": [1, 3],
+        "day > '9999-12-31'": [],
+        "place contains 'ON'": [],
+        "n == 2019 or n == 2021 and place == 'Lyon'": [1],
+        "(n == 2019 or n == 2021) and place == 'Paris'": [3],
+    }
+    for text, numbers in expected.items():
+        found = [n for n, passes in enumerate(answers(text, records), 1) if passes]
+        assert found == numbers, text
+
+
+@pytest.mark.parametrize("word", ["==", "contains", "startswith", "endswith"])
+@pytest.mark.parametrize("value", ["b", "ab", "a", "", "é"])
+def test_a_stored_nul_ends_no_text(word, value):
+    test = {"==": str.__eq__, "contains": str.__contains__, "startswith": str.startswith,
+            "endswith": str.endswith}[word]  # fmt: skip
+    places = ("a\0b", "\0", "ab\0", "a\0é", "\0ab")
+    found = answers(f"place {word} '{value}'", [{"place": place} for place in places])
+    assert found == [test(place, value) for place in places]
+
+
+def test_values_never_reach_the_sql():
+    text = "x' OR 1=1; DROP TABLE t; --"
+    condition, parameters = filter_sql(parse_filter({"place": [text, "y"]}, COLUMNS), str)
+    assert condition == "(place IS NOT NULL AND place IN (?, ?))" and parameters == [text, "y"]
+
+
+def test_an_index_serves_comparisons():
+    database = stored([])
+    database.execute("CREATE INDEX by_n ON t (n)")
+    for text in ("n == 3", "n in (1, 2)", "n >= 3 and place contains 'x'"):
+        where, parameters = filter_sql(parse_filter(text, COLUMNS), str)
+        plan = database.execute(f"EXPLAIN QUERY PLAN SELECT * FROM t WHERE {where}", parameters)
+        assert "SEARCH t USING INDEX by_n" in next(plan)[3]
+
+
+def test_the_longest_and_deepest_filters_are_answered():
+    record = {"place": "a", "n": 1}
+    assert answers(" or ".join(["n<1"] * 1400), [record]) == [False]
+    assert answers("not(" * 50 + "n == 1" + ")" * 50, [record]) == [True]
+    ids = [f"a{n}" for n in range(30_000)]
+    condition, parameters = filter_sql(parse_filter({"place": ids}, COLUMNS), str)
+    query = f"SELECT {condition} FROM t"
+    assert list(stored([record]).execute(query, parameters)) == [(0,)]
+    days = [date(2000, 1, 1) + timedelta(days=n) for n in range(15_001)]
+    condition, parameters = filter_sql(parse_filter({"day": days[:-1]}, COLUMNS), str)
+    assert list(stored([record]).execute(f"SELECT {condition} FROM t", parameters)) == [(0,)]
+    for where in ({"day": days}, {"n": list(range(30_001))}, "x" * 10_001):
+        with refuses("where"):
+            parse_filter(where, COLUMNS)
+
+
+def test_lark_is_imported_with_the_first_filter():
+    code = "import sys; from embedtopics.retrieval import SearchIndex; print('lark' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def tree(where):
+    return parse_filter(where, READ).tree
+
+
+def test_precedence_case_and_forms():
+    year = Condition("year", "integer", "==", (1,))
+    ok = Condition("ok", "boolean", "==", (True,))
+    absent = Condition("source", "text", "is null", ())
+    assert tree("year = 1 OR ok == TRUE And source IS Null") == Or((year, And((ok, absent))))
+    assert tree("Not year == 1 and ok == true") == And((Not(year), ok))
+    assert tree("year <> 1") == tree("year != 1") == tree("not (year == 1)") == Not(year)
+    assert tree("year in [1, 1.0,]") == tree("year == 1.0") == year
+    assert tree("'a b' > -.5e1").values == (-5,)
+    assert tree("year not between 1 and 3") == Not(tree("year between 1 and 3"))
+    assert tree("source is not none") == Not(absent)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        (r"'it\'s'", "it's"), ("'it''s'", "it's"), ('"it\'s"', "it's"), (r'"a\\b\n"', "a\\b\n"),
+        ("'%_*'", "%_*"), ("'and (or)'", "and (or)"), ("''", ""), ("'-- ; `x`'", "-- ; `x`"),
+    ],
+)  # fmt: skip
+def test_quoted_texts(written, value):
+    assert tree(f"source == {written}").values == (value,)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("__import__('os')", "__import__>>>(<<<'os')", "call no functions"),
+        ("source.upper == 'A'", "source>>>.<<<upper", "double quotes"),
+        ("year == 1; DROP TABLE t", "year == 1>>>;<<<", "one expression"),
+        ("`year` == 1", ">>>`<<<year", "double quotes"),
+        ("year == 1 -- all", "year == 1 >>>-<<<- all", "no comments"),
+        ("year + 1 == 2", "year >>>+<<< 1", "do not compute"),
+        ("year == 2 -1", "year == 2 >>>-1<<<", "and, or"),
+        ("published-at == 1", "published>>>-<<<at", "double quotes"),
+        ("source == 'abc", ">>>'abc<<<", "never closed"),
+        ("source == 'it's'", "'it'>>>s<<<'", "and, or"),
+        ("2000 <= year <= 2010", ">>>2000<<<", "between"),
+        ("year < 3 < 5", ">>><<<< 5", "not chained"),
+        ("yaer == 1", ">>>yaer<<<", "did you mean 'year'"),
+        ("zzz == 1", ">>>zzz<<<", "the columns are 'year', 'source'"),
+        ("ok == true and year == '5'", "year == >>>'5'<<<", "holds integers; got the text '5'"),
+        ("source == 5", ">>>5<<<", "put the text in quotes"),
+        ("source == Monde", ">>>Monde<<<", "as in 'Monde'"),
+        ("ok and year == 1", "ok >>>and<<<", "ok == true"),
+        ("ok == 1", ">>>1<<<", "true or false without quotes"),
+        ("ok < true", ">>>true<<<", "no order"),
+        ("date >= 202001", ">>>202001<<<", "'2020-01-31' or '2020-01', in quotes, or a year"),
+        ("date == 2020.5", ">>>2020.5<<<", "holds dates; got the number 2020.5"),
+        ("date == '31/01/2020'", ">>>'31/01/2020'<<<", "YYYY-MM-DD"),
+        ("date == '2020-02-30'", ">>>'2020-02-30'<<<", "does not exist"),
+        ("date == 2020-01-31", ">>>2<<<020-01", "in quotes"),
+        ("year contains 'x'", ">>>'x'<<<", "searches texts"),
+        ("year in (1, null)", ">>>null<<<", "is null"),
+        ("year in ()", "(>>>)<<<", "a value"),
+        ("year in (1, 2", ">>><<<", "a comma"),
+        ("year in 1", ">>>1<<<", "a list after in"),
+        ("year between 1 or 2", ">>>or<<<", "two ends"),
+        ("year is 5", ">>>5<<<", "null after is"),
+        ("(year == 1", ">>><<<", "not closed"),
+        ("year == 1)", ">>>)<<<", "never opened"),
+        ("", ">>><<<", "a column"),
+        ("year == 1 and", "and>>><<<", "a column"),
+        ("year == 99999999999999999999", ">>>9", "64 bits"),
+        ("year == 1e999", ">>>1e999<<<", "1.8e308"),
+        ("year == 1_000", ">>>1<<<_000", "in digits"),
+        ("source == 'a\\d'", r">>>\<<<d", "a backslash"),
+        ("source == 'a\0'", r">>>\x00<<<", "NUL"),
+        ("source == '\ud800'", r">>>\ud800<<<", "half of a character"),
+        ("source == \u201cx\u201d", ">>>\u201c<<<", "straight quotes"),
+        ("year \u2265 2020", ">>>\u2265<<<", "write >="),
+        ("\t\U0001f600 == 1", "\\t>>>\U0001f600<<<", "character 2: "),
+        ("(" * 200 + "year == 1" + ")" * 200, ">>>(<<<", "100 levels"),
+        ("not " * 200 + "year == 1", ">>>n<<<", "100 levels"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_where_it_stands(text, place, hint):
+    with refuses("where") as caught:
+        parse_filter(text, READ)
+    said = str(caught.value)
+    assert place in said and hint in said and "\n" not in said
+
+
+def test_years_may_be_numbers_where_dates_are():
+    for operator in OPERATORS:
+        assert tree(f"date {operator} 2020") == tree(f"date {operator} '2020'")
+    assert tree("date in (2020, 1999.0)") == tree("date in ('2020', '1999')")
+    assert tree({"date": [2020, np.int32(2021)]}) == tree("date in ('2020', '2021')")
+
+
+def test_names_that_are_words_of_filters_stand_in_quotes():
+    columns = {"in": "integer", "True": "integer", "not": "integer", "between": "text"}
+    where = parse_filter('"in" in (1) and "True" == 2 and not "not" == 3', columns)
+    assert [part.column for part in where.tree.parts[:2]] == ["in", "True"]
+    for text in ("in == 1", "True == 2", "between < 'a'"):
+        with pytest.raises(InputError, match="is a word of filters, too"):
+            parse_filter(text, columns)
+
+
+def test_a_column_without_values_may_be_compared_with_anything():
+    columns = {"m": "missing"}
+    for text in ("m == 1", "m > 'a'", "m contains 'a'", "m == true", "m in (1, 2.5)", "m is null"):
+        condition, parameters = filter_sql(parse_filter(text, columns), lambda name: "NULL")
+        database = sqlite3.connect(":memory:")
+        (answer,) = database.execute(f"SELECT {condition}", parameters).fetchone()
+        assert answer == (text == "m is null")
+    assert (
+        tree({"date": datetime(2020, 1, 1)})
+        == parse_filter({"date": datetime(2020, 1, 1)}, {"date": "missing"}).tree
+    )
+    with pytest.raises(InputError, match=r">>>'a'<<<"):
+        parse_filter("m in (1, 'a')", columns)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.one_of(
+        st.text(max_size=30),
+        st.lists(
+            st.sampled_from(
+                ["year", "source", "==", "!=", "<", "(", ")", "in", "not", "and", "or", "1", "-2.5",
+                 "'a'", ",", "is", "null", "between", "contains", "true", '"a b"', "ok", ".", "--"]
+            ),
+            max_size=12,
+        ).map(" ".join),
+    )
+)  # fmt: skip
+def test_any_text_is_read_or_refused_in_one_line(text):
+    try:
+        parse_filter(text, READ)
+    except InputError as error:
+        assert "\n" not in str(error) and error.parameter == "where"
+
+
+@pytest.mark.parametrize(
+    ("mapping", "text"),
+    [
+        ({"year": 2020, "source": ["a", "b"]}, "year in (2020) and source in ('a', 'b')"),
+        ({"year": np.array([1, 2])}, "year in (1, 2)"),
+        ({"year": pd.Series([1, 2])}, "year in (1, 2)"),
+        ({"source": {"b", "a"}}, "source in ('a', 'b')"),
+        ({"source": None}, "source is null"),
+        ({"source": ["a", None]}, "source == 'a' or source is null"),
+        ({"a b": [np.float32(0.5), float("nan")]}, "'a b' == 0.5 or 'a b' is null"),
+        ({"ok": np.bool_(False)}, "ok == false"),
+        ({"date": date(2020, 1, 31)}, "date == '2020-01-31'"),
+        ({"date": "2020"}, "date == '2020'"),
+        ({"date": datetime(2020, 1, 31, 12)}, "date == '2020-01-31T12:00:00.000000'"),
+        ({"date": pd.Timestamp("2020-01-31T12:00+01:00")}, "date == '2020-01-31T11:00:00.000000'"),
+        ({"date": np.datetime64("2020-01-31T12", "ns")}, "date == '2020-01-31T12:00:00.000000'"),
+        ({"date": pd.NaT}, "date is null"),
+    ],
+)
+def test_mappings_are_short_for_expressions(mapping, text):
+    assert tree(mapping) == tree(text)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        {}, ["year"], {"yaer": 1}, {"year": "2020"}, {"year": []}, {"year": {">": 3}},
+        {"year": 1 << 64}, {"a b": float("inf")}, {"source": "a\0"}, {"year": range(30_001)},
+    ],
+)  # fmt: skip
+def test_mappings_that_make_no_sense(where):
+    with refuses("where"):
+        parse_filter(where, READ)

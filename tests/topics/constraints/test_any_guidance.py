@@ -1,0 +1,258 @@
+"""What holds for constraints of every kind."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import embedtopics as et
+from embedtopics.corpus.results import Decision
+from embedtopics.topics import (
+    CannotLink,
+    Constraint,
+    ManualLabels,
+    PartialLabels,
+    SeedWords,
+    ZeroShot,
+    at_resolution,
+    stability,
+)
+from embedtopics.topics.results import TopicConstraints
+from tests.factories import refuses
+
+KINDS = ["seed_words", "zero_shot", "labels", "strict_labels", "must_not_link", "manual_labels"]
+
+
+def make(kind, collection, order=None):
+    """Return constraints of a kind for a collection whose rows stand in this order."""
+    texts, vectors = collection[:2]
+    n = len(texts)
+    order = np.arange(n) if order is None else order
+    place = np.argsort(order)
+    classes = np.minimum(np.arange(n) // 135, 3)
+    some = np.where(np.arange(n) % 3 == 0, classes, -1)
+    names = [f"c{label}" if label >= 0 else None for label in some[order]]
+    first_two = np.stack([vectors[:130].mean(axis=0), vectors[140:270].mean(axis=0)])
+    words = [text.split()[0] for text in texts]
+    pairs = [(i, i + 200) for i in range(0, 300, 7)] + [(i, i + 3) for i in range(0, 300, 11)]
+    return {
+        "seed_words": lambda: SeedWords({"one": words[:6], "two": words[150:155]}),
+        "zero_shot": lambda: ZeroShot(["First", "Second"], embeddings=first_two),
+        "labels": lambda: PartialLabels(some[order]),
+        "strict_labels": lambda: PartialLabels(names, strict=True),
+        "must_not_link": lambda: CannotLink([(place[a], place[b]) for a, b in pairs]),
+        "manual_labels": lambda: ManualLabels([f"c{c}" for c in classes[order]]),
+    }[kind]()  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def guided(request, branches, fit):
+    return request.param, fit(branches, make(request.param, branches))
+
+
+def same(one, two, order=None):
+    order = np.arange(len(one.labels)) if order is None else order
+    np.testing.assert_array_equal(one.labels[order], two.labels)
+    np.testing.assert_array_equal(one.reasons[order], two.reasons)
+    for name in ("map", "coordinates"):
+        first, second = getattr(one, name), getattr(two, name)
+        np.testing.assert_array_equal(first, second)
+    assert (one.memberships != two.memberships).nnz == 0
+    assert (one.topic_terms != two.topic_terms).nnz == 0
+    assert [(t.label, t.size, t.keywords, t.is_seeded, t.is_named) for t in one.topics] == [
+        (t.label, t.size, t.keywords, t.is_seeded, t.is_named) for t in two.topics
+    ]
+
+
+def test_the_order_of_rows_changes_nothing(guided, branches, fit):
+    kind, result = guided
+    texts, vectors = branches
+    order = np.random.default_rng(5).permutation(len(texts))
+    moved = ([texts[i] for i in order], vectors[order])
+    kept = make(kind, branches, order)
+    same(result, fit(moved, kept), order)
+
+
+def test_it_does_something_and_says_so(guided, branched):
+    kind, result = guided
+    assert result.constraints is not None and branched.constraints is None
+    settings = result.settings["guidance"]
+    assert settings["kind"] == kind.removeprefix("strict_")
+    assert json.loads(json.dumps(settings)) == settings
+    assert len(result.decisions) > len(branched.decisions)
+    assert not np.array_equal(result.labels, branched.labels)
+
+
+def test_saved_and_loaded_it_answers_alike(guided, branches, tmp_path):
+    kind, result = guided
+    model = et.TopicModel()
+    model.result_ = result
+    loaded = et.TopicModel.load(model.save(tmp_path / "model"))
+    same(result, loaded.result_)
+    one, two = result.constraints, loaded.result_.constraints
+    for name in ("groups", "probabilities", "cannot_link"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+        assert getattr(one, name).dtype == getattr(two, name).dtype
+    for name in ("names", "tie", "part", "is_fixed", "is_complete", "is_pure"):
+        assert getattr(one, name) == getattr(two, name)
+    np.testing.assert_array_equal(loaded.predict(branches[0]), result.labels)
+    new = branches[1][:9] + 0.01
+    names = [f"new {i}" for i in range(9)]
+    np.testing.assert_array_equal(
+        loaded.predict(names, embeddings=new), model.predict(names, embeddings=new)
+    )
+    if kind != "manual_labels":
+        same(at_resolution(result, 5), at_resolution(loaded.result_, 5))
+
+
+def test_a_loaded_model_that_is_fitted_again_says_that_it_is_not_guided(
+    guided, branches, branched, tmp_path
+):
+    kind, result = guided
+    texts, vectors = branches
+    model = et.TopicModel()
+    model.result_ = result
+    loaded = et.TopicModel.load(model.save(tmp_path / "model"))
+    again = loaded.fit(texts, embeddings=vectors).result_
+    assert again.constraints is None
+    note = next(d for d in again.decisions if d.name == "not_loaded")
+    assert note.value == ["constraints"] and "give it to TopicModel anew" in note.message
+    loaded = et.TopicModel.load(tmp_path / "model").set_params(constraints=make(kind, branches))
+    again = loaded.fit(texts, embeddings=vectors).result_
+    assert not any(d.name == "not_loaded" for d in again.decisions)
+    np.testing.assert_array_equal(again.labels, result.labels)
+    plain = et.TopicModel(languages=["en"]).fit(texts, embeddings=vectors)
+    loaded = et.TopicModel.load(plain.save(tmp_path / "model"))
+    decisions = loaded.fit(texts, embeddings=vectors).result_.decisions
+    assert not any(d.name == "not_loaded" for d in decisions)
+
+
+def test_read_at_its_own_resolution_it_is_the_same(guided):
+    kind, result = guided
+    if kind == "manual_labels":
+        return
+    again = at_resolution(result)
+    np.testing.assert_array_equal(again.labels, result.labels)
+    assert repr(again.topics) == repr(result.topics)  # NaN equals nothing
+
+
+def test_nothing_that_was_given_is_changed(branches, fit):
+    texts, vectors = branches
+    before = vectors.tobytes()
+    names = np.stack([vectors[:130].mean(0), vectors[140:270].mean(0)]).astype(np.float64)
+    labels = np.where(np.arange(len(texts)) % 3 == 0, np.arange(len(texts)) % 2, -1)
+    objects = np.array([None if value < 0 else str(value) for value in labels], dtype=object)
+    pairs = np.array([(i, i + 200) for i in range(50)])
+    seeds = {"one": [texts[0].split()[0]]}
+    given = [names, labels, pairs]
+    copies = [array.tobytes() for array in given]
+    for array in (*given, objects, vectors):
+        array.setflags(write=False)
+    try:
+        for constraints in (
+            ZeroShot(["A", "B"], embeddings=names),
+            PartialLabels(labels),
+            PartialLabels(objects, strict=True),
+            ManualLabels(objects),
+            CannotLink(pairs),
+            SeedWords(seeds),
+        ):
+            fit(branches, constraints)
+    finally:
+        vectors.setflags(write=True)
+    assert [array.tobytes() for array in given] == copies and vectors.tobytes() == before
+    assert seeds == {"one": [texts[0].split()[0]]}
+    assert objects.tolist() == [None if value < 0 else str(value) for value in labels]
+
+
+@pytest.mark.parametrize("kind", ["zero_shot", "strict_labels", "must_not_link", "seed_words"])
+def test_replicates_obey_the_guide(kind, branches, fit):
+    result = fit(branches, make(kind, branches))
+    measured = stability(result, 3)
+    assert len(measured.recurrence) == result.n_topics
+    if kind == "zero_shot":
+        anchors = [topic.topic_id for topic in result.topics if topic.is_seeded]
+        assert len(anchors) == 2 and (measured.recurrence[anchors] > 0.9).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_few_documents_and_rows_without_text(kind, fit):
+    texts = ["one apple", "two pears", "", "three apple", None, "one apple"]
+    vectors = np.random.default_rng(0).normal(size=(6, 4))
+    vectors[5] = vectors[0]
+    constraints = {
+        "seed_words": SeedWords([["apple"]]),
+        "zero_shot": ZeroShot(["Apples"], min_similarity=-1.0, embeddings=vectors[:1]),
+        "labels": PartialLabels(["a", "b", "a", None, "b", "a"]),
+        "strict_labels": PartialLabels(["a", "b", "a", None, "b", "a"], strict=True),
+        "must_not_link": CannotLink([(0, 1)]),
+        "manual_labels": ManualLabels(["a", "b", "a", None, "b", "a"]),
+    }[kind]
+    result = fit((texts, vectors), constraints)
+    assert result.labels.shape == (6,) and (result.labels[[2, 4]] == -1).all()
+    assert result.labels[0] == result.labels[5]
+    expected = {"zero_shot": [0, 0, -1, 0, -1, 0], "manual_labels": [0, 1, -1, -1, -1, 0]}
+    if kind in expected:
+        assert result.labels.tolist() == expected[kind]
+    alone = fit((["one apple"], vectors[:1]), {
+        "labels": PartialLabels(["a"]), "strict_labels": PartialLabels(["a"], strict=True),
+        "manual_labels": ManualLabels(["a"]), "seed_words": SeedWords([["apple"]]),
+        "zero_shot": ZeroShot(["Apples"], embeddings=vectors[:1]), "must_not_link": None,
+    }[kind])  # fmt: skip
+    assert alone.labels.shape == (1,)
+
+
+def test_anything_that_keeps_the_protocol_guides(toy, fit):
+    class Halves:
+        def prepare(self, context):
+            groups = (np.arange(len(context)) % 2).astype(np.int32)
+            probabilities = np.ones(len(context), dtype=np.float32)
+            constraints = TopicConstraints(
+                groups, ("even", "odd"), probabilities, is_fixed=True, is_complete=True
+            )
+            return constraints, [Decision("clustering", "halves", 2, "Halved.")]
+
+        def describe(self):
+            return {"kind": "halves"}
+
+    assert isinstance(Halves(), Constraint) and isinstance(PartialLabels(["a"]), Constraint)
+    result = fit(toy, Halves())
+    assert {topic.label for topic in result.topics} == {"even", "odd"}
+    assert result.decisions[-1].name != "halves" and "halves" in {d.name for d in result.decisions}
+
+    class Short(Halves):
+        def prepare(self, context):
+            return TopicConstraints(np.zeros(3, np.int32), ("a",), np.zeros(3, np.float32)), []
+
+    with refuses("groups"):
+        fit(toy, Short())
+    with refuses("constraints"):
+        fit(toy, "labels")
+
+
+def test_a_model_with_guidance_can_be_cloned_and_shown():
+    model = et.TopicModel(constraints=PartialLabels(["a", None]))
+    assert clone(model).get_params()["constraints"].describe() == model.constraints.describe()
+    assert "PartialLabels(1 classes on 1 of 2 rows" in repr(model.constraints)
+
+
+def test_a_guide_follows_its_documents():
+    constraints = TopicConstraints(
+        np.array([0, -1, 1, 0], np.int32), ("a", "b"), np.array([1, 0, 0.5, 1], np.float32),
+        cannot_link=np.array([[0, 2], [1, 3]]), tie=0.3, is_pure=True,
+    )  # fmt: skip
+    more = constraints.among(np.array([1, 2, 4, 5]), 7)
+    assert more.groups.tolist() == [-1, 0, -1, -1, 1, 0, -1]
+    assert more.probabilities.tolist() == [0, 1, 0, 0, 0.5, 1, 0]
+    assert more.cannot_link.tolist() == [[1, 4], [2, 5]]
+    back = more.of(np.array([1, 2, 4, 5]))
+    assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
+    assert (
+        back.cannot_link.tolist() == constraints.cannot_link.tolist()
+        and back.is_pure
+        and back.tie == 0.3
+    )
+    assert constraints.of(np.array([0, 1, 3])).cannot_link.tolist() == [[1, 2]]

@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.errors import InputError
+from embedtopics.terms import ClassTfidf
+from embedtopics.terms._tokens import tokenize
+from embedtopics.topics import SeedWords, at_resolution
+from embedtopics.topics.constraints._seed_words import _holders
+from tests.factories import refuses
+
+
+def test_words_and_phrases_are_found_within_one_document():
+    texts = ["The interest rate", "rate of interest", "an INTEREST", "rate-free interest rate",
+             "x-ray", ""]  # fmt: skip
+    stream = tokenize(texts)
+    for phrase, expected in [
+        ("interest rate", [0, 3]),
+        ("Interest", [0, 1, 2, 3]),
+        ("rate", [0, 1, 3]),
+        ("X-ray", [4]),
+        ("rate an", []),  # of two documents
+        ("rate x-ray", []),
+        ("unheard", []),
+        ("...", []),
+    ]:
+        assert _holders(stream, phrase).tolist() == expected, phrase
+
+
+def test_documents_are_of_the_seed_whose_words_they_use(toy, fit):
+    texts, _, themes = toy
+    seeds = {"garden": ["apple", "orchard", "nowhere"], "board": ["bishop", "rook"]}
+    result = fit(toy, SeedWords(seeds))
+    groups = result.by_row(result.constraints.groups, -1)
+    uses = np.array([[any(w in t for w in words) for words in seeds.values()] for t in texts])
+    assert (groups == np.where(uses[:, 0], 0, np.where(uses[:, 1], 1, -1))).mean() > 0.95
+    assert (themes[groups == 0] == 0).all() and (themes[groups == 1] == 2).all()
+    lost = next(d for d in result.decisions if d.name == "missing_seed_words")
+    assert lost.value == ["nowhere"]
+
+
+def test_a_word_in_passing_is_not_enough(toy, fit):
+    texts, vectors, themes = toy
+    texts = list(texts)
+    stray = int(np.flatnonzero(themes == 2)[0])
+    texts[stray] += " apple"
+    result = fit((texts, vectors), SeedWords([["apple", "orchard"]]))
+    groups = result.by_row(result.constraints.groups, -1)
+    assert groups[stray] == -1 and (groups[:60] == 0).sum() > 20
+    assert result.constraints.names == ("apple, orchard",)
+
+
+@pytest.fixture(scope="module")
+def scattered():
+    """Two blobs, and fourteen texts of an airline at their edges, half at each."""
+    rng = np.random.default_rng(4)
+    centers = np.linalg.qr(rng.normal(size=(16, 3)))[0].T
+    blobs = np.repeat(centers[:2], 60, axis=0) + 0.12 * rng.normal(size=(120, 16))
+    edges = np.repeat(centers[:2], 7, axis=0) + 0.35 * centers[2] + 0.08 * rng.normal(size=(14, 16))
+    texts = [f"text {i} of {'one' if i < 60 else 'two'}" for i in range(120)]
+    texts += [f"text {i} of an airline" for i in range(14)]
+    return texts, np.vstack([blobs, edges]).astype(np.float32)
+
+
+def test_seeded_documents_are_found_together(scattered, fit):
+    plain = fit(scattered, n_topics=3)
+    guided = fit(scattered, SeedWords({"flights": ["airline"]}, boost=1.0), n_topics=3)
+    assert len(set(plain.labels[120:])) > 1
+    assert len(set(guided.labels[120:])) == 1 and guided.labels[120] >= 0
+    home = int(guided.labels[120])
+    assert (guided.labels[:120] == home).sum() < 7
+    said = next(d for d in guided.decisions if d.name == "guided_topics").value
+    assert said == [f"flights: 100% in topic {home}, of {guided.topics[home].size} texts"]
+    np.testing.assert_array_equal(plain.embeddings, guided.embeddings)
+    np.testing.assert_array_equal(plain.graph.similarities, guided.graph.similarities)
+
+
+def test_a_stronger_boost_draws_closer(scattered, fit):
+    def spread(constraints):
+        result = fit(scattered, constraints)
+        near = result.by_row(result.coordinates, np.nan)[120:]
+        return np.linalg.norm(near - near.mean(axis=0), axis=1).mean()
+
+    weak, strong = (SeedWords([["airline"]], boost=boost) for boost in (0.1, 1.0))
+    assert spread(strong) < spread(weak) < spread(None)
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        "apple",
+        {},
+        {"fruit": "apple"},
+        {"fruit": []},
+        {"fruit": ["apple", ""]},
+        {" ": ["apple"]},
+        [["apple"], ["apple"]],
+        3,
+    ],
+)
+def test_bad_seeds_are_refused(seeds):
+    with pytest.raises(InputError):
+        SeedWords(seeds)
+
+
+def test_a_seed_without_any_document_is_refused_by_name(toy, fit):
+    with refuses("seeds"):
+        fit(toy, SeedWords({"fruit": ["apple"], "sea": ["whale", "ship"]}))
+    with refuses("boost"):
+        SeedWords([["apple"]], boost=0)
+
+
+def test_seed_terms_of_the_weighting_hold_in_fit_load_and_at_other_resolutions(toy, fit, tmp_path):
+    weighting = ClassTfidf(seed_terms=["juice"], seed_boost=7.0)
+    plain, boosted = fit(toy), fit(toy, weighting=weighting)
+    model = et.TopicModel()
+    model.result_ = boosted
+    loaded = et.TopicModel.load(model.save(tmp_path / "model")).result_
+    juice = plain.term_counts.terms.index("juice")
+    for one, other in [
+        (plain, boosted),
+        (at_resolution(plain, 2), at_resolution(boosted, 2)),
+        (at_resolution(plain, 2), at_resolution(loaded, 2)),
+    ]:
+        factor = np.ones(len(plain.term_counts.terms))
+        factor[juice] = 7.0
+        np.testing.assert_allclose(
+            other.topic_terms.toarray(), one.topic_terms.toarray() * factor, rtol=1e-12
+        )
+        assert one.topic_terms[:, [juice]].nnz
+    assert "juice" in boosted.topics[0].keywords[:2]

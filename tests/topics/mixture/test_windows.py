@@ -1,0 +1,277 @@
+"""Mixtures against windows written out, and what must not change them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from embedtopics import topics
+from embedtopics._utils.occurrences import find_occurrences, index_terms
+from embedtopics.errors import InputError
+from embedtopics.terms import ClassTfidf
+from embedtopics.terms._counts import count_by_topic, count_terms
+from embedtopics.terms._tokens import tokenize
+from tests.factories import make_result, refuses
+
+
+def factors_of(result, weighting):
+    labels, weights = result.clustering.labels, result.documents.weights
+    counts = count_by_topic(result.term_counts.counts, labels, result.n_topics, weights)
+    return weighting.fit(counts, terms=result.term_counts.terms).idf_
+
+
+def windows_over(n, window, stride, padding):
+    """Return where windows begin and end, one word after the other."""
+    if n < window:
+        return [(0, n)] if n else []
+    if padding:
+        begins = [b for b in range(-n * stride * window, n) if b % stride == 0 and b + window > 0]
+        return [(max(b, 0), min(b + window, n)) for b in begins]
+    begins = list(range(0, n - window + 1, stride))
+    if begins[-1] + window < n:
+        begins.append(n - window)
+    return [(b, b + window) for b in begins]
+
+
+def written_out(result, words, *, window=4, stride=1, least=0.1, padding=False, over="terms",
+                weighting=None):  # fmt: skip
+    """Return the sums of similarities by word, and of the windows, for one text."""
+    weighting = weighting or ClassTfidf()
+    idf = factors_of(result, weighting)
+    column = {term: i for i, term in enumerate(result.term_counts.terms)}
+    edges = {w for term in column for w in (term.split(" ")[0], term.split(" ")[-1])}
+    places = [i for i, word in enumerate(words) if over == "words" or word in edges]
+    rows = result.topic_terms.toarray()
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    rows = rows / np.where(lengths > 0, lengths, 1)
+    by_word, total = np.zeros((len(words), result.n_topics)), np.zeros(result.n_topics)
+    credit = np.zeros_like(by_word)
+    longest = int(result.term_counts.lengths.max(initial=1))
+    for begin, end in windows_over(len(places), window, stride, padding):
+        inside = set(places[begin:end])
+        counts, found = np.zeros(len(idf)), []
+        for n in range(1, longest + 1):
+            for first in range(len(words) - n + 1):
+                term = " ".join(words[first : first + n])
+                if term in column and {first, first + n - 1} <= inside:
+                    counts[column[term]] += 1
+                    found.append((column[term], [i for i in places if first <= i < first + n]))
+        vector = (np.sqrt(counts) if weighting.sqrt_tf else counts) * idf
+        similarity = rows @ vector / (np.linalg.norm(vector) or 1)
+        similarity[similarity < least] = 0
+        total += similarity
+        for t, holders in found:
+            share = vector[t] / counts[t] / np.linalg.norm(vector) / len(holders)
+            credit[holders] += share * rows[:, t] * (similarity > 0)
+        by_word[sorted(inside)] += similarity
+    return by_word, credit, total / (total.sum() or 1)
+
+
+@pytest.fixture(scope="module")
+def phrased():
+    """A result whose terms are words and phrases of up to three, stop words inside."""
+    result = make_result(200, 4, seed=2)
+    counts = count_terms(
+        result.tokens, ngram_range=(1, 3), min_df=2, stop_words=["people", "often", "later"]
+    )
+    labels, weights = result.clustering.labels, result.documents.weights
+    by_topic = count_by_topic(counts.counts, labels, 4, weights)
+    settings = {**result.settings, "ngram_range": [1, 3]}
+    return replace(
+        result,
+        term_counts=counts,
+        topic_terms=ClassTfidf().fit_transform(by_topic),
+        settings=settings,
+    )
+
+
+def words_of(result, row):
+    document = result.documents.of_row[row]
+    begin, end = result.tokens.offsets[document : document + 2]
+    return [result.tokens.words[i] for i in result.tokens.ids[begin:end]]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"over": "words"},
+        {"window": 1},
+        {"window": 6, "stride": 4, "over": "words"},
+        {"window": 5, "stride": 2, "padding": True},
+        {"window": 5, "stride": 3, "padding": True, "over": "words"},
+        {"window": 60},
+        {"least": 0.0, "over": "words"},
+        {"least": 0.4},
+        {"weighting": ClassTfidf(sqrt_tf=True), "window": 12},
+        {"weighting": ClassTfidf(bm25=True), "window": 12},
+        {"weighting": ClassTfidf(seed_terms=["river"], seed_boost=4.0)},
+    ],
+)
+def test_equal_windows_written_out(phrased, arguments):
+    rows = [0, 3, 50, 150]
+    asked = {("min_similarity" if k == "least" else k): v for k, v in arguments.items()}
+    found = topics.mixtures(phrased, rows=rows, **asked).toarray()
+    for place, row in enumerate(rows):
+        by_word, credit, shares = written_out(phrased, words_of(phrased, row), **arguments)
+        np.testing.assert_allclose(found[place], shares, atol=1e-6)
+        shown = topics.token_topics(phrased, row, credit="windows", **asked)
+        assert list(shown.tokens) == words_of(phrased, row)
+        np.testing.assert_allclose(shown.weights.toarray(), by_word, rtol=1e-5, atol=1e-6)
+        shown = topics.token_topics(phrased, row, **asked)
+        np.testing.assert_allclose(shown.weights.toarray(), credit, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(shown.shares, found[place])
+        added = shown.weights.toarray().sum(axis=0)  # the words add up to the mixture
+        np.testing.assert_allclose(added / (added.sum() or 1), shares, atol=1e-5)
+
+
+@pytest.mark.parametrize("edges_only", [False, True])
+def test_terms_are_found_as_often_as_they_were_counted(phrased, branched, edges_only):
+    for result in (phrased, branched):
+        index = index_terms(result.term_counts.terms, result.tokens.words)
+        stream = result.tokens
+        found = find_occurrences(index, stream.ids, stream.offsets, edges_only=edges_only)
+        places = np.repeat(np.arange(len(found.first) - 1), np.diff(found.first))
+        documents = np.searchsorted(found.offsets, places, side="right") - 1
+        counts = csr_matrix(
+            (np.ones(len(places)), (documents, found.terms)), shape=result.term_counts.counts.shape
+        )
+        assert (counts != result.term_counts.counts).nnz == 0
+        assert (found.ends <= found.offsets[documents + 1]).all() and (found.ends > places).all()
+
+
+def test_new_texts_are_read_as_the_stored_ones(branched):
+    texts = branched.corpus.texts
+    stored = topics.mixtures(branched)
+    asked = topics.mixtures(branched, list(texts))
+    assert (abs(stored - asked) > 0).nnz == 0
+    shown = topics.token_topics(branched, texts[5] + " Entirely unknown")
+    assert shown.tokens[-2:] == ("entirely", "unknown")
+    assert shown.weights[[-2, -1]].nnz == 0 and shown.shares.sum() == pytest.approx(1)
+
+
+def test_largest_share_is_mostly_the_topic(branched):
+    found = topics.mixtures(branched).toarray()
+    inside = branched.labels >= 0
+    assert np.mean(found.argmax(axis=1)[inside] == branched.labels[inside]) > 0.9
+    # Half of one text and half of another have a share of each.
+    first, second = (int(np.flatnonzero(branched.labels == t)[0]) for t in (0, 1))
+    texts = branched.corpus.texts
+    (both,) = topics.mixtures(branched, [f"{texts[first]} . {texts[second]}"]).toarray()
+    assert set(np.argsort(-both)[:2]) == {0, 1}
+
+
+def test_rows_of_one_text_and_rows_without(phrased):
+    everything = topics.mixtures(phrased)
+    of_row = phrased.documents.of_row
+    assert everything.shape == (len(of_row), 4) and everything.dtype == np.float32
+    assert everything[np.flatnonzero(of_row < 0)].nnz == 0
+    repeated = np.flatnonzero(of_row == np.argmax(phrased.documents.weights))
+    assert len(repeated) > 1
+    assert np.ptp(everything[repeated].toarray(), axis=0).max() == 0
+    empty = int(np.flatnonzero(of_row < 0)[0])
+    chosen = topics.mixtures(phrased, rows=[7, empty, 7])
+    np.testing.assert_array_equal(chosen.toarray(), everything[[7, empty, 7]].toarray())
+    assert topics.mixtures(phrased, rows=[]).shape == (0, 4)
+    assert topics.mixtures(phrased, rows=[empty]).nnz == 0
+    assert topics.mixtures(phrased, ["", None, "!"]).nnz == 0
+    silent = topics.token_topics(phrased, empty)
+    assert silent.tokens == () and silent.weights.shape == (0, 4) and not silent.shares.any()
+    assert len(silent.to_frame()) == 0 and topics.token_topics(phrased, "").tokens == ()
+
+
+def test_no_topics_one_topic_and_no_terms():
+    none = make_result(30, 0)
+    assert topics.mixtures(none).shape == (len(none.corpus), 0)
+    assert topics.token_topics(none, 0).to_frame()["topic"].eq(-1).all()
+    one = topics.mixtures(make_result(30, 1)).toarray()
+    assert set(np.unique(one)) == {0.0, 1.0}
+    result = make_result(60, 3)
+    lacking = result.topic_terms.toarray()
+    lacking[1] = 0
+    found = topics.mixtures(replace(result, topic_terms=csr_matrix(lacking)))
+    assert found[:, 1].nnz == 0 and found.nnz
+    stream = tokenize(["" for _ in range(len(result.documents))])
+    counts = count_terms(stream)
+    mute = replace(result, tokens=stream, term_counts=counts, topic_terms=csr_matrix((3, 0)))
+    assert topics.mixtures(mute).nnz == 0 and topics.mixtures(mute, ["a text"]).nnz == 0
+    assert topics.token_topics(mute, "a text").weights.nnz == 0
+
+
+def test_frame_names_the_topic_of_each_word(phrased):
+    shown = topics.token_topics(phrased, 0)
+    frame = shown.to_frame()
+    dense = shown.weights.toarray()
+    assert frame["token"].tolist() == list(shown.tokens)
+    np.testing.assert_array_equal(frame["weight"], dense.max(axis=1))
+    held = dense.max(axis=1) > 0
+    np.testing.assert_array_equal(frame["topic"][held], dense.argmax(axis=1)[held])
+    assert (frame["topic"][~held] == -1).all() and held.any()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameter"),
+    [
+        ({"window": 0}, "window"),
+        ({"window": 2.5}, "window"),
+        ({"stride": 0}, "stride"),
+        ({"stride": 5}, "stride"),
+        ({"min_similarity": 1.5}, "min_similarity"),
+        ({"min_similarity": float("nan")}, "min_similarity"),
+        ({"over": "letters"}, "over"),
+        ({"weighting": csr_matrix([[1]])}, "weighting"),
+    ],
+)
+def test_bad_parameters(phrased, arguments, parameter):
+    for ask in (
+        lambda: topics.mixtures(phrased, **arguments),
+        lambda: topics.token_topics(phrased, 0, **arguments),
+    ):
+        with refuses(parameter):
+            ask()
+
+
+def test_bad_rows_and_batches(phrased):
+    for rows in ([-1], [10_000], [1.5], ["x"], [True], 3, "07"):
+        with pytest.raises(InputError):
+            topics.mixtures(phrased, rows=rows)
+    with pytest.raises(InputError):
+        topics.mixtures(phrased, ["a"], rows=[0])
+    with pytest.raises(InputError):
+        topics.mixtures(phrased, batch_size=0)
+    with pytest.raises(InputError):
+        topics.token_topics(phrased, 0, credit="letters")
+    with pytest.raises(InputError):
+        topics.token_topics(phrased, 10_000)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from("river engine line people zzz field often".split()), max_size=9),
+        min_size=1, max_size=40,
+    ),
+    window=st.integers(1, 12), stride=st.integers(1, 4), padding=st.booleans(),
+    over=st.sampled_from(["words", "terms"]), batch_size=st.integers(1, 50),
+    least=st.sampled_from([0.0, 0.1, 0.5]),
+)  # fmt: skip
+def test_rows_sum_to_one_or_nothing_in_any_batch(
+    phrased, texts, window, stride, padding, over, batch_size, least
+):
+    asked = {
+        "window": window, "stride": min(stride, window), "padding": padding, "over": over,
+        "min_similarity": least,
+    }  # fmt: skip
+    joined = [" ".join(words) for words in texts]
+    found = topics.mixtures(phrased, joined, **asked)
+    sums = np.asarray(found.sum(axis=1)).ravel()
+    assert np.all((np.abs(sums - 1) < 1e-6) | (sums == 0)) and (found.data >= 0).all()
+    again = topics.mixtures(phrased, joined, batch_size=batch_size, **asked)
+    assert (found != again).nnz == 0
+    alone = topics.mixtures(phrased, joined[-1:], **asked)
+    assert (found[len(texts) - 1] != alone).nnz == 0

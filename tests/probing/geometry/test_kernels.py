@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics import probing
+from embedtopics.probing import _cka as kernels
 from embedtopics.probing import _layers as spaces
-from embedtopics.probing.geometry import _cka as kernels
 from tests.factories import refuses
 from tests.probing.made import made_states, random_states
 

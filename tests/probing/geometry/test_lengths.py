@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedtopics import probing
-from embedtopics.probing.geometry import _norms as lengths
+from embedtopics.probing import _geometry as lengths
 from tests.factories import refuses
 from tests.probing.made import made_states, random_states
 

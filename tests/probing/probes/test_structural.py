@@ -128,18 +128,16 @@ def test_correlations_are_those_of_scipy_word_by_word():
 def test_words_without_vectors_and_punctuation_are_no_part_of_what_is_rebuilt():
     states = random_states(["we saw , it", "oh no", "x"], missing=[1])
     heads = ["2", "0", "2", "2", "0", "1", "0"]
-    first, second = read_trees(states, heads, punctuation=False)
+    first, second = read_trees(states, heads)
     assert first.rows.tolist() == [0, 2, 3] and first.counts.tolist() == [True, False, True]
     assert first.distances.tolist() == [[0, 2, 2], [2, 0, 2], [2, 2, 0]]
     assert first.edges == frozenset() and second.edges == {(0, 1)}
     whole = random_states(["we saw , it", "oh no", "x"])
-    bare, *_ = read_trees(whole, heads, punctuation=False)
+    bare, *_ = read_trees(whole, heads)
     assert bare.edges == {(0, 1), (1, 3)}
-    full, *_ = read_trees(whole, heads, punctuation=True)
-    assert full.edges == {(0, 1), (1, 2), (1, 3)}
     found = np.array([[0, 1, 1, 9], [1, 0, 9, 1], [1, 9, 0, 1], [9, 1, 1, 0.0]])
-    assert edges_found(bare, found) == 2 and edges_found(full, found) == 2
-    assert len(read_trees(whole, ["", "", "", "", *heads[4:]], punctuation=False)) == 1
+    assert edges_found(bare, found) == 2
+    assert len(read_trees(whole, ["", "", "", "", *heads[4:]])) == 1
 
 
 def test_results_do_not_depend_on_the_order_of_the_texts(scores):

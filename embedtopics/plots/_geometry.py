@@ -182,8 +182,8 @@ def cka(found: LayerSimilarity, *, width: int | None = None, height: int | None 
         f"<b>{caption(names, max(int((width - 40) / 8.6), 20))}</b>",
         f"{caption(found.measure, 40)} · {found.n_units:,} units of {found.n_texts:,} texts",
     ]
-    title = title_notes(lines, top - 6, left=60, size=14)
-    return figure.update_layout(annotations=[*title, *_printed(found, cell)])
+    notes = title_notes(lines, top - 6, left=60, size=14)
+    return figure.update_layout(annotations=[*notes, *_printed(found, cell)])
 
 
 def _heat(found: LayerSimilarity, cell: float) -> dict[str, Any]:
@@ -199,10 +199,9 @@ def _heat(found: LayerSimilarity, cell: float) -> dict[str, Any]:
             shown += f", standard error {error:.3f}" if math.isfinite(error) else ""
             row.append(f"layer {a}{first}<br>layer {b}{second}<br><b>{shown}</b>")
         texts.append(row)
-    known = np.isfinite(found.values)
     return {
         "type": "heatmap",
-        "z": np.where(known, found.values.astype(object), None).tolist(),
+        "z": [[v if math.isfinite(v) else None for v in row] for row in found.values.tolist()],
         "zmin": 0.0,
         "zmax": 1.0,
         "colorscale": SCALE,

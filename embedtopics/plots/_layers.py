@@ -328,7 +328,8 @@ def _draw(
         [*expected[0], *traces_of(one.lines, ends, panels[0], "test units"), *best[0]]
     )
     notes += [*expected[1], *best[1]]
-    small, strips = {"size": 11, "color": MUTED, "yshift": 2}, list(panels[1:])
+    small: dict[str, Any] = {"size": 11, "color": MUTED, "yshift": 2}
+    strips = list(panels[1:])
     if one.selectivity:
         panel = strips.pop(0)
         figure.add_traces(traces_of(one.selectivity, ends, panel, "test units"))

@@ -285,7 +285,7 @@ def title_notes(
     lines: Sequence[str], top: float, *, left: float = 0, size: int = 15
 ) -> list[dict[str, Any]]:
     """Return a title of two lines, `top` pixels above the panels and `left` of their edge."""
-    looks = [{"size": size}, {"size": 12, "color": MUTED}]
+    looks: list[dict[str, Any]] = [{"size": size}, {"size": 12, "color": MUTED}]
     return [
         note(line, up="top", xshift=-left, yshift=top - 20 * place, **looks[place])
         for place, line in enumerate(lines)

@@ -235,7 +235,7 @@ def fit(
         logits = architecture.forward([one.requires_grad_() for one in weights], x, n_probes)
         error = torch.softmax(logits.detach(), dim=2)
         error.scatter_add_(2, gold[:, :, None], torch.full((*gold.shape, 1), -1.0))
-        slopes = torch.autograd.grad(logits, weights, error.div_(len(units)))
+        slopes = list(torch.autograd.grad(logits, weights, error.div_(len(units))))
         weights = [one.detach() for one in weights]
         for weight, slope, factor in zip(weights, slopes, decay, strict=True):
             if factor is not None:

@@ -16,12 +16,12 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import estimate, resampled_sums
 from embedtopics.probing._layers import Layers, layer_numbers
+from embedtopics.probing._tasks import PARTS
 from embedtopics.probing.probes._fit import Features, Plan, batches_of, run_side_by_side, stepper
 from embedtopics.probing.probes._probe import check_random_states
 from embedtopics.probing.probes._scores import N_RESAMPLES, score
 from embedtopics.probing.probes._units import (
     DEV,
-    PARTS,
     TEST,
     TRAIN,
     label_of_each_unit,

@@ -41,12 +41,10 @@ class HiddenStates(Displayed):
 
     Parameters
     ----------
-    texts : tuple of str
-        As they were read; pre-split words are joined by single spaces.
-    words : tuple of str
-        The unit of each row, as it is written in its text.
+    texts, words : tuple of str
+        Texts as they were read, and the unit of each row as it is written there.
     layers : tuple of int
-        0 is the embedding layer, before any attention; n is the output of the n-th layer.
+        0 is the embedding layer, before any attention.
     vectors : tuple of float16 or float32 ndarray of shape (n_units, width)
         Of each layer; memory-mapped where they come from a store.
     of_text, position : int32 ndarray of shape (n_units,)
@@ -58,14 +56,11 @@ class HiddenStates(Displayed):
     n_pieces : int32 ndarray of shape (n_units,)
         Tokens that each unit was pooled from.
     unit : {"word", "token", "text"}
-    pooling : str
-        How tokens became one vector.
-    encoder, fingerprint : str
-        Name of the checkpoint, and the SHA-256 over all that its vectors depend on.
+    pooling, encoder, fingerprint : str
+        How tokens became one vector, the checkpoint, and a hash of all that vectors depend on.
     folder : str
         Of the store; empty where the vectors are only in memory.
     decisions : tuple of Decision
-        Such as texts read in windows, and missing words.
     """
 
     texts: tuple[str, ...]
@@ -186,7 +181,6 @@ class ProbeTask(Displayed):
     Parameters
     ----------
     name : str
-        Such as "upos".
     unit : {"word", "text", "pair"}
         What has a label.
     texts : tuple of str or tuple of tuple of str
@@ -260,7 +254,7 @@ class ScalarMix:
     ----------
     layers : tuple of int
     weights : float64 ndarray of shape (n_seeds, n_layers)
-        After the softmax: each row sums to 1.
+        Each row sums to 1.
     gain : float64 ndarray of shape (n_seeds,)
     """
 
@@ -280,7 +274,7 @@ class LayerScores(Displayed):
         The classes, sorted; empty for a task without classes.
     scores : tuple of ProbeScore
     n_train, n_dev, n_test : int
-        Units.
+        Units of each part.
     expected_layer : float
         Where the task is solved on average, by what each further layer adds (Tenney et al. 2019,
         equation 4); NaN where it was not requested, or no layer adds anything.
@@ -371,7 +365,7 @@ class GeometryScore:
     value, low, high : float
         The measure, and its 95 % interval.
     n : int
-        Words or sentences that it is a mean over.
+        Words or sentences.
     """
 
     measure: str
@@ -440,12 +434,10 @@ class LayerSimilarity(Displayed):
     encoder_a, encoder_b : str
     layers_a, layers_b : tuple of int
     values : float64 ndarray of shape (n_layers_a, n_layers_b)
-        1 for layers that differ only by a rotation, a translation and a scale. Near 0 for
-        unrelated ones, if debiased.
+        1 for layers that differ only by a rotation, a translation and a scale.
     errors : float64 ndarray of shape (n_layers_a, n_layers_b)
         Standard errors, by a jackknife over groups of texts; NaN where texts are too few.
     n_units, n_texts : int
-        That were compared.
     decisions : tuple of Decision
     """
 
@@ -491,7 +483,6 @@ class LayerNorms(Displayed):
     contributions : float64 ndarray of shape (n_layers, width)
         What each dimension adds to that; a row sums to the mean cosine.
     dimension_means, dimension_sds : float64 ndarray of shape (n_layers, width)
-        Of the entries of each dimension.
     is_outlier : bool ndarray of shape (n_layers, width)
         Dimensions whose mean is more than three standard deviations from that of all dimensions.
     decisions : tuple of Decision
@@ -542,9 +533,7 @@ class Sentence:
 
     Parameters
     ----------
-    id : str
-    text : str
-        As it was written.
+    id, text : str
     words : tuple of str
         Syntactic words: "du" of a French text is "de" and "le".
     columns : mapping of str to tuple of str
@@ -552,8 +541,7 @@ class Sentence:
     heads : tuple of int
         The head of each word, counted from 1; 0 of the root. Empty where there is no tree.
     spans : tuple of (int, int)
-        First character of each word in the text, and the one after its last. The words of a
-        multi-word token share its span.
+        First character of each word, or of its multi-word token, and the one after its last.
     ranges : tuple of (int, int)
         First word of each multi-word token, from 0, and the one after its last.
     """
@@ -577,9 +565,8 @@ class Treebank(Displayed):
         Name of the file.
     sentences : tuple of Sentence
     columns : tuple of str
-        Those that all sentences have, in the order of the file.
+        In the order of the file.
     decisions : tuple of Decision
-        What was left out or inferred while reading.
     """
 
     source: str

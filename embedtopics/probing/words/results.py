@@ -22,10 +22,8 @@ class WordUse:
 
     Parameters
     ----------
-    row : int
-        Of the hidden states.
-    text, position : int
-        Its text, and its place among the units of that text.
+    row, text, position : int
+        Of the hidden states; its text, and its place among the units of that text.
     word : str
         As it is written there.
     span : tuple of int
@@ -66,9 +64,7 @@ class WordNeighbors(Displayed):
     similarities : float64 ndarray of shape (n_neighbors,)
         Cosines.
     layer : int
-    encoder : str
-    among : {"all", "same word", "other words"}
-    adjust : {"none", "center", "standardize"}
+    encoder, among, adjust : str
     n_compared : int
         Uses that were candidates.
     decisions : tuple of Decision
@@ -112,18 +108,14 @@ class StaticNeighbors(Displayed):
     ----------
     word : str
     n_uses : int
-        Of the word.
     words : tuple of str
         Nearest first.
     similarities : float64 ndarray of shape (n_neighbors,)
         Cosines of the means.
     counts : int32 ndarray of shape (n_neighbors,)
         Uses of each neighbor.
-    layer : int
-    encoder : str
-    min_count : int
-        Words with fewer uses were left out.
-    adjust : str
+    layer, min_count : int
+    encoder, adjust : str
     n_compared : int
         Words that were candidates.
     """
@@ -198,7 +190,7 @@ class WordSenses(Displayed):
         Mean of the largest Jaccard coefficient with a cluster of each resample of the texts; NaN
         without resamples.
     chosen : bool
-        Whether the number of senses was chosen by `senses`, not given.
+        Whether the number of senses was chosen, not given.
     decisions : tuple of Decision
     """
 
@@ -291,12 +283,11 @@ class SenseSeparation(Displayed):
 
     Parameters
     ----------
-    encoder : str
+    encoder, adjust : str
     words : tuple of str
     n_senses : tuple of int
         Of each word.
     scores : tuple of SenseScore
-    adjust : str
     decisions : tuple of Decision
     """
 
@@ -390,14 +381,11 @@ class SemanticChange(Displayed):
     Parameters
     ----------
     groups : tuple of str
-        Names of both.
     words : tuple of WordChange
         By the excess, descending.
     too_rare : tuple of RareWord
-    layer : int
+    layer, n_permutations : int
     encoder, adjust : str
-    n_permutations : int
-        As requested.
     decisions : tuple of Decision
     """
 

@@ -291,7 +291,7 @@ def _of_the_input(result: TopicResult) -> list[Row]:
 
 def _of_labels(
     result: TopicResult, labels: npt.NDArray[Any], n_resamples: int, seed: int
-) -> list[Row]:
+) -> list[tuple[Any, ...]]:
     of_row = result.documents.of_row
     used = np.flatnonzero((of_row >= 0) & (labels != ""))
     if not len(used):

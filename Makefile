@@ -45,7 +45,7 @@ docs: install    ## Write docs/api.md and the table of CONTRIBUTING.md from the 
 	$(BIN)/python docs/make.py
 
 notebooks: install   ## Run the notebooks in place, or the one that NOTEBOOK= names.
-	$(BIN)/python -m pytest -q $(SIDE) -m "slow" -k "$(NOTEBOOK)" tests/test_notebooks.py
+	$(BIN)/python -m pytest -q $(if $(NOTEBOOK),,-n 2) -m "slow" -k "$(NOTEBOOK)" tests/test_notebooks.py
 
 browser: install     ## Look at the pages in a browser, where there is one.
 	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots

@@ -231,7 +231,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
     from rich.table import Table
     from rich.text import Text
 
-    from embedtopics.topics._tables import shorten
+    from embedtopics._utils.display import excerpt
 
     span = f"{trends.names[0]} to {trends.names[-1]}"
     zone = "" if trends.time_zone == "as given" else f", {trends.time_zone}"
@@ -259,7 +259,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
             sparkline(trends.counts[topic], trends.totals, levels),
             _spell_odds(row["odds_ratio"]),
             verdict + when,
-            shorten(printable(trends.labels[topic]), LONGEST),
+            excerpt(printable(trends.labels[topic]), LONGEST),
         ]
         shown.add_row(*(Text(cell, style=style) for cell in cells))
     console.print(shown)
@@ -307,7 +307,7 @@ READABLE = 30
 def hierarchy(
     results: ResultsFolder,
     by: Annotated[
-        str, typer.Option(help="What makes topics alike: terms or embeddings.")
+        str, typer.Option(help="What makes topics similar: terms or embeddings.")
     ] = "terms",
     linkage: Annotated[
         str, typer.Option(help="ward, average, complete, single or weighted.")

@@ -169,7 +169,7 @@ def _constraints(corpus: Corpus, names: str | None, labels: str | None) -> Const
     """Return what is known of the topics beforehand."""
     from embedtopics.errors import InputError
     from embedtopics.topics.constraints._labels import PartialLabels
-    from embedtopics.topics.constraints._zero_shot import ZeroShot
+    from embedtopics.topics.constraints._words import ZeroShot
 
     if names is not None and labels is not None:
         raise InputError("--names and --labels both constrain the topics; give one")

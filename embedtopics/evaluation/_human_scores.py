@@ -350,7 +350,7 @@ def krippendorff_alpha(ratings: npt.NDArray[Any]) -> float:
     found, column = np.unique(np.concatenate(cells), return_inverse=True)
     coincidences = csr_matrix(
         (np.concatenate(weights), (np.concatenate(units), column)),
-        shape=(codes.shape[1], len(found)),
+        shape=(len(n_each), len(found)),
     )
     counts = np.asarray(coincidences.sum(axis=0)).ravel()
     first, second = found // n_values, found % n_values

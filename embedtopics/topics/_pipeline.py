@@ -19,7 +19,7 @@ from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Decision, DistinctDocuments, LanguageShares
-from embedtopics.encoders._languages import language_warning
+from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import describe_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph

@@ -50,10 +50,7 @@ def _compare(
     factors: Float64Array, is_root: bool, rows: Int64Array, topics: Int32Array,
     loadings: Float64Array, counts: Int32Array, products: Float64Array,
 ) -> float:  # fmt: skip
-    """Put the product of a window's weights with each topic's into `products`.
-
-    Returns the length of the window's weights; a product over it is a cosine.
-    """
+    """Put a window's products with each topic into `products`; over the length they are cosines."""
     products[:] = 0.0
     squares = 0.0
     for o in range(first[begin], first[end]):
@@ -106,10 +103,7 @@ def add_to_documents(
     rows: Int64Array, topics: Int32Array, loadings: Float64Array,
     window: int, stride: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
-    """Add up for each document the similarities of its windows with each topic.
-
-    Shapes: `factors` (n_terms,), `sums` (n_documents, n_topics).
-    """
+    """Add up for each document the similarities of its windows with each topic."""
     n_documents = len(offsets) - 1
     n_blocks = (n_documents + DOCUMENTS_AT_ONCE - 1) // DOCUMENTS_AT_ONCE
     for block in numba.prange(n_blocks):
@@ -137,7 +131,7 @@ def add_to_words(
     rows: Int64Array, topics: Int32Array, loadings: Float64Array,
     window: int, stride: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
-    """As `add_to_documents`, for each word what its terms contribute; `sums` (n_words, n_topics)."""
+    """As `add_to_documents`, but what the terms of each word contribute, (n_words, n_topics)."""
     counts = np.zeros(len(factors), dtype=np.int32)
     products = np.empty(sums.shape[1])
     for document in range(len(offsets) - 1):

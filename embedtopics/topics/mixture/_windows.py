@@ -179,8 +179,7 @@ class _Topics(NamedTuple):
     """The topics of a result, with which windows are compared.
 
     `factors` (n_terms,) multiply the counts of terms in a window, or their square roots; `rows`,
-    `topics` and `values` are the topics' weights, scaled to length 1, as a sparse matrix of shape
-    (n_terms, n_topics): row pointers, columns and values.
+    `topics` and `values` are the unit rows of topic weights as a sparse (n_terms, n_topics) matrix.
     """
 
     term_index: TermIndex

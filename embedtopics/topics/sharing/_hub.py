@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._joining import blank_corpus, recall_hashes
+from embedtopics.corpus._corpus import blank_corpus, recall_hashes
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._hub import one_line
 from embedtopics.errors import InputError

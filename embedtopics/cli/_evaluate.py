@@ -75,7 +75,7 @@ def evaluate(
     result = open_result(results)
     if replicates and result.topics:
         result = with_stability(result, replicates, random_state=random_state)
-    card = report_card(result, labels=labels, by_topic=by_topic, seed=random_state)
+    card = report_card(result, labels=labels, by_topic=by_topic, random_state=random_state)
     # Written before anything is printed: a closed pipe must not cost the results.
     made = []
     if sheets is not None:
@@ -84,7 +84,7 @@ def evaluate(
             n_questions=questions,
             n_per_topic=texts,
             n_decoys=max(1, texts // 2),
-            seed=random_state,
+            random_state=random_state,
         )
         made = [(sheet, sheet.write(sheets)) for sheet in wanted]
     if out is not None:

@@ -224,7 +224,7 @@ def _order(changes: pd.DataFrame) -> list[int]:
 
 
 def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, most: int) -> None:
-    from embedtopics.topics._tables import shorten
+    from embedtopics._utils.display import excerpt
 
     span = f"{trends.names[0]} to {trends.names[-1]}"
     zone = "" if trends.time_zone == "as given" else f", {trends.time_zone}"
@@ -246,7 +246,7 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
             sparkline(trends.counts[topic], trends.totals, levels),
             _spell_odds(found[topic]["odds_ratio"]),
             verdict + when,
-            shorten(printable(trends.labels[topic]), LONGEST),
+            excerpt(printable(trends.labels[topic]), LONGEST),
         ]
         rows.append(cells)
         styles.append("" if verdict in ("emerging", "fading", "bursting") else "dim")
@@ -295,7 +295,7 @@ READABLE = 30
 def hierarchy(
     results: ResultsFolder,
     by: Annotated[
-        str, typer.Option(help="What makes topics alike: terms or embeddings.")
+        str, typer.Option(help="What makes topics similar: terms or embeddings.")
     ] = "terms",
     linkage: Annotated[
         str, typer.Option(help="ward, average, complete, single or weighted.")

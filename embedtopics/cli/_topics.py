@@ -164,7 +164,7 @@ def _share(coverage: str) -> float | str:
 def _constraints(corpus: Corpus, names: str | None, labels: str | None) -> Constraint | None:
     """Return what is known of the topics beforehand."""
     from embedtopics.topics.constraints._labels import PartialLabels
-    from embedtopics.topics.constraints._zero_shot import ZeroShot
+    from embedtopics.topics.constraints._words import ZeroShot
 
     if names is not None and labels is not None:
         raise InputError("--names and --labels both constrain the topics; give one")

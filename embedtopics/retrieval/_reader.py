@@ -178,7 +178,11 @@ def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
 
 def _in_memory(segment: Segment) -> Segment:
     """Return a segment that holds its arrays, which were mapped."""
-    arrays = {k: np.array(v) for k, v in vars(segment).items() if isinstance(v, np.ndarray)}
+    arrays: dict[str, Any] = {
+        name: np.array(value)
+        for name, value in vars(segment).items()
+        if isinstance(value, np.ndarray)
+    }
     return replace(segment, **arrays)
 
 

@@ -20,9 +20,9 @@ from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import readable
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
-from embedtopics.encoders.sentence._tokenizing import readable
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing._open import LayeredModel, Source, load_layers, random_model, source_of

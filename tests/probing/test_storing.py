@@ -3,7 +3,6 @@ import gc
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -59,39 +58,40 @@ def test_a_store_is_what_is_in_memory(tiny_bert, finished):
 
 
 def test_a_store_is_hardly_larger_than_its_vectors(tiny_bert, tmp_path):
-    import struct
-
     text = ["the river stone " * 400]
     states = probing.hidden_states(text, tiny_bert, out=tmp_path / "s", dtype="float32")
-    raw = (tmp_path / "s" / "layer-02.f32").read_bytes()
-    assert len(raw) == 1200 * 16 * 4
-    assert struct.unpack_from("<f", raw, 4 * (16 * 7 + 3))[0] == states.layer(2)[7, 3]
-    beside = sum(p.stat().st_size for p in (tmp_path / "s").iterdir()) - 3 * len(raw)
+    raw = np.fromfile(tmp_path / "s" / "layer-02.f32", dtype="<f4").reshape(1200, 16)
+    np.testing.assert_array_equal(raw, states.layer(2))
+    beside = sum(p.stat().st_size for p in (tmp_path / "s").iterdir()) - 3 * raw.nbytes
     # Of 7 layers of 384 numbers of two bytes, 5 % would be 268 bytes a word.
     assert beside / 1200 < 40
 
 
-def stop_at(monkeypatch, number):
-    """Break off, as if the process were killed, when a file is to be made safe for that time."""
-    calls = iter(range(1000))
-    kept = os.fsync
+@pytest.fixture
+def broken_off(tiny_bert, monkeypatch):
+    """Break an extraction off, as if the process were killed, at the so many-th write."""
 
-    def fsync(descriptor):
-        if next(calls) == number:
-            raise KeyboardInterrupt
-        kept(descriptor)
+    def begin(out, number):
+        calls, kept = iter(range(1000)), os.fsync
 
-    monkeypatch.setattr(storing.os, "fsync", fsync)
+        def fsync(descriptor):
+            if next(calls) == number:
+                raise KeyboardInterrupt
+            kept(descriptor)
+
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(storing.os, "fsync", fsync)
+            probing.hidden_states(TEXTS, tiny_bert, out=out)
+        return out
+
+    return begin
 
 
 @pytest.mark.parametrize("number", [0, 4, 10, 17])
 def test_what_was_broken_off_goes_on_to_the_same_bytes(
-    number, tiny_bert, finished, tmp_path, monkeypatch
+    number, tiny_bert, finished, tmp_path, monkeypatch, broken_off
 ):
-    out = tmp_path / "broken"
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        stop_at(patched, number)
-        probing.hidden_states(TEXTS, tiny_bert, out=out)
+    out = broken_off(tmp_path / "broken", number)
     assert not out.exists()
     with refuses("folder"):
         probing.open_states(out)
@@ -105,28 +105,6 @@ def test_what_was_broken_off_goes_on_to_the_same_bytes(
     assert bool(n_run[0]) == (number >= 3)  # three layers make a block
     assert states.folder == str(out)
     assert not list(tmp_path.glob(".*"))
-
-
-@pytest.mark.slow
-def test_a_killed_process_leaves_what_another_finishes(tiny_bert, finished, tmp_path):
-    code = f"""
-import os, signal
-from embedtopics.probing import _extract as extracting, _storage as storing
-extracting._BLOCK_BYTES = {extracting._BLOCK_BYTES}
-calls, kept = iter(range(1000)), os.fsync
-def fsync(descriptor):
-    if next(calls) == 7:
-        os.kill(os.getpid(), signal.SIGKILL)
-    kept(descriptor)
-storing.os.fsync = fsync
-extracting.hidden_states({TEXTS!r}, {str(tiny_bert)!r}, out={str(tmp_path / "killed")!r})
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.returncode == -signal.SIGKILL, done.stderr
-    assert not (tmp_path / "killed").exists()
-    assert (tmp_path / ".killed.unfinished" / "progress.json").is_file()
-    probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "killed")
-    assert contents(tmp_path / "killed") == contents(finished)
 
 
 def test_a_finished_store_is_opened_and_nothing_is_run(tiny_bert, finished, monkeypatch):
@@ -150,14 +128,9 @@ def test_a_finished_store_is_opened_and_nothing_is_run(tiny_bert, finished, monk
     ],
 )
 def test_a_store_of_something_else_is_refused(
-    change, unfinished, tiny_bert, tmp_path, monkeypatch, finished
+    change, unfinished, tiny_bert, tmp_path, finished, broken_off
 ):
-    out = finished
-    if unfinished:
-        out = tmp_path / "broken"
-        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-            stop_at(patched, 4)
-            probing.hidden_states(TEXTS, tiny_bert, out=out)
+    out = broken_off(tmp_path / "broken", 4) if unfinished else finished
     make = probing.random_states if "random_state" in change else probing.hidden_states
     with refuses("out"):
         make(**{"texts": TEXTS, "encoder": tiny_bert, "out": out, **change})
@@ -179,10 +152,8 @@ def test_damaged_files_are_named(finished, tmp_path):
                 probing.open_states(folder)
 
 
-def test_a_damaged_beginning_is_not_gone_on_with(tiny_bert, tmp_path, monkeypatch):
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        stop_at(patched, 7)
-        probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")
+def test_a_damaged_beginning_is_not_gone_on_with(tiny_bert, tmp_path, broken_off):
+    broken_off(tmp_path / "s", 7)
     path = tmp_path / ".s.unfinished" / "layer-01.f16"
     os.truncate(path, 10)
     with pytest.raises(CorruptFileError, match=r"layer-01.f16 is damaged: it has 10 bytes"):
@@ -259,11 +230,10 @@ def test_a_full_disk_is_told_and_what_is_there_goes_on(tiny_bert, finished, tmp_
     assert contents(tmp_path / "s") == contents(finished)
 
 
-def test_what_came_into_the_place_of_an_unfinished_store_is_kept(tiny_bert, tmp_path, monkeypatch):
-    out = tmp_path / "s"
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        stop_at(patched, 4)
-        probing.hidden_states(TEXTS, tiny_bert, out=out)
+def test_what_came_into_the_place_of_an_unfinished_store_is_kept(
+    tiny_bert, tmp_path, monkeypatch, broken_off
+):
+    out = broken_off(tmp_path / "s", 4)
     out.mkdir()
     (out / "notes.txt").write_text("mine")
     monkeypatch.setattr(extracting, "load_layers", None)  # refused before the work

@@ -120,12 +120,6 @@ def test_places_without_a_word(write, place):
         pair_task(write("a.jsonl", rows))
 
 
-def test_pairs_that_are_all_measured_on(write):
-    file = write("a.jsonl", uses((0, 0, "a", "b", True), (0, 0, "c", "d", False)))
-    with refuses("the part train"):
-        pair_task({"train": file, "test": file})
-
-
 @pytest.mark.benchmark_data
 def test_word_in_context(data_folder):
     task = pair_task({p: data_folder / "wic" / f"{p}.jsonl.gz" for p in ("train", "dev", "test")})

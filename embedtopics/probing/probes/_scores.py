@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 N_RESAMPLES = 1000
-COLUMNS_AT_ONCE = 3000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,25 +44,17 @@ def measured(
     The same sentences are resampled for all answers: scores can be subtracted draw by draw.
     """
     numbered = np.unique(group, return_inverse=True)[1]
-    n_groups = int(numbered.max()) + 1
     found = []
-    for some in _portions(answers, n_classes):
-        table = _counts(some, numbered, n_groups, n_classes)
-        whole = np.asarray(table.sum(axis=0), dtype=np.float64).reshape(1, -1)
-        drawn = resampled_sums(table, N_RESAMPLES, seed) if n_groups > 1 else np.empty((0, 0))
-        begin = 0
-        for one in some:
-            end = begin + 3 * n_classes * len(one.predicted)
-            values = _accuracy_and_f1(whole[:, begin:end], n_classes)
-            again = (np.empty(0), np.empty(0))
-            if n_groups > 1:
-                again = _accuracy_and_f1(drawn[:, begin:end], n_classes)
-            accuracy, macro = (
-                estimate(float(value[0]), own, len(one.gold))
-                for value, own in zip(values, again, strict=True)
-            )
-            found.append((accuracy, macro))
-            begin = end
+    for one in answers:
+        counts = _counts(one, numbered, n_classes)
+        whole = np.asarray(counts.sum(axis=0), dtype=np.float64).reshape(1, -1)
+        drawn = resampled_sums(counts, N_RESAMPLES, seed) if counts.shape[0] > 1 else whole[:0]
+        values, again = _accuracy_and_f1(whole, n_classes), _accuracy_and_f1(drawn, n_classes)
+        accuracy, macro = (
+            estimate(float(value[0]), own, len(one.gold))
+            for value, own in zip(values, again, strict=True)
+        )
+        found.append((accuracy, macro))
     return found
 
 
@@ -81,46 +72,25 @@ def mean_per_unit(values: npt.ArrayLike, group: Int64Array, seed: int) -> Estima
     return estimate(float(array.mean()), drawn[:, 0] / drawn[:, 1], len(array))
 
 
-def _portions(answers: Sequence[Answers], n_classes: int) -> Iterator[list[Answers]]:
-    """Yield some answers at a time, so that their draws need little memory."""
-    some: list[Answers] = []
-    n_columns = 0
-    for one in answers:
-        own = 3 * n_classes * len(one.predicted)
-        if some and n_columns + own > COLUMNS_AT_ONCE:
-            yield some
-            some, n_columns = [], 0
-        some.append(one)
-        n_columns += own
-    if some:
-        yield some
-
-
-def _counts(
-    answers: Sequence[Answers], numbered: Int64Array, n_groups: int, n_classes: int
-) -> csr_matrix:
-    """Count units by sentence, and by class: right, predicted and gold."""
+def _counts(answers: Answers, numbered: Int64Array, n_classes: int) -> csr_matrix:
+    """Count units by sentence, and for each seed by class: right, predicted and gold."""
     from scipy.sparse import csr_matrix
 
-    columns, of_group = [], []
-    begin = 0
-    for one in answers:
-        for predicted in one.predicted:
-            is_right = predicted == one.gold
-            columns += [
-                begin + one.gold[is_right],
-                begin + n_classes + predicted,
-                begin + 2 * n_classes + one.gold,
-            ]
-            of_group += [numbered[is_right], numbered, numbered]
-            begin += 3 * n_classes
+    gold, columns, of_group = answers.gold, [], []
+    for seed, predicted in enumerate(answers.predicted):
+        begin, is_right = 3 * n_classes * seed, predicted == gold
+        columns += [begin + gold[is_right], begin + n_classes + predicted]
+        columns += [begin + 2 * n_classes + gold]
+        of_group += [numbered[is_right], numbered, numbered]
     at = np.concatenate(of_group), np.concatenate(columns)
-    return csr_matrix((np.ones(len(at[0])), at), shape=(n_groups, begin))
+    shape = int(numbered.max()) + 1, 3 * n_classes * len(answers.predicted)
+    return csr_matrix((np.ones(len(at[0])), at), shape=shape)
 
 
 def _accuracy_and_f1(sums: Float64Array, n_classes: int) -> tuple[Float64Array, Float64Array]:
     """Return accuracy and macro F1 from counts, the mean of those of all seeds."""
-    right, answered, gold = sums.reshape(len(sums), -1, 3, n_classes).transpose(2, 0, 1, 3)
+    n_seeds = sums.shape[1] // (3 * n_classes)
+    right, answered, gold = sums.reshape(-1, n_seeds, 3, n_classes).transpose(2, 0, 1, 3)
     accuracy = right.sum(axis=2) / gold.sum(axis=2)
     below = answered + gold
     f1 = np.divide(2 * right, below, out=np.zeros_like(below), where=below > 0)

@@ -150,34 +150,19 @@ def test_pairs_that_share_a_sentence_stay_together():
     assert sorted(map(tuple, units_of(of_texts, task).rows.tolist()))[:2] == [(0, 1), (1, 2)]
 
 
-REFUSED = [
-    lambda tags: tags[:-1],
-    lambda tags: [*tags[:3], tags[3][:-1], *tags[4:]],
-    lambda tags: [one for own in tags for one in own][:-1],
-    lambda tags: [*tags[:3], "X", *tags[4:]],
-    lambda tags: [[0.5 for _ in own] for own in tags],
-    lambda tags: [["X" for _ in own] for own in tags],
-    lambda tags: [["" for _ in own] for own in tags],
-    lambda tags: "XY",
-]
-
-
-@pytest.mark.parametrize("changed", REFUSED)
-def test_labels_that_do_not_fit_are_refused(changed):
-    with refuses("tags"):
-        units_of(random_states(TEXTS), changed(tags_of(TEXTS)))
-
-
-def test_a_long_text_is_named_by_its_first_words():
-    texts = ["one two three four five six seven eight nine ten", "x y"]
-    with refuses("tags", row=0):
-        labelled_units(random_states(texts), [["A", "B"], ["A", "B"]])
-
-
-@pytest.mark.parametrize("parts", [["train"] * 7, ["train"] * 7 + ["valid"], "train"])
-def test_parts_that_do_not_fit_are_refused(parts):
-    with refuses("parts"):
-        labelled_units(random_states(TEXTS), tags_of(TEXTS), parts)
+def test_labels_and_parts_that_do_not_fit_are_refused():
+    tags = tags_of(TEXTS)
+    flat = [one for own in tags for one in own]
+    for changed, row in [
+        (tags[:-1], None), ([*tags[:3], tags[3][:-1], *tags[4:]], 3), (flat[:-1], None),
+        ([*tags[:3], "X", *tags[4:]], None), ([0.5] * len(flat), 0), (["X"] * len(flat), None),
+        ([""] * len(flat), None), ("XY", None),
+    ]:  # fmt: skip
+        with refuses("tags", row=row):
+            units_of(random_states(TEXTS), changed)
+    for parts in (["train"] * 7, ["train"] * 7 + ["valid"], "train"):
+        with refuses("parts"):
+            labelled_units(random_states(TEXTS), tags, parts)
 
 
 def test_too_few_sentences_or_shares_that_leave_nothing_are_refused():

@@ -133,12 +133,6 @@ def test_the_embedding_layer_and_a_random_model_are_probed_beside():
     assert [d.value for d in scores.decisions if d.name == "no_baseline"] == ["embedding layer"]
 
 
-def test_a_layer_gives_the_same_alone_as_beside_others_and_again(scores):
-    alone = probing.probe(STATES, TAGGED, layers=1, control=True)
-    for what, metric in [("probe", "accuracy"), ("control", "macro F1"), ("probe", "selectivity")]:
-        assert [s for s in scores.of(what, metric) if s.layer == 1] == list(alone.of(what, metric))
-
-
 def test_results_do_not_depend_on_the_order_of_the_texts():
     shuffled, order = reordered(STATES)
     tags = [TAGGED[i] for i in order]
@@ -241,18 +235,6 @@ def test_states_of_whole_texts_are_probed():
     assert probing.probe(states, task).scores == scores.scores
     with refuses("control"):
         probing.probe(states, tags, control=True)
-
-
-def test_pairs_of_texts_have_no_control_either():
-    states = random_states([f"t{i}" for i in range(20)], unit="text")
-    pairs = np.array([[i, 0, i + 1, 0] for i in range(0, 20, 2)])
-    labels = (("yes",), ("no",)) * 5
-    task = ProbeTask("nli", "pair", states.texts, labels, pairs=pairs)
-    with refuses("control"):
-        probing.probe(states, task, control=True)
-    parts = ["train"] * 6 + ["dev", "dev", "test", "test"]
-    scores = probing.probe(states, task, parts=parts, layers=0)
-    assert scores.of("word type", "accuracy") == () and scores.n_test == 2
 
 
 def test_control_labels_are_drawn_by_type_from_how_frequent_labels_are():

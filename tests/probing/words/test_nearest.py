@@ -64,11 +64,6 @@ def test_sentences_within_a_text_are_told_apart(states):
     assert by_row[10].sentence == "The goalkeeper will play again" and by_row[10].start == 4
 
 
-def test_equal_texts_are_one_text(states):
-    found = probing.neighbors(states, "eight", in_text=0, k=100)
-    assert {use.text for use in found.uses} == {1, 2, 3}
-
-
 def test_the_same_word_or_other_words_can_be_asked_for(states):
     same = probing.neighbors(states, "play", in_text=2, k=100, among="same word")
     assert sorted(use.row for use in same.uses) == [1, 6, 12, 23]
@@ -148,8 +143,3 @@ def test_static_neighbors_are_those_of_the_means(states, size, monkeypatch):
 def test_a_rare_word_has_static_neighbors_too(states):
     found = probing.static_neighbors(states, "goalkeeper", min_count=3)
     assert set(found.words) == {"the", "play", "begins"} and found.n_uses == 1
-
-
-def test_case_can_be_told_apart(states):
-    found = probing.static_neighbors(states, "Play", k=50, min_count=1, match_case=True)
-    assert found.n_uses == 1 and "play" in found.words

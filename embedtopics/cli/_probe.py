@@ -14,11 +14,20 @@ import typer
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.cli._display import guarded, make_console, printable
 from embedtopics.cli._options import Checkpoint, RandomState
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
+    from embedtopics.probing.results import LayerScores, ProbeScore, ProbeTask
+
+KIND = "embedtopics probe folder"
+FORMAT = 1
+CONTENT = {
+    "layers.html": "the figure: scores by layer (opens offline)",
+    "scores.csv": "a figure a row, with its interval",
+    "scores.json": "the same, with settings, versions and what was decided",
+}
 
 
 @guarded
@@ -75,22 +84,20 @@ def probe(
 ) -> None:
     """Probe an encoder: what its layers encode of words, sentences or pairs of words."""
     from embedtopics import probing
-    from embedtopics.errors import InputError
 
     if probe not in ("linear", "mlp"):
         raise InputError(f"--probe must be linear or mlp; got {probe!r}")
-    if out is not None:
-        check_probe_folder(out)
+    if out is not None:  # before the work: nothing there must be lost
+        check_output_folder(out, KIND)
     wanted = _layers(layers)
     asked = _task(file, dev, test, task, word, text, entity_types, random_state)
     read = wanted if isinstance(wanted, str) or min(wanted) < 0 else sorted({0, *wanted})
-    found = _states(asked, encoder, read, pooling, states)
-    others = None
+    options: dict[str, Any] = {"layers": read, "pooling": pooling}
+    found, others = probing.hidden_states(asked, encoder, out=states, **options), None
     if random:
-        others = probing.random_states(
-            asked, encoder, random_state=random_state, layers=read, pooling=pooling
-        )
-        others = probing.pooled(others) if asked.unit == "text" else others
+        others = probing.random_states(asked, encoder, random_state=random_state, **options)
+    if asked.unit == "text":
+        found, others = probing.pooled(found), probing.pooled(others) if others else None
     scores = probing.probe(
         found, asked, layers=wanted, probe=probe, control=control, random_states=others,
         mix=mix, description_length=description_length, random_state=random_state,
@@ -105,14 +112,12 @@ def probe(
             "description_length": description_length, "pooling": pooling,
             "entity_types": entity_types, "word": word, "text": text, "seed": random_state,
         }  # fmt: skip
-        write_probe_folder(scores, out, settings, found.fingerprint)
-    print_scores(scores, out)
+        _write(scores, out, settings, found.fingerprint)
+    _print_scores(scores, out)
 
 
 def _layers(given: str) -> str | list[int]:
     """Return layers as they are named in Python."""
-    from embedtopics.errors import InputError
-
     if any(map(str.isalpha, given)):
         return given
     try:
@@ -138,7 +143,6 @@ def _task(
 ) -> ProbeTask:
     """Read the files, and make the task."""
     from embedtopics import probing
-    from embedtopics.errors import InputError
     from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
 
     if dev is not None and test is None:
@@ -176,39 +180,21 @@ def _kind(path: Path) -> str:
     return "table" if name.endswith((".tsv", ".csv", ".txt")) else "conllu"
 
 
-def _states(
-    task: ProbeTask, encoder: object, layers: str | list[int], pooling: str, out: Path | None
-) -> HiddenStates:
-    from embedtopics import probing
-
-    made = probing.hidden_states(task, encoder, layers=layers, pooling=pooling, out=out)
-    return probing.pooled(made) if task.unit == "text" else made
-
-
-# What ``probe`` writes: the scores as a table and as JSON, and their figure.
-
-KIND = "embedtopics probe folder"
-FORMAT = 1
-CONTENT = {
-    "layers.html": "the figure: scores by layer (opens offline)",
-    "scores.csv": "a figure a row, with its interval",
-    "scores.json": "the same, with settings, versions and what was decided",
-}
-
-
-def check_probe_folder(folder: Path) -> None:
-    """Make sure, before the work, that scores can be written there and nothing is lost."""
-    check_output_folder(folder, KIND)
-
-
-def write_probe_folder(
+def _write(
     scores: LayerScores, folder: Path, settings: Mapping[str, Any], fingerprint: str
 ) -> None:
-    """Write everything, all or nothing."""
+    """Write the scores as a table and as JSON, and their figure: all or nothing."""
     from embedtopics import plots
+    from embedtopics._utils.machine import package_versions
     from embedtopics._utils.table_files import write_csv
 
-    content = json.dumps(_content(scores, settings, fingerprint), allow_nan=False, indent=1)
+    about = {
+        "format": FORMAT,
+        "settings": dict(settings),
+        "fingerprint": fingerprint,
+        "versions": package_versions(),
+    }
+    content = json.dumps({**about, **_plain(scores)}, allow_nan=False, indent=1)
     page = plots.layers(scores).to_html(include_plotlyjs=True, full_html=True)
     with replacing_folder(folder, KIND) as fresh:
         write_csv(fresh / "scores.csv", scores.to_frame())
@@ -217,42 +203,22 @@ def write_probe_folder(
         write_manifest(fresh, KIND, FORMAT)
 
 
-def _content(scores: LayerScores, settings: Mapping[str, Any], fingerprint: str) -> dict[str, Any]:
-    from embedtopics._utils.machine import package_versions
-
-    content: dict[str, Any] = _plain(scores)
-    added = {
-        "format": FORMAT,
-        "settings": dict(settings),
-        "fingerprint": fingerprint,
-        "versions": package_versions(),
-    }
-    return {**added, **content}
-
-
 def _plain(value: Any) -> Any:
     """Return what JSON can hold: lists and mappings, and None for a number that is not known."""
     if dataclasses.is_dataclass(value):
-        return {one.name: _plain(getattr(value, one.name)) for one in dataclasses.fields(value)}
+        return _plain(vars(value))
     if isinstance(value, Mapping):
         return {str(key): _plain(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
-    import numpy as np
-
-    if isinstance(value, (np.ndarray, np.generic)):
+    if hasattr(value, "tolist"):  # of NumPy
         return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
 
 
-# What ``probe`` prints: figures by layer, beside what they are to be compared with.
-
-PROBES = ("probe", "mlp")
-
-
-def print_scores(scores: LayerScores, out: Path | None = None) -> None:
+def _print_scores(scores: LayerScores, out: Path | None) -> None:
     """Print figures by layer, baselines and the best layer on stdout."""
     console = make_console()
     console.print(
@@ -260,7 +226,7 @@ def print_scores(scores: LayerScores, out: Path | None = None) -> None:
         f"trained on {scores.n_train:,}, tested on {scores.n_test:,}\n",
         soft_wrap=True,
     )
-    what = next(one for one in PROBES if scores.of(one, "accuracy"))
+    what = next(one for one in ("probe", "mlp") if scores.of(one, "accuracy"))
     _print_layers(console, scores, what)
     for name in ("majority", "word type", "embedding layer"):
         for score in scores.of(name, "accuracy"):

@@ -73,7 +73,7 @@ class Writer:
                 shutil.rmtree(folder)
             folder.mkdir(parents=True)
         _write_json(folder / "texts.json", list(empty.texts))
-        _write_json(folder / "about.json", self._about(()))
+        self._write_about(())
         with replacing_file(folder / "index.npz") as path:
             np.savez(path, **{name: getattr(empty, name) for name in _INDEX})
         for path in self.paths:
@@ -118,7 +118,7 @@ class Writer:
     def finish(self, decisions: Sequence[Decision]) -> HiddenStates:
         """Rename the folder, and open it."""
         folder = self.unfinished
-        _write_json(folder / "about.json", self._about(decisions))
+        self._write_about(decisions)
         with _disk_errors(self.folder):
             # Checksums of large files take minutes: until they are there, work can resume.
             write_manifest(folder, KIND, VERSION, but=(_PROGRESS,))
@@ -126,21 +126,19 @@ class Writer:
                 self.folder.rmdir()
             folder.rename(self.folder)
             (self.folder / _PROGRESS).unlink()
-        vectors = _map_vectors(
-            self.folder, self.empty.layers, (len(self.empty.of_text), self.width), self.dtype
-        )
-        return replace(
-            self.empty, vectors=vectors, folder=str(self.folder), decisions=tuple(decisions)
-        )
+        shape, named = (len(self.empty.of_text), self.width), str(self.folder)
+        vectors = _map_vectors(self.folder, self.empty.layers, shape, self.dtype)
+        return replace(self.empty, vectors=vectors, folder=named, decisions=tuple(decisions))
 
-    def _about(self, decisions: Sequence[Decision]) -> dict[str, Any]:
-        return {
+    def _write_about(self, decisions: Sequence[Decision]) -> None:
+        content = {
             **self.description,
             "encoder": self.empty.encoder,
             "fingerprint": self.empty.fingerprint,
             "width": self.width,
             "decisions": [vars(decision) for decision in decisions],
         }
+        _write_json(self.unfinished / "about.json", content)
 
 
 def unfinished_about(folder: Path) -> dict[str, Any] | None:

@@ -181,8 +181,7 @@ def token_task(
     -------
     ProbeTask
         With the unit "word". Sentences of the train part that occur in test or dev, too, are left
-        out, and those of dev that occur in test: a frequent "Thank you." would be memorized. The
-        test part stays as it is published.
+        out, and those of dev that occur in test.
 
     Raises
     ------
@@ -292,14 +291,13 @@ def text_task(
     Returns
     -------
     ProbeTask
-        With the unit "text". Texts of the train part that are in test or dev, too, are left out,
-        and those of dev that are in test. Classes keep their sizes.
+        With the unit "text". Repeated texts are left out as in `token_task`.
 
     Raises
     ------
     InputError
-        If a file cannot be read, has no such columns, or a row has no text or no label; if parts
-        are not as expected, or there is only one label.
+        If a file cannot be read, has no such columns, or a row has no text or no label; or if
+        there is only one label.
 
     References
     ----------
@@ -356,8 +354,7 @@ def pair_task(
     Notes
     -----
     Pairs of the train part that share a sentence with test or dev are left out, and those of dev
-    that share one with test; the test part stays as it is published. A single file is split by its
-    sentences: pairs that share one are in one part.
+    that share one with test. In a single file, pairs that share a sentence are in one part.
 
     References
     ----------

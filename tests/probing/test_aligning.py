@@ -1,7 +1,5 @@
 """Every token in one word, every word with its tokens, whatever the text and the tokenizer."""
 
-import gzip
-import unicodedata
 from functools import cache
 from itertools import pairwise
 
@@ -133,15 +131,6 @@ def test_no_token_is_lost_or_given_twice(kind, text, split):
     check([split], kind)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(text=TEXTS, split=SPLIT)
-def test_no_token_is_lost_or_given_twice_in_10000_texts(kind, text, split):
-    check([text], kind)
-    check([split], kind)
-
-
 @settings(max_examples=300, deadline=None)
 @given(text=TEXTS)
 def test_every_character_but_white_space_is_in_one_word(text):
@@ -153,20 +142,18 @@ def test_every_character_but_white_space_is_in_one_word(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "words",
     [
-        ("Don't pay 3.50, OK?", ["Don't", "pay", "3.50", ",", "OK", "?"]),
-        ("l'eau d’Évian aujourd'hui", ["l'", "eau", "d’", "Évian", "aujourd'hui"]),
-        ("well-known a.b", ["well", "-", "known", "a", ".", "b"]),
-        ("Wait... what?!", ["Wait", "...", "what", "?", "!"]),
-        ("👩‍👩‍👧👍🏽🇫🇷🇩🇪❤️", ["👩‍👩‍👧", "👍🏽", "🇫🇷", "🇩🇪", "❤️"]),
-        ("cafe\u0301 हिन्दी", ["cafe\u0301", "हिन्दी"]),
-        ("a\u200bb \u00a0 c", ["a", "\u200b", "b", "c"]),
-        (" \n\t", []),
+        "Don't pay 3.50 | , OK | ?", "l' | eau d’ | Évian aujourd'hui",
+        "well | - | known a | . | b", "Wait | ... what | ? | !",
+        "👩‍👩‍👧 | 👍🏽 | 🇫🇷 | 🇩🇪 | ❤️", "cafe\u0301 हिन्दी",
+        "a | \u200b | b \u00a0 c", "\n\t",
     ],
-)
-def test_words_are_cut_by_the_rule(text, words):
-    assert [text[a:b] for a, b in word_spans(text)] == words
+)  # fmt: skip
+def test_words_are_cut_by_the_rule(words):
+    text = words.replace(" | ", "")
+    found = [text[a:b] for a, b in word_spans(text)]
+    assert found == words.replace("|", " ").split()
 
 
 def test_words_of_several_bytes_expanded_letters_and_nothing():
@@ -215,37 +202,3 @@ def test_long_texts_are_cut_and_every_token_kept_once():
         for row in np.unique(run.rows):
             expected = np.frombuffer(run.ids, np.int32)[run.places[run.rows == row]]
             assert ids[int(row)] == expected.tolist()
-
-
-def sentences_of(path):
-    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-        blocks = lines.read().split("\n", 1)[1].strip("\n").split("\n\n")
-    return [[row.split("\t")[2] for row in block.split("\n")] for block in blocks]
-
-
-@pytest.mark.slow
-@pytest.mark.benchmark_data
-@pytest.mark.parametrize("kind", ["MiniLM", "bytes", "unigram"])
-@pytest.mark.parametrize(
-    ("treebank", "n_words"), [("ud_english_ewt", 254_818), ("ud_french_gsd", 45_739)]
-)
-def test_words_of_treebanks_have_the_tokens_that_they_have_alone(
-    data_folder, kind, treebank, n_words, monkeypatch
-):
-    from embedtopics.encoders.sentence._loading import load_vocabulary, resolve_model
-
-    if kind == "MiniLM":
-        tokenizer = load_vocabulary(resolve_model("all-MiniLM-L6-v2").checkpoint).tokenizer
-        monkeypatch.setitem(globals(), "trained", lambda _: tokenizer)
-    split = [
-        s for path in sorted((data_folder / treebank).glob("*.gz")) for s in sentences_of(path)
-    ]
-    words = [word for sentence in split for word in sentence]
-    assert len(words) == n_words
-    plan = plan_of(split, kind)
-    alone = trained(kind).encode_batch(words, add_special_tokens=False)
-    np.testing.assert_array_equal(plan.n_pieces, [len(encoding) for encoding in alone])
-    # An accent alone becomes a space and a mark, and the sign for the space before it a piece of
-    # its own.
-    spaced = [word for word in words if unicodedata.normalize("NFKC", word).startswith(" ")]
-    assert plan.n_between == (len(spaced) if kind == "unigram" else 0)

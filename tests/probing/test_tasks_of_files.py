@@ -131,13 +131,3 @@ def test_word_in_context(data_folder):
     second = [task.texts[text][place].casefold() for _, _, text, place in task.pairs.tolist()]
     alike = sum(a[:2] == b[:2] for a, b in zip(first, second, strict=True))
     assert alike / len(first) > 0.95
-
-
-@pytest.mark.benchmark_data
-def test_acceptability(data_folder):
-    files = {
-        "train": data_folder / "cola/train.jsonl.gz",
-        "test": data_folder / "cola/dev.jsonl.gz",
-    }
-    task = text_task(files, name="acceptability")
-    assert task.parts.count("test") == 1_043 and len(task.texts) == 1_043 + 8_551 - 16

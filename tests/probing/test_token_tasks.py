@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.probing import read_conllu, read_token_table, token_task
+from embedtopics.probing import read_conllu, token_task
 from embedtopics.probing._tasks import split_contents
 from tests.factories import refuses
 from tests.probing.treebanks import FRENCH, sentence, treebank
@@ -122,17 +122,3 @@ def test_dealt_sentences_that_are_the_same_are_in_one_part():
     assert all(len(own) == 1 for own in sides.values())
     assert [task.parts.count(part) for part in ("train", "dev", "test")] == [48, 6, 6]
     assert token_task(treebank(*lines), "upos", random_state=4).parts != task.parts
-
-
-@pytest.mark.benchmark_data
-def test_english_ewt(data_folder):
-    banks = {
-        part: read_token_table(data_folder / "ud_english_ewt" / f"{part}.tsv.gz")
-        for part in ("train", "dev", "test")
-    }
-    task = token_task(banks, "upos")
-    assert task.parts.count("test") == 2_077
-    labels = [label for own in task.labels for label in own]
-    assert len(set(labels)) == 17 and "" not in labels
-    of_test = {text for text, p in zip(task.texts, task.parts, strict=True) if p == "test"}
-    assert not of_test & {t for t, p in zip(task.texts, task.parts, strict=True) if p != "test"}

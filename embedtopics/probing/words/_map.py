@@ -67,14 +67,17 @@ def word_map(
     if not len(rows):
         raise InputError("word", "a word of which the tokenizer leaves a token", words[0])
     decisions = []
-    if len(rows) < len(every):
-        n = len(every) - len(rows)
+    if n := len(every) - len(rows):
         message = f"{n:,} uses without a vector are left out: the tokenizer leaves no token of them"
         decisions.append(Decision("probing", "missing", n, message))
     if len(rows) > max_uses:
         message = f"{max_uses:,} of {len(rows):,} uses are shown, chosen by a hash of their texts"
         decisions.append(Decision("probing", "sampled", max_uses, message))
-        digests = [_digest(*_key(states, row)) for row in rows.tolist()]
+        digests = []
+        for row in rows.tolist():
+            text, begin = _key(states, row)
+            content = f"{begin} {text}".encode("utf-8", "surrogatepass")
+            digests.append(blake2b(content, digest_size=16).digest())
         rows = rows[np.sort(sorted(range(len(rows)), key=digests.__getitem__)[:max_uses])]
     # Sums of floating-point numbers depend on the order; that of the texts must not show.
     order = np.array(sorted(range(len(rows)), key=lambda i: _key(states, int(rows[i]))))
@@ -99,11 +102,6 @@ def word_map(
 
 def _key(states: HiddenStates, row: int) -> tuple[str, int]:
     return states.texts[int(states.of_text[row])], int(states.spans[row, 0])
-
-
-def _digest(text: str, begin: int) -> bytes:
-    content = f"{begin} {text}".encode("utf-8", "surrogatepass")
-    return blake2b(content, digest_size=16).digest()
 
 
 def _unit(vectors: npt.NDArray[np.generic]) -> Float64Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -239,8 +239,7 @@ def senses(
     )
 
 
-@dataclass(frozen=True)
-class _Settings:
+class _Settings(NamedTuple):
     most: int
     min_size: int
     alpha: float
@@ -249,8 +248,7 @@ class _Settings:
     seed: int
 
 
-@dataclass(frozen=True, eq=False)
-class _Choice:
+class _Choice(NamedTuple):
     """Labels of the sampled uses, or None for one sense, with their counts, p and stability."""
 
     labels: Int32Array | None
@@ -268,8 +266,7 @@ def _drawn(
         first.setdefault((use.sentence, use.start), place)
     drawn = np.array(list(first.values()), dtype=np.int64)
     decisions = []
-    if len(drawn) < len(uses):
-        copies = len(uses) - len(drawn)
+    if copies := len(uses) - len(drawn):
         message = f"{copies} of {len(uses)} uses repeat a sentence and were not clustered again."
         decisions.append(Decision("probing", "equal_sentences", copies, message))
     if len(drawn) > max_uses:
@@ -304,7 +301,8 @@ def _choose(
         best = own.best(numbers)
         p = p_of(own, best)
         chosen = 1 if given is None and p > settings.alpha else best
-        kept, resampled = _resampled(vectors, texts, settings)
+        kept = _kept(texts, settings)
+        resampled = [_cut(vectors[places], settings.most, settings.min_size) for places in kept]
     numbers_there = [one.best(numbers) for one in resampled]
     chosen_there = [
         number if p_of(one, number) <= settings.alpha else 1
@@ -339,20 +337,15 @@ def _clouds(vectors: Float64Array, settings: _Settings) -> list[_Cuts]:
     return found
 
 
-def _resampled(
-    vectors: Float64Array, texts: Int64Array, settings: _Settings
-) -> tuple[list[Int64Array], list[_Cuts]]:
-    """Cluster the uses in some of the texts, several times."""
+def _kept(texts: Int64Array, settings: _Settings) -> list[Int64Array]:
+    """Return the uses in some of the texts, several times."""
     n_texts = int(texts.max()) + 1
-    kept, found = [], []
+    size = max(1, round(KEPT_SHARE * n_texts))
+    kept = []
     for number in range(settings.n_resamples):
         rng = np.random.default_rng([settings.seed, 2, number])
-        size = max(1, round(KEPT_SHARE * n_texts))
-        chosen = rng.choice(n_texts, size, replace=False)
-        places = np.flatnonzero(np.isin(texts, chosen))
-        kept.append(places)
-        found.append(_cut(vectors[places], settings.most, settings.min_size))
-    return kept, found
+        kept.append(np.flatnonzero(np.isin(texts, rng.choice(n_texts, size, replace=False))))
+    return kept
 
 
 def _counts(
@@ -517,8 +510,7 @@ def _given_senses(
     senses = np.array(["" if is_missing(label) else str(label) for label in labels], dtype=object)
     known = np.flatnonzero((senses != "") & ~states.missing[units])
     decisions = []
-    if len(known) < len(units):
-        n = len(units) - len(known)
+    if n := len(units) - len(known):
         message = f"{n} of {len(units)} uses without a sense or a vector were left out."
         decisions.append(Decision("probing", "uses_left_out", n, message))
     order = sorted(

@@ -88,19 +88,6 @@ def test_static_vectors_have_no_context_and_random_ones_nothing_but():
     assert value["chance variance"][1] > 1 / 20
 
 
-def test_a_cone_is_taken_out_by_the_baseline():
-    texts = made_texts(40)
-    rng = np.random.default_rng(2)
-    n = sum(len(t.split()) for t in texts)
-    vectors = rng.normal(size=(n, 20))
-    found = probing.contextualization(
-        made_states(texts, [vectors, vectors + 20]), n_resamples=50
-    )  # fmt: skip
-    raw = [s.value for s in found.of("self-similarity")]
-    corrected = [s.value for s in found.of("corrected self-similarity")]
-    assert raw[1] > 0.9 and abs(corrected[1]) < 0.01
-
-
 def test_equal_sentences_are_one_context_and_marks_are_no_words():
     texts = [*made_texts(6), *[made_texts(6)[0]] * 5]
     texts += ["lonely ."] * 9

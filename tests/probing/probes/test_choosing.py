@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
 from embedtopics import probing
 from embedtopics.evaluation.results import Estimate
@@ -126,20 +125,6 @@ def test_copies_of_a_sentence_in_other_texts_stand_in_the_order_of_their_texts()
                 for row in units.rows[:, 0].tolist()]  # fmt: skip
 
     assert order(range(9)) == order([3, 8, 0, 1, 7, 2, 6, 5, 4])
-
-
-def test_figures_do_not_depend_on_the_number_of_threads():
-    states, tags = tagged_states(n_texts=40, width=256, signals=(0.1, 0.1))
-    n_threads = torch.get_num_threads()
-    found = []
-    try:
-        for n in (1, 3):
-            torch.set_num_threads(n)
-            found.append(probing.probe(states, tags, baselines=[], control=True))
-    finally:
-        torch.set_num_threads(n_threads)
-    assert found[0].scores == found[1].scores
-    assert [d.message for d in found[0].decisions] == [d.message for d in found[1].decisions]
 
 
 @pytest.mark.parametrize(("n_without", "is_known"), [(20, True), (30, False)])

@@ -31,16 +31,6 @@ def test_the_mix_of_the_first_layer_alone_is_the_probe_of_it(scores):
     assert last.value == scores.of("scalar mix", "accuracy")[0].value
 
 
-def test_the_expected_layer_follows_from_what_each_layer_adds(scores):
-    found = [one.value for one in scores.of("cumulative mix", "accuracy")]
-    added = [found[1] - found[0], found[2] - found[1]]
-    assert scores.differential == pytest.approx(added)
-    expected = (added[0] + 2 * added[1]) / (added[0] + added[1])
-    assert scores.expected_layer == pytest.approx(expected)
-    low, high = scores.expected_layer_interval
-    assert low < scores.expected_layer < high
-
-
 def test_equations_3_and_4_by_hand():
     scores = np.array([[0.5, 0.8, 0.7, 0.9], [0.6, 0.6, 0.6, 0.6], [0.6, 0.5, 0.5, 0.4]])
     expected, added = expected_layer((0, 1, 2, 5), scores)

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
 from embedtopics import probing
-from embedtopics.evaluation._bootstrap import difference_of, interval, resampled_counts
+from embedtopics.evaluation._bootstrap import interval, resampled_counts
 from embedtopics.probing.probes._fit import Features
 from embedtopics.probing.probes._scores import (
     Answers,
@@ -162,18 +162,6 @@ def test_intervals_are_of_whole_sentences_drawn_anew():
         assert (figure.low, figure.high) == interval(figure.drawn)
     np.testing.assert_allclose(found[1][1].drawn[:25], drawn[:, 1, 1], atol=1e-12)
     assert found[1][0].value == np.mean(other == asked)
-
-
-def test_selectivity_has_the_interval_of_paired_differences(scores):
-    (one,) = [s for s in scores.of("probe", "selectivity") if s.layer == 2]
-    assert one.low < one.value < one.high
-    units = units_of(STATES, TAGGED)
-    test, train = units.of(TEST), units.of(TRAIN)
-    assert one.n == len(test) and one.high - one.low < 0.25
-    # On the same answers the paired difference is nothing, in every draw.
-    answers = Answers("x", 0, units.target[test][None], units.target[test][::-1])
-    first, second = measured([answers, answers], units.group[test], 3, seed=0)
-    assert np.ptp(difference_of(first[0], second[0]).drawn) == 0 and len(train) > len(test)
 
 
 def test_figures_of_a_hidden_layer_are_means_over_seeds():

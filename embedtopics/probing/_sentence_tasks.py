@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 from embedtopics._utils.checks import checked_choice, is_count, resolve_seed
 from embedtopics.corpus.results import Decision
@@ -29,8 +31,7 @@ XPOS_TENSES = {"VBD": "Past", "VBP": "Pres", "VBZ": "Pres"}
 XPOS_NUMBERS = {"NN": "Sing", "NNS": "Plur"}
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """The label of a sentence.
 
     `target` is the word that it depends on, if there is one; classes have equal numbers of
@@ -43,8 +44,7 @@ class Answer:
     text: str | None = None
 
 
-@dataclass(frozen=True)
-class Pool:
+class Pool(NamedTuple):
     """The sentences to be labelled, their parts, and the fewest and most words."""
 
     sentences: Sequence[Sentence]
@@ -134,11 +134,14 @@ def sentence_task(
             possible = str(kind.n_classes) if kind.is_fixed else "an integer from 2 up"
             raise InputError("n_classes", f"{possible} for {task!r}", n_classes)
     pool, decisions = _pool(treebanks, kind, n_classes or kind.n_classes, lengths, seed)
-    answers = kind.label(pool)
-    places = [place for place, answer in enumerate(answers) if answer is not None]
-    given = [answer for answer in answers if answer is not None]
-    keys = [key_of(pool.sentences[place].words) for place in places]
-    parts = [pool.parts[place] for place in places]
+    labelled = [
+        (answer, part, sentence)
+        for answer, part, sentence in zip(kind.label(pool), pool.parts, pool.sentences, strict=True)
+        if answer is not None
+    ]
+    given = [answer for answer, _, _ in labelled]
+    parts = [part for _, part, _ in labelled]
+    keys = [key_of(sentence.words) for _, _, sentence in labelled]
     expected = set(pool.parts)
     if kind.has_target:
         expected = set(PARTS)
@@ -160,8 +163,8 @@ def sentence_task(
     )
     texts = []
     for one in kept:
-        text = given[one].text
-        texts.append(pool.sentences[places[one]].text if text is None else text)
+        answer, _, sentence = labelled[one]
+        texts.append(sentence.text if answer.text is None else answer.text)
     return ProbeTask(
         name=task,
         unit="text",
@@ -195,8 +198,9 @@ def _pool(
         raise InputError("lengths", "those of some sentences", lengths)
     # Of sentences that differ in case alone, the same one stays whatever the order of the rows.
     in_order = sorted(fitting, key=lambda n: (sentences[n].words, sentences[n].heads))
-    keys = [key_of(sentences[place].words) for place in in_order]
-    kept, repeats = without_repeats(keys, [parts[place] for place in in_order], within=True)
+    keys = [(key_of(sentences[place].words),) for place in in_order]
+    own = [parts[place] for place in in_order]
+    kept, repeats = without_repeats(keys, own, "Sentences", within=True)
     decisions += repeats
     places = sorted(in_order[place] for place in kept)
     chosen = [sentences[place] for place in places]
@@ -323,26 +327,18 @@ def depth(heads: Sequence[int]) -> int:
 
 def root_dependents(pool: Pool) -> Answers:
     """Return the relations of the root, in their order; the rarer sequences are "other"."""
-    sequences = [_sequence(sentence) for sentence in pool.sentences]
+    sequences = []
+    for sentence in pool.sentences:
+        root, below, relations = _dependents(sentence)
+        relations[root] = "ROOT"
+        places = sorted([root, *below])
+        sequences.append(" ".join(relations[one] for one in places if relations[one] != "punct"))
     counted = Counter(
         one for one, part in zip(sequences, pool.parts, strict=True) if part == "train"
     )
     ranked = sorted(counted, key=lambda one: (-counted[one], one))
     chosen = set(ranked[: pool.n_classes - 1])
     return [Answer(one if one in chosen else "other") for one in sequences]
-
-
-def _sequence(sentence: Sentence) -> str:
-    root = sentence.heads.index(0)
-    found = []
-    for place, (head, relation) in enumerate(
-        zip(sentence.heads, sentence.columns["deprel"], strict=True)
-    ):
-        if place == root:
-            found.append("ROOT")
-        elif head == root + 1 and _universal(relation) != "punct":
-            found.append(_universal(relation))
-    return " ".join(found)
 
 
 def bigram_shift(pool: Pool) -> Answers:
@@ -393,50 +389,35 @@ def shifted(tokens: Sequence[str], taken: set[str], seed: int) -> tuple[str, ...
     return None
 
 
-def tense(pool: Pool) -> Answers:
-    """Return the tense of the finite verb of the main clause: past or present."""
-    return [main_verb(sentence) for sentence in pool.sentences]
+def _dependents(sentence: Sentence) -> tuple[int, list[int], list[str]]:
+    """Return the root, its dependents, and the relations of all words without subtypes."""
+    root = sentence.heads.index(0)
+    below = [place for place, head in enumerate(sentence.heads) if head == root + 1]
+    return root, below, [one.partition(":")[0] for one in sentence.columns["deprel"]]
 
 
 def main_verb(sentence: Sentence) -> Answer | None:
     """Return the tense of the finite verb of the main clause: the root, or its auxiliary."""
-    root = sentence.heads.index(0)
-    helpers = [
-        place
-        for place, head in enumerate(sentence.heads)
-        if head == root + 1 and _universal(sentence.columns["deprel"][place]) in ("aux", "cop")
-    ]
-    for place in (root, *helpers):
-        found = _tense(sentence, place)
+    root, below, relations = _dependents(sentence)
+    for place in (root, *(one for one in below if relations[one] in ("aux", "cop"))):
+        found = XPOS_TENSES.get(_cell(sentence, "xpos", place), "")
+        if "feats" in sentence.columns:
+            features = features_of(_cell(sentence, "feats", place))
+            is_finite = features.get("VerbForm") == "Fin"
+            found = TENSES.get(features.get("Tense", ""), "") if is_finite else ""
         if found:
             return Answer(found, target=sentence.words[place].casefold())
     return None
 
 
-def _tense(sentence: Sentence, place: int) -> str:
-    if "feats" not in sentence.columns:
-        return XPOS_TENSES.get(_cell(sentence, "xpos", place), "")
-    features = features_of(_cell(sentence, "feats", place))
-    return TENSES.get(features.get("Tense", ""), "") if features.get("VerbForm") == "Fin" else ""
-
-
 def noun_number(sentence: Sentence, relation: str) -> Answer | None:
     """Return the number of the one noun in a relation to the root, unless it has conjuncts."""
-    root = sentence.heads.index(0)
-    relations = [_universal(one) for one in sentence.columns["deprel"]]
-    found = [
-        place
-        for place, head in enumerate(sentence.heads)
-        if head == root + 1 and relations[place] == relation
-    ]
-    if len(found) != 1:
+    _, below, relations = _dependents(sentence)
+    found = [place for place in below if relations[place] == relation]
+    if len(found) != 1 or _cell(sentence, "upos", found[0]) not in ("NOUN", ""):
         return None
     place = found[0]
-    joined = any(
-        head == place + 1 and one == "conj"
-        for head, one in zip(sentence.heads, relations, strict=True)
-    )
-    if joined or _cell(sentence, "upos", place) not in ("NOUN", ""):
+    if (place + 1, "conj") in zip(sentence.heads, relations, strict=True):
         return None
     number = XPOS_NUMBERS.get(_cell(sentence, "xpos", place), "")
     if "feats" in sentence.columns:
@@ -446,13 +427,12 @@ def noun_number(sentence: Sentence, relation: str) -> Answer | None:
     return Answer(number, target=sentence.words[place].casefold())
 
 
-def _universal(relation: str) -> str:
-    """Return a relation without its subtype."""
-    return relation.partition(":")[0]
-
-
 def _cell(sentence: Sentence, column: str, place: int) -> str:
     return sentence.columns[column][place] if column in sentence.columns else ""
+
+
+def _of_each(label: Callable[[Sentence], Answer | None]) -> Callable[[Pool], Answers]:
+    return lambda pool: [label(sentence) for sentence in pool.sentences]
 
 
 @dataclass(frozen=True)
@@ -474,13 +454,11 @@ _TASKS = {
     "tree depth": _Task(tree_depth, 3, False, ("heads",)),
     "root dependents": _Task(root_dependents, 6, False, _TREE),
     "bigram shift": _Task(bigram_shift, 2),
-    "tense": _Task(tense, 2, True, _WORDS, True),
+    "tense": _Task(_of_each(main_verb), 2, True, _WORDS, True),
     "subject number": _Task(
-        lambda pool: [noun_number(one, "nsubj") for one in pool.sentences], 2, True, _WORDS, True
+        _of_each(partial(noun_number, relation="nsubj")), 2, True, _WORDS, True
     ),
-    "object number": _Task(
-        lambda pool: [noun_number(one, "obj") for one in pool.sentences], 2, True, _WORDS, True
-    ),
+    "object number": _Task(_of_each(partial(noun_number, relation="obj")), 2, True, _WORDS, True),
 }
 
 SENTENCE_TASKS = tuple(_TASKS)

@@ -75,42 +75,35 @@ def content_digest(key: str, seed: int, purpose: str = "") -> bytes:
 
 
 def without_repeats(
-    keys: Sequence[str], parts: Sequence[str], *, within: bool
+    keys: Sequence[tuple[str, ...]], parts: Sequence[str], what: str, *, within: bool = False
 ) -> tuple[list[int], tuple[Decision, ...]]:
-    """Leave sentences of later parts out of the earlier ones, so that none can be memorized."""
-    home: dict[str, str] = {}
-    for part in ("test", "dev", "train", ""):
-        for key, own in zip(keys, parts, strict=True):
-            if own == part:
-                home.setdefault(key, part)
-    kept, seen = [], set()
+    """Leave what shares a key with a later part out of the earlier ones: it could be memorized."""
+    kept: list[int] = []
+    later: set[str] = set()
     across: Counter[str] = Counter()
     n_within = 0
-    for place, (key, part) in enumerate(zip(keys, parts, strict=True)):
-        if home[key] != part:
-            across[part] += 1
-        elif within and key in seen:
-            n_within += 1
-        else:
-            kept.append(place)
-            seen.add(key)
-    decisions = repeats_across(across, set(parts) - {parts[place] for place in kept}, "Sentences")
+    for part in ("test", "dev", "train", ""):
+        own = [place for place, one in enumerate(parts) if one == part]
+        clear = [place for place in own if later.isdisjoint(keys[place])]
+        across[part] = len(own) - len(clear)
+        if within:
+            first = {keys[place]: place for place in reversed(clear)}
+            n_within += len(clear) - len(first)
+            clear = list(first.values())
+        kept += clear
+        later.update(*(keys[place] for place in clear))
+    if emptied := sorted(set(parts) - {parts[place] for place in kept}):
+        expected = "with content of its own"
+        raise InputError(f"the part {emptied[0]}", expected, found="that of later parts")
+    decisions = []
+    if n := across.total():
+        counted = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
+        message = f"{what} that occur in later parts, too, are left out: {counted}."
+        decisions.append(Decision("probing", "repeats_across_parts", n, message))
     if n_within:
         message = f"{n_within:,} repeated sentences are left out."
-        decisions = (*decisions, Decision("probing", "repeats", n_within, message))
-    return kept, decisions
-
-
-def repeats_across(across: Counter[str], emptied: set[str], what: str) -> tuple[Decision, ...]:
-    """Report what earlier parts have in common with later ones; refuse parts that it empties."""
-    if emptied:
-        part = sorted(emptied)[0]
-        raise InputError(f"the part {part}", "with content of its own", found="that of later parts")
-    if not across.total():
-        return ()
-    counted = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
-    message = f"{what} that occur in later parts, too, are left out: {counted}."
-    return (Decision("probing", "repeats_across_parts", across.total(), message),)
+        decisions.append(Decision("probing", "repeats", n_within, message))
+    return sorted(kept), tuple(decisions)
 
 
 def _split(
@@ -120,7 +113,7 @@ def _split(
     what: str = "sentences",
 ) -> tuple[list[int], list[str], tuple[Decision, ...]]:
     """Return which contents are kept, and their parts: given, or by their hash."""
-    kept, decisions = without_repeats(keys, parts, within=False)
+    kept, decisions = without_repeats([(key,) for key in keys], parts, "Sentences")
     own = [parts[place] for place in kept]
     if not any(own):
         seed = resolve_seed(random_state)
@@ -307,7 +300,7 @@ def text_task(
     labels: list[str] = []
     parts: list[str] = []
     for part, table in _read(files):
-        texts += table.column(text, _is_text, "a text")
+        texts += table.texts(text)
         labels += table.labels(label)
         parts += [part] * len(table.frame)
     kept, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")
@@ -369,7 +362,8 @@ def pair_task(
         uses += zip(first, second, strict=True)
         labels += table.labels(label)
         parts += [part] * len(table.frame)
-    kept, decisions = _without_shared_sentences(uses, parts)
+    of_pair = [tuple(key_of(words) for words, _ in two) for two in uses]
+    kept, decisions = without_repeats(of_pair, parts, "Pairs with sentences")
     of_text: dict[tuple[str, ...], int] = {}
     pairs = np.array(
         [
@@ -411,10 +405,6 @@ def _read(files: Files) -> list[tuple[str, _Table]]:
     return [(part, _Table(Path(path).expanduser())) for part, path in named]
 
 
-def _is_text(cell: Any) -> bool:
-    return isinstance(cell, str) and bool(cell.strip())
-
-
 class _Table:
     """The columns of a file, each cell checked."""
 
@@ -434,6 +424,10 @@ class _Table:
                 raise InputError(parameter, expected, cell, "correct or remove the row", row=row)
         return cells
 
+    def texts(self, name: str) -> list[str]:
+        """Return a column of texts."""
+        return self.column(name, lambda one: isinstance(one, str) and bool(one.strip()), "a text")
+
     def labels(self, name: str) -> list[str]:
         """Return a column of labels as strings; truth values are "true" and "false"."""
         cells = self.column(
@@ -447,7 +441,7 @@ class _Table:
 
     def uses(self, column: str, place: str) -> list[_Use]:
         """Return the words of each sentence, and the number of one of them."""
-        sentences = [tuple(text.split()) for text in self.column(column, _is_text, "a text")]
+        sentences = [tuple(text.split()) for text in self.texts(column)]
         lengths = iter([len(words) for words in sentences])
         expected = "the number of a word of the sentence, from 0"
         numbers = self.column(place, lambda cell: _is_place(cell, next(lengths)), expected)
@@ -460,24 +454,6 @@ def _is_place(cell: Any, n_words: int) -> bool:
     except (TypeError, ValueError):
         return False
     return not isinstance(cell, bool) and number.is_integer() and 0 <= number < n_words
-
-
-def _without_shared_sentences(
-    uses: Sequence[tuple[_Use, _Use]], parts: Sequence[str]
-) -> tuple[list[int], tuple[Decision, ...]]:
-    """Leave pairs out of the train and dev part that share a sentence with a later part."""
-    keys = [{key_of(words) for words, _ in two} for two in uses]
-    kept: list[int] = []
-    later: set[str] = set()
-    dropped: Counter[str] = Counter()
-    for part in ("test", "dev", "train", ""):
-        own = [place for place, one in enumerate(parts) if one == part]
-        clear = [place for place in own if not keys[place] & later]
-        dropped[part] += len(own) - len(clear)
-        kept += clear
-        later.update(*(keys[place] for place in clear))
-    emptied = set(parts) - {parts[place] for place in kept}
-    return sorted(kept), repeats_across(dropped, emptied, "Pairs with sentences")
 
 
 def first_connected(pairs: npt.NDArray[np.integer]) -> Int64Array:

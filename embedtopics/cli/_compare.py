@@ -147,8 +147,6 @@ def _print_scores(console: Console, result: Comparison) -> None:
     print_table(console, columns, rows)
 
 
-# What ``compare`` writes: a page alone, or a folder with the page and its tables.
-
 KIND = "embedtopics comparison folder"
 FORMAT = 1
 CONTENT = {

@@ -143,8 +143,6 @@ def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
                 console.print(f"  {what}: {printable(found)}")
 
 
-# ``embedtopics over-time``: how the topics of a folder of results change.
-
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
 WIDEST = 24
 """Characters of a sparkline, so that a table fits 80 columns."""
@@ -285,8 +283,6 @@ def sparkline(
     )
 
 
-# ``embedtopics hierarchy``: how the topics of a folder of results belong together.
-
 READABLE = 30
 """Topics up to which every merge is printed where no levels are asked for."""
 
@@ -338,9 +334,6 @@ def _numbers(levels: str) -> list[int]:
     if not parts or not all(part.isdecimal() for part in parts):
         raise InputError(f"expected numbers of groups, such as --levels 5,20; got {levels!r}")
     return sorted({int(part) for part in parts})
-
-
-# ``embedtopics find``: the topics that are nearest to a question.
 
 
 @guarded

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import signal
-import subprocess
-import sys
 from contextlib import contextmanager
 
 import numpy as np
@@ -16,8 +13,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics._utils.folders import only_writer
-from tests.cli.indexed import build, rows
-from tests.cli.running import refused, run
+from tests.cli.running import build, refused, rows, run
 from tests.factories import make_result
 
 
@@ -285,21 +281,3 @@ def test_an_interrupt_leaves_nothing_half_written(index, built, tmp_path, monkey
     assert list(new.iterdir()) == [] and contents(index) == before
     pd.testing.assert_frame_equal(table(index), found)
     assert run("index", "check", index).exit_code == 0
-
-
-@pytest.mark.slow
-def test_ctrl_c_ends_a_build_without_a_trace(tmp_path):
-    file = tmp_path / "long.csv"
-    words = "the quick brown fox jumps over a lazy dog near some river bank in spring "
-    pd.DataFrame({"text": [f"{i} " + words * 12 for i in range(3000)]}).to_csv(file, index=False)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "embedtopics", "index", "build", str(file), "--out",
-         str(tmp_path / "a.index")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    while process.poll() is None and not list(tmp_path.glob(".a.index*")):
-        pass
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130 and "Traceback" not in said, said
-    assert [path.name for path in tmp_path.iterdir()] == ["long.csv"]

@@ -44,10 +44,7 @@ def test_replaces_whole_or_not_at_all(tmp_path):
     folder = tmp_path / "a" / "saved"
     save(folder, "one")
     save(folder, "two")
-    with (
-        pytest.raises(InputError, match="no space"),
-        replacing_folder(folder, KIND) as fresh,
-    ):
+    with pytest.raises(InputError, match="no space"), replacing_folder(folder, KIND) as fresh:
         (fresh / "value.txt").write_text("thr")
         raise OSError(28, "no space")
     with pytest.raises(KeyboardInterrupt), replacing_folder(folder, KIND):

@@ -95,7 +95,13 @@ def write_tables(
 def _write(path: Path, name: str, frame: pd.DataFrame, format: str, safe: bool) -> list[Decision]:
     """Write one table to a file; return what was changed."""
     if format == "jsonl":
-        write_json_lines(path, with_labels(frame))
+        labelled = with_labels(frame)
+        # Numbers keep all digits, of which pandas would keep 15.
+        columns = [[_plain(value) for value in labelled[name].tolist()] for name in labelled]
+        with path.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+            for values in zip(*columns, strict=True):
+                line = dict(zip(labelled, values, strict=True))
+                stream.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
         return []
     if format == "parquet":
         kept, changed = storable(frame)
@@ -127,16 +133,6 @@ def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
             made.insert(place, name, label.array, allow_duplicates=True)
     made.columns = pd.Index(unique_names(made.columns))
     return made
-
-
-def write_json_lines(path: Path, frame: pd.DataFrame) -> None:
-    """Write a frame, a row a line; numbers keep all digits, of which pandas would keep 15."""
-    columns = [[_plain(value) for value in frame[name].tolist()] for name in frame.columns]
-    names = list(frame.columns)
-    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
-        for values in zip(*columns, strict=True):
-            line = dict(zip(names, values, strict=True))
-            stream.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _plain(value: Any) -> Any:
@@ -252,7 +248,9 @@ def write_csv(
     """Write a table without its index; return how many cells were marked as text."""
     table, n_marked = _marked(table) if safe else (table, 0)
     # Only quotes keep a lone carriage return from ending the line.
-    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if _has_returns(table) else csv.QUOTE_MINIMAL
+    cells = [cell for _, column in _texts(table) for cell in column if isinstance(cell, str)]
+    has_returns = any("\r" in text for text in [*map(str, table.columns), *cells])
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
     table.to_csv(
         target, sep=separator, index=False, quoting=quoting, lineterminator="\n",
         encoding=encoding, errors="replace",
@@ -273,12 +271,6 @@ def _marked(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
             n_marked += n_changed
     made.columns = made.columns.map(spreadsheet_safe)
     return made, n_marked
-
-
-def _has_returns(table: pd.DataFrame) -> bool:
-    return any("\r" in str(name) for name in table.columns) or any(
-        isinstance(cell, str) and "\r" in cell for _, cells in _texts(table) for cell in cells
-    )
 
 
 def _texts(table: pd.DataFrame) -> list[tuple[Any, list[Any]]]:

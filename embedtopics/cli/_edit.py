@@ -61,8 +61,7 @@ def edit(
         int | None, typer.Option(help="Merge the nearest until so many are left.")
     ] = None,
     reassign: Annotated[
-        str | None,
-        typer.Option(help="Let texts in no topic join one: graph, terms or embeddings."),
+        str | None, typer.Option(help="Let texts in no topic join one: graph, terms or embeddings.")
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="How near a text must be to join, 0 to 1.")
@@ -113,11 +112,11 @@ def edit(
         raise InputError("nothing to do; give --merge, --rename, or another option (see --help)")
     write_results_folder(after, target)
     print_topics(console, after, names=True)
-    console.print()
+    typer.echo()
     for done in after.history[len(before.history) :]:
-        console.print(printable(done.message), soft_wrap=True)
-    console.print(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to "
-                  f"{target}; the ids are other ones now", soft_wrap=True)  # fmt: skip
+        typer.echo(printable(done.message))
+    typer.echo(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to "
+                  f"{target}; the ids are other ones now")  # fmt: skip
 
 
 class _Steps:
@@ -211,18 +210,18 @@ def label(
     was_edited = labels is None and out is None and LABELS in changed_files(results)
     same = f"no name in {printable(str(file))} differs"
     if not names and not was_edited:
-        console.print(f"{same}; nothing was written", soft_wrap=True)
+        typer.echo(f"{same}; nothing was written")
         return
     if names:
         result = rename(result, names)
     content = own.read_bytes() if labels is None else None
     write_results_folder(result, target, labels=content)
     if not names:
-        console.print(f"{same}; the file was taken over", soft_wrap=True)
+        typer.echo(f"{same}; the file was taken over")
         return
     print_topics(console, result, names=True)
-    console.print(f"\n{len(names)} names given; written to {target}", soft_wrap=True)
-    console.print(f"next: open {target / 'report.html'} in a browser", soft_wrap=True)
+    typer.echo(f"\n{len(names)} names given; written to {target}")
+    typer.echo(f"next: open {target / 'report.html'} in a browser")
 
 
 @guarded
@@ -247,7 +246,7 @@ def export(
     console = make_console()
     done = export(open_result(results), out, what=what or None, format=format)
     for path in done.paths:
-        console.print(f"written: {path}", soft_wrap=True)
+        typer.echo(f"written: {path}")
     print_notes(console, (note.message for note in done.notes))
 
 
@@ -297,17 +296,17 @@ def add(
     result = adopted(extension) if adopt else extension.result
     write_results_folder(result, target)
     print_topics(console, result, names=True)
-    console.print(f"\n{printable(str(extension))}", soft_wrap=True)
+    typer.echo(f"\n{printable(str(extension))}")
     if extension.is_alarming:
-        console.print("That is more than chance explains: the topics no longer hold all that the "
-                      "texts are about.", soft_wrap=True)  # fmt: skip
+        typer.echo("That is more than chance explains: the topics no longer hold all that the "
+                      "texts are about.")  # fmt: skip
     for one in extension.candidates:
         terms = ", ".join(one.keywords[:6])
         near = f", nearest to topic {one.nearest_topic}" if one.nearest_topic >= 0 else ""
-        console.print(f"  {one.size:,} texts: {printable(terms)}{near}", soft_wrap=True)
+        typer.echo(f"  {one.size:,} texts: {printable(terms)}{near}")
     if extension.candidates and not adopt:
-        console.print("--adopt makes topics of these groups.", soft_wrap=True)
-    console.print(f"\nwritten to {printable(str(target))}", soft_wrap=True)
+        typer.echo("--adopt makes topics of these groups.")
+    typer.echo(f"\nwritten to {printable(str(target))}")
 
 
 @guarded
@@ -322,8 +321,7 @@ def name(
         typer.Option(help="Topic to name (repeatable); all without a given name if left out."),
     ] = None,
     documents: Annotated[
-        int,
-        typer.Option(min=0, help="Documents of a topic that are sent; 0 for none."),
+        int, typer.Option(min=0, help="Documents of a topic that are sent; 0 for none.")
     ] = 4,
     characters: Annotated[int, typer.Option(min=1, help="Length at which they are cut.")] = 500,
     terms: Annotated[int, typer.Option(min=1, help="Terms of a topic that are sent.")] = 10,
@@ -380,7 +378,7 @@ def name(
     for question in questions:
         made = named.topics[question.topic_id]
         mark = "" if made.is_named else "  (automatic)"
-        console.print(f"{made.topic_id:>4}  {printable(made.label)}{mark}", soft_wrap=True)
+        typer.echo(f"{made.topic_id:>4}  {printable(made.label)}{mark}")
     for decision in named.decisions[len(result.decisions) :]:
         typer.echo(f"note: {printable(decision.message)}", err=True)
 
@@ -404,4 +402,4 @@ def _print_prompts(console: Console, questions: Sequence[Question]) -> None:
         for message in question.messages:
             console.print(f"[{message['role']}]")
             for line in message["content"].splitlines():
-                console.print(printable(line), soft_wrap=True)
+                typer.echo(printable(line))

@@ -97,18 +97,17 @@ def evaluate(
     else:
         _print_card(console, card)
     for sheet, (path, solution) in made:
-        console.print(f"{path}: {len(sheet)} questions (key: {solution})", soft_wrap=True)
+        typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
     if made:
         first = made[0][1][0]
-        console.print(
+        typer.echo(
             "\nnext: let people fill in the column answer of copies, without the keys; then: "
-            f"embedtopics evaluate {results} --answers {first}",
-            soft_wrap=True,
+            f"embedtopics evaluate {results} --answers {first}"
         )
 
 
 def _print_card(console: Console, card: pd.DataFrame) -> None:
-    from embedtopics.plots._scores import spell
+    from embedtopics.plots._comparison import spell
 
     rows = []
     for row in card.to_dict("records"):
@@ -129,7 +128,7 @@ def _print_card(console: Console, card: pd.DataFrame) -> None:
 
 
 def _print_topics(console: Console, card: pd.DataFrame) -> None:
-    from embedtopics.plots._scores import spell
+    from embedtopics.plots._comparison import spell
 
     columns = ["npmi", "c_v", "uniqueness", "persistence", "recurrence"]
     columns = [name for name in columns if name in card]
@@ -177,7 +176,7 @@ def _score(
         )
         if not math.isnan(score.log_odds):
             said += f"\ntopic log odds {score.log_odds:.2f} (0 at best)"
-    console.print(f"{said}\n", soft_wrap=True)
+    typer.echo(f"{said}\n")
     rows = []
     for row in score.by_topic.to_dict("records"):
         cells = [f"{v:.3f}" if isinstance(v, float) else f"{v:,}" for v in row.values()]
@@ -243,12 +242,11 @@ def evaluate_encoder(
         write_table(_table(made, differences), out)
     console = make_console()
     _print_scores(console, made, differences)
-    console.print()
+    typer.echo()
     for scores in made:
-        console.print(
+        typer.echo(
             f"{printable(scores.name)}: {scores.n_texts:,} distinct texts in "
-            f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second",
-            soft_wrap=True,
+            f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
         )
     print_notes(console, (decision.message for scores in made for decision in scores.decisions))
 

@@ -89,7 +89,7 @@ def _print_end(console: Console, decisions: Iterable[Decision], *paths: Path | N
     """Print what was decided, and which files were written."""
     print_notes(console, (decision.message for decision in decisions), soft_wrap=False)
     for path in filter(None, paths):
-        console.print(f"written to {path}", soft_wrap=True)
+        typer.echo(f"written to {path}")
 
 
 def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
@@ -297,8 +297,7 @@ def hierarchy(
         str, typer.Option(help="ward, average, complete, single or weighted.")
     ] = "ward",
     levels: Annotated[
-        str | None,
-        typer.Option(help="Numbers of groups at which the tree branches, such as 5,20."),
+        str | None, typer.Option(help="Numbers of groups at which the tree branches, such as 5,20.")
     ] = None,
     figure: OutFigure = None,
     out: OutTable = None,
@@ -321,11 +320,10 @@ def hierarchy(
     if out is not None:
         table = tree.to_frame(branching)
         write_table(table.assign(terms=table["terms"].map(", ".join)), out)
-    console = make_console()
     for line in text.splitlines():
-        console.print(printable(line), soft_wrap=True)
+        typer.echo(printable(line))
     for path in filter(None, (figure, out)):
-        console.print(f"\nwritten to {path}", soft_wrap=True)
+        typer.echo(f"\nwritten to {path}")
 
 
 def _numbers(levels: str) -> list[int]:

@@ -57,7 +57,7 @@ def search(
         list[str] | None, typer.Option(help="Column to show, such as date (repeatable).")
     ] = None,
     diversity: Annotated[
-        float, typer.Option(min=0, max=1, help="0 shows the best, more the less alike.")
+        float, typer.Option(min=0, max=1, help="0 shows the best, more the less similar.")
     ] = 0.0,
     rerank: Annotated[
         str | None, typer.Option(help="Name or folder of a cross-encoder that reorders the best.")
@@ -186,10 +186,9 @@ def search_eval(
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
         gain = change.differences[ndcg]
-        console.print(
+        typer.echo(
             f"{last} - {other}: {ndcg} {_spell(gain, '+.3f')}, "
-            f"better for {change.better[ndcg]:,} queries, worse for {change.worse[ndcg]:,}",
-            soft_wrap=True,
+            f"better for {change.better[ndcg]:,} queries, worse for {change.worse[ndcg]:,}"
         )
     print_notes(console, (d.message for one in scores.values() for d in one.decisions))
 
@@ -266,10 +265,7 @@ def build(
     )  # fmt: skip
     _print_decisions(index)
     shown = printable(str(out))
-    make_console().print(
-        f'indexed: {_described(index)}\nnext: embedtopics search {shown} "your question"',
-        soft_wrap=True,
-    )
+    typer.echo(f'indexed: {_described(index)}\nnext: embedtopics search {shown} "your question"')
 
 
 @app.command()
@@ -299,7 +295,7 @@ def add(
     _print_decisions(opened)
     replaced = before + n - len(opened)
     said = f", of which {replaced:,} replaced one of the same id" if update else ""
-    make_console().print(f"added: {n:,} documents{said}; now {_described(opened)}", soft_wrap=True)
+    typer.echo(f"added: {n:,} documents{said}; now {_described(opened)}")
 
 
 @app.command()
@@ -326,7 +322,7 @@ def remove(
         raise InputError("expected ids to remove, or --file with ids; got none")
     opened = _load(index)
     n = opened.remove(wanted, missing="ignore" if missing else "raise")
-    make_console().print(f"removed: {n:,} documents; now {_described(opened)}", soft_wrap=True)
+    typer.echo(f"removed: {n:,} documents; now {_described(opened)}")
 
 
 @app.command()
@@ -336,7 +332,7 @@ def compact(index: IndexFolder) -> None:
     opened = _load(index)
     done = opened.compact()
     said = "compacted" if done else "nothing to do"
-    make_console().print(f"{said}: {_described(opened)}", soft_wrap=True)
+    typer.echo(f"{said}: {_described(opened)}")
 
 
 @app.command()
@@ -349,13 +345,12 @@ def check(index: IndexFolder) -> None:
     problems = check_index(index)
     # What a killed writer left behind is reported, and damages nothing.
     damage = find_damage(index) if problems else []
-    console = make_console()
     for problem in problems:
         kind = "damaged" if problem in damage else "note"
-        console.print(f"{kind}: {printable(str(problem))}", soft_wrap=True)
+        typer.echo(f"{kind}: {printable(str(problem))}")
     if damage:
         raise typer.Exit(DAMAGED)
-    console.print(f"as it was written: {_described(_load(index))}", soft_wrap=True)
+    typer.echo(f"as it was written: {_described(_load(index))}")
 
 
 @app.command()
@@ -364,9 +359,9 @@ def info(index: IndexFolder) -> None:
     """Say what an index holds, and how good its dense part is."""
     opened = _load(index)
     console = make_console()
-    console.print(_described(opened), soft_wrap=True)
+    typer.echo(_described(opened))
     named = ", ".join(f"{name} ({kind})" for name, kind in opened.columns.items())
-    console.print(f"columns: {printable(named) or 'none'}", soft_wrap=True)
+    typer.echo(f"columns: {printable(named) or 'none'}")
     columns = [(name, RIGHT) for name in ("segment", "passages", "recall@10", "queries/s", "MB")]
     columns.insert(2, ("kind", {}))
     rows = []
@@ -398,10 +393,9 @@ def topics(index: IndexFolder, results: ResultsFolder) -> None:
     opened = _load(index)
     opened.topics(open_result(results))
     n = sum(document.metadata["topic"] is not None for document in opened)
-    make_console().print(
+    typer.echo(
         f"attached: topics to {n:,} of {_described(opened)}\n"
-        f'next: embedtopics search {printable(str(index))} "your question" --where "topic == 0"',
-        soft_wrap=True,
+        f'next: embedtopics search {printable(str(index))} "your question" --where "topic == 0"'
     )
 
 
@@ -416,7 +410,7 @@ def export(
     opened = _load(index)
     n = opened.export(out)
     _print_decisions(opened)
-    make_console().print(f"written: {n:,} passages to {printable(str(out))}", soft_wrap=True)
+    typer.echo(f"written: {n:,} passages to {printable(str(out))}")
 
 
 def _load(folder: Path, encoder: str | None = None) -> SearchIndex:

@@ -230,7 +230,7 @@ def _run_topics(
         result = with_stability(result, replicates)
     # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}")
-    console.print()
+    typer.echo()
     print_topics(console, result, names=True)
     # What became of what was asked for: names, labels, a number of topics.
     asked = [d for d in result.decisions if d.stage == "clustering"]
@@ -241,9 +241,9 @@ def _run_topics(
     )
     console.print(f"\nwritten to {out}:")
     for name, meaning in CONTENT.items():
-        console.print(f"  {name:<18} {meaning}", soft_wrap=True)
-    console.print(f"\nnext: open {out / 'report.html'} in a browser; in Python:", soft_wrap=True)
-    console.print(f'  model = embedtopics.TopicModel.load("{out / "model"}")', soft_wrap=True)
+        typer.echo(f"  {name:<18} {meaning}")
+    typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
+    typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
     console.print('  model.predict(["a new text"])')
 
 
@@ -287,8 +287,8 @@ def _reread(
             "topics; these are as the hierarchy has them, with names made of their terms",
             style="yellow",
         )
-    console.print(f"\n{after.n_topics} topics cover {after.coverage:.0%} of the texts; written to "
-                  f"{target}", soft_wrap=True)  # fmt: skip
+    typer.echo(f"\n{after.n_topics} topics cover {after.coverage:.0%} of the texts; written to "
+                  f"{target}")  # fmt: skip
 
 
 @guarded
@@ -337,7 +337,7 @@ def inspect(
         for role, name in guessed.items() if name is not None
     }  # fmt: skip
     if found:
-        console.print(f"columns guessed: {' '.join(found.values())}", soft_wrap=True)
+        typer.echo(f"columns guessed: {' '.join(found.values())}")
     require_text(corpus)
     loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
     print_inspection(console, inspect_corpus(corpus, loaded))
@@ -345,7 +345,7 @@ def inspect(
         _map_sample(console, corpus, loaded, sample, page)
     options = " ".join(option for role, option in found.items() if role != "id")
     name = shlex.quote(printable(str(file)))
-    console.print(f"\nnext: embedtopics topics {name} {options} --out results", soft_wrap=True)
+    typer.echo(f"\nnext: embedtopics topics {name} {options} --out results")
 
 
 def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, path: Path) -> None:
@@ -358,7 +358,7 @@ def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, p
     console.print(f"\na first look, at {len(rows):,} texts:")
     print_topics(console, model.result_, most=12)
     write_report(model.result_, path, title=f"A sample of {corpus.source}")
-    console.print(f"\nmap of the sample: {path}", soft_wrap=True)
+    typer.echo(f"\nmap of the sample: {path}")
 
 
 app = typer.Typer(help="Look at the vectors and models kept on disk, or throw them away.",
@@ -376,7 +376,7 @@ def info() -> None:
     console = make_console()
     entries = cache_entries()
     total = sum(entry.n_bytes for entry in entries)
-    console.print(f"{default_folder()}: {_size(total)}", soft_wrap=True)
+    typer.echo(f"{default_folder()}: {_size(total)}")
     if not entries:
         return
     table = Table("what", "encoder", "numbers", "texts", "size")

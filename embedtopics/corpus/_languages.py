@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -56,7 +56,10 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
         raise InputError(f"sample must be at least 1, got {sample}")
     found: Counter[str] = Counter()
     n_sampled = 0
-    for text in _by_content(texts):
+    by_hash = {}
+    for normal in map(normalize_text, texts):
+        by_hash[blake2b(normal.encode(), digest_size=16).digest()] = normal
+    for _, text in sorted(by_hash.items()):
         if not _has_enough_letters(text):
             continue
         n_sampled += 1
@@ -79,16 +82,6 @@ def language_of(text: str) -> str | None:
     """Return the language of a text, or None where it is not recognized."""
     normal = normalize_text(text)
     return _classify(normal) if _has_enough_letters(normal) else None
-
-
-def _by_content(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the distinct normalised texts in the order of their hashes."""
-    by_hash = {}
-    for text in texts:
-        data = normalize_text(text).encode()
-        by_hash[blake2b(data, digest_size=16).digest()] = text
-    for key in sorted(by_hash):
-        yield normalize_text(by_hash[key])
 
 
 def _has_enough_letters(text: str) -> bool:

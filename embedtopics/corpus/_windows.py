@@ -60,13 +60,19 @@ def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> 
             last += 1
         spans.append((bounds[first], bounds[last]))
         if last == len(costs):
-            return [_trimmed(text, span) for span in spans]
+            break
         begin, first, shared = first, last, 0
         # What is shared leaves space for what is new.
         space = min(overlap, most - costs[last])
         while first - 1 > begin and shared + costs[first - 1] <= space:
             first -= 1
             shared += costs[first]
+    trimmed = []
+    for begin, end in spans:
+        part = text[begin:end]
+        start = begin + len(part) - len(part.lstrip())
+        trimmed.append((start, max(start, begin + len(part.rstrip()))))
+    return trimmed
 
 
 def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> list[int]:
@@ -91,14 +97,6 @@ def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> 
                 bounds.append(int(starts[cut]))
     return [*bounds, len(text)]
 
-
-def _trimmed(text: str, span: Span) -> Span:
-    part = text[span[0] : span[1]]
-    start = span[0] + len(part) - len(part.lstrip())
-    return start, max(start, span[0] + len(part.rstrip()))
-
-
-# A corpus of long texts as a corpus of passages.
 
 PASSAGE_COLUMNS = ("passage_of", "passage", "passage_start", "passage_stop")
 WORDS_A_PASSAGE = 180
@@ -128,7 +126,18 @@ def split_into_passages(
     if encoder is not None:
         found: Sequence[Sequence[Span]] = encoder.windows(texts)
     else:
-        found = _by_words(texts, most, overlap)
+        most = WORDS_A_PASSAGE if most is None else most
+        overlap = most // 8 if overlap is None else overlap
+        if most < 1 or not 0 <= overlap < most:
+            raise InputError(
+                "expected at least one word a passage, and an overlap of fewer; got "
+                f"most={most} and overlap={overlap}"
+            )
+        starts = [[match.start() for match in _WORD.finditer(text)] for text in texts]
+        found = [
+            windows(text, words, most, overlap) if words else [(0, len(text))]
+            for text, words in zip(texts, starts, strict=True)
+        ]
     spans_of: dict[int, Sequence[Span]] = dict(zip(rows, found, strict=True))
     passages, of_row, places = [], [], []
     for row, text in enumerate(corpus.texts):
@@ -137,18 +146,3 @@ def split_into_passages(
             of_row.append(row)
             places.append((start, stop))
     return passages, of_row, places
-
-
-def _by_words(texts: Sequence[str], most: int | None, overlap: int | None) -> list[list[Span]]:
-    most = WORDS_A_PASSAGE if most is None else most
-    overlap = most // 8 if overlap is None else overlap
-    if most < 1 or not 0 <= overlap < most:
-        raise InputError(
-            "expected at least one word a passage, and an overlap of fewer; got "
-            f"most={most} and overlap={overlap}"
-        )
-    made = []
-    for text in texts:
-        starts = [match.start() for match in _WORD.finditer(text)]
-        made.append(windows(text, starts, most, overlap) if starts else [(0, len(text))])
-    return made

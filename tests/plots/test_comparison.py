@@ -10,9 +10,8 @@ import pytest
 from embedtopics import plots
 from embedtopics.clustering.results import NOISE
 from embedtopics.plots._colors import NOISE_COLOR, color_distances, group_colors
-from embedtopics.plots._comparison import count_columns
+from embedtopics.plots._comparison import count_columns, score_rows, spell
 from embedtopics.plots._labels import densest_points
-from embedtopics.plots._scores import score_rows, spell
 from tests.factories import make_comparison
 
 NASTY = ("<b>bold</b> & %{x} $y$", "</script><script>alert(1)</script>")

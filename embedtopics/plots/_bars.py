@@ -324,7 +324,7 @@ def keyness(
                 "y": list(range(len(side))),
                 "marker": {"color": color},
                 "hovertext": [
-                    f"<b>{caption(row.term, 60)}</b><br>statistic {row.statistic:,.1f}, "
+                    f"<b>{caption(str(row.term), 60)}</b><br>statistic {row.statistic:,.1f}, "
                     f"effect {row.effect:.2f}<br>{row.count_target:,} and "
                     f"{row.count_reference:,} occurrences<br>{row.rate_target:,.0f} and "
                     f"{row.rate_reference:,.0f} per million"

@@ -21,7 +21,11 @@ def run(*arguments):
 
 
 def refused(*arguments):
-    return running.refused("name", *arguments)
+    """Return the one line of an error; what was to be sent may stand before it."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    return line
 
 
 @pytest.fixture

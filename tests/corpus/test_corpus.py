@@ -165,18 +165,6 @@ def test_hashes_are_computed_when_a_corpus_is_put_together_by_hand():
         Corpus.of_fields(**fields | {"ids": made.ids[:1]}, metadata=made.metadata)
 
 
-def test_a_corpus_is_short_to_print():
-    corpus = Corpus.of(["text " * 1000, "", None])
-    assert repr(corpus) == "Corpus(3 rows from list: 1 with text, 1 empty, 1 missing)"
-
-
-def test_right_to_left_nul_and_emoji_stay_in_the_texts():
-    texts = ["مرحبا \u202bبالعالم\u202c", "a\x00b", "👩\u200d🔬"]
-    corpus = Corpus.of(texts)
-    assert list(corpus.texts) == texts
-    assert set(corpus.document_texts()) == {texts[0], "a b", texts[2]}
-
-
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -192,6 +180,7 @@ def test_right_to_left_nul_and_emoji_stay_in_the_texts():
         (12, "got a int"),
         (None, "got a NoneType"),
         (pl.LazyFrame({"text": ["a"]}), r"call \.collect\(\)"),
+        (datasets.Dataset.from_dict({"text": ["a"]}).to_iterable_dataset(), "streaming=False"),
         (datasets.DatasetDict(train=datasets.Dataset.from_dict({"text": ["a"]})), "'train'"),
         ({"text": ["a"], "n": [1, 2]}, r"\{'text': 1, 'n': 2\}"),
         ({"text": "a"}, "got a str under 'text'"),
@@ -203,12 +192,6 @@ def test_what_is_no_collection_of_texts(texts, message):
     with pytest.raises(InputError, match=message) as caught:
         Corpus.of(texts)
     assert "\n" not in str(caught.value)
-
-
-def test_streamed_datasets_are_refused():
-    stream = datasets.Dataset.from_dict({"text": ["a"]}).to_iterable_dataset()
-    with pytest.raises(InputError, match="streaming=False"):
-        Corpus.of(stream)
 
 
 def test_frames_and_lists_are_not_confused():
@@ -334,10 +317,6 @@ def test_a_name_does_not_make_numbers_a_text():
 
 def test_an_empty_column_with_the_right_name_is_still_the_text():
     assert Corpus.from_frame({"text": [None, None], "other": ["a", "b"]}).text_column == "text"
-
-
-def test_a_named_column_is_not_noted():
-    assert Corpus.from_frame(FRAME, text="title").notes == ()
 
 
 def test_guess_columns():

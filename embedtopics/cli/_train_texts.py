@@ -49,13 +49,9 @@ def unsupervised(
         settings = prepared(options)
         texts = _texts(options, file)
         validation = None if options.validation is None else _texts(options, options.validation)
-        from embedtopics.training._fit import fit_unsupervised
-
         learned = starting_encoder(options), texts
-        run_and_tell(
-            options, settings, fit_unsupervised, learned, None, validation=validation,
-            documents=file, method=method,
-        )  # fmt: skip
+        more: dict[str, Any] = {"validation": validation, "documents": file, "method": method}
+        run_and_tell(options, settings, "fit_unsupervised", learned, None, **more)
 
 
 @guarded
@@ -86,13 +82,9 @@ def distill(
                 "say with --keep-layers how many layers of the teacher it keeps"
             )
         examples = _texts(options, file)
-        from embedtopics.training._fit import fit_distilled
-
         learned = options.encoder or teacher, teacher, examples.columns[0]
-        run_and_tell(
-            options, settings, fit_distilled, learned, None, notes=examples.decisions,
-            documents=file, keep_layers=kept,
-        )  # fmt: skip
+        more: dict[str, Any] = {"notes": examples.decisions, "documents": file, "keep_layers": kept}
+        run_and_tell(options, settings, "fit_distilled", learned, None, **more)
 
 
 @guarded
@@ -102,22 +94,22 @@ def student(file: ExamplesFile, teacher: Teacher, *, options: StudentOptions) ->
 
     It has then read all of these texts: score it on others.
     """
+    from embedtopics.cli._train_display import print_report
     from embedtopics.corpus._corpus import Corpus
+    from embedtopics.training._student import fit_static_student
+    from embedtopics.training.trainer._checkpoints import refuse_finished
 
     check_target(options.figure, PAGE, "--figure")
-    settings, encoding = options.settings(), options.encoding
+    settings, encoding, out = options.settings(), options.encoding, options.out
+    refuse_finished(out, options.overwrite)
     texts = Corpus.from_file(file, text=options.text, encoding=encoding)
     others = None
     if options.general is not None:
         others = Corpus.from_file(options.general, text=options.general_text, encoding=encoding)
-    from embedtopics.cli._train_display import draw_curves, print_student
-    from embedtopics.training._student import fit_static_student
-
-    out, figure = options.out, options.figure
-    report = fit_static_student(teacher, texts, general=others, out=out, **settings).report
-    if figure is not None:
-        draw_curves(report, figure)
-    print_student(report, out, figure=figure, documents=file, text=options.text)
+    settings |= {"general": others, "out": out, "overwrite": options.overwrite}
+    report = fit_static_student(teacher, texts, **settings).report
+    shown: dict[str, Any] = {"documents": file, "text": options.text}
+    print_report(report, out, figure=options.figure, **shown)
 
 
 def _texts(options: RunOptions, path: Path) -> Examples:
@@ -175,28 +167,21 @@ def pairs(
                 f"expected one way to pairs, got {' and '.join(chosen)}"
                 f"{' beside columns of pairs' if columns is not None else ''}; choose one"
             )
-        read = (
-            _maker(options, chosen[0], str(makers[chosen[0]]), id)
-            if chosen
-            else reader(options, "pairs", columns)
-        )
+        read = reader(options, "pairs", columns)
+        if chosen:
+            read = _maker(options, chosen[0], str(makers[chosen[0]]), id)
         if hard_negatives and same_group is not None:
             raise InputError(
                 "--hard-negatives would find documents of a group that --same-group pairs; leave "
                 "one of them out"
             )
-        from embedtopics.training._fit import fit_pairs
-
         encoder = starting_encoder(options)
         learned, validation = read(file), None
         if hard_negatives:
-            learned, validation = _mined(
-                learned, options, read, negatives_by or encoder, hard_negatives
-            )
-        run_and_tell(
-            options, settings, fit_pairs, (encoder, learned), read, validation=validation,
-            documents=file if chosen else None,
-        )  # fmt: skip
+            miner = negatives_by or encoder
+            learned, validation = _mined(learned, options, read, miner, hard_negatives)
+        more: dict[str, Any] = {"validation": validation, "documents": file if chosen else None}
+        run_and_tell(options, settings, "fit_pairs", (encoder, learned), read, **more)
 
 
 def _maker(options: HeldOutOptions, way: str, column: str, id: str | None) -> Read:
@@ -234,8 +219,8 @@ def _mined(
     They are held apart before: by its negatives, each pair hangs together with others.
     """
     from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.training._hard_negatives import mine_hard_negatives
-    from embedtopics.training._run import HELD_OUT
+    from embedtopics.training._fit import HELD_OUT
+    from embedtopics.training._pairs import mine_hard_negatives
     from embedtopics.training._split import refuse_overlap, split
 
     if options.validation is None:

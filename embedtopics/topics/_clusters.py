@@ -22,7 +22,7 @@ from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import BoolArray, Int32Array, Int64Array
-from embedtopics.terms._subject import without_subject
+from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics.results import TopicConstraints
 
@@ -199,7 +199,7 @@ def cut_clusters(
     """
 
     def without(labels: Int32Array, n_clusters: int) -> BoolArray:
-        return without_subject(counts, labels, n_clusters)
+        return uninformative_topics(counts, labels, n_clusters)
 
     if constraints is None:
         return choose_cut(tree, weights, resolution, without)

@@ -165,7 +165,7 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     return [[term for term, _ in row] for row in chosen]
 
 
-# What a result says of its own terms, so that they are counted and weighed alike again.
+# What a result records of its terms, so that they are counted and weighed the same way again.
 
 OURS = "ClassTfidf"
 GIVEN = "given"

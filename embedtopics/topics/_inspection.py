@@ -13,7 +13,7 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import EMPTY, MISSING
 from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.encoders._languages import language_warning
+from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import fitted
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics._utils.background import side_by_side
 from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.machine import side_by_side
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
@@ -28,8 +28,7 @@ from embedtopics.reduction._start import principal_start
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cut_clusters
 from embedtopics.topics._describe import refuse_without_texts
-from embedtopics.topics.constraints._apply import assign_constrained
-from embedtopics.topics.constraints._graph import constrained_graph
+from embedtopics.topics.constraints._apply import assign_constrained, constrained_graph
 from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
 
 if TYPE_CHECKING:

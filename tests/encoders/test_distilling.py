@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from embedtopics.corpus import Corpus
 from embedtopics.encoders import SentenceEncoder, StaticEncoder, distill
-from embedtopics.encoders.static._tokens import add_words, frequent_split_words, plain_vocabulary
+from embedtopics.encoders.static._distill import add_words, frequent_split_words, plain_vocabulary
 from embedtopics.errors import InputError
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
@@ -183,6 +183,14 @@ def test_lower_casing_of_the_checkpoint(tiny_bert, tmp_path, make_sentence_folde
 def test_bad_parameters(tiny_encoder, options, message):
     with pytest.raises(InputError, match=message):
         distill(tiny_encoder, **options)
+
+
+def test_a_folder_is_a_teacher(tiny_bert):
+    named, given = (
+        distill(str(tiny_bert), dimensions=4),
+        distill(SentenceEncoder(tiny_bert), dimensions=4),
+    )
+    np.testing.assert_array_equal(named.table, given.table)
 
 
 def test_encoders_without_a_tokenizer():

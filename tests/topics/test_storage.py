@@ -11,7 +11,7 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.topics import _storage as storage
-from embedtopics.topics._arrays import read_arrays
+from embedtopics.topics._storage import read_arrays
 from tests.factories import refuses
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from embedtopics._utils.checks import checked_count, optional_count
-from embedtopics._utils.spreadsheets import spreadsheet_safe
+from embedtopics._utils.display import excerpt
+from embedtopics._utils.table_files import spreadsheet_safe
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import checked_topic_id, edit_of
-from embedtopics.topics._tables import shorten
 from embedtopics.topics.results import TopicResult
 
 
@@ -178,7 +178,7 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
         writer = csv.writer(stream)
         writer.writerow(COLUMNS)
         for topic in result.topics:
-            examples = [shorten(result.corpus.texts[row], 300) for row in topic.representatives[:3]]
+            examples = [excerpt(result.corpus.texts[row], 300) for row in topic.representatives[:3]]
             cells = [topic.label, topic.size, ", ".join(topic.keywords[:10]), *examples]
             cells += [""] * (len(COLUMNS) - 1 - len(cells))
             writer.writerow([topic.topic_id, *map(spreadsheet_safe, cells)])

@@ -17,7 +17,7 @@ from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._propagation import FAR, NOWHERE, closeness, propagate_labels, rank
 from embedtopics.topics._relabel import checked_topic_ids, relabeled, with_own_share
-from embedtopics.topics._similarity import row_centroids, unit_term_rows
+from embedtopics.topics._vectors import row_centroids, unit_term_rows
 from embedtopics.topics.constraints._protocol import bars
 from embedtopics.topics.results import Reason, TopicResult
 

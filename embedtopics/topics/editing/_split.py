@@ -15,7 +15,7 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
-from embedtopics.terms._subject import without_subject
+from embedtopics.terms._subject import uninformative_topics
 from embedtopics.topics._clusters import NotEnoughTopics, Resolution, choose_cut
 from embedtopics.topics._propagation import MIN_MARGIN, OWN_SHARE, margin, propagate_labels
 from embedtopics.topics._relabel import checked_topic_id, relabeled, with_own_share
@@ -123,7 +123,7 @@ def _cut(
     def without(labels: Int32Array, n_found: int) -> npt.NDArray[np.bool_]:
         # Of a number that the user insists on, no part is refused for its words.
         if isinstance(resolution.n_topics, str):
-            return without_subject(counts, labels, n_found)
+            return uninformative_topics(counts, labels, n_found)
         return np.zeros(n_found, dtype=bool)
 
     cut, n_found = None, 1

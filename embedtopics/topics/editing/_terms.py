@@ -17,7 +17,7 @@ from embedtopics.topics._describe import (
     languages_of,
     term_settings_of,
 )
-from embedtopics.topics._log import Log, note_terms
+from embedtopics.topics._pipeline import Log, note_terms
 from embedtopics.topics._relabel import relabeled
 from embedtopics.topics.results import TopicResult
 

@@ -24,9 +24,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import regrouped, relabeled
-from embedtopics.topics._similarity import centroids, group_cosines
-from embedtopics.topics._unique_vectors import find_unique_vectors, spread_graph
-from embedtopics.topics._vectors import SAME
+from embedtopics.topics._vectors import SAME, centroids, cosines, find_unique_vectors, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._lineage import incomparable
 from embedtopics.topics.growing._novelty import widened
@@ -131,7 +129,7 @@ def match_topics(one: TopicResult, other: TopicResult, min_similarity: float) ->
         )
         for result in (one, other)
     ]
-    similarity = group_cosines(*sums)
+    similarity = cosines(*sums)
     matches = np.full(similarity.shape[1], NOISE, dtype=np.int32)
     if similarity.size:
         nearest, back = similarity.argmax(axis=0), similarity.argmax(axis=1)

@@ -15,7 +15,7 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.topics._assign import find_documents
-from embedtopics.topics._similarity import centroids, group_cosines
+from embedtopics.topics._vectors import centroids, cosines
 from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
         centroids(one.embeddings, one.clustering.labels, one.n_topics, one.documents.weights)
         for one in (old, new)
     ]
-    return group_cosines(*sums)
+    return cosines(*sums)
 
 
 def _term_cosines(old: TopicResult, new: TopicResult) -> Float64Array:

@@ -17,8 +17,7 @@ from embedtopics.protocols import Float64Array, Int32Array, Int64Array, TermWeig
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics._describe import fitted_weighting
-from embedtopics.topics.mixture.results import TokenMixture
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import TokenMixture, TopicResult
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

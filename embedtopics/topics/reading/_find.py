@@ -13,8 +13,13 @@ from embedtopics.corpus._hashing import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, Float64Array
-from embedtopics.topics._similarity import core_centroids, unit_term_rows
-from embedtopics.topics._vectors import encode_documents, matching_encoder, recorded_encoder
+from embedtopics.topics._vectors import (
+    core_centroids,
+    encode_documents,
+    matching_encoder,
+    recorded_encoder,
+    unit_term_rows,
+)
 from embedtopics.topics.reading._concordance import similar_terms, words_of
 from embedtopics.topics.results import TopicResult
 

@@ -14,8 +14,8 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.terms._representative import DIVERSITY, NEAR_DUPLICATE, choose_diverse
-from embedtopics.topics._similarity import core_centroid
 from embedtopics.topics._tables import EXCERPT
+from embedtopics.topics._vectors import core_centroid
 from embedtopics.topics.reading._rows import (
     document_weights,
     random_keys,

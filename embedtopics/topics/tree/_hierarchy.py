@@ -14,7 +14,7 @@ from embedtopics.protocols import Float64Array, Int32Array, Int64Array, TermWeig
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import make_labels, select_keywords
 from embedtopics.topics._describe import fitted_weighting, languages_of
-from embedtopics.topics._similarity import cosines, row_centroids, term_cosines
+from embedtopics.topics._vectors import cosines, row_centroids, term_cosines
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 

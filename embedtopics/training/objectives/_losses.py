@@ -15,10 +15,11 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import fitted, resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Dense
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
-from embedtopics.encoders.sentence._tokenizing import check_texts, n_leading
+from embedtopics.encoders.sentence._running import n_leading
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray

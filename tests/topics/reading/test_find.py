@@ -6,7 +6,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 import embedtopics as et
 from embedtopics.errors import InputError
-from embedtopics.topics._similarity import core_centroids
+from embedtopics.topics._vectors import core_centroids
 from tests.factories import make_result, refuses
 
 

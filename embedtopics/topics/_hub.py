@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.display import one_line
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._joining import blank_corpus, recall_hashes
+from embedtopics.corpus._corpus import blank_corpus, recall_hashes
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._hub import one_line
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS

@@ -29,7 +29,6 @@ from embedtopics.cli._train_running import (
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from embedtopics.corpus._corpus import Corpus
     from embedtopics.training._examples import Examples
 
 
@@ -47,9 +46,8 @@ def unsupervised(
     """Learn from texts alone; --test has pairs with scores, which say whether it helped."""
     with spoken("--text"):
         settings = prepared(options)
-        texts = _texts(options, file)
         validation = None if options.validation is None else _texts(options, options.validation)
-        learned = starting_encoder(options), texts
+        learned = starting_encoder(options), _texts(options, file)
         more: dict[str, Any] = {"validation": validation, "documents": file, "method": method}
         run_and_tell(options, settings, "fit_unsupervised", learned, None, **more)
 
@@ -154,12 +152,9 @@ def pairs(
     """Learn from texts that belong together; from a file of documents, such pairs can be made."""
     with spoken("--anchor and --positive"):
         settings = prepared(options)
-        makers = {
-            "--from-titles": from_titles,
-            "--neighbouring-sentences": neighbouring_sentences,
-            "--same-group": same_group,
-            "--cites": cites,
-        }
+        makers = dict(
+            zip(_WAYS, (from_titles, neighbouring_sentences, same_group, cites), strict=True)
+        )
         columns = columns_of({"--anchor": anchor, "--positive": positive})
         chosen = [name for name, value in makers.items() if value is not None]
         if len(chosen) + (columns is not None) > 1:
@@ -184,29 +179,31 @@ def pairs(
         run_and_tell(options, settings, "fit_pairs", (encoder, learned), read, **more)
 
 
+_WAYS = {
+    "--from-titles": "title",
+    "--neighbouring-sentences": "sentences",
+    "--same-group": "group",
+    "--cites": "citations",
+}
+
+
 def _maker(options: HeldOutOptions, way: str, column: str, id: str | None) -> Read:
     """Return what reads a file of documents and makes pairs of them."""
-
-    def corpus_of(path: Path, text: str | None) -> Corpus:
-        from embedtopics.corpus._corpus import Corpus
-
-        return Corpus.from_file(path, text=text, id=id, encoding=options.encoding)
+    by, text, named = _WAYS[way], options.text, column
+    if by == "title":
+        named, *body = names_in(column)
+        if len(body) > 1:
+            raise InputError(f"expected --from-titles TITLE,BODY; got {column!r}")
+        text = body[0] if body else text
+    seed = {"random_state": options.given["random_state"]} if by in ("sentences", "group") else {}
 
     def read(path: Path) -> Examples:
+        from embedtopics.corpus._corpus import Corpus
         from embedtopics.training._pairs import make_pairs
 
-        if way == "--from-titles":
-            title, *body = names_in(column)
-            if len(body) > 1:
-                raise InputError(f"expected --from-titles TITLE,BODY; got {column!r}")
-            corpus = corpus_of(path, body[0] if body else options.text)
-            return make_pairs(corpus, "title", title)
-        if way == "--neighbouring-sentences":
-            return make_pairs(corpus_of(path, column), random_state=options.given["random_state"])
-        corpus = corpus_of(path, options.text)
-        if way == "--same-group":
-            return make_pairs(corpus, "group", column, random_state=options.given["random_state"])
-        return make_pairs(corpus, "citations", column)
+        texts = column if by == "sentences" else text
+        corpus = Corpus.from_file(path, text=texts, id=id, encoding=options.encoding)
+        return make_pairs(corpus, by, None if by == "sentences" else named, **seed)
 
     return read
 

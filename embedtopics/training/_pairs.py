@@ -529,25 +529,26 @@ def mine_hard_negatives(
     )
     taken = examples.take(kept)
     taken = replace(taken, kind="triplets", columns=(*taken.columns, *negatives))
-    notes: list[tuple[str, Any, str]] = [
-        (
-            "hard_negatives",
-            encoder_name,
-            f"{n_negatives} hard negatives a pair were mined with {encoder_name}.",
-        )
-    ]
-    for guard, n in sorted(left_out.items()):
-        message = f"{n:,} candidates were left out: {_GUARDS[guard]}."
-        notes.append((f"negatives_left_out_{guard.replace(' ', '_')}", n, message))
-    n_without = len(examples) - len(kept)
-    if n_without:
-        message = f"{n_without:,} pairs had too few negatives that pass and were left out."
-        notes.append(("pairs_without_negatives", n_without, message))
     near = float(np.mean([similarity for row in chosen for _, similarity in row]))
     positive = float(pair_similarity[kept].mean())
-    message = f"{near:.3f} of negatives, {positive:.3f} of positives."
-    notes.append(("negative_similarity", near, f"Mean similarity to the anchor: {message}"))
-    return taken.noting(*(Decision("training", *note) for note in notes))
+    mined = f"{n_negatives} hard negatives a pair were mined with {encoder_name}."
+    apart = f"{near:.3f} of negatives, {positive:.3f} of positives."
+    return taken.noting(
+        Decision("training", "hard_negatives", encoder_name, mined),
+        *_left_out(left_out, len(examples) - len(kept)),
+        Decision(
+            "training", "negative_similarity", near, f"Mean similarity to the anchor: {apart}"
+        ),
+    )
+
+
+def _left_out(candidates: Counter[str], n_pairs: int) -> list[Decision]:
+    notes = []
+    for guard, n in sorted(candidates.items()):
+        name, message = guard.replace(" ", "_"), f"candidates were left out: {_GUARDS[guard]}."
+        notes += _counted(f"negatives_left_out_{name}", n, message)
+    message = "pairs had too few negatives that pass and were left out."
+    return notes + _counted("pairs_without_negatives", n_pairs, message)
 
 
 @dataclass(frozen=True, eq=False)

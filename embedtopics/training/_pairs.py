@@ -532,7 +532,8 @@ def mine_hard_negatives(
     near = float(np.mean([similarity for row in chosen for _, similarity in row]))
     positive = float(pair_similarity[kept].mean())
     mined = f"{n_negatives} hard negatives a pair were mined with {encoder_name}."
-    apart = f"{near:.3f} of negatives, {positive:.3f} of positives."
+    apart = f"Mean similarity to the anchor: {near:.3f} of negatives, "
+    apart += f"{positive:.3f} of positives."
     return taken.noting(
         Decision("training", "hard_negatives", encoder_name, mined),
         *_left_out(left_out, len(examples) - len(kept)),

@@ -537,9 +537,7 @@ def mine_hard_negatives(
     return taken.noting(
         Decision("training", "hard_negatives", encoder_name, mined),
         *_left_out(left_out, len(examples) - len(kept)),
-        Decision(
-            "training", "negative_similarity", near, f"Mean similarity to the anchor: {apart}"
-        ),
+        Decision("training", "negative_similarity", near, apart),
     )
 
 

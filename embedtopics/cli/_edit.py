@@ -114,7 +114,7 @@ class _Steps:
             self._do(merge(self.result, groups))
 
     def split(self, topic: int, n_topics: int | str) -> None:
-        from embedtopics.topics.editing._split import split
+        from embedtopics.topics.editing._reassign import split
 
         self._do(split(self.result, self.now(topic), n_topics))
         parts = self.ids[topic]
@@ -145,9 +145,9 @@ class _Steps:
         threshold: float | None,
         stop_words: list[str] | None,
     ) -> None:
+        from embedtopics.topics.editing._labels import update_terms
         from embedtopics.topics.editing._merge import reduce
         from embedtopics.topics.editing._reassign import reassign
-        from embedtopics.topics.editing._terms import update_terms
 
         if threshold is not None and strategy is None:
             raise InputError("--threshold goes with --reassign; give both")

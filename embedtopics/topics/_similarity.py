@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._representative import centroid
 from embedtopics.topics.results import TopicResult
@@ -94,6 +95,14 @@ def term_cosines(rows: csr_matrix) -> Float64Array:
     found = np.tril(found) + np.tril(found, -1).T
     np.fill_diagonal(found, 1.0)
     return np.clip(found, -1.0, 1.0)
+
+
+def topic_cosines(result: TopicResult, by: str) -> Float64Array:
+    """Return the cosines of all pairs of topics, by their weighted terms or their mean vectors."""
+    if checked_choice(by, "by", ("terms", "embeddings")) == "terms":
+        return term_cosines(result.topic_terms)
+    means = row_centroids(result)
+    return cosines(means, means)
 
 
 def unit_term_rows(rows: csr_matrix) -> csr_matrix:

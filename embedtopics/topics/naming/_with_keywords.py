@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from embedtopics._utils.checks import is_number
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.terms._keywords import make_labels
+from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._relabel import checked_topic_id, marks_of
 from embedtopics.topics.results import Edit, TopicResult
 
@@ -69,7 +69,7 @@ def with_keywords(
     ids_renamed = {topic.topic_id for topic in renamed}
     kept = [topic.label for topic in described if topic.topic_id not in ids_renamed]
     # A name that stays is taken first, so that no name made of keywords can equal it.
-    made = make_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
+    made = unique_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
     for topic, label in zip(renamed, made[len(kept) :], strict=True):
         described[topic.topic_id] = dataclasses.replace(topic, label=label)
     edit = Edit(

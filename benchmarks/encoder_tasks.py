@@ -22,10 +22,10 @@ from scipy.sparse import csr_matrix, hstack, issparse
 
 from benchmarks.corpora import DATA
 from embedtopics.corpus.results import Decision
-from embedtopics.evaluation import evaluate_encoder, neighbor_votes, score_differences
+from embedtopics.evaluation import evaluate_encoder, score_differences
 from embedtopics.evaluation._bootstrap import mean_of_values
 from embedtopics.evaluation._encoder_tasks import GradedPairs, SearchSet, TaskSet
-from embedtopics.evaluation._label_probes import fit_and_predict
+from embedtopics.evaluation._label_probes import fit_and_predict, neighbor_votes
 from embedtopics.evaluation._pairs import area_under_curve, pair_similarities
 from embedtopics.evaluation._ranking import rank_documents
 

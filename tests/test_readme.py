@@ -192,7 +192,7 @@ def test_every_filter_of_the_table_is_read():
         "year": "integer", "source": "text", "topic": "integer", "title": "text", "date": "date",
         "author": "text", "column with spaces": "integer",
     }  # fmt: skip
-    table = README.split("| filter | passes documents |")[1].split("\n\n")[0]
+    table = README.split("| filter | meaning |")[1].split("\n\n")[0]
     filters = re.findall(r"^\| `(.+?)` \|", table, re.M)
     assert len(filters) == 5
     asked = " ".join(filters)

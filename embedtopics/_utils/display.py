@@ -1,4 +1,4 @@
-"""How results show themselves in a notebook."""
+"""How results show themselves in a notebook, and errors in a message."""
 
 from __future__ import annotations
 
@@ -27,6 +27,12 @@ def excerpt(text: str, width: int = 120) -> str:
     """Return the beginning of a text on one line, with an ellipsis where it goes on."""
     line = " ".join(text.split())
     return line if len(line) <= width else line[: width - 1].rstrip() + "…"
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error's message on one short line."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def _cell(value: object, width: int) -> str:

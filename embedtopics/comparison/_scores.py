@@ -53,9 +53,7 @@ def measure_by_labels(
     for row, (vectors, graph) in enumerate(zip(encoders, graphs, strict=True)):
         voted = neighbor_votes(graph.indices[:, :VOTERS], graph.similarities[:, :VOTERS], classes)
         found["knn_accuracy"][row, asked] = (voted == classes)[asked]
-        predicted, converged = probe_classes(
-            vectors.rows, classes, n_folds=FOLDS, random_state=seed
-        )
+        predicted, converged = probe_classes(vectors.rows, classes, n_folds=FOLDS, seed=seed)
         if not converged:
             message = f"The linear probe on {vectors.name} did not converge."
             log.note("comparison", "probe_not_converged", vectors.name, message)

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
+from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._languages import language_warning
 from embedtopics.encoders._registry import fitted, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, build_sparse_graph, unit_rows

@@ -1,15 +1,22 @@
-"""What all encoders share: `encode`, and the methods of a scikit-learn transformer."""
+"""What all encoders share: texts as they come, languages, and scikit-learn's methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, Self
 
 import numpy as np
 
-from embedtopics.corpus.results import Encoding
-from embedtopics.encoders.sentence._tokenizing import check_texts
-from embedtopics.errors import InputError
+from embedtopics.corpus.results import Decision, Encoding, LanguageShares
+from embedtopics.errors import InputError, ModelLoadError
+
+# Half of a surrogate pair cannot be written as UTF-8, and some tokenizers stop at NUL.
+_UNREADABLE = re.compile("[\\ud800-\\udfff\\0]")
+
+_SLAB_CHARACTERS = 500_000
+"""Characters tokenised at a time: the tokenizer's own records are 30 times what is kept."""
 
 
 class BaseEncoder:
@@ -121,3 +128,113 @@ def _unit(vectors: Any) -> Any:
         return normalize(vectors)
     norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
     return (vectors / np.where(norms > 0, norms, 1.0)).astype(np.float32)
+
+
+def load_error(
+    expected: str, found: object, remedy: str = "fetch the checkpoint again"
+) -> ModelLoadError:
+    """Return the error of a file that is not what an encoder needs."""
+    return ModelLoadError(f"expected {expected}, got {found}; {remedy}")
+
+
+def check_texts(texts: Iterable[str]) -> list[str]:
+    """Return the texts as a list."""
+    if isinstance(texts, (str, bytes)):
+        found = f"one {type(texts).__name__}"
+        raise InputError("texts", "a sequence of strings", found=found, remedy="put it in a list")
+    if isinstance(texts, Mapping) or getattr(texts, "ndim", 1) != 1:
+        found = type(texts).__name__
+        raise InputError("texts", "a sequence of strings", found=found, remedy="give one column")
+    try:
+        texts = list(texts)
+    except TypeError:
+        raise InputError("texts", "a sequence of strings", found=type(texts).__name__) from None
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            remedy = "leave rows without text out, or make them empty strings"
+            raise InputError(
+                "texts", "strings in every row", remedy=remedy, found=type(text).__name__, row=row
+            )
+    return texts
+
+
+def readable(text: str) -> str:
+    """Replace what no tokenizer reads, character by character."""
+    return _UNREADABLE.sub("\ufffd", text)
+
+
+def slabs(texts: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield consecutive texts, as many as are tokenised at a time."""
+    start = size = 0
+    for stop, text in enumerate(texts, start=1):
+        size += len(text)
+        if size >= _SLAB_CHARACTERS:
+            yield texts[start:stop]
+            start, size = stop, 0
+    if start < len(texts):
+        yield texts[start:]
+
+
+# Which languages an encoder reads, as far as its name tells.
+
+EXPECTED_SHARE = 0.8
+"""Below this share of texts in a language that the encoder reads, a warning is given."""
+
+_MULTILINGUAL = re.compile(
+    r"multilingual|\bxlm\b|labse|bge-m3|\bmbert\b|arctic-embed-[ml]-v2|gte-multilingual",
+    re.IGNORECASE,
+)
+_ENGLISH = re.compile(
+    r"""
+      all-(minilm-l(6|12)-v[12] | mpnet-base-v[12] | distilroberta-v1 | roberta-large-v1)
+    | (multi-qa|msmarco)-.+
+    | paraphrase-(minilm|mpnet|albert|distilroberta|tinybert).*
+    | (stsb|nli)-.+
+    | bge-(small|base|large)-en.*
+    | e5-(small|base|large)(-v2)?(-unsupervised)?
+    | gte-(tiny|small|base|large)(-en-v1\.5)?
+    | (distil)?bert-(base|large)-(un)?cased
+    | (distil)?roberta-(base|large)
+    | mpnet-base | modernbert-(base|large)
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_REMEDY = (
+    "a multilingual checkpoint (paraphrase-multilingual-MiniLM-L12-v2, "
+    "intfloat/multilingual-e5-small or Alibaba-NLP/gte-multilingual-base) or the baselines that "
+    "learn from the corpus itself (TF-IDF, fastText)"
+)
+
+
+def known_languages(name: str) -> tuple[str, ...] | None:
+    """Return the languages that a published checkpoint was made for."""
+    last = PurePath(name).name
+    if _MULTILINGUAL.search(last):
+        return ("multilingual",)
+    return ("en",) if _ENGLISH.fullmatch(last) else None
+
+
+def language_warning(encoder: Any, shares: LanguageShares) -> Decision | None:
+    """Say so when a corpus is largely in languages that the encoder was not made for.
+
+    Vectors of such texts exist and mean little: they follow shared names and loan words.
+    """
+    languages = getattr(encoder, "languages", None)
+    judged = sum(shares.shares.values())
+    if not languages or "multilingual" in languages or judged <= 0:
+        return None
+    fitting = sum(share for code, share in shares.shares.items() if code in languages) / judged
+    if fitting >= EXPECTED_SHARE:
+        return None
+    others = ", ".join(
+        f"{code} {share / judged:.0%}"
+        for code, share in list(shares.shares.items())[:3]
+        if code not in languages
+    )
+    name = getattr(encoder, "name", type(encoder).__name__)
+    message = (
+        f"The encoder {name} was made for {' and '.join(languages)}, but only {fitting:.0%} of "
+        f"the texts are in it (found: {others}); what it makes of the others cannot be trusted. "
+        f"Use {_REMEDY}."
+    )
+    return Decision("encoder", "language", round(fitting, 4), message)

@@ -19,10 +19,9 @@ import numpy.typing as npt
 
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import BaseEncoder, arguments_of
+from embedtopics.encoders._base import BaseEncoder, arguments_of, check_texts
 from embedtopics.encoders.sentence._onnx import FORMAT as MODELS
 from embedtopics.encoders.sentence._onnx import UNFINISHED
-from embedtopics.encoders.sentence._tokenizing import check_texts
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
 

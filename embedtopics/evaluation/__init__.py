@@ -1,4 +1,4 @@
-"""Measures of topics, labels, vectors, maps and searches, as pure functions."""
+"""Measures of topics, labels, encoders and searches, as pure functions."""
 
 from __future__ import annotations
 
@@ -28,19 +28,7 @@ if TYPE_CHECKING:
     from embedtopics.evaluation._intrusion import document_intrusion as document_intrusion
     from embedtopics.evaluation._intrusion import topic_intrusion as topic_intrusion
     from embedtopics.evaluation._intrusion import word_intrusion as word_intrusion
-    from embedtopics.evaluation._label_probes import neighbor_votes as neighbor_votes
-    from embedtopics.evaluation._label_probes import probe_classes as probe_classes
-    from embedtopics.evaluation._label_probes import silhouettes as silhouettes
-    from embedtopics.evaluation._maps import (
-        trustworthiness_and_continuity as trustworthiness_and_continuity,
-    )
-    from embedtopics.evaluation._reliability import krippendorff_alpha as krippendorff_alpha
     from embedtopics.evaluation._retrieval import compare_retrieval as compare_retrieval
     from embedtopics.evaluation._retrieval import retrieval as retrieval
-    from embedtopics.evaluation._shares import sample_size as sample_size
-    from embedtopics.evaluation._shares import sample_size_for_alpha as sample_size_for_alpha
-    from embedtopics.evaluation._shares import (
-        sample_size_for_difference as sample_size_for_difference,
-    )
 
 __getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -6,16 +6,17 @@ import difflib
 import math
 from collections.abc import Callable, Sequence
 from io import StringIO
+from itertools import permutations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_means
 from embedtopics.evaluation._intrusion import ANSWER
-from embedtopics.evaluation._reliability import krippendorff_alpha
 from embedtopics.evaluation._shares import share_interval, wilson
 from embedtopics.evaluation.results import CodingScore, IntrusionScore
 from embedtopics.protocols import RandomState
@@ -324,9 +325,41 @@ def _log_odds(found: pd.DataFrame, chosen: Any) -> float:
 def _alpha_of(checked: pd.DataFrame) -> float:
     """Return the agreement of the coders; options are shuffled, so their places are categories."""
     ratings = checked.pivot(index="coder", columns="question", values=ANSWER)
-    if len(ratings) < 2:
+    return math.nan if len(ratings) < 2 else krippendorff_alpha(ratings.to_numpy(dtype=object))
+
+
+def krippendorff_alpha(ratings: npt.NDArray[Any]) -> float:
+    """Return 1 less the observed over the expected disagreement of coders about categories.
+
+    For any number of coders, with missing values (Krippendorff 2011, "Computing Krippendorff's
+    alpha-reliability", section E); NaN where all ratings that can be paired are equal. Shape:
+    (n_coders, n_units).
+    """
+    import pandas as pd
+    from scipy.sparse import csr_matrix
+
+    codes = pd.factorize(ratings.ravel(), sort=True)[0].reshape(ratings.shape)
+    n_each = (codes >= 0).sum(axis=0)
+    n_values = int(codes.max(initial=0)) + 1
+    units, cells, weights = [], [], []
+    for one, other in permutations(range(len(codes)), 2):
+        both = np.flatnonzero((codes[one] >= 0) & (codes[other] >= 0))
+        units.append(both)
+        cells.append(codes[one, both] * n_values + codes[other, both])
+        weights.append(1.0 / (n_each[both] - 1))
+    found, column = np.unique(np.concatenate(cells), return_inverse=True)
+    coincidences = csr_matrix(
+        (np.concatenate(weights), (np.concatenate(units), column)),
+        shape=(len(n_each), len(found)),
+    )
+    counts = np.asarray(coincidences.sum(axis=0)).ravel()
+    first, second = found // n_values, found % n_values
+    used = np.bincount(first, counts, minlength=n_values)
+    n = used.sum()
+    expected = n * n - (used * used).sum()
+    if np.count_nonzero(used) < 2:  # no disagreement is possible
         return math.nan
-    return krippendorff_alpha(ratings.to_numpy(dtype=object), n_resamples=0).alpha
+    return float(1.0 - (counts * (first != second)).sum() * (n - 1) / expected)
 
 
 def _wilson(share: float, n: float, confidence: float) -> tuple[float, float]:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, resolve_seed
-from embedtopics.errors import InputError
 from embedtopics.evaluation._pairs import row_dots
-from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, RandomState
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -38,28 +36,11 @@ def neighbor_votes(
 ) -> Int32Array:
     """Predict the class of each document by the votes of its neighbours (kNN).
 
-    A vote weighs as much as the similarity; neighbours without a class, and those with a
-    similarity of 0 or below, have no vote.
-
-    Parameters
-    ----------
-    indices : array_like of int, shape (n_documents, k)
-    similarities : array_like of float, shape (n_documents, k)
-    classes : array_like of int, shape (n_documents,)
-        From 0; -1 where there is none.
-
-    Returns
-    -------
-    int32 ndarray of shape (n_documents,)
-        The class of most votes, of equals the lowest; -1 where there is no vote.
-
-    Examples
-    --------
-    >>> neighbor_votes([[1, 2], [0, 2], [1, 0]], [[.9, .5], [.9, .8], [.8, .5]], [0, 0, 1]).tolist()
-    [0, 0, 0]
+    A vote weighs as much as the similarity; of equals the lowest class is elected, and -1 where no
+    neighbour has a class and a similarity above 0. Shapes: (n_documents, k) twice, (n_documents,).
     """
     near, weights = np.asarray(indices), np.asarray(similarities, dtype=np.float64)
-    known = _checked_classes(classes, len(near))
+    known = np.asarray(classes, dtype=np.int64)
     voted = known[near]
     weights = np.where((voted >= 0) & (weights > 0), weights, 0.0)
     n_classes = int(known.max(initial=0)) + 1
@@ -80,45 +61,19 @@ def probe_classes(
     classes: npt.ArrayLike,
     *,
     n_folds: int = 5,
-    random_state: RandomState = 0,
+    seed: int = 0,
 ) -> tuple[Int32Array, bool]:
     """Predict the class of each document by a cross-validated linear probe.
 
-    Multinomial logistic regression, fitted on all folds but one, predicts that one. The vectors
+    Also return whether all fits converged. Multinomial logistic regression, fitted on all folds
+    but one, predicts that one. The vectors
     are divided by one number, so that their total variance is 1: the penalty means the same for
-    all encoders, whatever the scale and the dimensions of their vectors.
-
-    Parameters
-    ----------
-    vectors : float32 ndarray or csr_matrix of shape (n_documents, n_dimensions)
-    classes : array_like of int, shape (n_documents,)
-        From 0; documents of class -1 are left out.
-    n_folds : int
-    random_state : None, int or numpy.random.Generator
-        Of the folds.
-
-    Returns
-    -------
-    predicted : int32 ndarray of shape (n_documents,)
-        -1 for documents that were left out.
-    converged : bool
-        Whether every fit converged.
-
-    Raises
-    ------
-    InputError
-        With fewer than two classes, or a class of one document.
+    all encoders, whatever the scale and the dimensions of their vectors. Documents of class -1 are
+    left out. Shapes: `vectors` (n_documents, n_dimensions), `classes` (n_documents,).
     """
-    known = _checked_classes(classes, vectors.shape[0])
+    known = np.asarray(classes, dtype=np.int64)
     rows = np.flatnonzero(known >= 0)
-    sizes = np.bincount(known[rows])
-    if np.count_nonzero(sizes) < 2 or (sizes == 1).any():
-        raise InputError(
-            "classes", "at least two, each of at least two documents",
-            found=f"{np.count_nonzero(sizes)} classes, {np.count_nonzero(sizes == 1)} of one "
-            "document",
-        )  # fmt: skip
-    folds = stratified_folds(known[rows], n_folds, resolve_seed(random_state))
+    folds = stratified_folds(known[rows], n_folds, seed)
     predicted = np.full(len(known), NONE, dtype=np.int32)
     converged = True
     for fold in np.unique(folds).tolist():  # fewer than n_folds where documents are fewer
@@ -151,7 +106,6 @@ def stratified_folds(classes: npt.ArrayLike, n_folds: int, seed: int = 0) -> Int
     Neither the sizes of the folds nor the members of one class in each differ by more than one. A
     class of two or more is never in one fold alone.
     """
-    checked_count(n_folds, "n_folds", 2)
     known = np.asarray(classes)
     shuffled = np.random.default_rng(seed).permutation(len(known))
     by_class = shuffled[np.argsort(known[shuffled], kind="stable")]
@@ -161,36 +115,18 @@ def stratified_folds(classes: npt.ArrayLike, n_folds: int, seed: int = 0) -> Int
 
 
 def silhouettes(vectors: FloatArray | csr_matrix, classes: npt.ArrayLike) -> Float64Array:
-    """Return the silhouette of each document by cosine distance.
+    """Return the silhouette of each document by cosine distance, (n_documents,).
 
     With a the mean distance to the other documents of its class and b the mean distance to those
     of the nearest other class, (b - a) / max(a, b) (Rousseeuw, 1987, "Silhouettes: a graphical
-    aid to the interpretation and validation of cluster analysis"). The mean similarity to a class
-    is a product with the sum of its vectors: 65 times as fast as scikit-learn's
-    ``silhouette_samples`` for 4,000 documents, which compares all pairs.
-
-    Parameters
-    ----------
-    vectors : float32 ndarray or csr_matrix of shape (n_documents, n_dimensions)
-        Of length one, or zero: those are at a distance of 1 from everything.
-    classes : array_like of int, shape (n_documents,)
-        From 0; documents of class -1 are left out, also as neighbours.
-
-    Returns
-    -------
-    float64 ndarray of shape (n_documents,)
-        From -1 to 1; 0 in a class of one document, NaN for documents that were left out.
-
-    Raises
-    ------
-    InputError
-        With fewer than two classes.
+    aid to the interpretation and validation of cluster analysis"); 0 in a class of one document,
+    NaN for class -1. The mean similarity to a class is a product with the sum of its vectors: 65
+    times as fast as scikit-learn's ``silhouette_samples`` for 4,000 documents, which compares all
+    pairs. Vectors have length one, or zero: those are at a distance of 1 from everything.
     """
-    known = _checked_classes(classes, vectors.shape[0])
+    known = np.asarray(classes, dtype=np.int64)
     rows = np.flatnonzero(known >= 0)
     names, numbered = np.unique(known[rows], return_inverse=True)
-    if len(names) < 2:
-        raise InputError("classes", "at least two", found=f"{len(names)}")
     members: Any = vectors[rows]
     sums = _class_similarities(members, numbered, len(names))
     own = np.arange(len(rows)), numbered
@@ -238,13 +174,3 @@ def _scaled_together(train: Any, test: Any) -> tuple[Any, Any]:
         middle = mean.astype(train.dtype)
         return (train - middle) * factor, (test - middle) * factor
     return train * factor, test * factor
-
-
-def _checked_classes(classes: npt.ArrayLike, n_documents: int) -> Int64Array:
-    known = np.asarray(classes)
-    if known.shape != (n_documents,) or known.dtype.kind not in "iu":
-        raise InputError(
-            "classes", f"one integer for each of the {n_documents} documents",
-            found=f"shape {known.shape} of {known.dtype}",
-        )  # fmt: skip
-    return known.astype(np.int64)

@@ -26,7 +26,7 @@ def trustworthiness_and_continuity(
     *,
     rows: npt.ArrayLike | None = None,
 ) -> tuple[Float64Array, Float64Array]:
-    """Measure how well a map keeps the neighbours of some documents.
+    """Measure how well a map keeps the neighbours of some documents, (n_rows,) twice; 1 at best.
 
     With r(i, j) the rank of document j by distance from i in the vectors, and q(i, j) on the map,
 
@@ -36,43 +36,15 @@ def trustworthiness_and_continuity(
     exchanged, where it separates neighbours. Their means over all documents are the
     trustworthiness and the continuity of the map (Venna and Kaski, 2001, "Neighborhood
     Preservation in Nonlinear Projection Methods: An Experimental Study", equations 1 and 2).
+    Documents equally far share their mean rank. scikit-learn's ``trustworthiness`` gives the mean
+    alone, holds all distances at once, and knows no continuity.
 
-    Parameters
-    ----------
-    vectors : float32 ndarray or csr_matrix of shape (n_documents, n_dimensions)
-        Rows of length one, compared by cosine.
-    positions : array_like of shape (n_documents, n_components)
-        Compared by Euclidean distance.
-    k : int
-        Below half the documents.
-    rows : array_like of int, shape (n_rows,), optional
-        Documents to measure, each against all; by default all.
-
-    Returns
-    -------
-    trustworthiness, continuity : float64 ndarray of shape (n_rows,)
-        1 at best. Documents equally far share their mean rank.
-
-    Raises
-    ------
-    InputError
-        Where the shapes do not fit or `k` is too large.
-
-    Notes
-    -----
-    scikit-learn's ``trustworthiness`` gives the mean over all documents alone, holds all
-    distances at once, and knows no continuity.
+    Shapes: `vectors` (n_documents, n_dimensions) of length one, `positions` (n_documents, any).
     """
     from threadpoolctl import threadpool_limits
 
     places = np.asarray(positions, dtype=np.float64)
     n_documents = vectors.shape[0]
-    if places.ndim != 2 or len(places) != n_documents:
-        raise InputError(
-            "positions", f"one row for each of {n_documents} vectors", found=f"shape {places.shape}"
-        )
-    if not 1 <= k < n_documents / 2:
-        raise InputError("k", f"from 1 to below half of {n_documents} documents", k)
     wanted = np.arange(n_documents) if rows is None else np.asarray(rows, dtype=np.int64)
     found = np.empty((2, len(wanted)))
     transposed = vectors.T

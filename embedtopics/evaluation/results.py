@@ -294,30 +294,6 @@ class Agreement(_Shown):
         return pd.DataFrame(rows, columns=["measure", "documents", "value", "low", "high", "n"])
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """Krippendorff's alpha with its bootstrap interval.
-
-    Parameters
-    ----------
-    alpha : float
-        1 for perfect agreement, 0 for agreement by chance, below 0 for systematic disagreement;
-        NaN where all values are equal or no unit has two.
-    low, high : float
-        NaN without resamples.
-    n_units : int
-        Units with at least two values; others are left out.
-    n_values : int
-        Values in these units.
-    """
-
-    alpha: float
-    low: float
-    high: float
-    n_units: int
-    n_values: int
-
-
 @dataclass(frozen=True, eq=False)
 class Significance:
     """Distance of each topic from three insignificant ones, in nats.

@@ -21,8 +21,7 @@ from embedtopics.plots._theme import (
     cut,
     panel_figure,
 )
-from embedtopics.topics.mixture.results import TokenMixture
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import TokenMixture, TopicResult
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from embedtopics.encoders._base import readable
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, load_vocabulary
-from embedtopics.encoders.sentence._tokenizing import readable
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing._open import chosen_device, load_layers, source_of

@@ -12,9 +12,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from embedtopics._utils.checks import checked_count
+from embedtopics._utils.display import one_line
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._hub import one_line
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder

@@ -19,7 +19,7 @@ from embedtopics.corpus._hashing import TEXT
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._languages import language_warning
+from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import describe_encoder, fitted, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array

@@ -56,7 +56,7 @@ def load_cross_encoder(
         If the checkpoint is nowhere, has no safetensors weights, cannot be read, or does not give
         one number a pair.
     """
-    from embedtopics.encoders._hub import one_line
+    from embedtopics._utils.display import one_line
     from embedtopics.encoders.sentence._loading import check_device, silent_transformers
 
     if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
@@ -94,7 +94,7 @@ def load_cross_encoder(
 
 def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
     """Return the folder of a checkpoint, fetched where it must be."""
-    from embedtopics.encoders._hub import Miss, cached_snapshot, download_snapshot
+    from embedtopics.encoders.sentence._loading import Miss, cached_snapshot, download_snapshot
 
     folder = Path(name).expanduser()
     if not folder.is_dir():

@@ -31,7 +31,9 @@ JUDGED = 1024
 """Documents of each topic that are looked at; the median of more would be hardly another."""
 
 
-def without_subject(counts: TermCounts, labels: Int32Array, n_topics: int) -> npt.NDArray[np.bool_]:
+def uninformative_topics(
+    counts: TermCounts, labels: Int32Array, n_topics: int
+) -> npt.NDArray[np.bool_]:
     """Return which topics are about nothing in particular.
 
     Texts without sense (words at random, extraction gone wrong, boilerplate of everything) lie

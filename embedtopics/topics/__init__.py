@@ -9,6 +9,9 @@ from embedtopics._utils.lazy import attach
 if TYPE_CHECKING:
     from embedtopics.topics._assign import assign as assign
     from embedtopics.topics._describe import top_words as top_words
+    from embedtopics.topics._hub import from_pretrained as from_pretrained
+    from embedtopics.topics._hub import push_to_hub as push_to_hub
+    from embedtopics.topics._hub import without_texts as without_texts
     from embedtopics.topics._inspection import inspect_corpus as inspect_corpus
     from embedtopics.topics._model import TopicModel as TopicModel
     from embedtopics.topics._report_card import report_card as report_card
@@ -26,8 +29,8 @@ if TYPE_CHECKING:
     from embedtopics.topics.constraints._labels import ManualLabels as ManualLabels
     from embedtopics.topics.constraints._labels import PartialLabels as PartialLabels
     from embedtopics.topics.constraints._protocol import Constraint as Constraint
-    from embedtopics.topics.constraints._seed_words import SeedWords as SeedWords
-    from embedtopics.topics.constraints._zero_shot import ZeroShot as ZeroShot
+    from embedtopics.topics.constraints._words import SeedWords as SeedWords
+    from embedtopics.topics.constraints._words import ZeroShot as ZeroShot
     from embedtopics.topics.editing._labels import make_labels as make_labels
     from embedtopics.topics.editing._labels import rename as rename
     from embedtopics.topics.editing._labels import update_terms as update_terms
@@ -45,19 +48,16 @@ if TYPE_CHECKING:
     from embedtopics.topics.growing._novelty import adopt as adopt
     from embedtopics.topics.mixture._windows import mixtures as mixtures
     from embedtopics.topics.mixture._windows import token_topics as token_topics
-    from embedtopics.topics.naming._methods import keywords as keywords
+    from embedtopics.topics.naming._keywords import keywords as keywords
+    from embedtopics.topics.naming._keywords import with_keywords as with_keywords
     from embedtopics.topics.naming._name_topics import name_topics as name_topics
     from embedtopics.topics.naming._questions import naming_questions as naming_questions
-    from embedtopics.topics.naming._with_keywords import with_keywords as with_keywords
     from embedtopics.topics.reading._concordance import collocates as collocates
     from embedtopics.topics.reading._concordance import concordance as concordance
     from embedtopics.topics.reading._export import export as export
     from embedtopics.topics.reading._find import find as find
     from embedtopics.topics.reading._find import sample_documents as sample_documents
     from embedtopics.topics.reading._keyness import keyness as keyness
-    from embedtopics.topics.sharing._hub import from_pretrained as from_pretrained
-    from embedtopics.topics.sharing._hub import push_to_hub as push_to_hub
-    from embedtopics.topics.sharing._hub import without_texts as without_texts
     from embedtopics.topics.tree._hierarchy import hierarchy as hierarchy
     from embedtopics.topics.tree._hierarchy import tree_text as tree_text
     from embedtopics.topics.trends._by_group import by_group as by_group

@@ -33,13 +33,13 @@ from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
 from embedtopics.topics._describe import TermSettings, describe_weighting, lost_stages
+from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._storage import load_result, save_result
 from embedtopics.topics._vectors import recorded_encoder
 from embedtopics.topics.constraints._protocol import Constraint
 from embedtopics.topics.results import TopicResult
-from embedtopics.topics.sharing._hub import from_pretrained, push_to_hub
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 RESTORED = (
@@ -232,7 +232,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self, X: Any, y: Any = None, *, embeddings: npt.ArrayLike | None = None
     ) -> Any:
         """Fit, and return the share of each topic in each row; see `transform`."""
-        return self.fit(X, y, embeddings=embeddings).transform(X, embeddings=embeddings)
+        fitted = self.fit(X, y, embeddings=embeddings)
+        return fitted.transform(fitted.result_.corpus, embeddings=embeddings)
 
     def predict(self, X: Any, *, embeddings: npt.ArrayLike | None = None) -> Int32Array:
         """Return the topic of each text, shape (n_texts,); -1 for none.

@@ -80,12 +80,7 @@ def edit_of(
     marked: Sequence[int] = (),
     new_ids: npt.ArrayLike | None = None,
 ) -> Edit:
-    """Return the record of an edit, its parameters as JSON holds them.
-
-    A saved edit, read again, so equals the one that was made.
-
-    Shapes: `new_ids` (result.n_topics,).
-    """
+    """Return the record of an edit, its parameters as they come back from JSON."""
     return Edit(
         name,
         _as_json(parameters),
@@ -112,10 +107,7 @@ def keep_labels(labels: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Int
 
 
 def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
-    """Add up the shares of the topics of each group.
-
-    Shapes: `memberships` (n_documents, n_topics), `group` (n_topics,) -> (n_documents, n_groups).
-    """
+    """Add up the shares of the topics of each group, shape (n_documents, n_groups)."""
     from scipy.sparse import csr_matrix
 
     of_topic = np.asarray(group, dtype=np.int64)
@@ -128,11 +120,7 @@ def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> c
 
 
 def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
-    """Make a document's own topic its largest share, as it is after a fit.
-
-    Where it is not already the largest by far, six tenths of the document become its own topic's
-    and what there was shares the rest.
-    """
+    """Make a document's own topic its largest share: where it is below a half, six tenths."""
     from scipy.sparse import csr_matrix, diags_array
 
     inside = np.flatnonzero(labels != NOISE)
@@ -168,11 +156,9 @@ def relabeled(
 ) -> TopicResult:
     """Return a result with other labels; everything that follows from them is made anew.
 
-    Topics are numbered from the largest down, those of one size as they come, weighed and
-    described with the settings of the result, and keep the names that the user gave them. Nothing
-    is tokenised. Where the topics are no longer as they were asked for before the fit, a decision
-    says so. What was measured of the topics' stability stays only where every document has
-    the label that it had.
+    Topics are numbered from the largest down, described with the settings of the result, and keep
+    the names that the user gave them. A decision says where constraints of the fit are broken.
+    Stability stays only where every document has the label that it had.
     """
     drafts = np.asarray(labels, dtype=np.int32)
     number, order = _numbers(drafts, len(origins), result.documents.weights)
@@ -255,8 +241,7 @@ def _clustering(
 def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
     """Return the typical documents of topics that hold the very documents of an old one.
 
-    They follow from a topic's documents, their probabilities and vectors alone. Of a draft, whose
-    topics are not described yet, none are known.
+    Of a draft, whose topics are not described yet, none are known.
     """
     if not result.topics:
         return {}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
@@ -24,7 +24,7 @@ from embedtopics.evaluation._distinctness import (
     word_embedding_coherence,
 )
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
-from embedtopics.protocols import Float64Array
+from embedtopics.protocols import Float64Array, RandomState
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import term_embeddings
 from embedtopics.terms._tokens import tokenize
@@ -34,89 +34,6 @@ from embedtopics.topics.results import TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-# What can be measured of each topic, by its words, its texts and its replicates.
-
-
-@dataclass(frozen=True, eq=False)
-class TopicScores:
-    """Figures of each topic; NaN where there is none.
-
-    Shapes: `scores` (n_topics,).
-    """
-
-    words: tuple[tuple[str, ...], ...]
-    scores: dict[str, Float64Array]
-
-
-def score_topics(result: TopicResult, tokens: TokenStream, n_words: int) -> TopicScores:
-    """Measure each topic."""
-    words = top_words(result, n_words) if result.topics else []
-    few = np.array([len(topic) < 2 for topic in words], dtype=bool)
-    scores = {
-        "npmi": npmi(words, tokens),
-        "c_v": np.where(few, np.nan, c_v(words, tokens)),  # one word is coherent with itself
-        "u_mass": u_mass(words, tokens),
-        "embedding_coherence": _in_own_vectors(result, words),
-        "uniqueness": topic_uniqueness(words, n_words),
-        **_significance(result),
-        "persistence": np.array([topic.persistence for topic in result.topics], dtype=np.float64),
-    }
-    if result.stability is not None:
-        scores["recurrence"] = result.stability.recurrence
-    return TopicScores(tuple(map(tuple, words)), scores)
-
-
-def reference_tokens(
-    result: TopicResult, reference: TokenStream | Corpus | Sequence[str] | None
-) -> TokenStream:
-    """Return the words of the documents in which the topics' words are looked for."""
-    if reference is None:
-        return result.tokens
-    if isinstance(reference, TokenStream):
-        return reference
-    if isinstance(reference, Corpus):
-        return tokenize(reference.document_texts())
-    if isinstance(reference, str) or not all(isinstance(text, str) for text in reference):
-        raise InputError(
-            "reference must be a Corpus, a TokenStream or a sequence of texts; got "
-            f"{type(reference).__name__} of something else"
-        )
-    return tokenize(list(reference))
-
-
-def _in_own_vectors(result: TopicResult, words: list[list[str]]) -> Float64Array:
-    """Measure coherence in the embeddings of the result: a word is the mean of its documents."""
-    wanted = {word for topic in words for word in topic}
-    columns = [i for i, term in enumerate(result.term_counts.terms) if term in wanted]
-    vectors = {}
-    if columns:
-        middle = result.embeddings.mean(axis=0, dtype=np.float64)
-        found = term_embeddings(
-            result.term_counts.counts, result.embeddings, columns, origin=middle
-        )
-        vectors = {
-            result.term_counts.terms[i]: vector for i, vector in zip(columns, found, strict=True)
-        }
-    return word_embedding_coherence(words, vectors, max(map(len, words), default=1) or 1)[0]
-
-
-def _significance(result: TopicResult) -> dict[str, Float64Array]:
-    """Return the distances from a topic of everything, and from one in all documents alike."""
-    if not result.topics:
-        return {"w_vacuous": np.empty(0), "d_background": np.empty(0)}
-    single = np.flatnonzero(result.term_counts.lengths == 1)
-    counts = count_by_topic(
-        result.term_counts.counts,
-        result.clustering.labels,
-        result.n_topics,
-        result.documents.weights,
-    )[:, single]
-    found = topic_significance(counts, result.memberships)
-    background = found.background
-    assert background is not None
-    return {"w_vacuous": found.vacuous, "d_background": background}
 
 
 SAMPLED = 150
@@ -129,7 +46,7 @@ MEANINGS = {
     "topics": "number of topics",
     "median_size": "texts in a topic of middle size",
     "npmi": "how far a topic's words occur together within ten words, -1 to 1; 0 is chance",
-    "c_v": "how alike the company of a topic's words is within 110 words, 0 to 1",
+    "c_v": "similarity of the contexts of a topic's words within 110 words, 0 to 1",
     "u_mass": "how surely a topic's words bring its better words along; 0 at best",
     "embedding_coherence": "mean cosine of a topic's words in this result's own embeddings",
     "diversity": "share of distinct words among the topics' words",
@@ -137,7 +54,7 @@ MEANINGS = {
     "inverted_rbo": "how unlike the topics' word lists are, the first words counting most",
     "pairwise_jaccard": "mean overlap of the topics' word lists; 0 is none",
     "w_vacuous": "distance of a topic's words from those of all topics, in nats; 0 is none",
-    "d_background": "distance of a topic from one in all texts alike, in nats; 0 is none",
+    "d_background": "distance of a topic from one spread evenly over the texts, in nats; 0 is none",
     "persistence": "stability of a topic in the density hierarchy",
     "recurrence": "overlap of a topic with its best match in replicates, 0 to 1",
     "recurrence_by_chance": "the same for labels drawn at random",
@@ -164,6 +81,9 @@ TOPIC_MEASURES = (
     "persistence", "recurrence",
 )  # fmt: skip
 
+Row = tuple[str, float, float, float, int]
+"""Measure, value, both ends of its interval, and the number of what was looked at."""
+
 
 def report_card(
     result: TopicResult,
@@ -173,7 +93,7 @@ def report_card(
     by_topic: bool = False,
     n_words: int = 10,
     n_resamples: int = 1000,
-    seed: int = 0,
+    random_state: RandomState = 0,
 ) -> pd.DataFrame:
     """Tabulate what can be measured of a result: its topics, their words, stability and map.
 
@@ -192,7 +112,8 @@ def report_card(
         Words of each topic that count, its best single ones.
     n_resamples : int
         Of the bootstrap behind the intervals.
-    seed : int
+    random_state : int, numpy.random.Generator or None
+        Draws the samples of the bootstrap.
 
     Returns
     -------
@@ -219,78 +140,129 @@ def report_card(
     between two sensible models (Hoyle et al. 2021, "Is automated topic model evaluation broken?").
     Ask people: `topics.validation_sheets`.
     """
+    import pandas as pd
+
     if n_words < 2 or n_resamples < 1:
         raise InputError(
             f"n_words must be at least 2 and n_resamples at least 1; got {n_words}, {n_resamples}"
         )
     known = None if labels is None else _labels_of(result, labels)
-    scored = score_topics(result, reference_tokens(result, reference), n_words)
+    words = top_words(result, n_words) if result.topics else []
+    scores = _score_topics(result, words, _reference_tokens(result, reference), n_words)
     if by_topic:
-        return _topic_table(result, scored)
+        return _topic_table(result, scores)
+    seed = resolve_seed(random_state)
     rows = [
-        *_of_the_whole(result),
-        *_of_topics(scored, n_words, n_resamples, seed),
-        *_of_replicates(result),
-        *_of_the_places(result, n_resamples, seed),
+        *_of_topics(result, words, scores, n_words, n_resamples, seed),
+        *_of_projections(result, n_resamples, seed),
         *_of_the_input(result),
     ]
     if known is not None:
         rows += _of_labels(result, known, n_resamples, seed)
-    return _frame(rows)
-
-
-def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    import pandas as pd
-
     frame = pd.DataFrame(rows, columns=["measure", "value", "low", "high", "n"])
     covered = frame["measure"].str.endswith("_covered")
     names = frame["measure"].str.removesuffix("_covered")
     frame["meaning"] = names.map(MEANINGS) + np.where(covered, "; on the texts in a topic", "")
-    floats = {name: np.float64 for name in ("value", "low", "high")}
-    return frame.astype({**floats, "n": np.int64})
+    return frame.astype({"value": np.float64, "low": np.float64, "high": np.float64, "n": np.int64})
 
 
-def _of_the_whole(result: TopicResult) -> list[tuple[Any, ...]]:
-    sizes = [topic.size for topic in result.topics]
-    n_rows = int(result.documents.weights.sum())
-    return [
-        _bare("coverage", result.coverage if n_rows else math.nan, n_rows),
-        _bare("topics", result.n_topics, n_rows),
-        _bare("median_size", float(np.median(sizes)) if sizes else math.nan, len(sizes)),
-    ]
+def _score_topics(
+    result: TopicResult, words: list[list[str]], tokens: TokenStream, n_words: int
+) -> dict[str, Float64Array]:
+    """Return each measure of the topics, shape (n_topics,); NaN where there is none."""
+    few = np.array([len(topic) < 2 for topic in words], dtype=bool)
+    vacuous = background = np.empty(0)
+    if result.topics:
+        counts, labels = result.term_counts, result.clustering.labels
+        by_topic = count_by_topic(counts.counts, labels, result.n_topics, result.documents.weights)
+        single = np.flatnonzero(counts.lengths == 1)
+        significance = topic_significance(by_topic[:, single], result.memberships)
+        assert significance.background is not None
+        vacuous, background = significance.vacuous, significance.background
+    scores = {
+        "npmi": npmi(words, tokens),
+        "c_v": np.where(few, np.nan, c_v(words, tokens)),  # one word is coherent with itself
+        "u_mass": u_mass(words, tokens),
+        "embedding_coherence": _in_own_vectors(result, words),
+        "uniqueness": topic_uniqueness(words, n_words),
+        "w_vacuous": vacuous,
+        "d_background": background,
+        "persistence": np.array([topic.persistence for topic in result.topics], dtype=np.float64),
+    }
+    if result.stability is not None:
+        scores["recurrence"] = result.stability.recurrence
+    return scores
+
+
+def _reference_tokens(
+    result: TopicResult, reference: TokenStream | Corpus | Sequence[str] | None
+) -> TokenStream:
+    """Return the words of the documents in which the topics' words are looked for."""
+    if reference is None:
+        return result.tokens
+    if isinstance(reference, TokenStream):
+        return reference
+    if isinstance(reference, Corpus):
+        return tokenize(reference.document_texts())
+    if isinstance(reference, str) or not all(isinstance(text, str) for text in reference):
+        raise InputError(
+            "reference must be a Corpus, a TokenStream or a sequence of texts; got "
+            f"{type(reference).__name__} of something else"
+        )
+    return tokenize(list(reference))
+
+
+def _in_own_vectors(result: TopicResult, words: list[list[str]]) -> Float64Array:
+    """Measure coherence in the embeddings of the result: a word is the mean of its documents."""
+    wanted = {word for topic in words for word in topic}
+    counts = result.term_counts
+    columns = [i for i, term in enumerate(counts.terms) if term in wanted]
+    vectors = {}
+    if columns:
+        middle = result.embeddings.mean(axis=0, dtype=np.float64)
+        found = term_embeddings(counts.counts, result.embeddings, columns, origin=middle)
+        vectors = {counts.terms[i]: vector for i, vector in zip(columns, found, strict=True)}
+    return word_embedding_coherence(words, vectors, max(map(len, words), default=1) or 1)[0]
 
 
 def _of_topics(
-    scored: TopicScores, n_words: int, n_resamples: int, seed: int
-) -> list[tuple[Any, ...]]:
-    """Return means over topics, and what is measured of all topics together."""
-    rows = [
-        _mean_row(name, scored.scores[name], n_resamples, seed)
+    result: TopicResult,
+    words: list[list[str]],
+    scores: dict[str, Float64Array],
+    n_words: int,
+    n_resamples: int,
+    seed: int,
+) -> list[Row]:
+    """Return sizes, means over topics, and what is measured of all topics together."""
+    sizes = [topic.size for topic in result.topics]
+    n_rows = int(result.documents.weights.sum())
+    n = len(words)
+    means = [
+        _mean_row(name, scores[name], n_resamples, seed)
         for name in TOPIC_MEASURES
-        if name in scored.scores
+        if name in scores
     ]
-    n = len(scored.words)
-    together = [
-        _bare("diversity", diversity(scored.words, n_words), n),
-        _bare("inverted_rbo", inverted_rbo(scored.words, n_words), n),
-        _bare("pairwise_jaccard", pairwise_jaccard(scored.words, n_words), n),
+    place = TOPIC_MEASURES.index("uniqueness")
+    rows = [
+        _bare("coverage", result.coverage if n_rows else math.nan, n_rows),
+        _bare("topics", result.n_topics, n_rows),
+        _bare("median_size", float(np.median(sizes)) if sizes else math.nan, len(sizes)),
+        *means[:place],
+        _bare("diversity", diversity(words, n_words), n),
+        _bare("inverted_rbo", inverted_rbo(words, n_words), n),
+        _bare("pairwise_jaccard", pairwise_jaccard(words, n_words), n),
+        *means[place:],
     ]
-    place = [name for name, *_ in rows].index("uniqueness")
-    return rows[:place] + together + rows[place:]
-
-
-def _of_replicates(result: TopicResult) -> list[tuple[Any, ...]]:
     measured = result.stability
-    if measured is None:
-        return []
-    rows = []
-    if measured.chance is not None:
-        rows.append(_bare("recurrence_by_chance", _mean(measured.chance), result.n_topics))
-    pairs = measured.adjusted_rand
-    return [*rows, _bare("replicate_ari", _mean(pairs), len(pairs))]
+    if measured is not None:
+        if measured.chance is not None:
+            rows.append(_bare("recurrence_by_chance", _mean(measured.chance), result.n_topics))
+        pairs = measured.adjusted_rand
+        rows.append(_bare("replicate_ari", _mean(pairs), len(pairs)))
+    return rows
 
 
-def _of_the_places(result: TopicResult, n_resamples: int, seed: int) -> list[tuple[Any, ...]]:
+def _of_projections(result: TopicResult, n_resamples: int, seed: int) -> list[Row]:
     """Measure the map, and the space of the topics, on a sample of the documents."""
     n = len(result.documents)
     k = min(NEIGHBORS, (n - 1) // 2)
@@ -299,24 +271,22 @@ def _of_the_places(result: TopicResult, n_resamples: int, seed: int) -> list[tup
     # Documents are ordered by the hash of their content: evenly spaced ones are a fair sample.
     rows = np.unique(np.linspace(0, n - 1, min(n, SAMPLED)).astype(np.int64))
     found = []
-    for name, places in (("map", result.map), ("coordinates", result.coordinates)):
-        kept = trustworthiness_and_continuity(result.embeddings, places, k, rows=rows)
+    for name, positions in (("map", result.map), ("coordinates", result.coordinates)):
+        kept = trustworthiness_and_continuity(result.embeddings, positions, k, rows=rows)
         for measure, values in zip(("trustworthiness", "continuity"), kept, strict=True):
             found.append(_mean_row(f"{name}_{measure}", values, n_resamples, seed))
     return found
 
 
-def _of_the_input(result: TopicResult) -> list[tuple[Any, ...]]:
-    documents = result.documents
-    n_rows = int(documents.weights.sum())
-    truncated = [
-        float(decision.value) for decision in result.decisions if decision.name == "truncated"
+def _of_the_input(result: TopicResult) -> list[Row]:
+    n = len(result.documents)
+    n_rows = int(result.documents.weights.sum())
+    truncated = [float(made.value) for made in result.decisions if made.name == "truncated"]
+    return [
+        *(_bare("truncated_share", value, n) for value in truncated[:1]),
+        _bare("duplicate_share", (n_rows - n) / n_rows if n_rows else math.nan, n_rows),
+        _bare("neighbor_recall", result.graph.recall, n),
     ]
-    rows = [_bare("truncated_share", value, len(documents)) for value in truncated[:1]]
-    repeated = (n_rows - len(documents)) / n_rows if n_rows else math.nan
-    rows.append(_bare("duplicate_share", repeated, n_rows))
-    rows.append(_bare("neighbor_recall", result.graph.recall, len(documents)))
-    return rows
 
 
 def _of_labels(
@@ -363,18 +333,15 @@ def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
     return np.array(["" if pd.isna(v) else str(v).strip() for v in values], dtype=object)
 
 
-def _topic_table(result: TopicResult, scored: TopicScores) -> pd.DataFrame:
+def _topic_table(result: TopicResult, scores: dict[str, Float64Array]) -> pd.DataFrame:
     import pandas as pd
 
-    frame = pd.DataFrame(
-        {
-            "topic": [topic.topic_id for topic in result.topics],
-            "label": [topic.label for topic in result.topics],
-            "size": [topic.size for topic in result.topics],
-            "share": [topic.share for topic in result.topics],
-            **scored.scores,
-        }
-    )
+    names = {"topic": "topic_id", "label": "label", "size": "size", "share": "share"}
+    columns = {
+        name: [getattr(topic, attribute) for topic in result.topics]
+        for name, attribute in names.items()
+    }
+    frame = pd.DataFrame({**columns, **scores})
     measured = result.stability
     if measured is not None:
         frame["recurrence_low"], frame["recurrence_high"] = measured.low, measured.high
@@ -383,13 +350,11 @@ def _topic_table(result: TopicResult, scored: TopicScores) -> pd.DataFrame:
     return frame
 
 
-def _bare(name: str, value: float, n: int) -> tuple[Any, ...]:
+def _bare(name: str, value: float, n: int) -> Row:
     return name, value, math.nan, math.nan, n
 
 
-def _mean_row(
-    name: str, values: npt.NDArray[np.float64], n_resamples: int, seed: int
-) -> tuple[Any, ...]:
+def _mean_row(name: str, values: npt.NDArray[np.float64], n_resamples: int, seed: int) -> Row:
     """Return the mean of what is known, with the interval of others drawn in their place."""
     known = values[~np.isnan(values)]
     low = high = math.nan

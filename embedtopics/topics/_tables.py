@@ -7,8 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
+from embedtopics._utils.checks import optional_count, resolve_seed
+from embedtopics._utils.display import excerpt
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.evaluation._intrusion import (
@@ -18,6 +19,7 @@ from embedtopics.evaluation._intrusion import (
     topic_intrusion,
     word_intrusion,
 )
+from embedtopics.protocols import RandomState
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import top_words
 from embedtopics.topics.results import Reason, TopicResult
@@ -64,7 +66,7 @@ def table(
             "label": topic.label,
             "terms": list(topic.keywords[:n_terms]),
             "examples": [
-                shorten(result.corpus.texts[row], n_characters)
+                excerpt(result.corpus.texts[row], n_characters)
                 for row in topic.representatives[:n_examples]
             ],
         }
@@ -74,10 +76,8 @@ def table(
     outside = int(np.sum(result.labels[has_text] == NOISE))
     if outside:
         share = outside / int(has_text.sum())
-        rows.append(
-            {"topic": NOISE, "size": outside, "share": share, "label": NO_TOPIC,
-             "terms": [], "examples": []}
-        )  # fmt: skip
+        noise = {"topic": NOISE, "size": outside, "share": share, "label": NO_TOPIC}
+        rows.append({**noise, "terms": [], "examples": []})
     frame = pd.DataFrame(rows, columns=["topic", "size", "share", "label", "terms", "examples"])
     if result.stability is not None:
         recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
@@ -102,16 +102,17 @@ def documents(result: TopicResult) -> pd.DataFrame:
     """
     import pandas as pd
 
-    corpus = result.corpus
+    corpus, documents = result.corpus, result.documents
     labels = result.labels
     names = [topic.label for topic in result.topics]
     positions = result.by_row(result.map, np.nan)
-    own = np.zeros(len(result.documents), dtype=np.float32)
+    own = np.zeros(len(documents), dtype=np.float32)
     inside = np.flatnonzero(result.clustering.labels != NOISE)
-    if len(inside):
-        own[inside] = np.asarray(
-            result.memberships[inside, result.clustering.labels[inside]]
-        ).ravel()
+    if len(inside):  # else SciPy returns a sparse matrix
+        topics = result.clustering.labels[inside]
+        own[inside] = np.asarray(result.memberships[inside, topics]).ravel()
+    typical = [row for topic in result.topics for row in topic.representatives]
+    of_row = documents.of_row
     made = {
         "status": np.array(["text", "empty", "missing"], dtype=object)[corpus.status],
         "topic": labels,
@@ -120,32 +121,25 @@ def documents(result: TopicResult) -> pd.DataFrame:
         "membership": result.by_row(own, np.nan),
         "none": result.by_row(result.none_shares, np.nan),
         "core": result.by_row(result.clustering.probabilities > 0, False),
-        "representative": _representative(result),
+        "representative": np.isin(of_row, of_row[typical]) & (of_row >= 0),
     }
     if result.stability is not None:
         made["agreement"] = result.by_row(result.stability.agreement, np.nan)
     made |= {"x": positions[:, 0], "y": positions[:, 1]}
+    first = {
+        "id": list(corpus.ids),
+        "text": list(corpus.texts),
+        "excerpt": [excerpt(text, EXCERPT) for text in corpus.texts],
+    }
     given = corpus.metadata.copy(deep=False)
-    reserved = {"id", "text", "excerpt", *made}
+    reserved = {*first, *made}
     given.columns = pd.Index(
         [f"{name}_given" if name in reserved else name for name in given.columns]
     )
-    first = pd.DataFrame(
-        {
-            "id": list(corpus.ids),
-            "text": list(corpus.texts),
-            "excerpt": [shorten(text, EXCERPT) for text in corpus.texts],
-        },
-        index=corpus.index,
+    index = corpus.index
+    return pd.concat(
+        [pd.DataFrame(first, index=index), given, pd.DataFrame(made, index=index)], axis=1
     )
-    return pd.concat([first, given, pd.DataFrame(made, index=corpus.index)], axis=1)
-
-
-def _representative(result: TopicResult) -> npt.NDArray[np.bool_]:
-    """Return whether each row has a typical text of its topic."""
-    of_row = result.documents.of_row
-    rows = [row for topic in result.topics for row in topic.representatives]
-    return np.isin(of_row, of_row[rows]) & (of_row >= 0)
 
 
 def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
@@ -194,12 +188,6 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def shorten(text: str, n_characters: int) -> str:
-    """Return a text on one line, cut at a length."""
-    line = " ".join(text.split())
-    return line if len(line) <= n_characters else line[: n_characters - 1].rstrip() + "…"
-
-
 # Sheets on which people judge the topics of a result.
 
 LISTED = 20
@@ -215,7 +203,7 @@ def validation_sheets(
     n_questions: int | None = None,
     n_per_topic: int = 10,
     n_decoys: int = 5,
-    seed: int = 0,
+    random_state: RandomState = 0,
 ) -> tuple[Sheet, ...]:
     """Make sheets on which people find intruders, and say which texts belong to which topic.
 
@@ -228,7 +216,8 @@ def validation_sheets(
         topic.
     n_per_topic, n_decoys : int
         See `embedtopics.evaluation.coding_sample`.
-    seed : int
+    random_state : int, numpy.random.Generator or None
+        Draws the questions.
 
     Returns
     -------
@@ -253,33 +242,22 @@ def validation_sheets(
         raise InputError(
             f"people judge topics against others; the result has {result.n_topics}: fit with more"
         )
+    optional_count(n_questions, "n_questions")
+    seed = resolve_seed(random_state)
     words = top_words(result, LISTED)
     texts = result.corpus.document_texts()
-    clustering = result.clustering
-    if n_questions is not None and n_questions < 1:
-        raise InputError(f"n_questions must be at least 1; got {n_questions}")
+    labels, probabilities = result.clustering.labels, result.clustering.probabilities
     coding = coding_sample(
-        texts,
-        clustering.labels,
-        words,
-        n_per_topic=n_per_topic,
-        n_decoys=n_decoys,
-        random_state=seed,
+        texts, labels, words, n_per_topic=n_per_topic, n_decoys=n_decoys, random_state=seed
     )
-    terms = result.term_counts.terms
-    about_words = partial(word_intrusion, words, result.topic_terms, terms, n_questions=n_questions)
-    about_texts = partial(
-        document_intrusion,
-        texts,
-        clustering.labels,
-        clustering.probabilities,
-        n_questions=n_questions,
-    )
-    about_topics = partial(
-        topic_intrusion, texts, result.memberships, words, n_questions=n_questions or N_TEXTS
+    terms, n_texts = result.term_counts.terms, n_questions or N_TEXTS
+    makers = (
+        partial(word_intrusion, words, result.topic_terms, terms, n_questions=n_questions),
+        partial(document_intrusion, texts, labels, probabilities, n_questions=n_questions),
+        partial(topic_intrusion, texts, result.memberships, words, n_questions=n_texts),
     )
     sheets = []
-    for make in (about_words, about_texts, about_topics):
+    for make in makers:
         with suppress(InputError):  # fewer than two topics are large enough
             sheets.append(make(random_state=seed))
     return tuple(sheet for sheet in (*sheets, coding) if len(sheet))

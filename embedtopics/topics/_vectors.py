@@ -1,19 +1,29 @@
-"""The documents' vectors, given by the caller or made by an encoder, checked row by row."""
+"""Vectors of documents, given or made by an encoder; the distinct ones; and those of topics.
+
+A topic has two centroids. What is *about the topic* (which documents are typical of it, which topic
+a question is about) weighs documents by their probabilities (`core_centroids`). What *treats topics
+as sets of rows* (which are merged, where a document is added) weighs all rows the same
+(`row_centroids`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments, Encoding
 from embedtopics.encoders._registry import encoder_from_settings, fitted, learns, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.protocols import Encoder, FloatArray, Int64Array
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
+from embedtopics.terms._representative import centroid
 from embedtopics.topics._describe import FITTED_ROWS, GIVEN, LEFT_OUT, TEXTS
 from embedtopics.topics.results import TopicResult
 
@@ -38,12 +48,9 @@ another encoder they are near 0; a title before the text leaves them near 1."""
 def given_vectors(
     embeddings: npt.ArrayLike, corpus: Corpus, documents: Int64Array | None = None
 ) -> tuple[FloatArray, int]:
-    """Return the unit vectors of documents from the vectors of the rows.
+    """Return the unit vectors of documents from those of the rows, and the number of conflicts.
 
-    Where rows of the same text have different vectors, the smallest in lexicographic order is
-    taken, whatever the order of the rows.
-
-    Shapes: `embeddings` (n_rows, n_dimensions) -> `vectors` (n_wanted, n_dimensions).
+    Where rows of one text differ, the smallest in lexicographic order is taken.
     """
     given = np.asarray(embeddings)
     if given.ndim != 2 or len(given) != len(corpus):
@@ -79,10 +86,7 @@ def _chosen_rows(
 def encode_documents(
     encoder: Encoder, texts: Sequence[str], rows: Int64Array, show_progress: bool | None
 ) -> tuple[FloatArray, Encoding | None]:
-    """Return the unit vectors that an encoder makes, and its report where it gives one.
-
-    Shapes: `rows` (n,) -> `vectors` (n, n_dimensions).
-    """
+    """Return the unit vectors that an encoder makes, and its report where it gives one."""
     with_report = getattr(encoder, "encode_with_report", None)
     report = None if with_report is None else with_report(texts, show_progress=show_progress)
     made: Any = encoder.encode(texts) if report is None else report.embeddings
@@ -131,10 +135,9 @@ def recorded_encoder(result: TopicResult) -> Encoder:
 def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     """Return an encoder after making sure that it is the one of the fit.
 
-    One that is fitted on texts, and is not fitted yet, is fitted on the documents of the fit. One
-    of another fingerprint passes where some documents get the vectors that they had: on another
-    machine, what is learned differs in the last digits. One without a fingerprint must make
-    vectors of some documents that are of the space of the fit.
+    An unfitted one is fitted on the documents of the fit. One of another fingerprint passes where
+    it makes the same vectors of some documents: on another machine the last digits differ. One
+    without a fingerprint must make vectors that are of the space of the fit.
     """
     resolved = resolve_encoder(encoder)
     if not getattr(resolved, "is_fitted", True):
@@ -186,10 +189,7 @@ def encoder_of_given(
     vectors: FloatArray,
     texts: Sequence[str],
 ) -> Encoder:
-    """Return the encoder of the given vectors, checked on some texts.
-
-    Shapes: `vectors` (n_documents, n_dimensions).
-    """
+    """Return the encoder of the given vectors, checked on some texts."""
     if not is_named:
         raise InputError(
             "encoder",
@@ -221,9 +221,9 @@ def _makes_same_vectors(encoder: Encoder, result: TopicResult) -> bool:
     made, kept = _sample(encoder, result.embeddings, result.corpus.document_texts())
     if made.shape != kept.shape:
         return False
-    cosines = np.einsum("ij,ij->i", made, kept, dtype=np.float64)
+    similarity = np.einsum("ij,ij->i", made, kept, dtype=np.float64)
     both_zero = ~made.any(axis=1) & ~kept.any(axis=1)
-    return bool((both_zero | (cosines >= SAME)).all())
+    return bool((both_zero | (similarity >= SAME)).all())
 
 
 def _sample(
@@ -231,9 +231,166 @@ def _sample(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the vectors that an encoder makes of some documents, and those that they have."""
     # Documents are ordered by a hash of their content, so that the first are a fair sample.
-    some = list(texts[:DOCUMENTS_TO_COMPARE])
-    if not some:
-        return vectors[:0], vectors[:0]
-    plain = getattr(encoder, "uncached", encoder)
-    made, _ = encode_documents(plain, some, np.arange(len(some)), False)
+    some = texts[:DOCUMENTS_TO_COMPARE]
+    made = encode_uncached(encoder, some) if some else vectors[:0]
     return made, vectors[: len(some)]
+
+
+def encode_uncached(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
+    """Return the unit vectors of a few texts, which are not worth a file on disk."""
+    plain = getattr(encoder, "uncached", encoder)
+    return encode_documents(plain, list(texts), np.arange(len(texts)), False)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class UniqueVectors:
+    """The distinct vectors of documents, `first` (n_unique,) and `of_document` (n_documents,).
+
+    Those that share a vector are laid out as one: their nearest neighbours would be one another by
+    chance, and a layout would separate them.
+    """
+
+    first: Int64Array
+    of_document: Int64Array
+
+    @property
+    def all_distinct(self) -> bool:
+        """Whether no two documents share a vector."""
+        return len(self.first) == len(self.of_document)
+
+    @property
+    def rows(self) -> Int64Array | None:
+        """The first documents, or None where they are all."""
+        return None if self.all_distinct else self.first
+
+    def of(self, values: FloatArray) -> FloatArray:
+        """Return the values of each distinct vector."""
+        return values if self.all_distinct else values[self.first]
+
+    def spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Give every document the value of its vector."""
+        return values if self.all_distinct else values[self.of_document]
+
+
+def find_unique_vectors(vectors: FloatArray) -> UniqueVectors:
+    """Find the documents that share a vector."""
+    n_documents = len(vectors)
+    # Equal vectors have equal sums, so that only documents of equal sums need be compared.
+    sums = vectors.sum(axis=1, dtype=np.float64)
+    order = np.argsort(sums, kind="stable")
+    repeated = np.zeros(n_documents, dtype=bool)
+    equal = sums[order][1:] == sums[order][:-1]
+    repeated[order[1:][equal]] = repeated[order[:-1][equal]] = True
+    of_first = np.arange(n_documents)
+    seen: dict[bytes, int] = {}
+    for document in np.flatnonzero(repeated).tolist():
+        # Adding zero turns -0.0 into 0.0, which equals it but has other bytes.
+        of_first[document] = seen.setdefault((vectors[document] + 0.0).tobytes(), document)
+    first, of_document = np.unique(of_first, return_inverse=True)
+    return UniqueVectors(first.astype(np.int64), of_document.astype(np.int64))
+
+
+def spread_graph(graph: NeighborGraph, unique: UniqueVectors) -> NeighborGraph:
+    """Give every document the neighbours of its vector."""
+    if unique.all_distinct:
+        return graph
+    indices = unique.first[graph.indices][unique.of_document].astype(np.int32)
+    return NeighborGraph(
+        indices, graph.similarities[unique.of_document], graph.method, graph.recall
+    )
+
+
+def core_centroid(result: TopicResult, topic: int) -> Float64Array:
+    """Return the unit mean vector of a topic's documents, weighted by their probabilities."""
+    members = np.flatnonzero(result.clustering.labels == topic)
+    return centroid(result.embeddings[members], result.clustering.probabilities[members])
+
+
+def core_centroids(result: TopicResult) -> Float64Array:
+    """Return `core_centroid` of every topic, shape (n_topics, n_dimensions)."""
+    found = np.zeros((result.n_topics, result.embeddings.shape[1]))
+    for topic in range(result.n_topics):
+        found[topic] = core_centroid(result, topic)
+    return found
+
+
+def row_centroids(result: TopicResult) -> Float64Array:
+    """Return the unit mean vector of each topic's rows, shape (n_topics, n_dimensions)."""
+    labels, weights = result.clustering.labels, result.documents.weights
+    order = np.argsort(labels, kind="stable")
+    ends = np.searchsorted(labels[order], np.arange(result.n_topics + 1))
+    sums = np.zeros((result.n_topics, result.embeddings.shape[1]))
+    for topic in range(result.n_topics):
+        members = order[ends[topic] : ends[topic + 1]]
+        # einsum and not BLAS, whose last bits depend on the number of threads.
+        sums[topic] = np.einsum(
+            "i,id->d", weights[members], result.embeddings[members], dtype=np.float64
+        )
+    return _unit(sums)
+
+
+def cosines(first: Float64Array, second: Float64Array) -> Float64Array:
+    """Return the cosine of each row of one array with each of another; 0 where a row is zero."""
+    return np.asarray(np.einsum("id,jd->ij", _unit(first), _unit(second)))
+
+
+def term_cosines(rows: csr_matrix) -> Float64Array:
+    """Return the cosines of all pairs of sparse rows; an empty one has 0, and 1 with itself."""
+    from embedtopics.topics._kernels import add_products
+
+    by_term = unit_term_rows(rows).tocsc()
+    by_term.sum_duplicates()  # sorts the rows of each column, too
+    found: Float64Array = np.zeros((rows.shape[0], rows.shape[0]))
+    add_products(
+        by_term.indptr.astype(np.int64),
+        by_term.indices.astype(np.int32),
+        by_term.data.astype(np.float64),
+        found,
+    )
+    found = np.tril(found) + np.tril(found, -1).T
+    np.fill_diagonal(found, 1.0)
+    return np.clip(found, -1.0, 1.0)
+
+
+def topic_cosines(result: TopicResult, by: str) -> Float64Array:
+    """Return the cosines of all pairs of topics, by their weighted terms or their mean vectors."""
+    if checked_choice(by, "by", ("terms", "embeddings")) == "terms":
+        return term_cosines(result.topic_terms)
+    means = row_centroids(result)
+    return cosines(means, means)
+
+
+def unit_term_rows(rows: csr_matrix) -> csr_matrix:
+    """Return sparse rows scaled to length one; rows without entries stay so."""
+    from scipy.sparse import csr_matrix
+
+    scaled = csr_matrix(rows, dtype=np.float64, copy=True)
+    lengths = np.sqrt(np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel())
+    scaled.data /= np.repeat(np.where(lengths > 0, lengths, 1.0), np.diff(scaled.indptr))
+    return scaled
+
+
+def _unit(rows: Float64Array) -> Float64Array:
+    lengths = np.sqrt(np.einsum("id,id->i", rows, rows))
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0)[:, None])
+
+
+def centroids(
+    embeddings: FloatArray, labels: Int32Array, n_topics: int, weights: Int64Array | None = None
+) -> Float64Array:
+    """Add up the vectors of each topic's documents, shape (n_topics, n_dimensions)."""
+    from scipy.sparse import csr_matrix
+
+    members = np.flatnonzero(labels >= 0)
+    counts = np.ones(len(members)) if weights is None else weights[members].astype(np.float64)
+    indicator = csr_matrix((counts, (labels[members], members)), shape=(n_topics, len(labels)))
+    return np.asarray(indicator @ embeddings, dtype=np.float64)
+
+
+def tightness(sums: Float64Array, sizes: npt.NDArray[np.int64]) -> Float64Array:
+    """Return the mean cosine similarity of two different documents of each group, (n_groups,)."""
+    squares = np.einsum("id,id->i", sums, sums)
+    pairs = sizes * (sizes - 1.0)
+    out = np.full(len(sums), np.nan)
+    np.divide(squares - sizes, pairs, out=out, where=pairs > 0)
+    return out

@@ -18,19 +18,17 @@ from embedtopics._utils.machine import package_versions
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.encoders.sentence._tokenizing import readable, slabs
-from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._files import KIND, parse_tokenizer
-from embedtopics.encoders.static._tokens import (
+from embedtopics.encoders.static._distill import (
     Vocabulary,
     add_words,
-    bag_tokens,
     frequent_split_words,
     plain_vocabulary,
-    unknown_token,
     word_reader,
 )
+from embedtopics.encoders.static._encoder import StaticEncoder, bag_tokens, unknown_token
+from embedtopics.encoders.static._files import KIND, parse_tokenizer
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._compare import judge

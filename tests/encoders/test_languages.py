@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from embedtopics.corpus.results import LanguageShares
-from embedtopics.encoders._languages import known_languages, language_warning
+from embedtopics.encoders._base import known_languages, language_warning
 
 ENGLISH = SimpleNamespace(name="all-MiniLM-L6-v2", languages=("en",))
 

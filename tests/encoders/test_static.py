@@ -99,7 +99,7 @@ def test_a_vector_does_not_depend_on_its_company(tokenizer, table, texts, monkey
     for row, text in enumerate(texts):
         np.testing.assert_array_equal(encoder.encode([text])[0], together[row])
     np.testing.assert_array_equal(encoder.encode(texts[::-1])[::-1], together)
-    monkeypatch.setattr("embedtopics.encoders.sentence._tokenizing._SLAB_CHARACTERS", 20)
+    monkeypatch.setattr("embedtopics.encoders._base._SLAB_CHARACTERS", 20)
     np.testing.assert_array_equal(encoder.encode(texts), together)
     monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
     np.testing.assert_array_equal(encoder.encode(texts), together)

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.encoders.sentence import _tokenizing as tokenizing
-from embedtopics.encoders.sentence._tokenizing import check_texts, tokenize
+from embedtopics.encoders import _base
+from embedtopics.encoders._base import check_texts
+from embedtopics.encoders.sentence._running import tokenize
 from embedtopics.errors import InputError
 
 pytest.importorskip("tokenizers")
@@ -34,7 +35,7 @@ def test_counts_by_hand(tokenizer):
 def test_slabs_change_nothing(tokenizer, monkeypatch):
     texts = ["the cat", "dog " * 30, "", "a", "red river " * 2, "stone"]
     whole = tokenize(tokenizer, texts, unknown_id=1)
-    monkeypatch.setattr(tokenizing, "_SLAB_CHARACTERS", 8)
+    monkeypatch.setattr(_base, "_SLAB_CHARACTERS", 8)
     slabs = tokenize(tokenizer, texts, unknown_id=1)
     assert slabs.ids == whole.ids
     np.testing.assert_array_equal(slabs.n_tokens, whole.n_tokens)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import krippendorff
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,13 +16,13 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation import (
     coding_sample,
     document_intrusion,
-    krippendorff_alpha,
     read_sheet,
     score_coding,
     score_intrusion,
     topic_intrusion,
     word_intrusion,
 )
+from embedtopics.evaluation._human_scores import krippendorff_alpha
 from embedtopics.evaluation._shares import share_interval
 from tests.factories import refuses
 
@@ -164,8 +165,7 @@ def test_several_coders():
     together = score_intrusion(pd.concat(both), sheet.key)
     assert (together.n_coders, together.n_answers, together.n_questions) == (2, 16, 8)
     assert together.precision == 12 / 16
-    alpha = krippendorff_alpha([right, other], n_resamples=0).alpha
-    assert together.alpha == pytest.approx(alpha)
+    assert together.alpha == krippendorff_alpha(np.array([right, other], dtype=object))
     # half the questions have a mean of a half: the mean of eight varies by a binomial
     assert 0.55 < together.low < 0.75 < together.high < 0.95
     apart = score_intrusion([one.drop(columns="coder") for one in both], sheet.key)
@@ -173,6 +173,30 @@ def test_several_coders():
     # three who answer alike are no more certain than one
     thrice = score_intrusion([answered(sheet, other)] * 3, sheet.key)
     assert thrice.high - thrice.low > 0.9 * (share_interval(4, 8)[1] - share_interval(4, 8)[0])
+
+
+def alpha_of(*ratings):
+    return krippendorff_alpha(np.array([list(row) for row in ratings], dtype=object))
+
+
+def test_published_alphas():
+    # Krippendorff 2011, "Computing Krippendorff's alpha-reliability": examples A, B and C.
+    assert alpha_of("0100000010", "1110010000") == pytest.approx(0.095, abs=5e-4)
+    assert alpha_of("aabbdcccedda", "babbbccceddd") == pytest.approx(0.692, abs=5e-4)
+    four = ["123321412...", "1233224125.3", ".3332342251.", "12332441251."]
+    rows = [[None if value == "." else value for value in row] for row in four]
+    assert alpha_of(*rows) == pytest.approx(0.743, abs=5e-4)
+    assert math.isnan(alpha_of("11", "11")) and alpha_of("xy", "xy") == 1.0
+    assert math.isnan(alpha_of(["1", None], [None, "2"]))
+
+
+@given(st.integers(0, 1000))
+def test_alpha_equals_that_of_the_package_krippendorff(seed):
+    ratings = np.random.default_rng(seed).choice([0.0, 1, 2, 5, np.nan], (4, 12))
+    ratings[:2, 0] = 0, 1
+    theirs = krippendorff.alpha(reliability_data=ratings, level_of_measurement="nominal")
+    named = [[None if math.isnan(value) else str(value) for value in row] for row in ratings]
+    assert alpha_of(*named) == pytest.approx(theirs, abs=1e-9)
 
 
 def test_topic_log_odds_by_hand():

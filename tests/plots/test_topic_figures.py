@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from embedtopics import plots, topics
 from embedtopics.plots._colors import tint, topic_colors
 from embedtopics.plots._labels import densest_points
-from embedtopics.topics.mixture.results import TokenMixture
+from embedtopics.topics.results import TokenMixture
 from tests.factories import make_result, refuses
 
 

@@ -100,7 +100,7 @@ def by_hand(spans, offsets, stretches):
 
 def check(texts, kind):
     """The laws, on one or several texts; returns the plan."""
-    from embedtopics.encoders.sentence._tokenizing import readable
+    from embedtopics.encoders._base import readable
 
     reading, plan, tokenizer = read_texts(texts), plan_of(texts, kind), trained(kind)
     n_before = n_tokens = 0

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.sparse import csr_matrix
 
 from embedtopics.terms import _subject as subject
-from embedtopics.terms._subject import without_subject, word_gains
+from embedtopics.terms._subject import uninformative_topics, word_gains
 from embedtopics.terms.results import TermCounts
 
 
@@ -121,14 +121,19 @@ def test_shuffled_words_are_no_subject_and_vocabularies_are():
     gains, n_words = word_gains(counts_of(matrix), labels, 4)
     assert (gains[:3] > 0.3).all() and gains[3] < 0.01
     assert (n_words >= 300).all()
-    assert without_subject(counts_of(matrix), labels, 4).tolist() == [False, False, False, True]
+    assert uninformative_topics(counts_of(matrix), labels, 4).tolist() == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_few_words_are_not_judged():
     matrix, labels = mixed_corpus(14)
     gains, n_words = word_gains(counts_of(matrix), labels, 4)
     assert gains[3] < subject.LEAST_GAIN and n_words[3] < 300
-    assert not without_subject(counts_of(matrix), labels, 4).any()
+    assert not uninformative_topics(counts_of(matrix), labels, 4).any()
 
 
 def test_the_whole_corpus_cannot_be_judged():
@@ -136,7 +141,7 @@ def test_the_whole_corpus_cannot_be_judged():
     labels = np.zeros(len(matrix), dtype=np.int32)
     gains, n_words = word_gains(counts_of(matrix), labels, 1)
     assert gains.tolist() == [np.inf] and n_words[0] == (matrix > 0).sum()
-    assert not without_subject(counts_of(matrix), labels, 1).any()
+    assert not uninformative_topics(counts_of(matrix), labels, 1).any()
 
 
 @pytest.mark.parametrize(
@@ -153,7 +158,7 @@ def test_nothing_to_judge(matrix, labels, n_topics):
     gains, n_words = word_gains(counts_of(matrix), labels, n_topics)
     assert gains.shape == n_words.shape == (n_topics,)
     assert (n_words == 0).all() and not np.isnan(gains).any()
-    assert not without_subject(counts_of(matrix), labels, n_topics).any()
+    assert not uninformative_topics(counts_of(matrix), labels, n_topics).any()
 
 
 def test_a_topic_without_documents_changes_nothing_for_the_others():

@@ -60,8 +60,8 @@ def test_it_is_told(model):
     assert noted["outside"].value >= 0.9 * N_SHUFFLED
     assert f"{Reason.UNINFORMATIVE.text}" in noted["outside"].message
     table = et.topics.documents(model.result_)
-    assert (table["reason"] == "no subject").sum() > 0.9 * N_SHUFFLED
-    assert not table.loc[table["reason"] == "no subject", "core"].any()
+    assert (table["reason"] == "uninformative").sum() > 0.9 * N_SHUFFLED
+    assert not table.loc[table["reason"] == "uninformative", "core"].any()
 
 
 def test_new_texts_near_them_get_no_topic(model, collection):

@@ -176,7 +176,9 @@ def test_bad_input(branched):
 
 
 def test_sheets_of_a_result(branched):
-    sheets = {sheet.task: sheet for sheet in validation_sheets(branched, n_questions=5, seed=1)}
+    sheets = {
+        sheet.task: sheet for sheet in validation_sheets(branched, n_questions=5, random_state=1)
+    }
     assert list(sheets) == ["word_intrusion", "document_intrusion", "topic_intrusion", "coding"]
     assert [len(sheet) for sheet in sheets.values()][:3] == [5, 5, 5]
     words = top_words(branched, 5)

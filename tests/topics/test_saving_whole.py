@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from embedtopics.topics import load_result, save_result
-from embedtopics.topics._arrays import read_arrays, write_arrays
+from embedtopics.topics._storage import read_arrays, write_arrays
 from tests.factories import make_result
 
 # A child process for each point; the hook sees every file that is opened, renamed or deleted.

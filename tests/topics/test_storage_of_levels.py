@@ -15,8 +15,7 @@ from embedtopics._utils.folders import write_manifest
 from embedtopics.errors import CorruptFileError
 from embedtopics.report._report import report_html
 from embedtopics.topics import assign, at_resolution, levels, load_result, save_result
-from embedtopics.topics._arrays import read_arrays
-from embedtopics.topics._storage import FORMAT, KIND
+from embedtopics.topics._storage import FORMAT, KIND, read_arrays
 from embedtopics.topics.results import Reason, Stability
 from tests.factories import refuses
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.encoders.sentence._checkpoint import Checkpoint, pooled_model
+from embedtopics.encoders._base import load_error
+from embedtopics.encoders.sentence._checkpoint import Checkpoint, Recipe, pooled_model
 from embedtopics.encoders.sentence._loading import (
     Vocabulary,
     load_model,
@@ -33,7 +34,7 @@ from embedtopics.encoders.sentence._onnx import (
     write_prepared,
 )
 from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, TorchRuntime
-from embedtopics.errors import InputError, ModelLoadError
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
 #
 # A few channels of a transformer are ten times larger than the others, and a range that holds them
 # leaves too few steps for the rest. So each channel is divided by a factor before it is rounded,
-# and
-# the weights that it meets are multiplied by it: Xiao et al. (2023), "SmoothQuant", equation 4.
+# and its weights are multiplied by it: Xiao et al. (2023), "SmoothQuant", equation 4.
 
 Extremes: TypeAlias = tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]
 """Lowest and highest value of each channel."""
@@ -215,20 +215,6 @@ _SAMPLE_LENGTH = 512
 _logger = logging.getLogger("embedtopics")
 
 
-@dataclass(frozen=True)
-class BackendOptions:
-    """What is to be opened."""
-
-    checkpoint: Checkpoint
-    name: str
-    pooling: tuple[str, ...]
-    layers: int | tuple[float, ...]
-    precision: str
-    device: str
-    runtime: str | None
-    trust_remote_code: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A model that is ready to run."""
@@ -263,67 +249,62 @@ def number_format(precision: str) -> str:
     return f"int8-{weight_bits()}" if precision == "int8" else precision
 
 
-def open_model(options: BackendOptions, cache: Path) -> Opened:
+def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> Opened:
     """Make a model ready, or find it ready in the cache folder."""
-    on_cpu = options.device == "cpu" and not options.trust_remote_code
-    if options.runtime == "torch" or not on_cpu:
-        return _open_torch(options, "")
+    if runtime == "torch" or device != "cpu" or recipe.trusts_code:
+        return _open_torch(recipe, device, "")
     try:
-        prepared = _prepare(options, cache)
+        prepared = _prepare(recipe, cache)
         return Opened(OnnxRuntime(prepared.model), prepared.vocabulary)
     except ExportError as error:
         reason = " ".join(str(error).split())[:300]
-        if options.runtime == "onnx" or options.precision == "int8":
-            raise ModelLoadError(
-                f"expected a checkpoint that ONNX Runtime can run with precision "
-                f'"{options.precision}", got {options.checkpoint.folder} of the family '
-                f"{options.checkpoint.family!r}: {reason}; leave out `runtime`, and let the "
-                'precision be "float32"'
+        if runtime == "onnx" or recipe.precision == "int8":
+            checkpoint = recipe.checkpoint
+            raise load_error(
+                f'a checkpoint that ONNX Runtime can run with precision "{recipe.precision}"',
+                f"{checkpoint.folder} of the family {checkpoint.family!r}: {reason}",
+                'leave out `runtime`, and let the precision be "float32"',
             ) from None
-        return _open_torch(options, f"ONNX Runtime is not used: {reason}")
+        return _open_torch(recipe, device, f"ONNX Runtime is not used: {reason}")
 
 
-def _open_torch(options: BackendOptions, note: str) -> Opened:
-    model = load_model(
-        options.checkpoint, dtype=options.precision, trust_remote_code=options.trust_remote_code
-    )
-    vocabulary = load_vocabulary(options.checkpoint, options.trust_remote_code)
-    module = pooled_model(model, options.pooling, options.layers)
-    return Opened(TorchRuntime(module, options.device), vocabulary, note)
+def _open_torch(recipe: Recipe, device: str, note: str) -> Opened:
+    checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
+    model = load_model(checkpoint, dtype=recipe.precision, trust_remote_code=trusted)
+    vocabulary = load_vocabulary(checkpoint, trusted)
+    module = pooled_model(model, recipe.pooling, recipe.layers)
+    return Opened(TorchRuntime(module, device), vocabulary, note)
 
 
-def _prepare(options: BackendOptions, cache: Path) -> Prepared:
+def _prepare(recipe: Recipe, cache: Path) -> Prepared:
     """Return the model in the precision that is asked for, from the cache where it is there."""
-    key = key_of(options.checkpoint, options.pooling, options.layers)
-    variant = number_format(options.precision)
-    found = read_prepared(cache, key, variant)
-    if found is not None:
-        return found
-    _logger.info("Making %s ready for this machine, once.", options.name)
-    exact = _export(options)
-    if options.precision != "int8":
-        write_prepared(cache, key, variant, options.name, exact)
-        return exact
-    rounded = _round(exact, options)
-    write_prepared(cache, key, variant, options.name, rounded)
-    return rounded
+    key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
+    variant = number_format(recipe.precision)
+    made = read_prepared(cache, key, variant)
+    if made is None:
+        _logger.info("Making %s ready for this machine, once.", recipe.name)
+        made = _export(recipe)
+        if recipe.precision == "int8":
+            made = _round(made, recipe.checkpoint)
+        write_prepared(cache, key, variant, recipe.name, made)
+    return made
 
 
-def _export(options: BackendOptions) -> Prepared:
-    vocabulary = load_vocabulary(options.checkpoint)
+def _export(recipe: Recipe) -> Prepared:
+    vocabulary = load_vocabulary(recipe.checkpoint)
     # Other implementations of attention are no operations that ONNX knows.
-    model = load_model(options.checkpoint, attention="eager")
-    module = pooled_model(model, options.pooling, options.layers)
+    model = load_model(recipe.checkpoint, attention="eager")
+    module = pooled_model(model, recipe.pooling, recipe.layers)
     n_tokens = vocabulary.tokenizer.get_vocab_size()
     content, cosine = export_model(
-        module, n_tokens, _sample_length(options.checkpoint), fold=options.precision == "float32"
+        module, n_tokens, _sample_length(recipe.checkpoint), fold=recipe.precision == "float32"
     )
     return Prepared(content, vocabulary, cosine)
 
 
-def _round(exact: Prepared, options: BackendOptions) -> Prepared:
+def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
     """Return the model with 8-bit weights, made for the range of values that texts give it."""
-    texts = _sample_texts(exact.vocabulary, _sample_length(options.checkpoint))
+    texts = _sample_texts(exact.vocabulary, _sample_length(checkpoint))
     held_out, samples = texts[::8], [text for place, text in enumerate(texts) if place % 8]
     model = quantize_model(exact.model, measure_extremes(exact.model, samples), weight_bits())
     batches = [(ids.astype(np.int64)[None], np.ones((1, len(ids)), np.int64)) for ids in held_out]

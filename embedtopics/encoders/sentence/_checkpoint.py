@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics.encoders._base import load_error
 from embedtopics.errors import ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -88,8 +89,8 @@ def _combine(every: tuple[Tensor, ...], layers: int | tuple[float, ...]) -> Tens
 
 _ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 _PACKAGE = "sentence_transformers"
-_AFTER_POOLING = ("Dense", "Normalize", "Dropout")
-_KINDS = ("Transformer", "WeightedLayerPooling", "Pooling", *_AFTER_POOLING)
+_AFTER = ("Dense", "Normalize", "Dropout")
+_KINDS = ("Transformer", "WeightedLayerPooling", "Pooling", *_AFTER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,24 +147,19 @@ def read_head(folder: Path) -> tuple[Head, Path]:
         return Head(), folder
     modules = _read_modules(folder / "modules.json")
     kinds = [kind for kind, _ in modules]
-    known = kinds[:1] == ["Transformer"] and kinds.count("Pooling") == 1
-    before = kinds[1 : kinds.index("Pooling")] if known else kinds
-    if not known or before not in ([], ["WeightedLayerPooling"]):
-        raise ModelLoadError(
-            "expected the modules Transformer, perhaps WeightedLayerPooling, Pooling and then any "
-            f"of {', '.join(_AFTER_POOLING)}; got {', '.join(kinds)} ({folder / 'modules.json'}); "
-            "choose another checkpoint"
+    place = kinds.index("Pooling") if kinds.count("Pooling") == 1 else 0
+    before, after = kinds[1:place], kinds[place + 1 :]
+    is_known = place and kinds[0] == "Transformer" and before in ([], ["WeightedLayerPooling"])
+    if not is_known or not set(after) <= set(_AFTER):
+        raise load_error(
+            "the modules Transformer, perhaps WeightedLayerPooling, Pooling and then any of "
+            + ", ".join(_AFTER),
+            f"{', '.join(kinds)} ({folder / 'modules.json'})",
+            "choose another checkpoint",
         )
     paths = [folder / path for _, path in modules]
-    place = kinds.index("Pooling")
     pooling, pools_prompt = _read_pooling(paths[place])
-    after = list(zip(kinds, paths, strict=True))[place + 1 :]
-    if any(kind not in _AFTER_POOLING for kind, _ in after):
-        raise ModelLoadError(
-            f"expected only {', '.join(_AFTER_POOLING)} after the pooling, got {', '.join(kinds)} "
-            f"({folder / 'modules.json'}); choose another checkpoint"
-        )
-    made = [_read_step(kind, path) for kind, path in after]
+    made = [_read_step(kind, path) for kind, path in zip(after, paths[place + 1 :], strict=True)]
     return Head(
         pooling=pooling,
         layers=_read_layers(paths[1]) if before else 1,
@@ -191,9 +187,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
         return content
     except ValueError as error:
         reason = " ".join(str(error).split())
-        raise ModelLoadError(
-            f"expected JSON, got a broken file ({path}: {reason}); fetch the checkpoint again"
-        ) from None
+        raise load_error("JSON", f"a broken file ({path}: {reason})") from None
 
 
 def is_text_map(value: Any) -> bool:
@@ -206,22 +200,14 @@ def _read_modules(file: Path) -> list[tuple[str, str]]:
     found = []
     for module in read_json(file, list):
         if not isinstance(module, dict):
-            raise ModelLoadError(
-                f"expected a type and a path for each module, got {module!r} ({file}); fetch the "
-                "checkpoint again"
-            )
+            raise load_error("a type and a path for each module", f"{module!r} ({file})")
         name, path = str(module.get("type", "no type")), str(module.get("path", ""))
         package, _, kind = name.rpartition(".")
         if not package.startswith(_PACKAGE) or kind not in _KINDS:
-            raise ModelLoadError(
-                f"expected modules of the kinds {', '.join(_KINDS)}, got {name} ({file}); choose a "
-                "checkpoint without it"
-            )
+            expected = f"modules of the kinds {', '.join(_KINDS)}"
+            raise load_error(expected, f"{name} ({file})", "choose a checkpoint without it")
         if not (file.parent / path).resolve().is_relative_to(file.parent.resolve()):
-            raise ModelLoadError(
-                f"expected modules inside the checkpoint, got the path {path!r} ({file}); fetch "
-                "the checkpoint again"
-            )
+            raise load_error("modules inside the checkpoint", f"the path {path!r} ({file})")
         found.append((kind, path))
     return found
 
@@ -234,10 +220,8 @@ def _read_pooling(folder: Path) -> tuple[tuple[str, ...], bool]:
     modes = [modes] if isinstance(modes, str) else list(modes)
     unknown = [str(mode) for mode in modes if mode not in POOLINGS]
     if unknown:
-        raise ModelLoadError(
-            f"expected poolings of {', '.join(POOLINGS)}; got {', '.join(unknown)} ({path}); "
-            "choose another checkpoint"
-        )
+        found = f"{', '.join(unknown)} ({path})"
+        raise load_error(f"poolings of {', '.join(POOLINGS)}", found, "choose another checkpoint")
     return tuple(modes), bool(config.get("include_prompt", True))
 
 
@@ -258,10 +242,7 @@ def _read_layers(folder: Path) -> tuple[float, ...]:
     weights = _read_tensors(file).get("layer_weights")
     start = int(config.get("layer_start", 0))
     if weights is None or weights.ndim != 1 or not weights.sum():
-        raise ModelLoadError(
-            f"expected one weight a layer as layer_weights in {file}, got none; fetch the "
-            "checkpoint again"
-        )
+        raise load_error(f"one weight a layer as layer_weights in {file}", "none")
     return normalized_layers([0.0] * start + weights.tolist())
 
 
@@ -282,27 +263,22 @@ def _read_step(kind: str, folder: Path) -> Step | None:
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh"))
     activation = name.rpartition(".")[2]
     if not name.startswith("torch.nn.") or activation not in _ACTIVATIONS:
-        raise ModelLoadError(
-            f"expected an activation of {', '.join(_ACTIVATIONS)} from torch.nn, got {name} "
-            f"({path}); choose another checkpoint"
-        )
+        expected = f"an activation of {', '.join(_ACTIVATIONS)} from torch.nn"
+        raise load_error(expected, f"{name} ({path})", "choose another checkpoint")
     inside = {config.get(f"module_{end}_name") for end in ("input", "output")}
     if config.get("use_residual") or not inside <= {None, "sentence_embedding"}:
-        raise ModelLoadError(
-            "expected a dense layer on the pooled vector without a residual connection, got "
-            f"another ({path}); choose another checkpoint"
-        )
-    tensors = _read_tensors(required(folder / "model.safetensors"))
+        expected = "a dense layer on the pooled vector without a residual connection"
+        raise load_error(expected, f"another ({path})", "choose another checkpoint")
+    file = required(folder / "model.safetensors")
+    tensors = _read_tensors(file)
     weight, bias = tensors.get("linear.weight"), tensors.get("linear.bias")
     shape = (int(config.get("out_features", 0)), int(config.get("in_features", 0)))
     if weight is None or weight.shape != shape:
-        raise ModelLoadError(
-            f"expected a linear.weight of shape {shape} in {folder / 'model.safetensors'}, got "
-            f"{'none' if weight is None else weight.shape}; fetch the checkpoint again"
-        )
+        found = "none" if weight is None else str(weight.shape)
+        raise load_error(f"a linear.weight of shape {shape} in {file}", found)
     if bias is None:
         bias = np.zeros(shape[0], dtype=np.float32)
-    return Dense(folder / "model.safetensors", weight, bias, activation)
+    return Dense(file, weight, bias, activation)
 
 
 def _read_tensors(file: Path) -> dict[str, FloatArray]:
@@ -312,10 +288,7 @@ def _read_tensors(file: Path) -> dict[str, FloatArray]:
     try:
         return {name: tensor.astype(np.float32) for name, tensor in load_file(file).items()}
     except (SafetensorError, OSError) as error:
-        raise ModelLoadError(
-            f"expected safetensors weights, got a broken file ({file}: {error}); fetch the "
-            "checkpoint again"
-        ) from None
+        raise load_error("safetensors weights", f"a broken file ({file}: {error})") from None
 
 
 def _activate(values: FloatArray, activation: str) -> FloatArray:
@@ -331,14 +304,9 @@ def _activate(values: FloatArray, activation: str) -> FloatArray:
 
 
 _TOKENIZER_FILES = (
-    "tokenizer.json",
-    "vocab.txt",
-    "vocab.json",
-    "sentencepiece.bpe.model",
-    "spiece.model",
-    "tokenizer.model",
-    "spm.model",
-)
+    "tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model",
+    "tokenizer.model", "spm.model",
+)  # fmt: skip
 _BESIDE_THE_TOKENIZER = ("merges.txt", "added_tokens.json", "special_tokens_map.json")
 _LENGTH_FILES = tuple(
     f"sentence_{kind}_config.json"
@@ -349,6 +317,7 @@ _POSITIONS_AFTER_PADDING = frozenset(
     {"camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta"}
     | {"roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"}
 )
+_CHOOSE = "choose an encoder checkpoint"
 _DEFAULT_MAX_LENGTH = 512
 _LEAST_LENGTH = 3
 _DEPTHS = ("num_hidden_layers", "n_layers", "n_layer", "num_layers")
@@ -385,6 +354,35 @@ class Checkpoint:
     tokenizer_configuration: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """How texts become vectors."""
+
+    name: str
+    revision: str | None
+    source: str
+    checkpoint: Checkpoint
+    pooling: tuple[str, ...]
+    layers: int | tuple[float, ...]
+    steps: tuple[Step, ...]
+    normalize: bool
+    dimensions: int | None
+    max_length: int
+    prompt: str
+    precision: str
+    long_texts: str
+    trusts_code: bool = False
+
+    @property
+    def width(self) -> int | None:
+        """Length of a vector before it is cut; None where the configuration does not tell."""
+        dense = [step for step in self.steps if isinstance(step, Dense)]
+        if dense:
+            return len(dense[-1].bias)
+        width = self.checkpoint.width
+        return None if width is None else width * len(self.pooling)
+
+
 def read_checkpoint(folder: Path) -> Checkpoint:
     """Read a sentence-transformers folder, or a plain Hugging Face one.
 
@@ -396,16 +394,13 @@ def read_checkpoint(folder: Path) -> Checkpoint:
         (read_json(inner / f) for f in _LENGTH_FILES if (inner / f).is_file()), {}
     )
     if (task := lengths.get("transformer_task", "feature-extraction")) != "feature-extraction":
-        raise ModelLoadError(
-            f"expected a checkpoint that gives token vectors, got transformer_task {task!r} "
-            f"({inner}); choose an encoder checkpoint"
-        )
+        found = f"transformer_task {task!r} ({inner})"
+        raise load_error("a checkpoint that gives token vectors", found, _CHOOSE)
     config = read_json(required(inner / "config.json"))
     if config.get("is_encoder_decoder"):
-        raise ModelLoadError(
-            f"expected an encoder, got an encoder-decoder of type {config.get('model_type')!r} "
-            f"({inner / 'config.json'}); choose an encoder checkpoint"
-        )
+        kind = config.get("model_type")
+        found = f"an encoder-decoder of type {kind!r} ({inner / 'config.json'})"
+        raise load_error("an encoder", found, _CHOOSE)
     limit = _position_limit(config)
     file = inner / "tokenizer_config.json"
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
@@ -459,9 +454,8 @@ def _check_whole(file: Path) -> None:
             ends = []
     if not ends or size != 8 + length + max(ends):
         found = f"{8 + length + max(ends):,}" if ends else "a header"
-        raise ModelLoadError(
-            f"expected whole safetensors weights in {file}, got {size:,} bytes where {found} "
-            "should be; fetch the checkpoint again"
+        raise load_error(
+            f"whole safetensors weights in {file}", f"{size:,} bytes where {found} should be"
         )
 
 
@@ -472,17 +466,15 @@ def _find_weights(folder: Path) -> tuple[Path, ...]:
     if index.is_file():
         shards = read_json(index).get("weight_map")
         if not is_text_map(shards) or not shards:
-            raise ModelLoadError(
-                f"expected the file of each tensor as weight_map, got none ({index}); fetch the "
-                "checkpoint again"
-            )
+            raise load_error("the file of each tensor as weight_map", f"none ({index})")
         return tuple(required(folder / shard) for shard in sorted(set(shards.values())))
     pickled = sorted(path.name for path in folder.glob("*.bin"))
     if pickled:
-        raise ModelLoadError(
-            f"expected weights in model.safetensors, got only {pickled[0]} in {folder}; pickled "
-            "weights can run code and are never loaded: save the checkpoint again with "
-            "safetensors"
+        raise load_error(
+            "weights in model.safetensors",
+            f"only {pickled[0]} in {folder}",
+            "pickled weights can run code and are never loaded: save the checkpoint again with "
+            "safetensors",
         )
     return (required(single),)
 
@@ -506,10 +498,8 @@ def _position_limit(config: dict[str, Any]) -> int | None:
         return positions - 2  # whatever the configuration says of padding
     if family in _POSITIONS_AFTER_PADDING:
         if not isinstance(padding, int):
-            raise ModelLoadError(
-                f"expected a pad_token_id, from which a {family} counts its positions, got "
-                f"{padding!r} in config.json; fetch the checkpoint again"
-            )
+            expected = f"a pad_token_id, from which a {family} counts its positions"
+            raise load_error(expected, f"{padding!r} in config.json")
         return positions - padding - 1
     return positions
 
@@ -519,9 +509,10 @@ def _max_length(declared: Any, limit: int | None, folder: Path) -> int:
     if declared is not None and not (
         isinstance(declared, (int, float)) and declared >= _LEAST_LENGTH
     ):
-        raise ModelLoadError(
-            f"expected a checkpoint that reads at least {_LEAST_LENGTH} tokens, got the length "
-            f"{declared!r} ({folder}); repair max_seq_length or model_max_length"
+        raise load_error(
+            f"a checkpoint that reads at least {_LEAST_LENGTH} tokens",
+            f"the length {declared!r} ({folder})",
+            "repair max_seq_length or model_max_length",
         )
     # Tokenizers without a limit declare an astronomical one.
     known = [length for length in (declared, limit) if length is not None and length < 10**9]
@@ -534,10 +525,8 @@ def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
     config = read_json(path) if path.is_file() else {}
     prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
     if not is_text_map(prompts) or not isinstance(name, str | None):
-        raise ModelLoadError(f"expected prompts that are texts, got others ({path}); repair it")
+        raise load_error("prompts that are texts", f"others ({path})", "repair it")
     if name and name not in prompts:
-        raise ModelLoadError(
-            f"expected the default prompt {name!r} among the prompts {', '.join(prompts)} ({path});"
-            " repair it"
-        )
+        expected = f"the default prompt {name!r} among the prompts {', '.join(prompts)}"
+        raise load_error(expected, f"none ({path})", "repair it")
     return dict(prompts), prompts[name] if name else ""

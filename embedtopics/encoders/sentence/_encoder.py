@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,23 +10,39 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.background import computed_once
 from embedtopics._utils.checks import checked_count, optional_count
+from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import BaseEncoder, arguments_of
-from embedtopics.encoders._cache import default_folder
-from embedtopics.encoders._languages import known_languages
-from embedtopics.encoders.sentence._backend import BackendOptions, Opened, check_machine, open_model
-from embedtopics.encoders.sentence._checkpoint import Scale, finish
-from embedtopics.encoders.sentence._loading import DEFAULT_MODEL
-from embedtopics.encoders.sentence._recipe import Recipe, fingerprint_of, make_recipe, settings_of
-from embedtopics.encoders.sentence._running import embed, has_gpu
-from embedtopics.encoders.sentence._tokenizing import (
-    TokenizedTexts,
+from embedtopics.encoders._base import (
+    BaseEncoder,
+    arguments_of,
     check_texts,
-    n_leading,
+    known_languages,
     readable,
+)
+from embedtopics.encoders._cache import default_folder
+from embedtopics.encoders.sentence._backend import Opened, check_machine, number_format, open_model
+from embedtopics.encoders.sentence._checkpoint import (
+    POOLINGS,
+    Checkpoint,
+    Dense,
+    Recipe,
+    Scale,
+    finish,
+    normalized_layers,
+)
+from embedtopics.encoders.sentence._loading import (
+    DEFAULT_MODEL,
+    contents_of,
+    hash_file,
+    resolve_model,
+)
+from embedtopics.encoders.sentence._running import (
+    TokenizedTexts,
+    embed,
+    has_gpu,
+    n_leading,
     tokenize,
 )
 from embedtopics.errors import InputError
@@ -35,6 +52,8 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 
+PRECISIONS = ("float32", "int8", "float16", "bfloat16")
+LONG_TEXTS = ("truncate", "chunk")
 _OPEN = ("_opened", "_cutting", "_whole")
 
 OVERLAP = 8
@@ -135,12 +154,33 @@ class SentenceEncoder(BaseEncoder):
         self._arguments = arguments_of(locals())
         optional_count(tokens_per_batch, "tokens_per_batch")
         check_machine(device, runtime, precision)
-        self._recipe = make_recipe(
-            name, revision=revision, pooling=pooling, layers=layers, normalize=normalize,
-            dimensions=dimensions, max_length=max_length, prompt=prompt, precision=precision,
-            long_texts=long_texts, trust_remote_code=trust_remote_code,
-            local_files_only=local_files_only,
-        )  # fmt: skip
+        _check_choice("precision", precision, PRECISIONS)
+        _check_choice("long_texts", long_texts, LONG_TEXTS)
+        modes = () if pooling is None else (pooling,) if isinstance(pooling, str) else pooling
+        for mode in modes:
+            _check_choice("pooling", mode, POOLINGS)
+        files = resolve_model(
+            name, revision=revision, local_files_only=local_files_only, with_code=trust_remote_code
+        )
+        checkpoint, head = files.checkpoint, files.checkpoint.head
+        ends_scaled = bool(head.steps) and isinstance(head.steps[-1], Scale)
+        self._recipe = Recipe(
+            name=os.fspath(name),
+            revision=revision,
+            source=files.source,
+            checkpoint=checkpoint,
+            pooling=tuple(modes) or head.pooling,
+            layers=head.layers if layers is None else _checked_layers(layers),
+            steps=head.steps[:-1] if ends_scaled else head.steps,
+            normalize=ends_scaled if normalize is None else bool(normalize),
+            dimensions=dimensions,
+            max_length=_choose_length(max_length, checkpoint),
+            prompt=checkpoint.prompt if prompt is None else checkpoint.prompts.get(prompt, prompt),
+            precision=precision,
+            long_texts=long_texts,
+            trusts_code=trust_remote_code,
+        )
+        _check_widths(self._recipe)
         self._tokens_per_batch = tokens_per_batch
         self._device = device
         self._runtime = runtime
@@ -209,12 +249,36 @@ class SentenceEncoder(BaseEncoder):
     @property
     def settings(self) -> dict[str, Any]:
         """Arguments that make this encoder again."""
-        return settings_of(self._recipe)
+        recipe = self._recipe
+        return {
+            # A folder is found again from wherever the process is.
+            "name": os.path.abspath(recipe.name) if recipe.source == "path" else recipe.name,
+            "revision": recipe.revision,
+            "pooling": recipe.pooling[0] if len(recipe.pooling) == 1 else list(recipe.pooling),
+            "layers": recipe.layers if isinstance(recipe.layers, int) else list(recipe.layers),
+            "normalize": recipe.normalize,
+            "dimensions": recipe.dimensions,
+            "max_length": recipe.max_length,
+            "prompt": recipe.prompt,
+            "precision": recipe.precision,
+            "long_texts": recipe.long_texts,
+        }
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over all that a vector depends on: weights, vocabulary and how they are used."""
-        return fingerprint_of(self._recipe)
+        recipe, checkpoint = self._recipe, self._recipe.checkpoint
+        steps = [
+            (hash_file(step.file), step.activation) if isinstance(step, Dense) else "scale"
+            for step in recipe.steps
+        ]
+        how = (
+            recipe.pooling, recipe.layers, recipe.normalize, recipe.dimensions, recipe.max_length,
+            recipe.prompt, checkpoint.head.pools_prompt, checkpoint.lower_case, recipe.long_texts,
+            number_format(recipe.precision),
+        )  # fmt: skip
+        parts = (contents_of(checkpoint), steps, how)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def encode_with_report(
         self,
@@ -327,19 +391,10 @@ class SentenceEncoder(BaseEncoder):
 
     @computed_once
     def _opened(self) -> Opened:
-        recipe = self._recipe
-        device = self._device or ("cuda" if self._may_use_gpu and has_gpu() else "cpu")
-        check_machine(device, self._runtime, recipe.precision)
-        options = BackendOptions(
-            checkpoint=recipe.checkpoint, name=recipe.name, pooling=recipe.pooling,
-            layers=recipe.layers, precision=recipe.precision, device=device,
-            runtime=self._runtime, trust_remote_code=recipe.trusts_code,
-        )  # fmt: skip
-        return open_model(options, default_folder())
-
-    @property
-    def _may_use_gpu(self) -> bool:
-        return self._recipe.precision != "int8" and self._runtime != "onnx"
+        may_use_gpu = self._recipe.precision != "int8" and self._runtime != "onnx"
+        device = self._device or ("cuda" if may_use_gpu and has_gpu() else "cpu")
+        check_machine(device, self._runtime, self._recipe.precision)
+        return open_model(self._recipe, device, self._runtime, default_folder())
 
     @computed_once
     def _cutting(self) -> Tokenizer:
@@ -388,3 +443,62 @@ class SentenceEncoder(BaseEncoder):
     def _finish(self, pooled: FloatArray) -> FloatArray:
         vectors = finish(pooled, self._recipe.steps)[:, : self._recipe.dimensions]
         return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors
+
+
+def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise InputError(f"expected {name} to be one of {', '.join(choices)}; got {value!r}")
+
+
+def _checked_layers(layers: int | Sequence[float]) -> int | tuple[float, ...]:
+    if isinstance(layers, (int, np.integer)):
+        checked_count(layers, "layers")
+        return int(layers)
+    weights = np.asarray(layers, dtype=np.float64)
+    if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.sum():
+        raise InputError(
+            "expected layers to be a number of last layers, or one finite weight for each layer "
+            f"with a sum other than 0; got {layers!r}"
+        )
+    return normalized_layers(weights)
+
+
+def _choose_length(wanted: int | None, checkpoint: Checkpoint) -> int:
+    if wanted is None:
+        return checkpoint.max_length
+    checked_count(wanted, "max_length", 3)
+    if checkpoint.position_limit is not None and wanted > checkpoint.position_limit:
+        raise InputError(
+            f"expected max_length to be at most {checkpoint.position_limit}, all that this model "
+            f"can read, got {wanted}; give a smaller one or choose a model for longer texts"
+        )
+    return int(wanted)
+
+
+def _check_widths(recipe: Recipe) -> None:
+    """Make sure that what is pooled fits what comes after, and leaves as much as is wanted."""
+    width, n_layers = recipe.checkpoint.width, recipe.checkpoint.n_layers
+    if n_layers is not None:
+        wanted = recipe.layers if isinstance(recipe.layers, int) else len(recipe.layers)
+        if wanted > n_layers or (wanted < n_layers and not isinstance(recipe.layers, int)):
+            raise InputError(
+                f"expected at most {n_layers} last layers, or one weight for each of the "
+                f"{n_layers}, that of the embeddings first; got {wanted}"
+            )
+    for step in recipe.steps:
+        if not isinstance(step, Dense):
+            continue
+        if width is not None and width * len(recipe.pooling) != step.weight.shape[1]:
+            raise InputError(
+                f"expected a pooling that gives the {step.weight.shape[1]} numbers which the dense "
+                f"layer of this checkpoint takes, got {' + '.join(recipe.pooling)}; leave pooling "
+                "out to do as the checkpoint says"
+            )
+        break
+    if recipe.dimensions is not None:
+        checked_count(recipe.dimensions, "dimensions")
+        if recipe.width is not None and recipe.dimensions > recipe.width:
+            raise InputError(
+                f"expected dimensions to be at most {recipe.width}, the length of this encoder's "
+                f"vectors, got {recipe.dimensions}"
+            )

@@ -1,19 +1,23 @@
-"""Loading a checkpoint with transformers, quietly and with errors that name it."""
+"""Where a checkpoint comes from, and loading it quietly, with errors that name it."""
 
 from __future__ import annotations
 
 import hashlib
 import importlib.util
+import logging
 import os
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embedtopics.encoders._hub import Miss, cached_snapshot, download_snapshot, one_line
+from embedtopics._utils.display import one_line
+from embedtopics.encoders._base import load_error
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -84,13 +88,12 @@ def load_model(
         )
     # Weights that are not in the file start at random, which must not pass for a model. The
     # pooler is none of ours: it was trained to guess the next sentence, and is not used.
-    missing = sorted(key for key in report["missing_keys"] if "pooler" not in key)
-    wrong = sorted(str(key[0]) for key in report.get("mismatched_keys") or ())
-    if missing or wrong:
-        raise ModelLoadError(
-            f"expected all weights of a {type(model).__name__} in {checkpoint.weights[0]}, got "
-            f"none for {len(missing + wrong)} tensors, such as {(missing + wrong)[0]}; fetch the "
-            "checkpoint again"
+    lost = sorted(key for key in report["missing_keys"] if "pooler" not in key)
+    lost += sorted(str(key[0]) for key in report.get("mismatched_keys") or ())
+    if lost:
+        raise load_error(
+            f"all weights of a {type(model).__name__} in {checkpoint.weights[0]}",
+            f"none for {len(lost)} tensors, such as {lost[0]}",
         )
     return model.eval()
 
@@ -108,10 +111,8 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
         )
     fast = getattr(wrapper, "backend_tokenizer", None)
     if fast is None:
-        raise ModelLoadError(
-            f"expected a fast tokenizer, got {type(wrapper).__name__} ({checkpoint.folder}); "
-            "choose a checkpoint with a tokenizer.json"
-        )
+        found = f"{type(wrapper).__name__} ({checkpoint.folder})"
+        raise load_error("a fast tokenizer", found, "choose a checkpoint with a tokenizer.json")
     if checkpoint.lower_case:
         steps = [Lowercase()] if fast.normalizer is None else [Lowercase(), fast.normalizer]
         fast.normalizer = Sequence(steps)
@@ -119,10 +120,10 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
     fast.no_truncation()
     largest = max(fast.get_vocab().values(), default=-1)
     if checkpoint.vocabulary is not None and largest >= checkpoint.vocabulary:
-        raise ModelLoadError(
-            f"expected a tokenizer of at most {checkpoint.vocabulary:,} tokens, all that the "
-            f"weights know, got one with the token {largest:,} ({checkpoint.tokenizer_files[0]}); "
-            "fetch both from the same checkpoint"
+        raise load_error(
+            f"a tokenizer of at most {checkpoint.vocabulary:,} tokens, all that the weights know",
+            f"one with the token {largest:,} ({checkpoint.tokenizer_files[0]})",
+            "fetch both from the same checkpoint",
         )
     unknown_id = -1 if wrapper.unk_token_id is None else wrapper.unk_token_id
     return Vocabulary(fast, wrapper.pad_token_id or 0, unknown_id)
@@ -131,27 +132,24 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
 @contextmanager
 def _explained(checkpoint: Checkpoint) -> Iterator[None]:
     """Turn whatever transformers raises about a checkpoint into one line that names it."""
+    from transformers import CONFIG_MAPPING
+
     try:
         yield
     except Exception as error:
         remedy = "fetch the checkpoint again or choose another"
         if "trust_remote_code" in str(error):
             remedy = "read its code and, if you trust it, pass trust_remote_code=True"
-        elif not _is_known(checkpoint.family):
+        elif checkpoint.family not in CONFIG_MAPPING:
             remedy = (
                 f"choose one of a family such as {', '.join(FAMILIES)}; where the checkpoint comes "
                 "with code of its own, read it and, if you trust it, pass trust_remote_code=True"
             )
-        raise ModelLoadError(
-            f"expected a checkpoint that transformers can load, got {checkpoint.folder} of the "
-            f"family {checkpoint.family!r}: {one_line(error)}; {remedy}"
+        raise load_error(
+            "a checkpoint that transformers can load",
+            f"{checkpoint.folder} of the family {checkpoint.family!r}: {one_line(error)}",
+            remedy,
         ) from None
-
-
-def _is_known(family: str) -> bool:
-    from transformers import CONFIG_MAPPING
-
-    return family in CONFIG_MAPPING
 
 
 @contextmanager
@@ -190,6 +188,14 @@ class ModelFiles:
     source: str
 
 
+@dataclass(frozen=True)
+class Miss:
+    """A place where the model was looked for in vain."""
+
+    reason: str
+    final: bool = False
+
+
 def resolve_model(
     name: str | os.PathLike[str],
     *,
@@ -200,8 +206,7 @@ def resolve_model(
     """Find an encoder's files: a folder, the hub cache, the model package, the hub, in this order.
 
     The weights of the default model are checked against their SHA-256 wherever they come from,
-    unless a folder was named. The model package is located and read as data; none of its code
-    runs.
+    unless a folder was named. The model package is read as data; none of its code runs.
     """
     if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
         raise InputError(
@@ -213,10 +218,8 @@ def resolve_model(
         return ModelFiles(read_checkpoint(folder.absolute()), "path")
     if folder.exists() or name.startswith(".") or not _HUB_NAME.fullmatch(name):
         found = "a file" if folder.exists() else "neither a folder nor a hub name"
-        raise ModelLoadError(
-            f"expected the folder of a checkpoint or a hub name, got {name!r}, which is {found}; "
-            "check the path"
-        )
+        expected = "the folder of a checkpoint or a hub name"
+        raise load_error(expected, f"{name!r}, which is {found}", "check the path")
     tried = [f"folder {name}"]
     for source, found_there in _look_up(name, revision, local_files_only, with_code):
         if isinstance(found_there, Checkpoint):
@@ -284,12 +287,6 @@ def _read_cached(folder: Path | Miss, is_default: bool) -> Checkpoint | Miss:
     return _verified(checkpoint, is_default)
 
 
-def _verified(checkpoint: Checkpoint, is_default: bool) -> Checkpoint:
-    if is_default:
-        _verify(checkpoint, f"delete the folder {checkpoint.folder} and try again")
-    return checkpoint
-
-
 def _read_package() -> Checkpoint | Miss:
     """Read the model package as data: its location is looked up, its code never runs."""
     spec = importlib.util.find_spec(PACKAGE.replace("-", "_"))
@@ -299,14 +296,104 @@ def _read_package() -> Checkpoint | Miss:
         checkpoint = read_checkpoint(Path(spec.submodule_search_locations[0]) / "model")
     except ModelLoadError as error:
         raise ModelLoadError(f"{error}; {_REINSTALL}") from None
-    _verify(checkpoint, _REINSTALL)
+    return _verified(checkpoint, True, _REINSTALL)
+
+
+def _verified(checkpoint: Checkpoint, is_default: bool, remedy: str = "") -> Checkpoint:
+    """Return a checkpoint; of the default model only if its weights are the published ones."""
+    found = hash_file(checkpoint.weights[0]) if is_default else ""
+    if is_default and found != DEFAULT_SHA256:
+        remedy = remedy or f"delete the folder {checkpoint.folder} and try again"
+        expected = f"weights with SHA-256 {DEFAULT_SHA256}"
+        raise load_error(expected, f"{found} ({checkpoint.weights[0]})", remedy)
     return checkpoint
 
 
-def _verify(checkpoint: Checkpoint, remedy: str) -> None:
-    found = hash_file(checkpoint.weights[0])
-    if found != DEFAULT_SHA256:
-        raise ModelLoadError(
-            f"expected weights with SHA-256 {DEFAULT_SHA256}, got {found} "
-            f"({checkpoint.weights[0]}); {remedy}"
+# The Hugging Face hub: its cache on this machine, and the one announced download.
+
+logger = logging.getLogger(__name__)
+
+_TIMEOUT = 5.0
+"""Seconds that the hub has to answer; its client would go on asking for half a minute."""
+
+_FILES = (
+    "*.json", "*.txt", "*.model", "model.safetensors", "*/model.safetensors",
+    "model-*.safetensors", "*/model-*.safetensors",
+)  # fmt: skip
+_OTHER_RUNTIMES = ("onnx/", "openvino/", "coreml/")
+
+
+def cached_snapshot(repository: str, revision: str | None) -> Path | Miss:
+    """Return the folder of a repository in the local hub cache; no network.
+
+    A cached ``config.json`` alone does not prove that the repository has no ``modules.json``,
+    and without that file a model would be pooled in a way it was not made for. Such a folder
+    counts only where the cache has noted that the file does not exist.
+    """
+    from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    place = f"hub cache ({repository}"
+    try:
+        modules = try_to_load_from_cache(repository, "modules.json", revision=revision)
+        config = try_to_load_from_cache(repository, "config.json", revision=revision)
+    except HFValidationError as error:
+        return Miss(f"{place}: {one_line(error)})")
+    if isinstance(modules, str):
+        return Path(modules).parent
+    if not isinstance(config, str):
+        return Miss(f"{place}: not there)")
+    if modules is _CACHED_NO_EXIST:
+        return Path(config).parent
+    return Miss(f"{place}: incomplete, modules.json was never asked for)")
+
+
+def download_snapshot(repository: str, revision: str | None, *, with_code: bool) -> Path | Miss:
+    """Fetch a repository from the hub into its cache, after saying so."""
+    from huggingface_hub import HfApi, hf_hub_download, is_offline_mode, snapshot_download
+    from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError
+
+    place = f"hub ({repository}"
+    if is_offline_mode():
+        return Miss(f"{place}: HF_HUB_OFFLINE is set)", final=True)
+    # The exceptions of a failed request belong to the HTTP library that the hub's client was
+    # built on, which has changed before; whatever it is, it ends up in our one-line message.
+    try:
+        info = HfApi().model_info(
+            repository, revision=revision, timeout=_TIMEOUT, files_metadata=True
         )
+    except RepositoryNotFoundError:
+        return Miss(f"{place}: no such public repository)")
+    except Exception as error:
+        return Miss(f"{place}: {one_line(error)})", final=True)
+    sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
+    patterns = (*_FILES, "*.py") if with_code else _FILES
+    files = [
+        name
+        for name in sizes
+        if any(fnmatchcase(name, pattern) for pattern in patterns)
+        and not name.startswith(_OTHER_RUNTIMES)
+    ]
+    if not any(name.endswith(".safetensors") for name in files):
+        return Miss(
+            f"{place}: has no safetensors weights, and pickled ones are never loaded)", final=True
+        )
+    message = (
+        f"downloading {repository} at revision {info.sha} (about "
+        f"{sum(sizes[name] for name in files) / 1e6:.0f} MB) from the Hugging Face hub into its "
+        "cache, once"
+    )
+    logger.info(message)
+    sys.stderr.write(f"embedtopics: {message}\n")
+    try:
+        folder = snapshot_download(
+            repository, revision=revision, allow_patterns=files, etag_timeout=_TIMEOUT
+        )
+        if "modules.json" not in sizes:  # lets the cache remember that there is none
+            with suppress(EntryNotFoundError):
+                hf_hub_download(
+                    repository, "modules.json", revision=str(info.sha), etag_timeout=_TIMEOUT
+                )
+    except Exception as error:
+        return Miss(f"{place}: the download failed: {one_line(error)})", final=True)
+    return Path(folder)

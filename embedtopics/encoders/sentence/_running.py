@@ -1,4 +1,4 @@
-"""Token ids to vectors: batch after batch, on as many cores as there are."""
+"""Texts to token ids, and these to vectors: batch after batch, on as many cores as there are."""
 
 from __future__ import annotations
 
@@ -6,14 +6,84 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.progress import progress_bar
-from embedtopics.protocols import FloatArray
+from embedtopics.encoders._base import readable, slabs
+from embedtopics.protocols import FloatArray, Int32Array
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding, Tokenizer
+
+# Texts to the token ids that a transformer reads, with an account of what was cut.
+
+
+@dataclass(frozen=True, eq=False)
+class TokenizedTexts:
+    """What a transformer reads of each text.
+
+    Shapes: `n_tokens` (n_texts,), `n_seen` (n_texts,), `n_unknown` (n_texts,).
+    """
+
+    ids: list[bytes]
+    n_tokens: Int32Array
+    n_seen: Int32Array
+    n_unknown: Int32Array
+
+
+def tokenize(
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    *,
+    unknown_id: int,
+    prompt: str = "",
+    show_progress: bool | None = None,
+) -> TokenizedTexts:
+    """Tokenise texts, a slab at a time."""
+    # A prompt is no part of the text: its tokens are not counted as read. The space at its end
+    # is a token in some vocabularies, and before a text the beginning of the text's first.
+    empty = tokenizer.encode(prompt.rstrip()).ids
+    n_special, special_unknown = len(empty), empty.count(unknown_id)
+    n_ends = len(tokenizer.encode("").ids)
+    ids: list[bytes] = []
+    counts = np.zeros((3, len(texts)), dtype=np.int32)
+    row = 0
+    with progress_bar(
+        total=len(texts), unit="text", description="Tokenising", show=show_progress
+    ) as bar:
+        for slab in slabs(texts):
+            prompted = [prompt + readable(text) for text in slab]
+            for text, encoding in zip(slab, tokenizer.encode_batch_fast(prompted), strict=True):
+                kept = encoding.ids
+                ids.append(np.array(kept, dtype=np.int32).tobytes())
+                seen = len(kept) - n_special if text else 0
+                unknown = kept.count(unknown_id) - special_unknown
+                seen, unknown = max(seen, 0), max(unknown, 0)
+                counts[:, row] = seen + _n_cut(encoding, n_ends), seen, unknown
+                row += 1
+            bar.update(len(slab))
+    return TokenizedTexts(ids, counts[0], counts[1], counts[2])
+
+
+def n_leading(tokenizer: Tokenizer, prompt: str) -> int:
+    """Return how many tokens come before the text: those of the prompt, and what opens a text."""
+    if not prompt:
+        return 0
+    encoding = tokenizer.encode(prompt)
+    opening = [place for place, special in enumerate(encoding.special_tokens_mask) if not special]
+    return opening[-1] + 1 if opening else 0
+
+
+def _n_cut(encoding: Encoding, n_special: int) -> int:
+    """Count the tokens behind the cut; the tokenizer keeps them as further sequences."""
+    rest: list[Any] = encoding.overflowing
+    return sum(len(part) for part in rest) - n_special * len(rest)
+
 
 # What runs a transformer: torch, or ONNX Runtime on a CPU.
 

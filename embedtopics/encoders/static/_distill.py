@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.encoders.static._encoder import StaticEncoder
-from embedtopics.encoders.static._tokens import (
-    Vocabulary,
-    add_words,
-    count_in_corpus,
-    frequent_split_words,
-    plain_vocabulary,
-)
+from embedtopics.encoders._base import readable, slabs
+from embedtopics.encoders.static._encoder import StaticEncoder, bag_tokens, unknown_token
+from embedtopics.encoders.static._files import parse_tokenizer
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array
+from embedtopics.protocols import Float64Array, Int64Array
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 PRIOR_TOKENS = 1_000_000
 """Tokens of running text that Zipf's law counts for, beside those of a corpus."""
@@ -100,8 +102,19 @@ def distill(
     >>> static.save("minilm-static")  # doctest: +SKIP
     """
     _check(max_words, min_count, dimensions, weighting, sif_coefficient, remove_components)
-    vocabulary = plain_vocabulary(_tokenizer_of(encoder))
-    counts, made_from = None, _about(encoder)
+    tokenizer = getattr(encoder, "tokenizer_json", None)
+    if not isinstance(tokenizer, str):
+        raise InputError(
+            "expected a SentenceEncoder, whose `tokenizer_json` tells the tokens to encode; got "
+            f"{encoder!r}"
+        )
+    vocabulary = plain_vocabulary(tokenizer)
+    counts = None
+    made_from = {
+        "method": "distillation",
+        "encoder": Path(str(getattr(encoder, "name", type(encoder).__name__))).name,
+        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+    }
     if vocabulary_from is not None:
         corpus = Corpus.of(vocabulary_from)
         require_text(corpus)
@@ -113,7 +126,10 @@ def distill(
             "n_texts": len(texts), "n_tokens": int(counts.sum()), "n_words": len(words),
             "min_count": min_count,
         }  # fmt: skip
-    kept, vectors = _encode_tokens(encoder, vocabulary, show_progress)
+    # Only the tokens that stand for some text.
+    kept = np.array([place for place, text in enumerate(vocabulary.surfaces) if text])
+    alone = [vocabulary.surfaces[place] for place in kept]
+    vectors = np.asarray(encoder.encode(alone, show_progress=show_progress), dtype=np.float64)
     probabilities = _probabilities(len(kept), None if counts is None else counts[kept])
     vectors, explained = _principal_components(vectors, dimensions)
     source = "zipf" if counts is None else "corpus"
@@ -145,49 +161,15 @@ def distill(
 def _check(
     max_words: Any, min_count: Any, dimensions: Any, weighting: Any, coefficient: Any, removed: Any
 ) -> None:
-    counts = (
-        ("max_words", max_words, 0),
-        ("min_count", min_count, 1),
-        ("dimensions", 1 if dimensions is None else dimensions, 1),
-        ("remove_components", removed, 0),
-    )
-    for name, value, least in counts:
-        checked_count(value, name, least)
+    checked_count(max_words, "max_words", 0)
+    checked_count(min_count, "min_count")
+    checked_count(1 if dimensions is None else dimensions, "dimensions")
+    checked_count(removed, "remove_components", 0)
     if weighting not in ("sif", "none"):
         raise InputError(f'expected weighting to be "sif" or "none", got {weighting!r}')
-    if coefficient is None:
-        return
-    if not isinstance(coefficient, (int, float)) or not 0 < coefficient < float("inf"):
+    is_factor = isinstance(coefficient, (int, float)) and 0 < coefficient < float("inf")
+    if coefficient is not None and not is_factor:
         raise InputError(f"expected sif_coefficient to be above 0, got {coefficient!r}")
-
-
-def _tokenizer_of(encoder: Any) -> str:
-    """Return the JSON of a sentence encoder's tokenizer, as the encoder uses it."""
-    tokenizer = getattr(encoder, "tokenizer_json", None)
-    if not isinstance(tokenizer, str):
-        raise InputError(
-            "expected a SentenceEncoder, whose `tokenizer_json` tells the tokens to encode; got "
-            f"{encoder!r}"
-        )
-    return tokenizer
-
-
-def _about(encoder: Any) -> dict[str, Any]:
-    return {
-        "method": "distillation",
-        "encoder": Path(str(getattr(encoder, "name", type(encoder).__name__))).name,
-        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
-    }
-
-
-def _encode_tokens(
-    encoder: Any, vocabulary: Vocabulary, show_progress: bool | None
-) -> tuple[npt.NDArray[np.int64], Float64Array]:
-    """Return the tokens that stand for some text, and the vector of each."""
-    kept = np.array([place for place, text in enumerate(vocabulary.surfaces) if text])
-    texts = [vocabulary.surfaces[place] for place in kept]
-    vectors = np.asarray(encoder.encode(texts, show_progress=show_progress), dtype=np.float64)
-    return kept, vectors
 
 
 def _probabilities(n_tokens: int, counts: npt.NDArray[np.int64] | None) -> Float64Array:
@@ -244,3 +226,141 @@ def _product(left: Float64Array, right: Float64Array) -> Float64Array:
     with threadpool_limits(limits=1, user_api="blas"):
         product: Float64Array = left @ right
     return product
+
+
+# A tokenizer's vocabulary made ready for a table of vectors; whole words of a corpus in it.
+
+_PLACEHOLDER = re.compile(r"[\[<]unused_?\d+[\]>]")
+_WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
+"""What is added as a whole word: letters, digits and marks, at least one a letter."""
+
+_EVERY_WORD = 10_000_000
+_OTHER = "\0"
+"""Token of what is no frequent word; no text that is read holds it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """A tokenizer without special tokens, and what each of its tokens stands for."""
+
+    tokenizer: str
+    surfaces: tuple[str, ...]
+    n_words: int = 0
+
+
+def plain_vocabulary(tokenizer: str) -> Vocabulary:
+    """Return a tokenizer's vocabulary with nothing in it that text cannot mean.
+
+    Special tokens stay in the vocabulary, so that no token changes its number, but a text that
+    happens to hold "[SEP]" is read as what it says.
+    """
+    content = json.loads(tokenizer)
+    special = {token["content"] for token in content["added_tokens"] if token["special"]}
+    content["added_tokens"] = [token for token in content["added_tokens"] if not token["special"]]
+    content["post_processor"] = content["truncation"] = content["padding"] = None
+    text = json.dumps(content, ensure_ascii=False)
+    parsed = parse_tokenizer(text, "the tokenizer without its special tokens")
+    numbered = parsed.get_vocab()
+    unknown = unknown_token(parsed)
+    prefix = content["model"].get("continuing_subword_prefix") or ""
+    is_word_piece = content["model"].get("type") == "WordPiece"
+    surfaces = []
+    for token in sorted(numbered, key=numbered.__getitem__):
+        if token in special or numbered[token] == unknown or _PLACEHOLDER.fullmatch(token):
+            surface = ""
+        elif is_word_piece or parsed.decoder is None:
+            surface = token.removeprefix(prefix)
+        else:
+            surface = parsed.decoder.decode([token])
+        # A byte that is no whole character shows as U+FFFD.
+        surfaces.append(surface.strip().strip("\ufffd"))
+    return Vocabulary(str(parsed.to_str()), tuple(surfaces))
+
+
+def word_reader(
+    vocabulary: Vocabulary, texts: Sequence[str], min_count: int
+) -> tuple[Tokenizer, tuple[str, ...]]:
+    """Return a tokenizer of the whole words of a corpus, and what each of its tokens stands for.
+
+    Words are what the vocabulary's own normaliser and pre-tokenizer make of the texts.
+    """
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.trainers import WordLevelTrainer
+
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    reader = Tokenizer(WordLevel(unk_token=_OTHER))
+    reader.normalizer, reader.pre_tokenizer = parsed.normalizer, parsed.pre_tokenizer
+    trainer = WordLevelTrainer(
+        vocab_size=_EVERY_WORD, min_frequency=min_count, show_progress=False,
+        special_tokens=[_OTHER],
+    )  # fmt: skip
+    reader.train_from_iterator((readable(text) for text in texts), trainer=trainer)
+    numbered = reader.get_vocab()
+    is_word_piece = json.loads(vocabulary.tokenizer)["model"].get("type") == "WordPiece"
+    decoder = None if is_word_piece else parsed.decoder
+    words = []
+    for raw in sorted(numbered, key=numbered.__getitem__):
+        word = raw if decoder is None else decoder.decode([raw]).strip()
+        words.append(word if _WORD.fullmatch(word) and _normal(parsed, word) == word else "")
+    return reader, tuple(words)
+
+
+def frequent_split_words(
+    vocabulary: Vocabulary, texts: Sequence[str], *, max_words: int, min_count: int
+) -> list[str]:
+    """Return the frequent words of a corpus that the tokenizer splits, most frequent first.
+
+    Words are what the tokenizer's own normaliser and pre-tokenizer make of the texts, as far as
+    they are written in letters, digits and marks only. Where the tokenizer takes the space before
+    a word for a part of it, a word with and without a space is counted apart.
+    """
+    words = dict.fromkeys(word for word in word_reader(vocabulary, texts, min_count)[1] if word)
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    unknown = unknown_token(parsed)
+    chosen = list(words)
+    found = parsed.encode_batch_fast(chosen, add_special_tokens=False)
+    is_split = [len(each) > 1 or each.ids == [unknown] for each in found]
+    return [word for word, split in zip(chosen, is_split, strict=True) if split][:max_words]
+
+
+def _normal(tokenizer: Tokenizer, word: str) -> str:
+    return word if tokenizer.normalizer is None else str(tokenizer.normalizer.normalize_str(word))
+
+
+def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
+    """Return a vocabulary with more tokens, each of which matches a whole word only.
+
+    Other words are split as before, also those that begin like an added one: the words are added
+    beside the tokenizer's model, not to its pieces.
+    """
+    from tokenizers import AddedToken
+
+    parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    n_before = parsed.get_vocab_size()
+    # Tokenizers that write the space before a word as part of it would be left with a lone one.
+    keeps_spaces = json.loads(vocabulary.tokenizer)["model"].get("type") != "WordPiece"
+    parsed.add_tokens(
+        [AddedToken(w, single_word=True, lstrip=keeps_spaces, normalized=True) for w in words]
+    )
+    found = parsed.encode_batch_fast(list(words), add_special_tokens=False)
+    for place, (word, encoding) in enumerate(zip(words, found, strict=True)):
+        if encoding.ids != [n_before + place]:
+            raise InputError(
+                f"the tokenizer does not find the word {word!r} that was added to it; leave "
+                "vocabulary_from out, or use max_words=0"
+            )
+    return Vocabulary(
+        str(parsed.to_str()), (*vocabulary.surfaces, *words), vocabulary.n_words + len(words)
+    )
+
+
+def count_in_corpus(vocabulary: Vocabulary, texts: Sequence[str]) -> Int64Array:
+    """Return how often each token occurs in texts, shape (n_vocabulary,)."""
+    parsed: Any = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
+    counts = np.zeros(len(vocabulary.surfaces), dtype=np.int64)
+    unknown = unknown_token(parsed)
+    for slab in slabs(texts):
+        bags = bag_tokens(parsed, slab, unknown_id=unknown)
+        counts += np.bincount(bags.ids, minlength=len(counts))
+    return counts

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,9 +18,14 @@ import numpy.typing as npt
 from embedtopics._utils.checks import optional_count
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import BaseEncoder, arguments_of
-from embedtopics.encoders._languages import known_languages
-from embedtopics.encoders.sentence._tokenizing import check_texts, slabs
+from embedtopics.encoders._base import (
+    BaseEncoder,
+    arguments_of,
+    check_texts,
+    known_languages,
+    readable,
+    slabs,
+)
 from embedtopics.encoders.static._files import (
     StaticFiles,
     check_table,
@@ -25,15 +33,8 @@ from embedtopics.encoders.static._files import (
     read_static,
     write_static,
 )
-from embedtopics.encoders.static._tokens import (
-    TokenBags,
-    bag_tokens,
-    characters_read,
-    mean_vectors,
-    unknown_token,
-)
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -92,14 +93,11 @@ class StaticEncoder(BaseEncoder):
         if not isinstance(folder, (str, os.PathLike)) or not os.fspath(folder):
             raise InputError("folder", "the folder of a static encoder", folder)
         files = read_static(Path(folder).expanduser())
-        length = (
-            files.max_length if max_length == "auto" else optional_count(max_length, "max_length")
-        )
-        scaled = files.normalize if normalize is None else bool(normalize)
-        self._set_up(
-            StaticFiles(files.table, files.weights, files.tokenizer, scaled, length, files.config),
-            os.fspath(folder),
-        )
+        if max_length != "auto":
+            files = replace(files, max_length=optional_count(max_length, "max_length"))
+        if normalize is not None:
+            files = replace(files, normalize=bool(normalize))
+        self._set_up(files, os.fspath(folder))
 
     @classmethod
     def from_arrays(
@@ -149,14 +147,8 @@ class StaticEncoder(BaseEncoder):
             "languages": None if languages is None else list(languages),
             "made_from": dict(made_from or {}),
         }
-        files = StaticFiles(
-            vectors,
-            factors,
-            text,
-            bool(normalize),
-            optional_count(max_length, "max_length"),
-            {_OURS: ours},
-        )
+        length = optional_count(max_length, "max_length")
+        files = StaticFiles(vectors, factors, text, bool(normalize), length, {_OURS: ours})
         return cls._of_files(files, name)
 
     @classmethod
@@ -270,14 +262,9 @@ class StaticEncoder(BaseEncoder):
         InputError
             If a shape does not fit the vocabulary, or a number is not finite.
         """
-        files = self._files
-        vectors, factors = check_table(table, weights, len(files.table))
-        return StaticEncoder._of_files(
-            StaticFiles(
-                vectors, factors, files.tokenizer, files.normalize, files.max_length, files.config
-            ),
-            self._name,
-        )
+        vectors, factors = check_table(table, weights, len(self._files.table))
+        files = replace(self._files, table=vectors, weights=factors)
+        return StaticEncoder._of_files(files, self._name)
 
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
         """Write a folder that this class, model2vec and sentence-transformers can read.
@@ -330,7 +317,13 @@ class StaticEncoder(BaseEncoder):
             total=len(texts), unit="text", description="Encoding", show=show_progress
         ) as bar:
             for slab in slabs(texts):
-                bags = self._bags(slab)
+                bags = bag_tokens(
+                    self._tokenizer,
+                    slab,
+                    unknown_id=self._unknown_id,
+                    max_length=self.max_length,
+                    max_characters=self._max_characters,
+                )
                 rows = slice(begin, begin + len(slab))
                 counts[:, rows] = bags.n_tokens, bags.n_seen, bags.n_unknown
                 if n_columns:
@@ -341,11 +334,108 @@ class StaticEncoder(BaseEncoder):
                 bar.update(len(slab))
         return Encoding(vectors, counts[0], counts[1], counts[2])
 
-    def _bags(self, texts: Sequence[str]) -> TokenBags:
-        return bag_tokens(
-            self._tokenizer,
-            texts,
-            unknown_id=self._unknown_id,
-            max_length=self.max_length,
-            max_characters=self._max_characters,
-        )
+
+# Texts to bags of tokens, and bags to vectors: the mean of the vectors of the tokens.
+
+
+@dataclass(frozen=True, eq=False)
+class TokenBags:
+    """The known tokens of each text, one text after the other.
+
+    Shapes: `ids` (n_known,), `offsets` (n_texts + 1,), `n_tokens` (n_texts,), `n_seen` (n_texts,),
+    `n_unknown` (n_texts,).
+    """
+
+    ids: Int32Array
+    offsets: Int64Array
+    n_tokens: Int32Array
+    n_seen: Int32Array
+    n_unknown: Int32Array
+
+
+def unknown_token(tokenizer: Tokenizer) -> int:
+    """Return the token of what a vocabulary does not know; -1 where there is none."""
+    model = json.loads(tokenizer.to_str())["model"]
+    if model.get("type") == "Unigram" or "unk_id" in model:
+        found = model.get("unk_id")
+    else:
+        token = model.get("unk_token")
+        found = None if token is None else tokenizer.token_to_id(token)
+    return -1 if found is None else int(found)
+
+
+def characters_read(tokenizer: Tokenizer, max_length: int | None) -> int | None:
+    """Return the characters of a text that are looked at, as model2vec has it; None for all.
+
+    A text is cut to `max_length` times the median length of a token before it is tokenised.
+    """
+    if max_length is None:
+        return None
+    return max_length * int(np.median([len(token) for token in tokenizer.get_vocab()]))
+
+
+def bag_tokens(
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    *,
+    unknown_id: int,
+    max_length: int | None = None,
+    max_characters: int | None = None,
+) -> TokenBags:
+    """Tokenise texts without special tokens."""
+    heads = [readable(text) for text in texts]
+    n_behind = np.zeros(len(heads), dtype=np.int32)
+    if max_characters is not None:
+        long = [row for row, text in enumerate(heads) if len(text) > max_characters]
+        tails = [heads[row][max_characters:] for row in long]
+        for row in long:
+            heads[row] = heads[row][:max_characters]
+        counted = tokenizer.encode_batch_fast(tails, add_special_tokens=False)
+        n_behind[long] = [len(encoding) for encoding in counted]
+    found = [
+        encoding.ids for encoding in tokenizer.encode_batch_fast(heads, add_special_tokens=False)
+    ]
+    lengths = np.fromiter(map(len, found), dtype=np.int32, count=len(found))
+    n_seen = lengths
+    if max_length is not None and (lengths > max_length).any():
+        found = [ids[:max_length] for ids in found]
+        n_seen = np.minimum(lengths, max_length).astype(np.int32)
+    ids = np.fromiter(chain.from_iterable(found), dtype=np.int32, count=int(n_seen.sum()))
+    n_unknown = np.zeros(len(found), dtype=np.int32)
+    unknown = ids == unknown_id
+    if unknown.any():
+        of_text = np.repeat(np.arange(len(found)), n_seen)
+        n_unknown += np.bincount(of_text[unknown], minlength=len(found)).astype(np.int32)
+        ids = ids[~unknown]
+    offsets = np.zeros(len(found) + 1, dtype=np.int64)
+    np.cumsum(n_seen - n_unknown, out=offsets[1:])
+    return TokenBags(ids, offsets, lengths + n_behind, n_seen, n_unknown)
+
+
+def mean_vectors(
+    bags: TokenBags, table: FloatArray, weights: FloatArray | None, *, normalize: bool
+) -> FloatArray:
+    """Return the mean of the (weighted) vectors of each text's tokens.
+
+    Sums are taken in float64 and in the order of the text, so that a vector does not depend on
+    the other texts in any bit.
+    """
+    from scipy.sparse import csr_matrix
+
+    # Only the rows that occur are turned into float64: the whole table is much larger.
+    is_used = np.zeros(len(table), dtype=np.bool_)
+    is_used[bags.ids] = True
+    used = np.flatnonzero(is_used)
+    columns = (np.cumsum(is_used) - 1)[bags.ids]
+    rows = table[used].astype(np.float64)
+    if weights is not None:
+        rows *= weights[used, None].astype(np.float64)
+    n_texts = len(bags.offsets) - 1
+    counts = csr_matrix((np.ones(len(columns)), columns, bags.offsets), shape=(n_texts, len(used)))
+    vectors = np.asarray(counts @ rows)
+    n_known = np.diff(bags.offsets)
+    vectors /= np.maximum(n_known, 1)[:, None]
+    if normalize:
+        norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+        vectors /= np.where(norms > 0, norms, 1.0)[:, None]
+    return vectors.astype(np.float32)

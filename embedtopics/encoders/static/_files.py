@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import MANIFEST, read_manifest, replacing_folder, write_manifest
-from embedtopics.encoders._hub import one_line
+from embedtopics.encoders._base import load_error
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -75,10 +76,8 @@ def read_static(folder: Path) -> StaticFiles:
     A `mapping` is applied, so that the table has a row for each token.
     """
     if not folder.is_dir():
-        raise ModelLoadError(
-            f"expected the folder of a static encoder, got {str(folder)!r}, which is no folder; "
-            "check the path"
-        )
+        found = f"{str(folder)!r}, which is no folder"
+        raise load_error("the folder of a static encoder", found, "check the path")
     for name in (CONFIG, TABLE, TOKENIZER):
         if not (folder / name).is_file():
             raise ModelLoadError(
@@ -118,10 +117,8 @@ def _read_config(path: Path) -> dict[str, Any]:
 
 
 def _broken(path: Path | str, reason: object) -> ModelLoadError:
-    return ModelLoadError(
-        f"expected a sound file of a static encoder, got {path}: "
-        f"{' '.join(str(reason).split())[:160]}; fetch or save the encoder again"
-    )
+    found = f"{path}: {' '.join(str(reason).split())[:160]}"
+    return load_error("a sound file of a static encoder", found, "fetch or save the encoder again")
 
 
 def parse_tokenizer(text: str, source: str) -> Tokenizer:

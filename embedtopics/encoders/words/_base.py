@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,7 @@ from sklearn.exceptions import NotFittedError
 from embedtopics._utils.checks import is_number
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._base import BaseEncoder
-from embedtopics.encoders.sentence._tokenizing import check_texts
+from embedtopics.encoders._base import BaseEncoder, check_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, FloatArray
 from embedtopics.terms._counts import count_words
@@ -33,7 +32,19 @@ TEXTS_A_SLAB = 4096
 class WordEncoder(BaseEncoder):
     """Base of the encoders that read words; a subclass has `_embed` and `_known`."""
 
+    _kind = ""
     _lowercase = True
+    _settings: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The name by which `resolve_encoder` makes such an encoder."""
+        return self._kind
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its kind, and the arguments that make this encoder again, unfitted."""
+        return {"kind": self._kind, **self._settings}
 
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
@@ -99,6 +110,53 @@ def count_known(tokens: TokenStream, is_known: BoolArray) -> Encoding:
     return Encoding(np.empty((len(tokens), 0), np.float32), n_tokens, n_tokens, n_unknown)
 
 
+class LearningEncoder(WordEncoder):
+    """Base of the word encoders that are nothing before `fit`; a subclass has `_learn`."""
+
+    _learned: Any = None
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether it has learned from texts."""
+        return self._learned is not None
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over all that a vector depends on: what was learned, and the settings."""
+        return str(self._fitted().fingerprint)
+
+    def fit(self, X: Iterable[str], y: Any = None, *, show_progress: bool | None = None) -> Self:
+        """Learn from texts, whatever their order.
+
+        Parameters
+        ----------
+        X : iterable of str
+        y : None
+            Ignored.
+        show_progress : bool, optional
+            None shows a bar, where it takes long, if stderr is a terminal or a notebook listens.
+
+        Returns
+        -------
+        Self
+
+        Raises
+        ------
+        InputError
+            If there are no texts, a row is no string, or there are too few words in them.
+        """
+        self._learned = self._learn(content_order(X), show_progress)
+        return self
+
+    def _learn(self, texts: list[str], show_progress: bool | None) -> Any:
+        """Return what is learned from texts in the order of their content."""
+        raise NotImplementedError
+
+    def _fitted(self) -> Any:
+        self._check_fitted()
+        return self._learned
+
+
 def to_unit(
     vectors: npt.NDArray[np.float64], least: npt.NDArray[np.float64] | float = 0.0
 ) -> FloatArray:
@@ -122,7 +180,7 @@ def to_unit_sparse(matrix: csr_matrix) -> csr_matrix:
 
 
 def content_order(texts: Iterable[str]) -> list[str]:
-    """Return the texts sorted, so that what is learnt from them does not depend on their order."""
+    """Return the texts sorted, so that what is learned from them does not depend on their order."""
     texts = check_texts(texts)
     if not texts:
         raise InputError("texts", "at least one text to learn from", found="none")

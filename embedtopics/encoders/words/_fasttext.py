@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.progress import progress_bar
 from embedtopics.encoders._base import arguments_of
 from embedtopics.encoders.words._base import (
-    WordEncoder,
+    LearningEncoder,
     WordTable,
     average_words,
     check_smoothing,
     common_direction,
-    content_order,
     hash_table,
     look_up,
     remove_direction,
     sif_weights,
 )
 from embedtopics.errors import InputError
-from embedtopics.protocols import FloatArray
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
 
@@ -56,11 +54,11 @@ class _Learned:
     """What a fit learns; `common` is the direction of shape (n_dimensions,) that is removed."""
 
     table: WordTable
-    common: npt.NDArray[np.float64] | None
+    common: Float64Array | None
     fingerprint: str
 
 
-class FastTextEncoder(WordEncoder):
+class FastTextEncoder(LearningEncoder):
     """Turns texts into averages of word vectors that are learnt from the texts themselves.
 
     Words are those of `embedtopics.terms.tokenize`, in lower case. Their vectors, and those of
@@ -110,6 +108,8 @@ class FastTextEncoder(WordEncoder):
     [True, False]
     """
 
+    _kind = "fasttext"
+
     def __init__(
         self,
         dimensions: int | None = None,
@@ -134,75 +134,26 @@ class FastTextEncoder(WordEncoder):
             remedy = "several workers do not give the same vectors twice: set reproducible=False"
             raise InputError("n_workers", "1 where reproducible", n_workers, remedy)
         self._settings: dict[str, Any] = {
-            "dimensions": dimensions,
-            "epochs": epochs,
-            "window": window,
-            "min_count": min_count,
+            **self._arguments,
             "smoothing": float(smoothing),
             "remove_common": bool(remove_common),
             "reproducible": bool(reproducible),
-            "n_workers": n_workers,
-            "random_state": random_state,
         }
-        self._learned: _Learned | None = None
 
     def __repr__(self) -> str:
         return f"FastTextEncoder({self._settings['dimensions']})"
 
     @property
-    def name(self) -> str:
-        """The name by which `resolve_encoder` makes such an encoder."""
-        return "fasttext"
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether vectors of words are learnt."""
-        return self._learned is not None
-
-    @property
     def dimensions(self) -> int:
-        """Length of a vector, once it has learnt from texts."""
-        return self._fitted().table.dimensions
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Its kind, and the arguments that make this encoder again, unfitted."""
-        return {"kind": "fasttext", **self._settings}
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 over all that a vector depends on: vectors of words and settings."""
-        return self._fitted().fingerprint
+        """Length of a vector, once it has learned from texts."""
+        return int(self._fitted().table.dimensions)
 
     def epochs_for(self, n_words: int) -> int:
         """Return how often texts of so many words are read in a fit."""
         wanted = self._settings["epochs"] or np.clip(-(-WORDS_TO_TRAIN // n_words), *EPOCHS)
         return int(wanted)
 
-    def fit(
-        self, X: Iterable[str], y: Any = None, *, show_progress: bool | None = None
-    ) -> FastTextEncoder:
-        """Learn vectors of words.
-
-        Parameters
-        ----------
-        X : iterable of str
-        y : None
-            Ignored.
-        show_progress : bool, optional
-            None shows a bar where stderr is a terminal or a notebook listens.
-
-        Returns
-        -------
-        FastTextEncoder
-            Itself.
-
-        Raises
-        ------
-        InputError
-            If there are no texts, a row is no string, or no word occurs often enough.
-        """
-        texts = content_order(X)
+    def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
         tokens = tokenize(texts)
         counts = np.bincount(tokens.ids, minlength=len(tokens.words))
         min_count = self._settings["min_count"]
@@ -215,31 +166,23 @@ class FastTextEncoder(WordEncoder):
         if self._settings["remove_common"]:
             common = common_direction(self._average(tokens, table)[0])
         fingerprint = hash_table(table, sorted(self.settings.items()), common)
-        self._learned = _Learned(table, common, fingerprint)
-        return self
+        return _Learned(table, common, fingerprint)
 
-    def _embed(self, tokens: TokenStream) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    def _embed(self, tokens: TokenStream) -> tuple[FloatArray, BoolArray]:
         learned = self._fitted()
         averages, is_known = self._average(tokens, learned.table)
         return remove_direction(averages, learned.common), is_known
 
-    def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def _known(self, words: Sequence[str]) -> BoolArray:
         return look_up(self._fitted().table, words)[2]
 
-    def _fitted(self) -> _Learned:
-        self._check_fitted()
-        assert self._learned is not None
-        return self._learned
-
-    def _average(
-        self, tokens: TokenStream, table: WordTable
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    def _average(self, tokens: TokenStream, table: WordTable) -> tuple[Float64Array, BoolArray]:
         vectors, frequencies, is_known = look_up(table, tokens.words)
         weights = sif_weights(frequencies, self._settings["smoothing"])
         return average_words(tokens, vectors, weights), is_known
 
     def _train(
-        self, tokens: TokenStream, counts: npt.NDArray[np.int64], show_progress: bool | None
+        self, tokens: TokenStream, counts: Int64Array, show_progress: bool | None
     ) -> WordTable:
         """Learn vectors of words and of their n-grams with gensim."""
         from gensim.models import FastText
@@ -250,9 +193,8 @@ class FastTextEncoder(WordEncoder):
                 bar.update(1)
 
         settings = self._settings
-        n_workers = settings["n_workers"] or (
-            1 if settings["reproducible"] else os.cpu_count() or 1
-        )
+        at_most = 1 if settings["reproducible"] else os.cpu_count() or 1
+        n_workers = settings["n_workers"] or at_most
         n_words = len(tokens.ids)
         epochs = self.epochs_for(n_words)
         kept = int((counts >= settings["min_count"]).sum())
@@ -288,7 +230,7 @@ class _Sentences:
                 yield [words[i] for i in ids]
 
 
-def _table_of(vectors: Any, tokens: TokenStream, counts: npt.NDArray[np.int64]) -> WordTable:
+def _table_of(vectors: Any, tokens: TokenStream, counts: Int64Array) -> WordTable:
     """Return gensim's vectors without those that were never trained."""
     parts = np.array(vectors.vectors_ngrams, dtype=np.float32)
     used = np.zeros(len(parts), dtype=np.bool_)

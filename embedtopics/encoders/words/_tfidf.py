@@ -14,7 +14,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.encoders._base import arguments_of
-from embedtopics.encoders.words._base import WordEncoder, content_order, to_unit, to_unit_sparse
+from embedtopics.encoders.words._base import LearningEncoder, WordEncoder, to_unit, to_unit_sparse
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 from embedtopics.terms._counts import count_terms, count_words
@@ -42,7 +42,7 @@ class _Learned:
     fingerprint: str
 
 
-class TfidfEncoder(WordEncoder):
+class TfidfEncoder(LearningEncoder):
     """Turns texts into weighted counts of their words and, if wanted, projects these.
 
     The weight of a term in a text is its count, or ``1 + ln(count)``, times
@@ -87,6 +87,8 @@ class TfidfEncoder(WordEncoder):
     [[0.707..., 0.707..., 0.0, 0.0]]
     """
 
+    _kind = "tfidf"
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -100,24 +102,20 @@ class TfidfEncoder(WordEncoder):
         random_state: int = 0,
     ) -> None:
         self._arguments = arguments_of(locals())
-        for name, count in (("n_components", n_components), ("max_features", max_features)):
-            optional_count(count, name)
+        optional_count(n_components, "n_components")
+        optional_count(max_features, "max_features")
         checked_count(random_state, "random_state", 0)
         if isinstance(stop_words, str) and stop_words != "auto":
             raise InputError("stop_words", '"auto" or a list', stop_words)
         if len(tuple(ngram_range)) != 2:
             raise InputError("ngram_range", "two integers", ngram_range)
         self._settings: dict[str, Any] = {
-            "n_components": n_components,
+            **self._arguments,
             "stop_words": stop_words if isinstance(stop_words, str) else sorted(set(stop_words)),
             "ngram_range": [int(ngram_range[0]), int(ngram_range[1])],
-            "min_df": min_df,
-            "max_df": max_df,
-            "max_features": max_features,
             "sublinear_tf": bool(sublinear_tf),
             "random_state": int(random_state),
         }
-        self._learned: _Learned | None = None
 
     def __repr__(self) -> str:
         return f"TfidfEncoder(n_components={self._settings['n_components']})"
@@ -128,46 +126,12 @@ class TfidfEncoder(WordEncoder):
         return "tfidf" if self._settings["n_components"] is None else "lsa"
 
     @property
-    def is_fitted(self) -> bool:
-        """Whether terms and weights are learnt."""
-        return self._learned is not None
-
-    @property
     def dimensions(self) -> int:
-        """Length of a vector, once it has learnt from texts."""
+        """Length of a vector, once it has learned from texts."""
         learned = self._fitted()
         return len(learned.idf) if learned.axes is None else int(learned.axes.shape[1])
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Its kind, and the arguments that make this encoder again, unfitted."""
-        return {"kind": "tfidf", **self._settings}
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 over all that a vector depends on: terms, weights, axes and settings."""
-        return self._fitted().fingerprint
-
-    def fit(self, X: Iterable[str], y: Any = None) -> TfidfEncoder:
-        """Learn terms, weights and axes.
-
-        Parameters
-        ----------
-        X : iterable of str
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        TfidfEncoder
-            Itself.
-
-        Raises
-        ------
-        InputError
-            If there are no texts, a row is no string, or no term is left.
-        """
-        texts = content_order(X)
+    def _learn(self, texts: list[str], show_progress: bool | None) -> _Learned:
         settings = self._settings
         stop_words = settings["stop_words"]
         if isinstance(stop_words, str):
@@ -183,7 +147,7 @@ class TfidfEncoder(WordEncoder):
         held = np.bincount(counted.counts.indices, minlength=len(counted.terms))
         idf = np.log((1 + len(texts)) / (1 + held)) + 1
         axes = self._axes(self._weigh(counted.counts, idf))
-        self._learned = _Learned(
+        return _Learned(
             column_of={term: column for column, term in enumerate(counted.terms)},
             # A stop word is left out on purpose, and not for want of knowledge.
             words=frozenset(stop_words).union(*(term.split(" ") for term in counted.terms)),
@@ -191,7 +155,6 @@ class TfidfEncoder(WordEncoder):
             axes=axes,
             fingerprint=_hash((sorted(self.settings.items()), counted.terms), idf, axes),
         )
-        return self
 
     def _embed(self, tokens: TokenStream) -> tuple[Any, npt.NDArray[np.bool_]]:
         learned = self._fitted()
@@ -204,11 +167,6 @@ class TfidfEncoder(WordEncoder):
     def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
         known = self._fitted().words
         return np.fromiter((word in known for word in words), dtype=np.bool_, count=len(words))
-
-    def _fitted(self) -> _Learned:
-        self._check_fitted()
-        assert self._learned is not None
-        return self._learned
 
     def _count(self, tokens: TokenStream, learned: _Learned) -> csr_matrix:
         """Count the terms that are known, shape (n_texts, n_terms)."""
@@ -290,30 +248,21 @@ class RandomProjectionEncoder(WordEncoder):
     True
     """
 
+    _kind = "random"
+
     def __init__(self, dimensions: int = 256, *, random_state: int = 0) -> None:
         self._arguments = arguments_of(locals())
         self._dimensions = checked_count(dimensions, "dimensions")
         self._random_state = checked_count(random_state, "random_state", 0)
+        self._settings = {"dimensions": self._dimensions, "random_state": self._random_state}
 
     def __repr__(self) -> str:
         return f"RandomProjectionEncoder({self._dimensions}, random_state={self._random_state})"
 
     @property
-    def name(self) -> str:
-        """The name by which `resolve_encoder` makes such an encoder."""
-        return "random"
-
-    @property
     def dimensions(self) -> int:
         """Length of a vector."""
         return self._dimensions
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Its kind, and the arguments that make this encoder again."""
-        return {
-            "kind": "random", "dimensions": self._dimensions, "random_state": self._random_state,
-        }  # fmt: skip
 
     @cached_property
     def fingerprint(self) -> str:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import optional_count
 from embedtopics.encoders._base import arguments_of
@@ -31,7 +30,7 @@ from embedtopics.encoders.words._base import (
     sif_weights,
 )
 from embedtopics.errors import InputError, ModelLoadError
-from embedtopics.protocols import FloatArray
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
 
@@ -172,7 +171,7 @@ def _parse_binary(path: Path, data: mmap.mmap) -> WordTable:
 
 def _dictionary(
     path: Path, data: mmap.mmap, position: int, n_words: int
-) -> tuple[dict[str, int], npt.NDArray[np.int64], int]:
+) -> tuple[dict[str, int], Int64Array, int]:
     """Return the row of each word, the words' counts, and where the dictionary ends."""
     row_of: dict[str, int] = {}
     counts = []  # and no array: a damaged number of words may be too large for one
@@ -222,6 +221,9 @@ class WordVectorEncoder(WordEncoder):
         If the file cannot be read; the message names the line.
     """
 
+    _kind = "word vectors"
+    _lowercase = False
+
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -240,12 +242,13 @@ class WordVectorEncoder(WordEncoder):
         self._from_corpus = frequencies == "corpus"
         self._smoothing = float(smoothing)
         self._remove_common = bool(remove_common)
-        self._max_words = max_words
+        self._settings: dict[str, Any] = {
+            "path": self._path, "frequencies": frequencies, "smoothing": self._smoothing,
+            "remove_common": self._remove_common, "max_words": max_words,
+        }  # fmt: skip
         self._table = read_word_vectors(path, max_words=max_words)
         self._shares: dict[str, float] | None = None
-        self._common: npt.NDArray[np.float64] | None = None
-
-    _lowercase = False
+        self._common: Float64Array | None = None
 
     def __repr__(self) -> str:
         return f"WordVectorEncoder({self._path!r})"
@@ -266,18 +269,6 @@ class WordVectorEncoder(WordEncoder):
     def dimensions(self) -> int:
         """Length of a vector."""
         return self._table.dimensions
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Its kind, and the arguments that make this encoder again, unfitted."""
-        return {
-            "kind": "word vectors",
-            "path": self._path,
-            "frequencies": "corpus" if self._from_corpus else "file",
-            "smoothing": self._smoothing,
-            "remove_common": self._remove_common,
-            "max_words": self._max_words,
-        }
 
     @property
     def fingerprint(self) -> str:
@@ -303,8 +294,7 @@ class WordVectorEncoder(WordEncoder):
 
         Returns
         -------
-        WordVectorEncoder
-            Itself.
+        Self
 
         Raises
         ------
@@ -320,16 +310,14 @@ class WordVectorEncoder(WordEncoder):
             self._common = common_direction(self._average(tokens)[0])
         return self
 
-    def _embed(self, tokens: TokenStream) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    def _embed(self, tokens: TokenStream) -> tuple[FloatArray, BoolArray]:
         averages, is_known = self._average(tokens)
         return remove_direction(averages, self._common), is_known
 
-    def _known(self, words: Sequence[str]) -> npt.NDArray[np.bool_]:
+    def _known(self, words: Sequence[str]) -> BoolArray:
         return look_up(self._table, words)[2]
 
-    def _average(
-        self, tokens: TokenStream
-    ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.bool_]]:
+    def _average(self, tokens: TokenStream) -> tuple[Float64Array, BoolArray]:
         vectors, frequencies, is_known = look_up(self._table, tokens.words)
         if self._shares is not None:
             shares = self._shares

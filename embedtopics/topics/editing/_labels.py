@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from embedtopics._utils.checks import checked_count, is_number, is_whole, optional_count
-from embedtopics._utils.spreadsheets import spreadsheet_safe
+from embedtopics._utils.display import excerpt
+from embedtopics._utils.table_files import spreadsheet_safe
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
@@ -20,9 +21,8 @@ from embedtopics.terms._keywords import unique_labels
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics._describe import describe_weighting, languages_of, term_settings_of
-from embedtopics.topics._log import Log, note_terms
+from embedtopics.topics._pipeline import Log, note_terms
 from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
-from embedtopics.topics._tables import shorten
 from embedtopics.topics.results import TopicResult
 
 
@@ -168,7 +168,7 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
         writer = csv.writer(stream)
         writer.writerow(COLUMNS)
         for topic in result.topics:
-            examples = [shorten(result.corpus.texts[row], 300) for row in topic.representatives[:3]]
+            examples = [excerpt(result.corpus.texts[row], 300) for row in topic.representatives[:3]]
             cells = [topic.label, topic.size, ", ".join(topic.keywords[:10]), *examples]
             cells += [""] * (len(COLUMNS) - 1 - len(cells))
             writer.writerow([topic.topic_id, *map(spreadsheet_safe, cells)])

@@ -15,7 +15,7 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, TermWeighting
 from embedtopics.topics._relabel import checked_topic_id, checked_topic_ids, regrouped, relabeled
-from embedtopics.topics._similarity import topic_cosines
+from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.constraints._protocol import cannot_merge
 from embedtopics.topics.editing._labels import checked_labels, spell_topic
 from embedtopics.topics.results import Topic, TopicResult

@@ -18,7 +18,7 @@ from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.terms._subject import without_subject
+from embedtopics.terms._subject import uninformative_topics
 from embedtopics.topics._clusters import NotEnoughTopics, Resolution, choose_cut
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._propagation import (
@@ -38,7 +38,7 @@ from embedtopics.topics._relabel import (
     relabeled,
     with_own_share,
 )
-from embedtopics.topics._similarity import row_centroids, unit_term_rows
+from embedtopics.topics._vectors import row_centroids, unit_term_rows
 from embedtopics.topics.constraints._protocol import bars
 from embedtopics.topics.editing._labels import spell_topic
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -295,7 +295,7 @@ def _cut(
     def without(labels: Int32Array, n_found: int) -> npt.NDArray[np.bool_]:
         # Of a number that the user insists on, no part is refused for its words.
         if isinstance(resolution.n_topics, str):
-            return without_subject(counts, labels, n_found)
+            return uninformative_topics(counts, labels, n_found)
         return np.zeros(n_found, dtype=bool)
 
     cut, n_found = None, 1

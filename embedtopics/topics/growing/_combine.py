@@ -35,9 +35,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._similarity import centroids, group_cosines
-from embedtopics.topics._unique_vectors import find_unique_vectors, spread_graph
-from embedtopics.topics._vectors import SAME
+from embedtopics.topics._vectors import SAME, centroids, cosines, find_unique_vectors, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -197,7 +195,7 @@ def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
     for one in (old, new):
         labels, n_topics = one.clustering.labels, len(one.clustering.persistence)
         sums.append(centroids(one.embeddings, labels, n_topics, one.documents.weights))
-    return group_cosines(*sums)
+    return cosines(*sums)
 
 
 def _term_cosines(old: TopicResult, new: TopicResult) -> Float64Array:

@@ -15,7 +15,7 @@ from embedtopics.clustering._resolution import named_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
-from embedtopics.terms._subject import without_subject
+from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import decide, min_margin_of
 from embedtopics.topics._describe import (
@@ -26,7 +26,7 @@ from embedtopics.topics._describe import (
 )
 from embedtopics.topics._propagation import closeness, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
-from embedtopics.topics._similarity import centroids, group_cosines, tightness
+from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tupl
     labels[new] = keep_labels(groups[: len(new)], is_kept)
     n_before = n_old[is_kept]
     if len(n_before):
-        is_informative = ~without_subject(result.term_counts, labels, len(n_before))
+        is_informative = ~uninformative_topics(result.term_counts, labels, len(n_before))
         labels[new] = keep_labels(labels[new], is_informative)
         n_before = n_before[is_informative]
     return _described(result, labels, n_before) if len(n_before) else ()
@@ -241,7 +241,7 @@ def _described(
     sums = centroids(result.embeddings, groups, n_groups)
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
     of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
-    similar = group_cosines(sums, of_topics)
+    similar = cosines(sums, of_topics)
     found = []
     for group, about in enumerate(described_groups[n_topics:]):
         members = np.flatnonzero(groups == group)

@@ -18,9 +18,15 @@ from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, Float64Array, Int64Array
 from embedtopics.terms._representative import DIVERSITY, NEAR_DUPLICATE, choose_diverse
 from embedtopics.terms._spans import words_of
-from embedtopics.topics._similarity import core_centroid, core_centroids, unit_term_rows
 from embedtopics.topics._tables import EXCERPT
-from embedtopics.topics._vectors import encode_documents, matching_encoder, recorded_encoder
+from embedtopics.topics._vectors import (
+    core_centroid,
+    core_centroids,
+    encode_documents,
+    matching_encoder,
+    recorded_encoder,
+    unit_term_rows,
+)
 from embedtopics.topics.reading._concordance import similar_terms
 from embedtopics.topics.reading._rows import (
     document_weights,

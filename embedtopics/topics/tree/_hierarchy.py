@@ -14,7 +14,7 @@ from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import select_keywords, unique_labels
 from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import fitted_weighting, languages_of
-from embedtopics.topics._similarity import topic_cosines
+from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 

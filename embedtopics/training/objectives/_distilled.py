@@ -11,8 +11,8 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._registry import fitted, resolve_encoder
-from embedtopics.encoders.sentence._tokenizing import check_texts
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 from embedtopics.training._examples import Examples

@@ -15,7 +15,7 @@ import numpy as np
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders.sentence._checkpoint import Dense
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
-from embedtopics.encoders.sentence._tokenizing import n_leading
+from embedtopics.encoders.sentence._running import n_leading
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.errors import InputError
 from embedtopics.training._examples import Examples

@@ -17,16 +17,20 @@ import numpy as np
 from embedtopics._utils.checks import checked_count, is_whole
 from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import CachedEncoder
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.encoders.sentence._checkpoint import Dense, Scale
+from embedtopics.encoders.sentence._checkpoint import Dense, Recipe, Scale
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_model, load_vocabulary, silent_transformers
-from embedtopics.encoders.sentence._recipe import Recipe
-from embedtopics.encoders.sentence._tokenizing import check_texts, n_leading, tokenize
-from embedtopics.encoders.static._encoder import StaticEncoder
+from embedtopics.encoders.sentence._running import n_leading, tokenize
+from embedtopics.encoders.static._encoder import (
+    StaticEncoder,
+    bag_tokens,
+    characters_read,
+    unknown_token,
+)
 from embedtopics.encoders.static._files import KIND as STATIC_KIND
-from embedtopics.encoders.static._tokens import bag_tokens, characters_read, unknown_token
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.training._settings import TrainingSettings
 

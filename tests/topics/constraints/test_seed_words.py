@@ -8,7 +8,7 @@ from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import SeedWords, at_resolution
-from embedtopics.topics.constraints._seed_words import _holders
+from embedtopics.topics.constraints._words import _holders
 from tests.factories import refuses
 
 

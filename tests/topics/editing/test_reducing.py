@@ -8,7 +8,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from embedtopics.topics import merge, reduce, rename
-from embedtopics.topics._similarity import row_centroids, term_cosines
+from embedtopics.topics._vectors import row_centroids, term_cosines
 from embedtopics.topics.editing._merge import group_nearest
 from tests.factories import make_result, refuses
 from tests.topics.editing.altering import assert_same, partition, with_anchors

@@ -13,7 +13,7 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.neighbors._graph import nearest
 from embedtopics.topics import adopt, assign, extend, lineage, load_result, save_result
 from embedtopics.topics._assign import judge
-from embedtopics.topics._similarity import centroids, group_cosines, tightness
+from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.growing._novelty import chance_of, expected_outside
 from embedtopics.topics.results import Reason
 from tests.factories import refuses
@@ -260,7 +260,7 @@ def test_tightness_and_cosines_by_brute_force():
         pairs = products[np.triu_indices(len(products), 1)]
         assert found[topic] == pytest.approx(pairs.mean(), abs=1e-5)
     assert np.isnan(found[2:]).all()
-    alike = group_cosines(sums, sums)
+    alike = cosines(sums, sums)
     np.testing.assert_allclose(np.diag(alike), [1, 1, 1, 0], atol=1e-12)
     weighted = centroids(vectors, labels, 4, np.full(30, 3))
     np.testing.assert_allclose(weighted, 3 * sums, rtol=1e-12)

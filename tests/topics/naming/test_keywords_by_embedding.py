@@ -13,7 +13,7 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.topics._vectors import recorded_encoder
-from embedtopics.topics.naming._methods import candidates_of
+from embedtopics.topics.naming._keywords import candidates_of
 from tests.factories import make_result
 
 

@@ -13,8 +13,8 @@ import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.report._report import report_html
 from embedtopics.topics import assign, extend, load_result, save_result, without_texts
+from embedtopics.topics._hub import model_card, plain
 from embedtopics.topics._relabel import regrouped, relabeled
-from embedtopics.topics.sharing._hub import model_card, plain
 from tests.factories import make_result
 
 
@@ -169,7 +169,7 @@ def test_the_page_says_what_is_there(branched, blank):
 
 
 def test_long_tables_are_cut(monkeypatch):
-    monkeypatch.setattr("embedtopics.topics.sharing._hub.MOST_TOPICS", 2)
+    monkeypatch.setattr("embedtopics.topics._hub.MOST_TOPICS", 2)
     assert "And 4 more." in model_card(make_result(300, 6), "a/b")
 
 

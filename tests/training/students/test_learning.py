@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from embedtopics._utils.progress import progress_bar
-from embedtopics.encoders.static._tokens import plain_vocabulary
+from embedtopics.encoders.static._distill import plain_vocabulary
 from embedtopics.training import _student
 from embedtopics.training._settings import StudentSettings
 from embedtopics.training._student_table import RATE_OF_LOGS, Bagged, learn

@@ -156,10 +156,7 @@ def _plain(value: Any) -> Any:
 
 
 def storable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame that parquet can hold, and the names of the columns that became text.
-
-    Column names are strings, each once. What parquet can hold comes back as it was.
-    """
+    """Return a frame that parquet can hold, and the names of the columns that became text."""
     import pandas as pd
 
     kept = frame.copy(deep=False)
@@ -380,10 +377,7 @@ def _lines(sheet: Any, table: pd.DataFrame, changed: Counter[str]) -> Iterator[l
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value of NumPy's as one of Python's or pandas'; others as they are.
-
-    Of a moment in nanoseconds and of an extended float NumPy itself makes an integer and nothing.
-    """
+    """Return a value of NumPy's as one of Python's or pandas'; others as they are."""
     import pandas as pd
 
     if isinstance(value, np.datetime64):

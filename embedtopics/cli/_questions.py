@@ -266,10 +266,7 @@ def _spell_odds(ratio: float) -> str:
 def sparkline(
     counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], levels: str = BLOCKS
 ) -> str:
-    """Draw shares as a line of blocks; periods without rows are blank.
-
-    More periods than characters are taken together.
-    """
+    """Draw shares as a line of blocks; periods without rows are blank."""
     import numpy as np
 
     n_wide = min(len(counts), WIDEST)

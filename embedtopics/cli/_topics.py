@@ -209,10 +209,7 @@ def _run_topics(
     cache: bool = True,
     **parameters: Any,
 ) -> None:
-    """Print the estimate, find the topics, print them, write the folder, say what is next.
-
-    `parameters` are those of the topic model.
-    """
+    """Print the estimate, find the topics, print them, write the folder, say what is next."""
     from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics._inspection import inspect_corpus

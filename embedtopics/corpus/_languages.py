@@ -60,12 +60,13 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
     for normal in map(normalize_text, texts):
         by_hash[blake2b(normal.encode(), digest_size=16).digest()] = normal
     for _, text in sorted(by_hash.items()):
-        if not _has_enough_letters(text):
+        if sum(map(str.isalpha, text[:_MOST_CHARACTERS])) < _FEWEST_LETTERS:
             continue
         n_sampled += 1
-        language = _classify(text)
-        if language is not None:
-            found[language] += 1
+        # The beginning is enough, and the identifier reads every byte in Python.
+        code, confidence = _identifier().classify(text[:_MOST_CHARACTERS])
+        if confidence >= _LEAST_CONFIDENCE and code != _NO_LANGUAGE:
+            found[str(code)] += 1
         if n_sampled == sample:
             break
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
@@ -76,22 +77,6 @@ def main_languages(found: LanguageShares) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply to a corpus."""
     chosen = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
     return chosen or tuple(found.shares)[:1]
-
-
-def language_of(text: str) -> str | None:
-    """Return the language of a text, or None where it is not recognized."""
-    normal = normalize_text(text)
-    return _classify(normal) if _has_enough_letters(normal) else None
-
-
-def _has_enough_letters(text: str) -> bool:
-    return sum(map(str.isalpha, text[:_MOST_CHARACTERS])) >= _FEWEST_LETTERS
-
-
-def _classify(text: str) -> str | None:
-    # The beginning is enough, and the identifier reads every byte in Python.
-    code, confidence = _identifier().classify(text[:_MOST_CHARACTERS])
-    return None if confidence < _LEAST_CONFIDENCE or code == _NO_LANGUAGE else str(code)
 
 
 @functools.cache

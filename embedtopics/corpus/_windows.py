@@ -34,11 +34,7 @@ _END = re.compile(
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Return where the sentences of a text begin.
-
-    A rule of thumb over marks and capitals, good enough to cut between sentences nearly always;
-    it never loses a character.
-    """
+    """Return where the sentences of a text begin."""
     starts = [0, *(match.end() for match in _END.finditer(text))]
     return [start for start in starts if start < len(text)] or [0]
 
@@ -76,11 +72,7 @@ def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> 
 
 
 def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> list[int]:
-    """Return where units that a window is made of begin, and the end of the text.
-
-    Units are sentences; one longer than a window is cut into pieces of at most `piece` tokens,
-    between words where there are any.
-    """
+    """Return where units that a window is made of begin, and the end of the text."""
     sentences = [*sentence_starts(text), len(text)]
     tokens = np.searchsorted(starts, sentences).tolist()
     bounds = []
@@ -108,10 +100,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 def split_into_passages(
     corpus: Corpus, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
 ) -> tuple[list[str], list[int], list[Span]]:
-    """Return the passages of all rows, the row of each, and where it lies.
-
-    A row without text, or one that is short enough, is one passage.
-    """
+    """Return the passages of all rows, the row of each, and where it lies."""
     if encoder is not None and not callable(getattr(encoder, "windows", None)):
         raise InputError(
             "expected an encoder that knows how much it reads, with `windows(texts)`, got "

@@ -237,13 +237,7 @@ class ScoreRow(NamedTuple):
 
 
 def score_rows(result: Comparison) -> tuple[ScoreRow, ...]:
-    """Arrange the scores of a comparison, and find who leads for certain.
-
-    Measures come in the order in which they first appear. Where there are intervals, more is
-    better. An encoder leads only where its interval lies above those of all others that have a
-    value; where an interval is unknown, nobody leads, and nobody does in silhouettes, which do not
-    compare encoders.
-    """
+    """Arrange the scores of a comparison, and find who leads for certain."""
     frame, rows = result.scores, []
     for measure in dict.fromkeys(frame["measure"].tolist()):
         own = frame[frame["measure"] == measure].set_index("encoder")
@@ -314,10 +308,7 @@ def score_table(
 
 
 def breaks_lines(n_encoders: int, width: int | None) -> bool:
-    """Return whether a column is too narrow for a value and its interval side by side.
-
-    A figure without a width of its own may be shown as narrow as 800 pixels.
-    """
+    """Return whether a column is too narrow for a value and its interval side by side."""
     return (width or 800) / (n_encoders + 1.5) < 165  # the names of measures take 1.5
 
 

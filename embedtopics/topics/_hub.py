@@ -39,15 +39,23 @@ def model_card(result: TopicResult, name: str, license: str | None = None) -> st
     has_text = result.documents.of_row >= 0
     n_outside = int((result.labels[has_text] == NOISE).sum())
     found = f"{result.n_topics:,} topics in {int(has_text.sum()):,} texts"
+    texts = "The texts are part of it."
     if result.settings.get(TEXTS) == LEFT_OUT:
         texts = (
             "The texts are **not** part of it: every text reads as empty, and what needs the words "
             "of the texts is refused. Embeddings and content hashes are part of it."
         )
-    else:
-        texts = "The texts are part of it."
+    # The head is YAML; quoted as JSON, which YAML reads as well.
+    codes = [
+        code
+        for code in result.settings.get("languages") or ()
+        if re.fullmatch("[a-z]{2,3}", str(code))
+    ]
+    head = ["---", "library_name: embedtopics", 'tags: ["embedtopics", "topic-modeling"]']
+    head += [f"language: {json.dumps(codes)}"] if codes else []
+    head += [] if license is None else [f"license: {json.dumps(license)}"]
     parts = [
-        _head(result, license),
+        "\n".join([*head, "---"]),
         f"# {plain(name.rpartition('/')[2])}",
         f"A topic model made with embedtopics: {found}, {n_outside:,} of them in no topic. {texts}",
         "## How to use it",
@@ -69,18 +77,6 @@ def plain(value: Any, length: int = 200) -> str:
     line = "".join(c if c.isprintable() else " " for c in " ".join(str(value).split()))
     line = line if len(line) <= length else line[: length - 1] + "…"
     return html.escape(MARKUP.sub(r"\\\1", line), quote=False)
-
-
-def _head(result: TopicResult, license: str | None) -> str:
-    """Return the head in YAML; quoted as JSON, which YAML reads as well."""
-    languages = result.settings.get("languages") or ()
-    codes = [code for code in languages if re.fullmatch("[a-z]{2,3}", str(code))]
-    lines = ["library_name: embedtopics", 'tags: ["embedtopics", "topic-modeling"]']
-    if codes:
-        lines.append(f"language: {json.dumps(codes)}")
-    if license is not None:
-        lines.append(f"license: {json.dumps(license)}")
-    return "\n".join(["---", *lines, "---"])
 
 
 def _table(result: TopicResult) -> str:

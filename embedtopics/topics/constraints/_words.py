@@ -249,7 +249,12 @@ class ZeroShot:
         embeddings: npt.ArrayLike | None = None,
     ) -> None:
         self.names = _checked_names(names)
-        self.min_similarity = _checked_similarity(min_similarity)
+        if min_similarity != "auto":
+            expected = '"auto" or a cosine from -1 to 1'
+            if not is_number(min_similarity) or not -1.0 <= float(min_similarity) <= 1.0:
+                raise InputError("min_similarity", expected, min_similarity)
+            min_similarity = float(min_similarity)
+        self.min_similarity = min_similarity
         self.embeddings = None if embeddings is None else self._checked_vectors(embeddings)
 
     def __repr__(self) -> str:
@@ -338,14 +343,6 @@ def _checked_names(names: Any) -> dict[str, str]:
     return checked
 
 
-def _checked_similarity(value: Any) -> float | str:
-    if isinstance(value, str) and value == "auto":
-        return value
-    if not is_number(value) or not -1.0 <= float(value) <= 1.0:
-        raise InputError("min_similarity", '"auto" or a cosine from -1 to 1', value)
-    return float(value)
-
-
 def _matches_from(similarities: Float64Array, least: float) -> tuple[Int32Array, Float64Array]:
     """Return the name of each document, or -1, and its similarity over the largest."""
     best = similarities.argmax(axis=1)
@@ -360,12 +357,14 @@ def _clear_matches(
     similarities: Float64Array, context: FitContext
 ) -> tuple[Int32Array, Float64Array]:
     """Return the name that a document and its neighbours clearly match, or -1, and how clearly."""
-    unit: float | Float64Array
+    unit: float | Float64Array = _spread(context.embeddings)
+    least_peak, least_match, least_lead = LEAST_PEAK, LEAST_MATCH, LEAST_LEAD
     if context.embeddings.min(initial=0.0) >= 0.0:  # words are counted
-        unit, (least_peak, least_match, least_lead) = _in_common(similarities), LEAST_OF_WORDS
-    else:
-        unit = _spread(context.embeddings)
-        least_peak, least_match, least_lead = LEAST_PEAK, LEAST_MATCH, LEAST_LEAD
+        least_peak, least_match, least_lead = LEAST_OF_WORDS
+        # The mean similarity to each name of the documents that share a word with it.
+        n_sharing = (similarities > 0).sum(axis=0)
+        sums = np.einsum("ij->j", similarities)
+        unit = np.where(n_sharing > 0, sums / np.maximum(n_sharing, 1), 1.0)
     centered = _averaged((similarities - similarities.mean(axis=0)) / unit, context.graph)
     # A name that nothing reaches must not take the lead from another.
     there = np.flatnonzero(centered.max(axis=0) >= least_peak)
@@ -392,13 +391,6 @@ def _averaged(values: Float64Array, graph: NeighborGraph) -> Float64Array:
     return values
 
 
-def _in_common(similarities: Float64Array) -> Float64Array:
-    """Return the mean similarity to each name of the documents that share a word with it."""
-    n_sharing = (similarities > 0).sum(axis=0)
-    sums = np.einsum("ij->j", similarities)
-    return np.where(n_sharing > 0, sums / np.maximum(n_sharing, 1), 1.0)
-
-
 def _spread(embeddings: FloatArray) -> float:
     """Return what the cosines with a random direction spread about their mean."""
     mean = embeddings.mean(axis=0, dtype=np.float64)
@@ -410,28 +402,20 @@ def _spread(embeddings: FloatArray) -> float:
 def _notes(
     constraints: TopicConstraints, context: FitContext, lost: list[str], unknown: list[str]
 ) -> list[Decision]:
-    weights = context.documents.weights
-    inside = constraints.groups >= 0
-    n_rows = np.bincount(
-        constraints.groups[inside], weights[inside], minlength=len(constraints.names)
-    )
-    said = ", ".join(
-        f"{name} {int(n):,}" for name, n in zip(constraints.names, n_rows, strict=True)
-    )
+    weights, groups, names = context.documents.weights, constraints.groups, constraints.names
+    inside = groups >= 0
+    n_rows = np.bincount(groups[inside], weights[inside], minlength=len(names))
+    said = ", ".join(f"{name} {int(n):,}" for name, n in zip(names, n_rows, strict=True))
     joining = "; others may join by their neighbours" if said else ""
     message = f"Texts that match a name: {said or 'none'}{joining}."
     notes = [note("names", int(n_rows.sum()), message)]
     remedy = "describe them in several words that the texts use"
     if lost:
-        message = (
-            f"Too few texts match these names, which were left out: {', '.join(lost)}; {remedy}, "
-            "or give a min_similarity."
-        )
+        why = f"Too few texts match these names, which were left out: {', '.join(lost)}"
+        message = f"{why}; {remedy}, or give a min_similarity."
         notes.append(note("names_without_texts", lost, message))
     if unknown:
-        message = (
-            "The encoder knows no word of these names, which were left out: "
-            f"{', '.join(unknown)}; {remedy}."
-        )
+        why = f"The encoder knows no word of these names, which were left out: {', '.join(unknown)}"
+        message = f"{why}; {remedy}."
         notes.append(note("names_without_vector", unknown, message))
     return notes

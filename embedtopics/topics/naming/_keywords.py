@@ -22,9 +22,9 @@ from embedtopics.terms._parts_of_speech import PATTERNS, parse_patterns, pattern
 from embedtopics.terms._representative import best_terms, choose_diverse, representatives
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import GIVEN, languages_of
-from embedtopics.topics._relabel import checked_topic_id, marks_of
+from embedtopics.topics._relabel import checked_topic_id, edit_of
 from embedtopics.topics._vectors import encode_documents, matching_encoder, recorded_encoder
-from embedtopics.topics.results import Edit, TopicResult
+from embedtopics.topics.results import TopicResult
 
 Keywords: TypeAlias = list[list[tuple[str, float]]]
 """For each topic its terms, best first, with their scores."""
@@ -165,14 +165,11 @@ def _diverse(
         cosines = np.einsum("id,d->i", terms, topic, dtype=np.float64)
         similarity = np.einsum("id,jd->ij", terms, terms, dtype=np.float64)
         stems = [stems_of(term, languages) for term, _ in row]
-        picked = choose_diverse(
-            cosines,
-            similarity,
-            n_terms,
-            diversity,
-            lambda i, j, stems=stems: not keep_repeats and repeats(stems[i], stems[j]),  # type: ignore[misc]
-            least=-1.0,
-        )
+
+        def clash(i: int, j: int, stems: list[Any] = stems) -> bool:
+            return not keep_repeats and repeats(stems[i], stems[j])
+
+        picked = choose_diverse(cosines, similarity, n_terms, diversity, clash, least=-1.0)
         chosen.append([(row[i][0], float(cosines[i])) for i in picked])
     return chosen
 
@@ -297,8 +294,7 @@ def _vectors(
             result.term_counts.counts, result.embeddings, pool, origin=origin
         )
     else:
-        # Made before anything else, so that it is refused whether or not there are candidates.
-        of_terms = _encoded(result, _encoder(result, encoder), pool, show_progress)
+        of_terms = _encoded(result, encoder, pool, show_progress)
     topics = []
     for members in _central(result, n_documents):
         mean = result.embeddings[members].mean(axis=0, dtype=np.float64) - origin
@@ -307,36 +303,30 @@ def _vectors(
     return topics, [of_terms[place] for place in places]
 
 
-def _encoder(result: TopicResult, encoder: Encoder | str | None) -> Encoder:
-    """Return the encoder of the fit, made again or given."""
-    if encoder is not None:
-        return matching_encoder(resolve_encoder(encoder), result)
-    if isinstance(result.settings.get("encoder_settings"), dict):
-        return recorded_encoder(result)
-    made_by = result.settings.get("encoder")
-    raise InputError(
-        "encoder",
-        'the encoder of the fit, or "documents" for the mean of the documents that hold a term',
-        found="given embeddings" if made_by == GIVEN else f"an encoder of your own ({made_by})",
-    )
-
-
 def _encoded(
-    result: TopicResult, encoder: Encoder, pool: Int64Array, show_progress: bool | None
+    result: TopicResult, encoder: Encoder | str | None, pool: Int64Array, show_progress: bool | None
 ) -> FloatArray:
-    """Return the vectors of terms, in the space of the documents."""
+    """Return the vectors of terms by the encoder of the fit, made again or given."""
+    if encoder is not None:
+        encoder = matching_encoder(resolve_encoder(encoder), result)
+    elif isinstance(result.settings.get("encoder_settings"), dict):
+        encoder = recorded_encoder(result)
+    else:
+        made_by = result.settings.get("encoder")
+        expected = (
+            'the encoder of the fit, or "documents" for the mean of the documents that hold a term'
+        )
+        found = "given embeddings" if made_by == GIVEN else f"an encoder of your own ({made_by})"
+        raise InputError("encoder", expected, found=found)
     width = result.embeddings.shape[1]
     if not len(pool):
         return np.zeros((0, width), dtype=np.float32)
     terms = [result.term_counts.terms[column] for column in pool.tolist()]
     made, _ = encode_documents(encoder, terms, np.arange(len(terms)), show_progress)
     if made.shape[1] != width:
-        name = getattr(encoder, "name", type(encoder).__name__)
-        raise InputError(
-            "encoder",
-            f"one of {width} dimensions, as the documents have",
-            found=f"{name} with {made.shape[1]}",
-        )
+        expected = f"one of {width} dimensions, as the documents have"
+        found = f"{getattr(encoder, 'name', type(encoder).__name__)} with {made.shape[1]}"
+        raise InputError("encoder", expected, found=found)
     return made
 
 
@@ -392,10 +382,9 @@ def _read(pipeline: Any, texts: Sequence[str]) -> list[Any]:
     docs = list(pipeline.pipe([text[:most] for text in texts], disable=list(NOT_NEEDED)))
     words = [token for doc in docs for token in doc if not token.is_space]
     if words and not any(token.pos_ for token in words):
+        expected = "a pipeline that assigns parts of speech, such as en_core_web_sm"
         parts = ", ".join(getattr(pipeline, "pipe_names", [])) or "no components"
-        raise InputError(
-            "nlp", "a pipeline that assigns parts of speech, such as en_core_web_sm", found=parts
-        )
+        raise InputError("nlp", expected, found=parts)
     return docs
 
 
@@ -476,22 +465,15 @@ def with_keywords(
     made = make_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
     for topic, label in zip(renamed, made[len(kept) :], strict=True):
         described[topic.topic_id] = dataclasses.replace(topic, label=label)
-    edit = Edit(
-        "with_keywords",
-        {
-            "topics": list(by_topic),
-            "keywords": [[list(item) for item in row] for row in by_topic.values()],
-            "method": method,
-        },
-        f"{len(changed)} topics have keywords by another method: {method}",
-        marks_of(result, sorted(by_topic)),
-        tuple(range(result.n_topics)),
-    )
+    parameters = {"topics": list(by_topic), "keywords": list(by_topic.values()), "method": method}
+    message = f"{len(changed)} topics have keywords by another method: {method}"
+    ids = range(result.n_topics)
+    edit = edit_of(result, "with_keywords", parameters, message, sorted(by_topic), ids)
     decisions = result.decisions
     without = [str(topic) for topic in sorted(by_topic) if not by_topic[topic]]
     if without:
-        named = f"Topics that keep the keywords they had, as {method} found none: "
-        message = f"{named}{', '.join(without)}."
+        ids_kept = ", ".join(without)
+        message = f"Topics that keep the keywords they had, as {method} found none: {ids_kept}."
         decisions = (*decisions, Decision("terms", "keywords_kept", without, message))
     return dataclasses.replace(
         result, topics=tuple(described), decisions=decisions, history=(*result.history, edit)

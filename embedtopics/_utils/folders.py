@@ -24,8 +24,15 @@ UNCHECKED = "unchecked"
 
 def check_output_folder(folder: str | Path, kind: str) -> Path:
     """Make sure that a folder may be written, before hours of work go into its content."""
-    try:
+    with _refusing(folder):
         return _checked_folder(Path(folder).resolve(), kind)
+
+
+@contextmanager
+def _refusing(folder: str | Path) -> Iterator[None]:
+    """Name the folder where the operating system lets nobody write."""
+    try:
+        yield
     except OSError as error:
         raise InputError(
             f"cannot write to {folder}: {error.strerror or error}; name another folder"
@@ -62,10 +69,10 @@ def _is_ours(folder: Path, kind: str) -> bool:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
         known = set(manifest["files"]) | set(manifest.get(UNCHECKED, ()))
         found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-        ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
-        return bool(manifest["kind"] == kind and ours)
     except (OSError, ValueError, KeyError, TypeError):
         return False
+    ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
+    return ours and is_kind(folder, kind)
 
 
 @contextmanager
@@ -79,24 +86,14 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     """
     folder = check_output_folder(folder, kind)
     _put_back(folder)
-    fresh: Path | None = None
-    try:
+    with _blaming_the_disk(folder, "folder"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
-        yield fresh
-        fresh.chmod(0o777 & ~_umask())
-        _take_the_place(fresh, folder)
-    except (CorruptFileError, InputError):
-        raise
-    except Exception as error:
-        if not _is_of_the_disk(error):
-            raise
-        raise InputError(
-            f"could not write {folder}: {_said(error)}; what was there before is whole; free some "
-            "space or name another folder"
-        ) from error
-    finally:
-        if fresh is not None:
+        try:
+            yield fresh
+            fresh.chmod(0o777 & ~_umask())
+            _take_the_place(fresh, folder)
+        finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
@@ -110,35 +107,33 @@ def replacing_file(path: str | Path) -> Iterator[Path]:
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else "its folder does not exist"
         raise InputError(f"cannot write {path}: {what}; name another file")
-    fresh: Path | None = None
-    try:
+    with _blaming_the_disk(path, "file"):
         folder = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
-        fresh = folder / path.name
-        yield fresh
-        os.replace(fresh, path)
+        try:
+            fresh = folder / path.name
+            yield fresh
+            os.replace(fresh, path)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _blaming_the_disk(path: Path, kind: str) -> Iterator[None]:
+    """Say what could not be written where the disk is at fault, a full one for example."""
+    try:
+        yield
     except (CorruptFileError, InputError):
         raise
     except Exception as error:
-        if not _is_of_the_disk(error):
+        # safetensors has an error of its own for that
+        is_safetensors = type(error).__module__.startswith("safetensors")
+        of_writing = is_safetensors and any(mark in str(error) for mark in ("I/O error", "IoError"))
+        if not (isinstance(error, OSError) or of_writing):
             raise
         raise InputError(
-            f"could not write {path}: {_said(error)}; what was there before is whole; free some "
-            "space or name another file"
+            f"could not write {path}: {getattr(error, 'strerror', None) or error}; what was there "
+            f"before is whole; free some space or name another {kind}"
         ) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh.parent, ignore_errors=True)
-
-
-def _is_of_the_disk(error: Exception) -> bool:
-    """Return whether the disk is at fault; safetensors has an error of its own for that."""
-    is_safetensors = type(error).__module__.startswith("safetensors")
-    of_writing = is_safetensors and any(mark in str(error) for mark in ("I/O error", "IoError"))
-    return isinstance(error, OSError) or of_writing
-
-
-def _said(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)
 
 
 def _take_the_place(fresh: Path, folder: Path) -> None:
@@ -292,9 +287,6 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-# One writer at a time, of all processes.
-
-
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
     """Keep all others from writing a folder.
@@ -304,18 +296,15 @@ def only_writer(folder: Path) -> Iterator[None]:
     locks, none is taken.
     """
     path = folder.with_name(f".{folder.name}.lock")
-    try:
+    with _refusing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        file = _opened(path)
-    except BlockingIOError:
-        raise InputError(
-            f"expected to be the only one that writes {folder}; another process writes it now; "
-            "wait until it is done, or name another folder"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {folder}: {error.strerror or error}; name another folder"
-        ) from error
+        try:
+            file = _opened(path)
+        except BlockingIOError:
+            raise InputError(
+                f"expected to be the only one that writes {folder}; another process writes it now; "
+                "wait until it is done, or name another folder"
+            ) from None
     try:
         yield
     finally:
@@ -352,7 +341,6 @@ def _lock(file: int) -> None:
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:  # no locks on this file system
-            return
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise  # of others, this file system knows no locks

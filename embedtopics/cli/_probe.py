@@ -206,7 +206,7 @@ def write_probe_folder(
 ) -> None:
     """Write everything, all or nothing."""
     from embedtopics import plots
-    from embedtopics._utils.spreadsheets import write_csv
+    from embedtopics._utils.table_files import write_csv
 
     content = json.dumps(_content(scores, settings, fingerprint), allow_nan=False, indent=1)
     page = plots.layers(scores).to_html(include_plotlyjs=True, full_html=True)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.background import computed_once
+from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._registry import describe_encoder, encoder_from_settings, resolve_encoder
 from embedtopics.errors import CorruptFileError, InputError

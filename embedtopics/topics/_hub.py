@@ -18,7 +18,7 @@ import numpy as np
 
 from embedtopics._utils.display import one_line
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._joining import blank_corpus, recall_hashes
+from embedtopics.corpus._corpus import blank_corpus, recall_hashes
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.background import in_background
-from embedtopics._utils.machine import package_versions, peak_memory
+from embedtopics._utils.machine import in_background, package_versions, peak_memory
 from embedtopics._utils.table_files import storable
 from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree

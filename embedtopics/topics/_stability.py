@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics._utils.background import side_by_side
 from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.machine import side_by_side
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree

@@ -30,8 +30,7 @@ import numpy.typing as npt
 from embedtopics._utils.folders import MANIFEST, read_manifest, replacing_folder, write_manifest
 from embedtopics._utils.table_files import storable, unique_names
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._joining import recall_hashes
+from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import CorruptFileError
 from embedtopics.neighbors.results import NeighborGraph

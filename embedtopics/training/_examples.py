@@ -15,8 +15,14 @@ import pandas as pd
 
 from embedtopics.corpus._columns import find_column
 from embedtopics.corpus._hashing import TextRows, read_texts
-from embedtopics.corpus._readers import read_file
-from embedtopics.corpus._tables import MISSING_MARKERS, Table, as_table, is_frame, name_rows
+from embedtopics.corpus._readers import (
+    MISSING_MARKERS,
+    Table,
+    as_table,
+    is_frame,
+    name_rows,
+    read_file,
+)
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array

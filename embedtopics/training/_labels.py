@@ -14,7 +14,7 @@ import pandas as pd
 
 from embedtopics._utils.checks import is_number
 from embedtopics.corpus._hashing import TEXT, TextRows, is_missing
-from embedtopics.corpus._tables import Table, name_rows
+from embedtopics.corpus._readers import Table, name_rows
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 

@@ -13,7 +13,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT, is_missing, normalize_text, read_texts
-from embedtopics.corpus._tables import name_row
+from embedtopics.corpus._readers import name_row
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError

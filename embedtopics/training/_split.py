@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.corpus._hashing import normalize_text
-from embedtopics.corpus._tables import name_rows
+from embedtopics.corpus._readers import name_rows
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array

@@ -12,7 +12,7 @@ from typing import Any
 
 from embedtopics._utils.checks import checked_count, optional_count
 from embedtopics._utils.display import excerpt
-from embedtopics._utils.spreadsheets import spreadsheet_safe
+from embedtopics._utils.table_files import spreadsheet_safe
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import checked_topic_id, edit_of

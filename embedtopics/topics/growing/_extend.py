@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._joining import join_corpora, recall_hashes
+from embedtopics.corpus._corpus import Corpus, join_corpora, recall_hashes, require_text
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest

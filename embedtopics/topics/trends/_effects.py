@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.background import side_by_side
 from embedtopics._utils.checks import (
     checked_choice,
     checked_count,
@@ -17,6 +16,7 @@ from embedtopics._utils.checks import (
     is_whole,
     resolve_seed,
 )
+from embedtopics._utils.machine import side_by_side
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._dates import read_dates

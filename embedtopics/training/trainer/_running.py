@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._tables import name_rows
+from embedtopics.corpus._readers import name_rows
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray

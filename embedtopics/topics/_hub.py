@@ -46,11 +46,8 @@ def model_card(result: TopicResult, name: str, license: str | None = None) -> st
             "of the texts is refused. Embeddings and content hashes are part of it."
         )
     # The head is YAML; quoted as JSON, which YAML reads as well.
-    codes = [
-        code
-        for code in result.settings.get("languages") or ()
-        if re.fullmatch("[a-z]{2,3}", str(code))
-    ]
+    languages = result.settings.get("languages") or ()
+    codes = [code for code in languages if re.fullmatch("[a-z]{2,3}", str(code))]
     head = ["---", "library_name: embedtopics", 'tags: ["embedtopics", "topic-modeling"]']
     head += [f"language: {json.dumps(codes)}"] if codes else []
     head += [] if license is None else [f"license: {json.dumps(license)}"]
@@ -103,9 +100,8 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     """Return a result without texts, to be shared where these cannot be.
 
     Left out are the texts, their words, the counts of terms in each document, the constraints of
-    the fit, and of the input its ids, row labels, columns and notes. Topics, keywords, names and
-    their history stay, and so do all terms with their weights in each topic, labels, memberships,
-    the map, the embeddings and the hashes of the texts.
+    the fit, and of the input its ids, row labels, columns and notes. Topics, names, history, terms
+    with their weights, labels, memberships, map, embeddings and hashes of the texts stay.
 
     Parameters
     ----------
@@ -132,13 +128,10 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     from scipy.sparse import csr_matrix
 
     counts = result.term_counts.counts
-    tokens = TokenStream(
-        np.empty(0, dtype=np.int32), np.zeros(len(result.documents) + 1, dtype=np.int64), ()
-    )
-    message = (
-        "The result is shared without its texts, their words and the columns of the input, but for "
-        f"{list(columns)}."
-    )
+    offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
+    tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, ())
+    what = "its texts, their words and the columns of the input"
+    message = f"The result is shared without {what}, but for {list(columns)}."
     noted = {repr(note) for note in result.corpus.notes}
     decisions = [one for one in result.decisions if repr(one) not in noted]
     return dataclasses.replace(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -58,7 +58,10 @@ from embedtopics.topics.constraints._apply import (
     outcome,
 )
 from embedtopics.topics.constraints._protocol import Constraint, FitContext
-from embedtopics.topics.results import Reason, TopicConstraints, TopicResult
+from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MAP_MIN_DIST = 0.1
 """Distance on the map within which documents are not drawn closer, so that points of a dense topic
@@ -95,8 +98,7 @@ def fit_topics(
     log = Log()
     with log.stage("corpus"):
         require_text(corpus)
-        documents = corpus.distinct()
-        texts = corpus.document_texts()
+        documents, texts = corpus.distinct(), corpus.document_texts()
         note_corpus(log, corpus, documents)
         languages = choose_languages(log, texts, stages.languages)
     with log.stage("encoder"):
@@ -127,10 +129,7 @@ def fit_topics(
             assigned = fit.assign(cut)
             found = assigned.clustering
         with log.stage("terms"):
-            topics, topic_terms = describe_topics(
-                counts, vectors, found, documents, stages.weighting, stages.terms, languages
-            )
-            topics = named_topics(topics, found.labels, documents.weights, fit.constraints)
+            topics, topic_terms = fit.describe(found, counts, languages)
         with log.stage("reduction"):
             positions = unique.spread(drawn())
     used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
@@ -293,6 +292,16 @@ class _Fit:
         note_topics(self.log, cut, assigned, documents)
         self.log.decisions.extend(outcome(constraints, assigned, documents))
         return assigned
+
+    def describe(
+        self, found: Clustering, counts: TermCounts, languages: tuple[str, ...]
+    ) -> tuple[tuple[Topic, ...], csr_matrix]:
+        vectors, documents, stages = self.context.embeddings, self.context.documents, self.stages
+        topics, topic_terms = describe_topics(
+            counts, vectors, found, documents, stages.weighting, stages.terms, languages
+        )
+        weights = documents.weights
+        return named_topics(topics, found.labels, weights, self.constraints), topic_terms
 
 
 # What a fit decides, for the reader of a result, and the times of its stages.

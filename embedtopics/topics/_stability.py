@@ -357,7 +357,8 @@ def _mean(overlaps: Float64Array) -> Float64Array:
     """Return the mean of each column without its NaN; NaN where there is nothing else."""
     n_known = (~np.isnan(overlaps)).sum(axis=0)
     mean = np.full(overlaps.shape[1], np.nan)
-    return np.divide(np.nan_to_num(overlaps).sum(axis=0), n_known, out=mean, where=n_known > 0)
+    np.divide(np.nan_to_num(overlaps).sum(axis=0), n_known, out=mean, where=n_known > 0)
+    return mean
 
 
 def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -113,10 +113,9 @@ def _read(value: Any, row: int) -> str | int | None:
 class PartialLabels:
     """Topics that follow labels of some or all rows.
 
-    Labelled documents are tied to the nearest others of their class in the layout, and ties
-    between classes are loosened, so that dense groups form inside the classes. Documents without
-    a label go where their neighbours are. A class may hold several topics; `strict` forbids
-    topics of several classes.
+    In the layout, labelled documents are tied to the nearest others of their class, and ties
+    between classes are loosened. Documents without a label go where their neighbours are. A class
+    may hold several topics; `strict` forbids topics of several classes.
 
     Parameters
     ----------
@@ -137,12 +136,11 @@ class PartialLabels:
 
     Notes
     -----
-    In the fuzzy graph of the layout each document is tied, with half of the weight w, to the
-    nearest others of its class. Then, as in umap-learn, ties of two classes are multiplied by
-    exp(-2.5 / (1 - w)), those of documents of which one is unknown by exp(-1), and each document's
-    strongest tie is made certain again. Embeddings and neighbours stay as they are. Of 4,000 posts
-    of 20 Newsgroups in 20 topics, 57% of those in a topic are of its newsgroup; where 30% are
-    labelled it is 69% of the others. Without ties, as in umap-learn, it is 58%.
+    In the fuzzy graph each document is tied, with half of the weight w, to the nearest others of
+    its class. Then, as in umap-learn, ties of two classes are multiplied by exp(-2.5 / (1 - w)),
+    those of documents of which one is unknown by exp(-1), and each document's strongest tie is made
+    certain again. Of 4,000 posts of 20 Newsgroups in 20 topics, 57% of those in a topic are of its
+    newsgroup; where 30% are labelled it is 69% of the others (58% without ties, as in umap-learn).
 
     References
     ----------
@@ -188,9 +186,8 @@ class PartialLabels:
 class ManualLabels:
     """Topics that are exactly the given labels; nothing is clustered.
 
-    Terms, map, memberships and everything else are made as for topics that were found, so that
-    known classes can be described and compared. Topics are numbered from the largest down; the
-    result's decisions list the topic of each label.
+    Everything else is made as for topics that were found. Topics are numbered from the largest
+    down; the result's decisions list the topic of each label.
 
     Parameters
     ----------
@@ -253,11 +250,10 @@ def checked_weight(value: Any, name: str) -> float:
 class CannotLink:
     """Documents that cannot be in the same topic.
 
-    Topics are found as without. Where one then holds both documents of a pair, the document with
-    fewer such pairs there stays, of two with as many the one that lies deeper; the other moves to
-    the next topic to which its neighbours clearly lead and from which no pair bars it, or to none.
-    No pair is ever in one topic, at any resolution. Edits after the fit, such as a merge, may
-    bring one together, which their decisions record.
+    Where a topic holds both documents of a pair, the document with fewer such pairs there stays,
+    or the deeper; the other moves to the next topic to which its neighbours clearly lead and from
+    which no pair bars it, or to none. No pair is in one topic at any resolution. Edits after the
+    fit, such as a merge, may bring one together, which their decisions record.
 
     Parameters
     ----------

@@ -22,9 +22,8 @@ from embedtopics.topics.constraints._protocol import FitContext, note
 from embedtopics.topics.results import TopicConstraints
 
 ROUNDS = 2
-"""Times that a similarity is averaged over neighbours. Texts and names of one word are compared
-with much noise: of the news in BBC News whose section is named, the best name is right for 78%
-without, 89% with one round, 91% with two."""
+"""Times that a similarity is averaged over neighbours: of the BBC News whose section is named,
+the best name is right for 78% without, 89% with one round, 91% with two."""
 
 LEAST_MATCH = 1.5
 """How far above its mean over all documents the similarity to a name must be, in units of what
@@ -39,10 +38,8 @@ LEAST_LEAD = 0.75
 """How far the best name must be above the next, in the same units."""
 
 LEAST_OF_WORDS = (0.25, 0.2, 0.1)
-"""Peak, match and lead for vectors that count words. The unit is what texts that share a word with
-the name have in common with it on average, so that these are shares, about, of the texts around
-that do. By TF-IDF, of the texts of BBC News that match four of its sections, each described in four
-to six words, 91% are of it."""
+"""Peak, match and lead for vectors that count words. By TF-IDF, of the texts of BBC News that match
+four of its sections, each described in four to six words, 91% are of it."""
 
 OF_PEAK = 0.5
 """How near to its best documents the similarity to a name must come, as a share of what these are
@@ -57,12 +54,9 @@ class SeedWords:
     """Ties documents together that use the same seed words.
 
     A document is of the seed of whose words it holds the most different ones, if its embedding
-    is nearer to the mean of the documents that hold them than to the mean of all: a word in
-    passing, or in another sense, does not count. Documents of a seed are tied to the nearest
-    others of it in the layout, so that scattered ones are found together. Embeddings and
-    neighbours stay as they are.
-
-    For keywords that prefer the seed words give ``weighting=ClassTfidf(seed_terms=...)``.
+    is nearer to the mean of the documents that hold them than to the mean of all. Documents of a
+    seed are tied to the nearest others of it in the layout; embeddings and neighbours stay as they
+    are. For keywords that prefer the seed words give ``weighting=ClassTfidf(seed_terms=...)``.
 
     Parameters
     ----------
@@ -197,8 +191,8 @@ class ZeroShot:
     """Topics named beforehand, and the other topics of the texts.
 
     Documents that match a name well become its seeded topic: its label is the name, and no
-    automatic step merges or renames it, at any resolution. All other topics are found among the
-    rest. Outliers are assigned to both by their neighbours (see `TopicModel`'s `coverage`).
+    automatic step merges or renames it. Other topics are found among the rest; outliers are
+    assigned to both by their neighbours (see `TopicModel`'s `coverage`).
 
     Parameters
     ----------
@@ -219,21 +213,19 @@ class ZeroShot:
 
     Notes
     -----
-    A cosine between a name of one word and a text has no natural threshold: it differs between
-    encoders and names. "auto" takes similarities less their mean over all documents, averaged
-    over each document's neighbours and theirs. A document matches its best name if that is at
-    least 1.5 units, and leads the next name by 0.75; a unit is the spread of similarities to a
-    random direction, sqrt((1 - |m|²) / d) with m the mean vector and d its dimensions. A name
-    that no document exceeds by 2.25, or that fewer than five match, is left out, with a decision
-    in the result. A name that all texts match equally cannot be found this way: give a number.
+    Cosines between names and texts differ between encoders and names. "auto" takes similarities
+    less their mean over all documents, averaged over each document's neighbours and theirs. A
+    document matches its best name if that is at least 1.5 units, and leads the next by 0.75; a
+    unit is the spread of similarities to a random direction, sqrt((1 - |m|²) / d) with m the mean
+    vector and d its dimensions. A name that no document exceeds by 2.25, or that fewer than five
+    match, is left out, with a decision. For a name that all texts match give a number.
 
     For vectors without negative numbers, such as those of TF-IDF, the unit is the mean similarity
     of the documents that share a word with the name, and 2.25, 1.5 and 0.75 become 0.25, 0.2 and
-    0.1. Give descriptions of several words there: *entertainment* alone finds the news on video
-    games, which say the word.
+    0.1; describe names there in several words that the texts use.
 
     Of BBC News, named by its five sections, all-MiniLM-L6-v2 matches 49% of the texts, 97% of them
-    to their section; with outliers assigned it is 58%, at 95%, and other topics hold the rest.
+    to their section; with outliers assigned it is 58%, at 95%.
 
     Examples
     --------

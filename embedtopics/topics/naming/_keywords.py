@@ -51,16 +51,15 @@ def keywords(
     method : {"diverse", "embedding", "npmi", "part_of_speech"}
         Of the terms of largest weight,
 
-        - "embedding" takes those whose embeddings are nearest to the mean of the topic's
-          representative documents, as KeyBERT (Grootendorst 2020). Scores are cosines;
-        - "diverse" takes, one by one, terms near to these documents and far from those chosen
-          before: maximal marginal relevance (Carbonell and Goldstein 1998), the term i with the
-          highest ``(1 - diversity) cos(i, topic) - diversity max_j cos(i, j)``;
+        - "embedding" takes those nearest to the mean of the topic's representative documents, as
+          KeyBERT (Grootendorst 2020). Scores are cosines;
+        - "diverse" takes terms by maximal marginal relevance (Carbonell and Goldstein 1998): the
+          next is the highest of ``(1 - diversity) cos(i, topic) - diversity max_j cos(i, j)``;
         - "npmi" ranks by ``(1 - weight) (1 - rank / n) + weight c / max c``, with c the mean NPMI
-          with the other candidates (Aletras and Stevenson 2013). The coherence of such lists must
-          not be compared with that of others: they were chosen by that very measure;
-        - "part_of_speech" keeps noun phrases, or other patterns: terms most of whose occurrences
-          in the topic's central documents match one.
+          with the other candidates (Aletras and Stevenson 2013). Never compare the coherence of
+          such lists with that of others: they were chosen by it;
+        - "part_of_speech" keeps terms most of whose occurrences in the topic's central documents
+          are noun phrases, or match other patterns.
     n_terms : int
         Keywords of each topic at most.
     n_candidates : int, optional
@@ -70,16 +69,15 @@ def keywords(
     keep_repeats : bool
         Whether a keyword may share a stem at its ends with a better one.
     **options
-        - "embedding" and "diverse": `encoder`, which embeds the candidates (by default that of the
-          fit; "documents" takes none: a term is the mean of the documents that hold it);
-          `n_documents`, the number of central documents whose mean is the topic (by default its
-          representatives); `show_progress`;
-        - "diverse": `diversity`, from 0 (as "embedding") to 1 (default 0.3);
-        - "npmi": `weight`, from 0 (the order of the candidates) to 1 (default 0.5); `window`, the
-          words in which terms occur together (10), or None for whole documents;
+        - "embedding" and "diverse": `encoder` of the candidates, by default that of the fit
+          ("documents": a term is the mean of the documents that hold it); `n_documents`, the
+          central ones whose mean is the topic (its representatives); `show_progress`;
+        - "diverse": `diversity`, from 0 (as "embedding") to 1 (0.3);
+        - "npmi": `weight`, from 0 (the order of the candidates) to 1 (0.5); `window` in words (10),
+          None for whole documents;
         - "part_of_speech": `nlp`, a spaCy pipeline or its name; `patterns` of universal parts of
-          speech, spaces between words and "|" between alternatives; `n_documents` that are read
-          (200); `min_share`, least share of a term's occurrences that match (0.5).
+          speech, "|" between alternatives; `n_documents` that are read (200); `min_share` of a
+          term's occurrences that match (0.5).
 
     Returns
     -------
@@ -467,8 +465,8 @@ def with_keywords(
         described[topic.topic_id] = dataclasses.replace(topic, label=label)
     parameters = {"topics": list(by_topic), "keywords": list(by_topic.values()), "method": method}
     message = f"{len(changed)} topics have keywords by another method: {method}"
-    ids = range(result.n_topics)
-    edit = edit_of(result, "with_keywords", parameters, message, sorted(by_topic), ids)
+    stay = range(result.n_topics)
+    edit = edit_of(result, "with_keywords", parameters, message, sorted(by_topic), stay)
     decisions = result.decisions
     without = [str(topic) for topic in sorted(by_topic) if not by_topic[topic]]
     if without:

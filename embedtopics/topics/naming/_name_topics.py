@@ -42,10 +42,9 @@ def name_topics(
     """Name the topics by a language model, from their terms and some of their documents.
 
     This sends parts of documents to the endpoint, any with the API of OpenAI's chat completions;
-    `naming_questions` shows them before. Where an answer is no name, or none comes, the topic keeps
-    its automatic name and a decision of the result says why. Topics that got the same name are
-    asked about once more, each with the terms of the others; names that are still the same get a
-    term in brackets. What a model answers is no finding: read the names against the terms.
+    `naming_questions` shows them before. Without a usable answer a topic keeps its automatic name,
+    and a decision says why. Topics of the same name are asked about once more, with the terms of
+    the others; then they get a term in brackets. Read the names against the terms.
 
     Parameters
     ----------
@@ -60,11 +59,10 @@ def name_topics(
         machine; "" sends none. It is stored nowhere.
     request : mapping, optional
         Further fields of every request; by default ``{"temperature": 0.0, "max_tokens": 300}``, of
-        which None leaves one out. ``"timeout"`` is not sent: seconds until a call without an answer
-        has failed (30).
+        which None leaves one out. ``"timeout"`` (30 seconds) is not sent.
     record : str, path or None
-        File to which a line of JSON is added for every call. A question that was answered there, by
-        the same model with the same request, is not asked again. None keeps no record.
+        File to which a line of JSON is added for every call; a question with an answer there, of
+        the same model and request, is not asked again. None keeps no record.
     show_progress : bool, optional
         By default in a terminal or a notebook.
 
@@ -83,8 +81,8 @@ def name_topics(
 
     Notes
     -----
-    A call that fails by chance (too many requests, a server's error, no answer in time) is tried
-    again three times, after the time that the server names, a minute at most, or an increasing one.
+    A call that fails by chance is tried again three times, after the time that the server names, a
+    minute at most, or an increasing one.
     """
     address = open_endpoint(endpoint, api_key)
     fields = _request_fields(model, request)

@@ -12,7 +12,7 @@ from embedtopics.encoders.words._tfidf import RandomProjectionEncoder
 from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex, _search
 from tests.factories import refuses
-from tests.retrieval.oracle import Passages, Tiny, assert_found, build, plain_fusion
+from tests.retrieval.oracle import Passages, Tiny, build
 
 WORDS = [f"w{i}" for i in range(30)]
 
@@ -35,31 +35,6 @@ def index(frame):
 
 def texts_of(frame):
     return dict(zip(frame.id.astype(str), frame.text.fillna(""), strict=True))
-
-
-@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
-@pytest.mark.parametrize(
-    ("where", "chosen"),
-    [
-        (None, lambda f: f.n > -1), ("n >= 0", lambda f: f.n >= 0), ("n > 99", lambda f: f.n > 99),
-        ("n == 7 and source == 'A'", lambda f: (f.n == 7) & (f.source == "A")),
-        ({"id_": 1}, None), ("source is null", lambda f: f.source.isna()),
-        ("n < 10 or source != 'B'", lambda f: (f.n < 10) | (f.source != "B")),
-    ],
-)  # fmt: skip
-def test_filters_are_those_of_pandas(index, frame, mode, where, chosen):
-    if chosen is None:
-        with pytest.raises(InputError, match="no column 'id_'"):
-            index.search("w1", where=where)
-        return
-    passages = Passages(texts_of(frame))
-    allowed = set(frame.id[chosen(frame)].astype(str))
-    queries = ["w1 w2", "w3", "w9 w10 w11 w12 w13 w14", "nothing"]
-    for k in (1, 10, 500):
-        with plain_fusion():
-            found = index.search(queries, k, mode, where)
-        for query, hits in zip(queries, found.hits, strict=True):
-            assert_found(hits, passages, query, mode, k, allowed)
 
 
 def test_a_document_counts_once_with_its_best_passage():
@@ -105,16 +80,6 @@ def test_ids_of_any_kind_are_texts(index):
     for bad in (17, "17", None):
         with refuses("ids"):
             other.remove(bad)
-
-
-def test_ids_that_are_taken():
-    index = build(Corpus.from_texts(["cat", "dog"], ids=[1, 2]))
-    more = Corpus.from_texts(["owl", "hen"], ids=[3, 2])
-    with refuses("id", row=1):
-        index.add(more, show_progress=False)
-    assert len(index) == 2
-    assert index.add(more, update=True, show_progress=False) == 2 and len(index) == 3
-    assert [hit.text for hit in index.search("hen dog", 9, "lexical").hits[0]] == ["hen"]
 
 
 def test_embeddings_take_the_place_of_encoding():
@@ -225,14 +190,19 @@ def test_queries_are_not_written_to_the_cache_of_texts():
     assert len(index.search("secret", mode="dense").hits[0]) == 2
 
 
+@pytest.fixture(scope="module")
+def pets():
+    return SearchIndex.build(
+        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
+    )
+
+
 def names(found):
     return [(decision.name, decision.value) for decision in found.decisions]
 
 
-def test_queries_of_all_kinds(frame):
-    index = SearchIndex.build(
-        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
-    )
+def test_queries_of_all_kinds(pets):
+    index = pets
     assert index.search([]).hits == () and index.search((), vectors=np.empty((0, 24))).hits == ()
     for mode in ("dense", "lexical", "hybrid"):
         assert index.search(["", " \n", "🙂"], mode=mode).hits == ((), (), ())
@@ -250,10 +220,8 @@ def test_queries_of_all_kinds(frame):
         index.search(["cat", 3])
 
 
-def test_decisions_say_which_query_they_are_about():
-    index = SearchIndex.build(
-        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
-    )
+def test_decisions_say_which_query_they_are_about(pets):
+    index = pets
     assert names(index.search("of", mode="lexical")) == [("only stop words", ["of"])]
     found = index.search(["cat", "", "of", "cat owl", "owl", ""])
     assert names(found) == [
@@ -363,26 +331,6 @@ def test_export_equals_what_the_index_holds(index, frame, tmp_path):
     np.testing.assert_allclose(np.stack(held.vector.tolist()), passages.vectors, atol=1e-6)
     by_id = dict(zip(frame.id.astype(str), frame.n, strict=True))
     assert [by_id[id] for id in table.id] == table.n.tolist()
-
-
-def test_the_exported_file_fills_a_vector_database(index, tmp_path):
-    qdrant = pytest.importorskip("qdrant_client")
-    index.export(tmp_path / "x.parquet")
-    passages = pd.read_parquet(tmp_path / "x.parquet")
-    client = qdrant.QdrantClient(":memory:")
-    cosine = qdrant.models.Distance.COSINE
-    client.create_collection(
-        "a", vectors_config=qdrant.models.VectorParams(size=24, distance=cosine)
-    )
-    payload = passages.drop(columns="vector").astype(object).where(passages.notna(), None)
-    client.upload_collection("a", vectors=passages["vector"], payload=payload.to_dict("records"))
-    below = qdrant.models.FieldCondition(key="n", range=qdrant.models.Range(lt=25))
-    (found,) = client.query_points(
-        "a", query=Tiny().encode(["w1 w2"])[0], limit=1,
-        query_filter=qdrant.models.Filter(must=[below]),
-    ).points  # fmt: skip
-    (hit,) = index.search("w1 w2", 1, "dense", "n < 25")
-    assert found.score == pytest.approx(hit.score, abs=1e-5)
 
 
 def test_documents_are_looked_up(index, frame):

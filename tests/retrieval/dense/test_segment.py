@@ -112,12 +112,6 @@ def test_k_rows_come_back_where_k_pass_far_from_the_query(opened, vectors, never
     assert np.isfinite(near).all()
 
 
-def test_more_than_there_are(opened, vectors):
-    near, found = opened.search(vectors[:2], len(vectors) + 5)
-    assert sorted(found[0, :-5]) == list(range(len(vectors)))
-    assert (found[:, -5:] == -1).all() and (near[:, -5:] == -np.inf).all()
-
-
 def test_threads_may_search_at_once(opened):
     queries = clustered(3100, 48)[-60:]
     masks = [None, np.arange(3000) % 2 == 0, np.arange(3000) >= 1500]

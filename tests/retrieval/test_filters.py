@@ -1,7 +1,5 @@
 """Filters: what they are read as, what they answer beside pandas, and how errors show the place."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Orders made of several scores: fused, and diversified."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

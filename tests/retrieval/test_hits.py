@@ -1,7 +1,5 @@
 """What a search shows: hits as sequences and tables, and snippets of their passages."""
 
-from __future__ import annotations
-
 import html
 import io
 from html.parser import HTMLParser
@@ -233,11 +231,6 @@ def test_hits_become_a_table():
     assert table["passage"].tolist() == ["One text."] * 2
     assert table.loc[0, ["year", "rank_"]].tolist() == [2020, "low"]
     assert table.loc[1, "topic"] == -1
-
-
-def test_no_hits_are_a_table_without_rows():
-    table = SearchHits(("a",), ((),), "lexical", 5).to_frame()
-    assert table.empty and "score" in table.columns
 
 
 def test_hits_of_one_query_are_a_sequence():

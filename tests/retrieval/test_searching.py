@@ -250,30 +250,6 @@ def test_bad_options(index, wanted):
         index.search("w1", **wanted)
 
 
-def test_vectors_of_queries_are_scaled(index):
-    vector = Tiny().encode(["w1 w2"])
-    expected = index.search("w1 w2", 5).hits[0]
-    found = index.search("w1 w2", 5, vectors=7 * vector).hits[0]
-    assert [hit.id for hit in found] == [hit.id for hit in expected]
-    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
-    assert index.search("w1", vectors=np.zeros((1, 24)), mode="dense").hits == ((),)
-
-
-@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
-def test_diversity_is_the_same_for_scores_that_lie_lower(index, mode):
-    def found(lower, **others):
-        def logits(pairs):
-            return [len(passage) / 10 - lower for _, passage in pairs]
-
-        hits = index.search("w1 w2", 4, mode, reranker=logits, **others)
-        return [hit.id for hit in hits]
-
-    # From the lowest to the highest, whatever the cross-encoder's zero is.
-    assert found(5, diversity=0.7) == found(50, diversity=0.7)
-    if mode == "dense":
-        assert found(50, diversity=0.7) != found(50)
-
-
 def test_diversity_counts_whatever_the_scale_of_scores(index):
     """Logits of a cross-encoder may all be below zero, and so may cosines."""
 
@@ -331,6 +307,16 @@ def test_export_equals_what_the_index_holds(index, frame, tmp_path):
     np.testing.assert_allclose(np.stack(held.vector.tolist()), passages.vectors, atol=1e-6)
     by_id = dict(zip(frame.id.astype(str), frame.n, strict=True))
     assert [by_id[id] for id in table.id] == table.n.tolist()
+
+
+def test_export_renames_columns_that_would_be_its_own(tmp_path):
+    frame = pd.DataFrame({"id": ["a"], "text": ["cat"], "start": [1]})
+    index = build(frame, text="text", id="id")
+    assert index.export(tmp_path / "x.parquet") == 1 and index.decisions[-1].value == ["start_"]
+    assert "start_" in pd.read_parquet(tmp_path / "x.parquet")
+    index.remove(["a"])
+    with pytest.raises(InputError, match="no documents to export"):
+        index.export(tmp_path / "x.parquet")
 
 
 def test_documents_are_looked_up(index, frame):

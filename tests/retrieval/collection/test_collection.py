@@ -1,4 +1,3 @@
-import json
 import sqlite3
 import subprocess
 import sys
@@ -190,13 +189,3 @@ def test_newer_formats_are_refused(tmp_path):
             ask()
     with pytest.raises(CorruptFileError, match="newer"), collection.writing():
         pass
-
-
-def test_conditions_cannot_write(tmp_path):
-    collection = small(tmp_path / "a")
-    assert collection.candidates("documents.id = ?", ["d3"]).tolist() == [4]
-    assert collection.candidates("1").tolist() == [1, 3, 4, 5, 6, 7, 8]
-    assert collection.candidates("0").dtype == np.int64
-    with pytest.raises(sqlite3.Error):
-        collection.candidates("1) ; DELETE FROM documents; --")
-    assert json.dumps(sorted(map(str, state(collection)))) and collection.snapshot().version == 3

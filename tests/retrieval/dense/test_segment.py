@@ -1,7 +1,5 @@
 """Searching a segment of every kind, held to brute force."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -122,19 +120,6 @@ def test_threads_may_search_at_once(opened):
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one[0], other[0])
         np.testing.assert_array_equal(one[1], other[1])
-
-
-def test_no_query_gives_no_answer(opened):
-    near, found = opened.search(np.empty((0, 48), dtype=np.float32), 3)
-    assert near.shape == found.shape == (0, 3)
-
-
-def test_questions_are_not_changed(opened):
-    queries, mask = clustered(5, 48), np.arange(3000) < 9
-    before = queries.copy(), mask.copy()
-    opened.search(queries, 3, mask)
-    np.testing.assert_array_equal(queries, before[0])
-    np.testing.assert_array_equal(mask, before[1])
 
 
 @settings(max_examples=15, deadline=None)

@@ -202,28 +202,26 @@ def names(found):
 
 
 def test_queries_of_all_kinds(pets):
-    index = pets
-    assert index.search([]).hits == () and index.search((), vectors=np.empty((0, 24))).hits == ()
+    assert pets.search([]).hits == () and pets.search((), vectors=np.empty((0, 24))).hits == ()
     for mode in ("dense", "lexical", "hybrid"):
-        assert index.search(["", " \n", "🙂"], mode=mode).hits == ((), (), ())
-    (hit,) = index.search("the", mode="lexical").hits[0]  # there is nothing else to look for
-    assert hit.text == "the cat purrs" and index.search("of", mode="lexical").hits == ((),)
-    assert len(index.search("the", mode="hybrid").hits[0]) == 2
-    long = index.search("cats and dogs " * 8000, 5)
+        assert pets.search(["", " \n", "🙂"], mode=mode).hits == ((), (), ())
+    (hit,) = pets.search("the", mode="lexical").hits[0]  # there is nothing else to look for
+    assert hit.text == "the cat purrs" and pets.search("of", mode="lexical").hits == ((),)
+    assert len(pets.search("the", mode="hybrid").hits[0]) == 2
+    long = pets.search("cats and dogs " * 8000, 5)
     assert len(long.hits[0]) == 2
-    assert index.search("cat \ud800 \0", 1)[0].text == "the cat purrs"
-    assert len(index.search(pd.Series(["cat", "dog"]))) == 2
+    assert pets.search("cat \ud800 \0", 1)[0].text == "the cat purrs"
+    assert len(pets.search(pd.Series(["cat", "dog"]))) == 2
     for bad in (None, 5, b"cat"):
         with refuses("queries"):
-            index.search(bad)
+            pets.search(bad)
     with refuses("queries", row=1):
-        index.search(["cat", 3])
+        pets.search(["cat", 3])
 
 
 def test_decisions_say_which_query_they_are_about(pets):
-    index = pets
-    assert names(index.search("of", mode="lexical")) == [("only stop words", ["of"])]
-    found = index.search(["cat", "", "of", "cat owl", "owl", ""])
+    assert names(pets.search("of", mode="lexical")) == [("only stop words", ["of"])]
+    found = pets.search(["cat", "", "of", "cat owl", "owl", ""])
     assert names(found) == [
         ("no direction", ""), ("empty query", []), ("only stop words", ["of"]),
         ("words not held", ["owl"]), ("words not held", ["owl"]),
@@ -231,8 +229,8 @@ def test_decisions_say_which_query_they_are_about(pets):
     messages = [decision.message for decision in found.decisions]
     for message, number in zip(messages, [2, 2, 3, 4, 5], strict=True):
         assert f"query {number}" in message.lower() and "the query" not in message.lower()
-    assert names(index.search("🙂", mode="dense")) == [("no direction", "🙂")]
-    assert index.search("cat").decisions == ()
+    assert names(pets.search("🙂", mode="dense")) == [("no direction", "🙂")]
+    assert pets.search("cat").decisions == ()
 
 
 @pytest.mark.parametrize(

@@ -248,10 +248,7 @@ def _measure(
 
 
 class _Side(NamedTuple):
-    """Sums over the texts of one group, for some ways of counting them.
-
-    Shapes: `n` (n_ways,), `unit, raw` (n_ways, width), `same_text, same_text_cosine` (n_ways,).
-    """
+    """Sums over the texts of one group, for some ways of counting them, each (n_ways, ...)."""
 
     n: Float64Array
     unit: Float64Array

@@ -294,7 +294,8 @@ def _loss(features: Features, matrix: torch.Tensor, trees: Sequence[Tree]) -> to
     longest = int(sizes.max())
     seen = features.take(np.concatenate([tree.rows for tree in trees])) @ matrix
     is_word = torch.arange(longest)[None, :] < sizes[:, None]
-    padded = torch.nn.utils.rnn.pad_sequence(torch.split(seen, sizes.tolist()), batch_first=True)
+    parts = list(torch.split(seen, sizes.tolist()))
+    padded = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
     squares = padded.square().sum(dim=2)
     products = padded @ padded.transpose(1, 2)
     distances = squares[:, :, None] + squares[:, None, :] - 2 * products

@@ -125,7 +125,7 @@ def semantic_change(
         figures, exact = _measure(sums, n_permutations, n_resamples, seed)
         measured.append((word, n_uses, (first, second), figures, exact))
     changes = []
-    rates = false_discovery_control([one[3][:, -1] for one in measured], axis=0) if measured else []
+    rates: Any = false_discovery_control([one[3][:, -1] for one in measured], axis=0) if measured else []
     for (word, n_uses, n_texts, figures, exact), q in zip(measured, rates, strict=True):
         apd, excess, prototype = (ChangeMeasure(*row) for row in np.c_[figures, q].tolist())
         changes.append(WordChange(word, n_uses, n_texts, apd, excess, prototype, exact))

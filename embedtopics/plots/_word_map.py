@@ -266,10 +266,9 @@ def _senses(found: WordMap, senses: WordSenses) -> list[str | None]:
     of_row = {use.row: f"sense {n}" for use, n in zip(senses.uses, senses.labels, strict=True)}
     labels = [of_row.get(use.row) for use in found.uses]
     if not any(labels) or senses.encoder != found.encoder:
-        raise InputError(
-            "colors", f"senses of the uses of {found.word!r} with {found.encoder}",
-            found=f"those of {senses.word!r} with {senses.encoder}",
-        )  # fmt: skip
+        expected = f"senses of the uses of {found.word!r} with {found.encoder}"
+        said = f"those of {senses.word!r} with {senses.encoder}"
+        raise InputError("colors", expected, found=said)
     return labels
 
 
@@ -395,41 +394,49 @@ def _size(n_uses: int) -> float:
     return float(np.clip(14.0 - 3.2 * math.log10(max(n_uses, 1)), 4.5, 11.0))
 
 
-def _scatter(points: Float64Array, members: Int64Array | list[int], **more: Any) -> dict[str, Any]:
-    own = points[members]
-    return {"type": "scatter", "x": own[:, 0].tolist(), "y": own[:, 1].tolist(), **more}
+def _scatter(
+    points: Float64Array, members: Sequence[int], hover: Sequence[str], **more: Any
+) -> dict[str, Any]:
+    own = points[list(members)]
+    place = {"type": "scatter", "mode": "markers", "x": own[:, 0].tolist(), "y": own[:, 1].tolist()}
+    return {**place, "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>", **more}
+
+
+def _dots(
+    points: Float64Array, group: _Group, head: str, hover: Sequence[str], **marker: Any
+) -> dict[str, Any]:
+    """Return the uses of one label, which the legend shows and hides on all maps."""
+    head = f"{head}<br>" if head else ""
+    members = group.members.tolist()
+    dots = {"size": _size(len(points)), **marker}
+    more = {"legendgroup": group.name, "customdata": members, "marker": dots}
+    return _scatter(points, members, [head + hover[use] for use in members], **more)
 
 
 def _points(
     points: Float64Array, group: _Group, hover: Sequence[str], layer: str
 ) -> dict[str, Any]:
-    """Return the uses of one label, which the legend shows and hides on all maps."""
-    marker: dict[str, Any] = {
-        "color": group.color, "size": _size(len(points)), "opacity": 0.8,
-        "line": {"width": 0.5, "color": "#fff"},
-    }  # fmt: skip
+    """Return the uses of one label on a map."""
+    marker: dict[str, Any] = {"color": group.color, "line": {"width": 0.5, "color": "#fff"}}
     if not isinstance(group.color, str):
         marker |= {"colorscale": SCALE, "cmin": 0.0, "cmax": 1.0, "showscale": False}
-    label = f"<b>{group.name}</b>, {layer}" if group.name else layer
-    return _scatter(
-        points, group.members, mode="markers", name=group.name or layer, marker=marker,
-        legendgroup=group.name, customdata=group.members.tolist(),
-        hovertext=[f"{label}<br>{hover[use]}" for use in group.members.tolist()],
-        hovertemplate="%{hovertext}<extra></extra>",
-        hoverlabel={"bordercolor": group.color if group.name else MUTED},
-    )  # fmt: skip
+    head = f"<b>{group.name}</b>, {layer}" if group.name else layer
+    border = {"bordercolor": group.color if group.name else MUTED}
+    dots = _dots(points, group, head, hover, opacity=0.8, **marker)
+    return dots | {"name": group.name or layer, "hoverlabel": border}
 
 
 def _rings(points: Float64Array, uses: list[int]) -> list[dict[str, Any]]:
     """Return a ring around each followed use, with its number."""
-    ring = {"symbol": "circle-open", "size": _size(len(points)) + 6, "color": INK}
-    return [
-        _scatter(
-            points, uses, mode="markers+text", hoverinfo="skip", text=[str(use) for use in uses],
-            textposition="top center", marker={**ring, "line": {"width": 1.6}},
-            textfont={"size": 11, "color": INK, "weight": 650, "shadow": HALO},
-        )
-    ] if uses else []  # fmt: skip
+    if not uses:
+        return []
+    size = _size(len(points)) + 6
+    ring = {"symbol": "circle-open", "size": size, "color": INK, "line": {"width": 1.6}}
+    font = {"size": 11, "color": INK, "weight": 650, "shadow": HALO}
+    text = {"text": [str(use) for use in uses], "textposition": "top center", "textfont": font}
+    own = points[uses].T.tolist()
+    rings = {"type": "scatter", "mode": "markers+text", "x": own[0], "y": own[1]}
+    return [{**rings, "hoverinfo": "skip", "marker": ring, **text}]
 
 
 def _typical(places: Float64Array, groups: Sequence[_Group]) -> list[int]:
@@ -459,14 +466,9 @@ def _color(groups: Sequence[_Group], use: int, number: int) -> str:
 def _background(points: Float64Array, group: _Group, hover: Sequence[str]) -> dict[str, Any]:
     """Return the uses of one label at the last layer, pale."""
     color = tint(group.color, 0.4) if isinstance(group.color, str) else "#c9ced6"
-    label = f"<b>{group.name}</b><br>" if group.name else ""
-    return _scatter(
-        points, group.members, mode="markers", name=group.name or "uses", legendgroup=group.name,
-        marker={"size": _size(len(points)), "opacity": 0.9, "line": {"width": 0}, "color": color},
-        showlegend=bool(group.name), customdata=group.members.tolist(),
-        hovertext=[label + hover[use] for use in group.members.tolist()],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+    head = f"<b>{group.name}</b>" if group.name else ""
+    dots = _dots(points, group, head, hover, opacity=0.9, line={"width": 0}, color=color)
+    return dots | {"name": group.name or "uses", "showlegend": bool(group.name)}
 
 
 def _path(found: WordMap, use: int, color: str, hover: str) -> dict[str, Any]:
@@ -474,18 +476,25 @@ def _path(found: WordMap, use: int, color: str, hover: str) -> dict[str, Any]:
     n = len(found.layers)
     step = -(-n // MOST_NUMBERED)
     numbered = [(n - 1 - place) % step == 0 for place in range(n)]
+    beads = {
+        "color": dark(color),
+        "size": [16 if shown else 6 for shown in numbered],
+        "opacity": 1,
+        "line": {"width": 1, "color": "#fff"},
+    }
     return _scatter(
-        found.joint[:, use], np.arange(n), mode="lines+markers+text", name=f"use {use}",
-        line={"color": color, "width": 2}, showlegend=False,
-        marker={
-            "color": dark(color), "size": [16 if shown else 6 for shown in numbered],
-            "opacity": 1, "line": {"width": 1, "color": "#fff"},
-        },
+        found.joint[:, use],
+        range(n),
+        [f"<b>layer {layer}</b><br>{hover}" for layer in found.layers],
+        mode="lines+markers+text",
+        name=f"use {use}",
+        line={"color": color, "width": 2},
+        showlegend=False,
+        marker=beads,
         text=[str(a) if shown else "" for a, shown in zip(found.layers, numbered, strict=True)],
-        textfont={"size": 9.5, "color": "#fff"}, textposition="middle center",
-        hovertext=[f"<b>layer {layer}</b><br>{hover}" for layer in found.layers],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )  # fmt: skip
+        textfont={"size": 9.5, "color": "#fff"},
+        textposition="middle center",
+    )
 
 
 def _use_labels(
@@ -508,12 +517,8 @@ def _use_labels(
     for placed in place_labels(anchors, boxes, size, len(chosen)):
         n = placed.label
         x, y = found.joint[-1, chosen[n]].tolist()
-        notes.append(
-            {
-                "x": x, "y": y, "text": "<br>".join(lines[n]), "showarrow": False,
-                "xshift": placed.shift[0] + shifts[n][0],
-                "yshift": placed.shift[1] + shifts[n][1],
-                "font": {"size": FONT_SIZE, "color": dark(colors[n]), "shadow": HALO},
-            }
-        )  # fmt: skip
+        right, up = np.add(placed.shift, shifts[n]).tolist()
+        font = {"size": FONT_SIZE, "color": dark(colors[n]), "shadow": HALO}
+        text = {"x": x, "y": y, "text": "<br>".join(lines[n]), "showarrow": False, "font": font}
+        notes.append({**text, "xshift": right, "yshift": up})
     return notes

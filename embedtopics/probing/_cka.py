@@ -103,10 +103,7 @@ def cka(
 
 
 class _Layer:
-    """The vectors of one layer around their mean, and around those without each fold in turn.
-
-    Shapes: `rows` (n,), `folds` (n,).
-    """
+    """The vectors of one layer around their mean, and around those without each fold in turn."""
 
     def __init__(self, space: Space, rows: Int64Array, folds: Int64Array) -> None:
         self.space, self.rows, self.folds = space, rows, folds
@@ -147,10 +144,7 @@ class _Layer:
 
 
 def _alignments(a: list[_Layer], b: list[_Layer], debiased: bool) -> Float64Array:
-    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n_a, n_b).
-
-    NaN where one of two layers has no variance of its own.
-    """
+    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n_a, n_b)."""
     values = np.full((len(a[0].squares), len(a), len(b)), np.nan)
     own_a = [_dependence(one, one, debiased) for one in a]
     own_b = own_a if b is a else [_dependence(one, one, debiased) for one in b]

@@ -66,10 +66,7 @@ def pool_block(
     tokens_per_batch: int,
     progress: Callable[[int], object],
 ) -> FloatArray:
-    """Return the vectors of consecutive units at some layers.
-
-    Shapes: `n_pieces` (n_units,) -> (n_layers, n_units, width).
-    """
+    """Return the vectors of consecutive units at some layers, (n_layers, n_units, width)."""
     by_maximum = pooling == "max"
     start = -np.inf if by_maximum else 0.0
     pooled = np.full((len(layers), len(n_pieces), loaded.width), start, dtype=np.float32)
@@ -153,11 +150,7 @@ def _pool_batch(
 
 
 def _adder(places: Int64Array, sizes: Int64Array) -> Callable[[torch.Tensor], FloatArray]:
-    """Return a function that sums the tokens of each unit, in order.
-
-    Most words are one token, so that taking rows does nearly all: several times as fast as adding
-    token by token.
-    """
+    """Return a function that sums the tokens of each unit, in order; most units are one token."""
     starts = np.cumsum(sizes) - sizes
     first, later = places[starts], []
     for step in range(1, int(sizes.max(initial=0))):

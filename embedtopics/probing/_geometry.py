@@ -36,10 +36,7 @@ Contexts = tuple[Int64Array, Int64Array]
 
 @dataclass(frozen=True, eq=False)
 class DrawnUses:
-    """Uses of some words, those of a word together, no two of one word in equal sentences.
-
-    Shapes: `rows` (n_uses,), `starts, counts` (n_words,).
-    """
+    """Uses of some words, those of a word together, no two of one word in equal sentences."""
 
     words: tuple[str, ...]
     rows: Int64Array

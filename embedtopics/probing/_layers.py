@@ -45,10 +45,7 @@ def layer_numbers(
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """One layer, and how its vectors are adjusted before they are compared.
-
-    Shapes: `vectors` (n_units, width), `shift, scale` (width,).
-    """
+    """One layer, and how its vectors are adjusted before they are compared."""
 
     layer: int
     vectors: npt.NDArray[Any]

@@ -198,10 +198,7 @@ class Run:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """All sequences, in the order of the texts, and all units.
-
-    `n_between` tokens belong to no word; `n_long` texts are in several windows.
-    """
+    """All sequences, in the order of the texts, and all units; `n_between` tokens have no word."""
 
     runs: list[Run]
     of_text: Int32Array

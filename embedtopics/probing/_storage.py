@@ -81,10 +81,7 @@ class Writer:
         _write_json(folder / _PROGRESS, {"units": 0, "clipped": 0})
 
     def done(self) -> tuple[int, int]:
-        """Return how many units are done, and how many numbers were clipped to float16.
-
-        What a killed process wrote after them is cut off.
-        """
+        """Return how many units are done, the rest cut off, and how many numbers were clipped."""
         progress = _read_json(self.unfinished / _PROGRESS)
         n_units = int(progress["units"])
         for path in self.paths:
@@ -100,10 +97,7 @@ class Writer:
         return n_units, int(progress["clipped"])
 
     def append(self, vectors: FloatArray, n_units: int, n_clipped: int) -> int:
-        """Write a block of all layers, then the progress.
-
-        Shapes: `vectors` (n_layers, n_new, width).
-        """
+        """Write a block of all layers, (n_layers, n_new, width), then the progress."""
         for path, layer in zip(self.paths, vectors, strict=True):
             if self.dtype == "float16":
                 n_clipped += int((np.abs(layer) > _MOST).sum())

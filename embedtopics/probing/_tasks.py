@@ -457,10 +457,7 @@ def _is_place(cell: Any, n_words: int) -> bool:
 
 
 def first_connected(pairs: npt.NDArray[np.integer]) -> Int64Array:
-    """Return for each pair the least of the numbers that are connected with it by pairs.
-
-    Shapes: `pairs` (n, 2) -> (n,).
-    """
+    """Return for each pair (n, 2) the least of the numbers that pairs connect with it, (n,)."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 

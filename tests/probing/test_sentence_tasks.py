@@ -263,27 +263,22 @@ def test_sentences_of_the_test_are_not_learnt_from():
 
 def test_what_is_no_question():
     bank = treebank(*clauses(20))
-    with refuses("task"):
-        sentence_task(bank, "sentiment")
-    with refuses("n_classes"):
-        sentence_task(bank, "tense", n_classes=3)
-    with refuses("n_classes"):
-        sentence_task(bank, "tree depth", n_classes=1)
-    for lengths in (5, (9, 5), (5,), ("a", "b")):
-        with refuses("lengths"):
-            sentence_task(bank, "tense", lengths=lengths)
-    with refuses("lengths"):
-        sentence_task(bank, "tense", lengths=(50, 60))
-    bare = treebank(*[sentence("a b c d e", id="1", upos="X X X X X")] * 3)
-    with refuses("treebanks"):
-        sentence_task(bare, "tree depth")
-    with refuses("treebanks"):
-        sentence_task(treebank(flat(5, "1")), "tense")
-    with refuses("treebanks"):
-        sentence_task(treebank(sentence("a b c d e", [0, 1, 1, 1, 1], deprel="root a b c d",
-                                        xpos="X X X X X")), "tense")  # fmt: skip
-    with refuses("treebanks"):
-        sentence_task(treebank(*clauses(12)), "object number")
+    for parameter, task, options in [
+        ("task", "sentiment", {}), ("n_classes", "tense", {"n_classes": 3}),
+        ("n_classes", "tree depth", {"n_classes": 1}),
+        *(("lengths", "tense", {"lengths": lengths})
+          for lengths in (5, (9, 5), (5,), ("a", "b"), (50, 60))),
+    ]:  # fmt: skip
+        with refuses(parameter):
+            sentence_task(bank, task, **options)
+    bare = sentence("a b c d e", id="1", upos="X X X X X")
+    tagged = sentence("a b c d e", [0, 1, 1, 1, 1], deprel="root a b c d", xpos="X X X X X")
+    for task, sentences in [
+        ("tree depth", [bare] * 3), ("tense", [flat(5, "1")]), ("tense", [tagged]),
+        ("object number", clauses(12)),
+    ]:  # fmt: skip
+        with refuses("treebanks"):
+            sentence_task(treebank(*sentences), task)
 
 
 @pytest.mark.benchmark_data

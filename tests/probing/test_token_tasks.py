@@ -79,24 +79,16 @@ def test_an_underscore_is_no_label_unless_it_is_a_lemma():
 
 def test_what_is_no_question():
     bank = treebank(sentence("a b", id="7", upos="X Y", xpos="_ _"))
-    with refuses("task"):
-        token_task(bank, "pos")
-    with refuses("treebanks"):
-        token_task(bank, "head distance")
-    with refuses("task"):
-        token_task(bank, "xpos")
-    with refuses("task"):
-        token_task(treebank(sentence("a b", upos="X X")), "upos")
-    with refuses("treebanks"):
-        token_task({"train": bank}, "upos")
-    with refuses("treebanks"):
-        token_task({"train": bank, "test": bank, "gold": bank}, "upos")
-    with refuses("treebanks"):
-        token_task("file.conllu", "upos")
-    with refuses("treebanks"):
-        token_task([], "upos")
-    with refuses("the part train"):
-        token_task({"train": bank, "test": bank}, "upos")
+    for parameter, banks, task in [
+        ("task", bank, "pos"), ("task", bank, "xpos"),
+        ("task", treebank(sentence("a b", upos="X X")), "upos"),
+        ("treebanks", bank, "head distance"), ("treebanks", {"train": bank}, "upos"),
+        ("treebanks", {"train": bank, "test": bank, "gold": bank}, "upos"),
+        ("treebanks", "file.conllu", "upos"), ("treebanks", [], "upos"),
+        ("the part train", {"train": bank, "test": bank}, "upos"),
+    ]:  # fmt: skip
+        with refuses(parameter):
+            token_task(banks, task)
 
 
 @given(st.lists(st.text("abcde", min_size=1), min_size=3), st.integers(0, 5), st.randoms())

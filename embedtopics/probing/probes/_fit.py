@@ -64,10 +64,7 @@ class Features:
         return x
 
     def standardised(self, units: Int64Array) -> Features:
-        """Return features with mean 0 and variance 1 over some units; constant ones become 0.
-
-        Vectors of any unit that overflowed half precision are refused: a probe would learn them.
-        """
+        """Return features with mean 0 and variance 1 over some units; constant ones become 0."""
         stored = np.asarray(self.vectors)
         for rows in pieces_of(self.rows):
             is_finite = np.isfinite(stored[rows]).all(axis=2)
@@ -284,10 +281,7 @@ def run_side_by_side(
 
 
 def batches_of(train: Int64Array, plan: Plan, seed: int) -> tuple[int, Iterator[Int64Array]]:
-    """Return the number of steps, and the units of each; every epoch has its own order.
-
-    Batches of an epoch have about one size, small where there are few training units.
-    """
+    """Return the number of steps, and the units of each; every epoch has its own order."""
     n = len(train)
     size = min(max(n // 32, 32), plan.largest_batch)
     cuts = np.linspace(0, n, max(1, round(n / size)) + 1).astype(int).tolist()

@@ -51,10 +51,7 @@ def measure_mixes(
     seed: int,
     show_progress: bool | None,
 ) -> tuple[list[Answers], ScalarMix]:
-    """Train mixes of the layers up to each, from several seeds, and predict the test part.
-
-    Each mix takes the penalty of the layer that is best on the dev part among those it mixes.
-    """
+    """Train mixes up to each layer, with the penalty of the best one of each, and predict."""
     losses = [float(one.losses[0].min()) for one in fits]
     penalties = [fits[int(np.argmin(losses[: last + 1]))].penalties[0] for last in range(len(fits))]
     train, test = units.of(TRAIN), units.of(TEST)

@@ -25,10 +25,7 @@ N_RESAMPLES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What one probe predicts for the test units.
-
-    Shapes: `predicted` (n_seeds, n_units), `gold` (n_units,).
-    """
+    """What one probe predicts for the test units: (n_seeds, n_units), and (n_units,) of gold."""
 
     what: str
     layer: int | None
@@ -39,10 +36,7 @@ class Answers:
 def measured(
     answers: Sequence[Answers], group: Int64Array, n_classes: int, seed: int
 ) -> list[tuple[Estimate, Estimate]]:
-    """Measure accuracy and macro F1 of each, means over seeds, with intervals over sentences.
-
-    The same sentences are resampled for all answers: scores can be subtracted draw by draw.
-    """
+    """Measure accuracy and macro F1, paired over answers, with intervals over sentences."""
     numbered = np.unique(group, return_inverse=True)[1]
     found = []
     for one in answers:
@@ -118,10 +112,7 @@ def baseline_answers(units: Units, baselines: Sequence[str]) -> list[Answers]:
 def most_frequent_of_type(
     types: Sequence[str], target: Int64Array, new: Sequence[str], n_classes: int
 ) -> Int64Array:
-    """Predict the most frequent class of each type, or of all where the type is new.
-
-    Of equal ones, that which is more frequent overall.
-    """
+    """Predict the most frequent class of each type; of equal ones, and if new, that of all."""
     of_all = np.bincount(target, minlength=n_classes)
     number = {one: i for i, one in enumerate(dict.fromkeys(types))}
     known = np.array([number[one] for one in types], dtype=np.int64)

@@ -93,10 +93,7 @@ def tree_distances(heads: Sequence[int]) -> Float64Array:
 
 
 def spanning_tree(distances: Float64Array) -> set[tuple[int, int]]:
-    """Return the edges of the minimum spanning tree (Prim 1957); of equal ones the first.
-
-    Shapes: `distances` (n, n).
-    """
+    """Return the edges of the minimum spanning tree (Prim 1957); of equal ones the first."""
     n = len(distances)
     nearest = distances[0].copy() if n else np.empty(0)
     link = np.zeros(n, dtype=np.int64)
@@ -122,11 +119,7 @@ def edges_found(tree: Tree, distances: Float64Array) -> int:
 
 
 def mean_rank_correlation(tree: Tree, distances: Float64Array) -> float:
-    """Return the mean over words of Spearman's correlation of the distances from them.
-
-    The distance of a word to itself counts, as in Hewitt and Manning. A word from which all
-    distances are equal has a correlation of 0.
-    """
+    """Return the mean over words of the rank correlation of distances, 0 where all are equal."""
     from scipy.stats import rankdata
 
     found, wanted = (
@@ -301,7 +294,8 @@ def _loss(features: Features, matrix: torch.Tensor, trees: Sequence[Tree]) -> to
     longest = int(sizes.max())
     seen = features.take(np.concatenate([tree.rows for tree in trees])) @ matrix
     is_word = torch.arange(longest)[None, :] < sizes[:, None]
-    padded = torch.nn.utils.rnn.pad_sequence(torch.split(seen, sizes.tolist()), batch_first=True)
+    parts = list(torch.split(seen, sizes.tolist()))
+    padded = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True)
     squares = padded.square().sum(dim=2)
     products = padded @ padded.transpose(1, 2)
     distances = squares[:, :, None] + squares[:, None, :] - 2 * products
@@ -375,11 +369,7 @@ def _measured(
 
 
 def _by_length(sums: Float64Array, whole: Float64Array) -> Float64Array:
-    """Average over the words of a length, and then over lengths.
-
-    A length of which no sentence was drawn keeps the mean of all its sentences: long ones are rare
-    and hard.
-    """
+    """Average over the words of a length, then over lengths; those not drawn stay as they are."""
     (total, n), (of_all, n_of_all) = (np.split(one[:, 2:], 2, axis=1) for one in (sums, whole))
     there = n_of_all[0] > 0
     if not there.any():

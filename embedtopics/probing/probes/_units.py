@@ -28,10 +28,7 @@ STATES_OF = {"word": ("word",), "text": ("text",), "pair": ("word", "text")}
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """The units that have a label and a vector; `parts` is empty where they are to be split.
-
-    Shapes: `rows` (n, 1), or (n, 2) for pairs.
-    """
+    """The units that have a label and a vector; `parts` is empty where they are to be split."""
 
     name: str
     unit: str
@@ -218,10 +215,7 @@ def split_units(
 
 
 def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
-    """Return a number for the sentence of each unit, equal for equal text, in random order.
-
-    White space and case do not count.
-    """
+    """Return a random number for the sentence of each unit, equal but for white space and case."""
     of_unit = np.arange(len(states)) if states.unit == "text" else states.sentences
     begins = np.flatnonzero(np.diff(of_unit, prepend=-1))
     ends = np.append(begins[1:], len(of_unit))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, islice
 from math import comb
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from embedtopics.probing.words._uses import (
     word_key,
 )
 from embedtopics.probing.words.results import (
-    MEASURES,
     ChangeMeasure,
     RareWord,
     SemanticChange,
@@ -102,6 +101,8 @@ def semantic_change(
     Kutuzov and Giulianelli (2020), "UiO-UvA at SemEval-2020 Task 1: contextualised embeddings for
     lexical semantic change detection", section 3.
     """
+    from scipy.stats import false_discovery_control
+
     refuse_texts(states)
     checked_count(n_permutations, "n_permutations")
     checked_count(n_resamples, "n_resamples")
@@ -111,7 +112,7 @@ def semantic_change(
     names, of_text, decisions = _two_groups(states, groups)
     rows_by_word = _rows_by_word(states, checked_words(words), match_case)
     space = open_space(states, layer, adjust)
-    changes, too_rare = [], []
+    measured, too_rare = [], []
     for word, rows in rows_by_word.items():
         rows = rows[of_text[states.of_text[rows]] >= 0]
         own = of_text[states.of_text[rows]]
@@ -121,9 +122,13 @@ def semantic_change(
             too_rare.append(RareWord(word, n_uses, (first, second)))
             continue
         sums = _text_sums(states, space, rows, of_text)
-        measured = _measure(sums, n_permutations, n_resamples, seed)
-        changes.append(WordChange(word, n_uses, (first, second), *measured))
-    changes = _with_false_discovery_rates(changes)
+        figures, exact = _measure(sums, n_permutations, n_resamples, seed)
+        measured.append((word, n_uses, (first, second), figures, exact))
+    changes = []
+    rates: Any = false_discovery_control([one[3][:, -1] for one in measured], axis=0) if measured else []
+    for (word, n_uses, n_texts, figures, exact), q in zip(measured, rates, strict=True):
+        apd, excess, prototype = (ChangeMeasure(*row) for row in np.c_[figures, q].tolist())
+        changes.append(WordChange(word, n_uses, n_texts, apd, excess, prototype, exact))
     changes.sort(key=lambda change: (-change.excess.value, change.word))
     return SemanticChange(
         groups=names,
@@ -216,8 +221,8 @@ def _text_sums(
 
 def _measure(
     sums: _TextSums, n_permutations: int, n_resamples: int, seed: int
-) -> tuple[ChangeMeasure, ChangeMeasure, ChangeMeasure, bool]:
-    """Return the measures of one word, in the order of `MEASURES`, with q still to come."""
+) -> tuple[Float64Array, bool]:
+    """Return value, low, high, mean by chance and p of each measure, of shape (3, 5)."""
     first = (sums.group == 0).astype(np.float64)
     exact = comb(len(first), int(first.sum())) <= n_permutations
     with one_blas_thread():
@@ -238,26 +243,12 @@ def _measure(
     as_large = (assigned >= value[:, None] - TIED).sum(axis=1)
     p = as_large / assigned.shape[1] if exact else (1 + as_large) / (1 + assigned.shape[1])
     least = (0.0, -np.inf, 0.0)
-    columns = np.stack(
-        [
-            value,
-            np.maximum(2 * value - high, least),
-            np.maximum(2 * value - low, least),
-            assigned.mean(axis=1),
-            p,
-            np.full(len(MEASURES), np.nan),
-        ],
-        axis=1,
-    )
-    apd, excess, prototype = (ChangeMeasure(*row) for row in columns.tolist())
-    return apd, excess, prototype, exact
+    low, high = np.maximum(2 * value - high, least), np.maximum(2 * value - low, least)
+    return np.stack([value, low, high, assigned.mean(axis=1), p], axis=1), exact
 
 
 class _Side(NamedTuple):
-    """Sums over the texts of one group, for some ways of counting them.
-
-    Shapes: `n` (n_ways,), `unit, raw` (n_ways, width), `same_text, same_text_cosine` (n_ways,).
-    """
+    """Sums over the texts of one group, for some ways of counting them, each (n_ways, ...)."""
 
     n: Float64Array
     unit: Float64Array
@@ -322,19 +313,3 @@ def _assignments(
     rng = np.random.default_rng([seed, 1])
     for part in blocks(n_permutations, AT_ONCE):
         yield rng.permuted(np.tile(first, (part.stop - part.start, 1)), axis=1)
-
-
-def _with_false_discovery_rates(changes: list[WordChange]) -> list[WordChange]:
-    """Return the words with the false discovery rate of each measure over all of them."""
-    if not changes:
-        return []
-    from scipy.stats import false_discovery_control
-
-    rates = {
-        name: false_discovery_control([getattr(change, name).p for change in changes])
-        for name in MEASURES
-    }
-    return [
-        replace(change, **{n: replace(getattr(change, n), q=float(rates[n][i])) for n in MEASURES})
-        for i, change in enumerate(changes)
-    ]

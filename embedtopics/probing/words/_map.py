@@ -144,10 +144,7 @@ def _planes(
 
 
 def _principal_axes(centred: Float64Array) -> Float64Array:
-    """Return the first two right singular vectors (Jolliffe 2002, section 3.5), (width, 2).
-
-    The sign is the one that makes the largest weight positive.
-    """
+    """Return the first two right singular vectors, (width, 2); the largest weights are positive."""
     n, width = centred.shape
     axes = np.zeros((width, 2))
     by_rows = n < width

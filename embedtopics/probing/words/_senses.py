@@ -52,10 +52,7 @@ QUERIES_AT_ONCE = 1024
 
 @dataclass(frozen=True, eq=False)
 class _Cuts:
-    """Clusters, and their mean silhouettes, by how many there are; numbers without are left out.
-
-    Shapes: `labels` (n,).
-    """
+    """Clusters and their mean silhouettes by how many there are; numbers without are left out."""
 
     labels: Mapping[int, Int32Array]
     widths: Mapping[int, float]

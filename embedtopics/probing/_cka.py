@@ -213,11 +213,7 @@ def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
 
 
 def _drawn(
-    states: HiddenStates,
-    present: BoolArray,
-    max_units: int | None,
-    n_folds: int,
-    seed: int,
+    states: HiddenStates, present: BoolArray, max_units: int | None, n_folds: int, seed: int
 ) -> tuple[Int64Array, Int64Array, int, list[Decision]]:
     """Return units by fold in the order of the contents of their texts, their folds, n texts."""
     counts = np.bincount(states.of_text[present], minlength=len(states.texts))
@@ -234,12 +230,9 @@ def _drawn(
         decisions = [Decision("probing", "units_drawn", n, message)]
     n_folds = n_folds if len(texts) >= n_folds else 1
     fold_of = np.arange(len(texts)) % n_folds
-    rows, folds = [], []
-    for fold in range(n_folds):
-        for text in texts[fold_of == fold].tolist():
-            own = states.rows_of(text)
-            inside = own.start + np.flatnonzero(present[own])
-            rows.append(inside)
-            folds.append(np.full(len(inside), fold))
-    empty = [np.empty(0, dtype=np.int64)]
-    return (np.concatenate(rows or empty), np.concatenate(folds or empty), len(texts), decisions)
+    order = np.argsort(fold_of, kind="stable")
+    folds = np.repeat(fold_of[order], counts[texts[order]])
+    rows = [np.empty(0, dtype=np.int64)]
+    for own in map(states.rows_of, texts[order].tolist()):
+        rows.append(own.start + np.flatnonzero(present[own]))
+    return np.concatenate(rows), folds, len(texts), decisions

@@ -176,11 +176,7 @@ def sentence_task(
 
 
 def _pool(
-    treebanks: Treebanks,
-    kind: _Task,
-    n_classes: int,
-    lengths: tuple[int, int],
-    seed: int,
+    treebanks: Treebanks, kind: _Task, n_classes: int, lengths: tuple[int, int], seed: int
 ) -> tuple[Pool, tuple[Decision, ...]]:
     """Return distinct sentences of the lengths, and the part of each."""
     is_pair = isinstance(lengths, Sequence) and len(lengths) == 2 and all(map(is_count, lengths))

@@ -107,10 +107,7 @@ def without_repeats(
 
 
 def _split(
-    keys: Sequence[str],
-    parts: Sequence[str],
-    random_state: RandomState,
-    what: str = "sentences",
+    keys: Sequence[str], parts: Sequence[str], random_state: RandomState, what: str = "sentences"
 ) -> tuple[list[int], list[str], tuple[Decision, ...]]:
     """Return which contents are kept, and their parts: given, or by their hash."""
     kept, decisions = without_repeats([(key,) for key in keys], parts, "Sentences")

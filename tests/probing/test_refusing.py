@@ -92,3 +92,10 @@ def test_the_parameter_at_fault_is_named(function, parameter, asked):
 def test_states_of_whole_texts_have_no_words(function, good):
     with refuses("states"):
         function(random_states(["w"], unit="text"), **good)
+
+
+def test_too_few_units_are_refused():
+    with refuses("states_a"):
+        probing.cka(random_states(["a b", "c"]))
+    with refuses("states"):
+        probing.norms(random_states(["a b c"]))

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from embedtopics.probing import read_conllu, read_token_table, sentence_task
-from embedtopics.probing._sentence_tasks import (
-    SENTENCE_TASKS,
-    depth,
-    main_verb,
-    shifted,
-    tokens_of,
-)
+from embedtopics.probing._sentence_tasks import SENTENCE_TASKS, depth, main_verb, shifted, tokens_of
 from tests.factories import refuses
 from tests.probing.treebanks import FRENCH, sentence, treebank
 

@@ -24,12 +24,7 @@ from embedtopics.probing.words._uses import (
     types_of,
     word_key,
 )
-from embedtopics.probing.words.results import (
-    ChangeMeasure,
-    RareWord,
-    SemanticChange,
-    WordChange,
-)
+from embedtopics.probing.words.results import ChangeMeasure, RareWord, SemanticChange, WordChange
 from embedtopics.protocols import Float64Array, Int64Array, RandomState
 
 AT_ONCE = 256
@@ -125,7 +120,8 @@ def semantic_change(
         figures, exact = _measure(sums, n_permutations, n_resamples, seed)
         measured.append((word, n_uses, (first, second), figures, exact))
     changes = []
-    rates: Any = false_discovery_control([one[3][:, -1] for one in measured], axis=0) if measured else []
+    p = [figures[:, -1] for *_, figures, _ in measured]
+    rates: Any = false_discovery_control(p, axis=0) if measured else []
     for (word, n_uses, n_texts, figures, exact), q in zip(measured, rates, strict=True):
         apd, excess, prototype = (ChangeMeasure(*row) for row in np.c_[figures, q].tolist())
         changes.append(WordChange(word, n_uses, n_texts, apd, excess, prototype, exact))

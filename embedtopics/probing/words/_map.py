@@ -22,11 +22,7 @@ SAME = 1e-12
 
 
 def word_map(
-    states: HiddenStates,
-    word: str | Sequence[str],
-    layers: Layers = "all",
-    *,
-    max_uses: int = 1000,
+    states: HiddenStates, word: str | Sequence[str], layers: Layers = "all", *, max_uses: int = 1000
 ) -> WordMap:
     """Project all uses of a word onto a plane at each layer.
 

@@ -24,13 +24,7 @@ from embedtopics.probing._layers import (
     open_space,
 )
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words._uses import (
-    numbered,
-    refuse_texts,
-    rows_of_word,
-    use_at,
-    word_key,
-)
+from embedtopics.probing.words._uses import numbered, refuse_texts, rows_of_word, use_at, word_key
 from embedtopics.probing.words.results import (
     SenseCount,
     SenseScore,

@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 import torch
 
+from embedtopics.errors import InputError
+from embedtopics.training._examples import Examples
 from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.objectives._losses import pairs_ranking
+from embedtopics.training.objectives._trainable import trainable_of
 from embedtopics.training.trainer import _running as running
-from embedtopics.training.trainer._batching import BatchPlan
-from embedtopics.training.trainer._running import train
+from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan, prepare, tokenized
+from embedtopics.training.trainer._running import measure, train
+from embedtopics.training.trainer._trainer import arguments_for, device_and_precision
+from tests.training.engine.conftest import CONTENT
 
 ABOUT = {"examples": "these"}
 
@@ -210,3 +216,89 @@ def test_gradients_of_a_losss_own_weights_are_forgotten_after_a_step(lesson_of, 
         patch.setattr(torch.optim.AdamW, "zero_grad", lambda *_, **__: None)
         train(lesson, validation, settings(epochs=1), tmp_path / "run", ABOUT)
     assert found == [None] * 6
+
+
+def test_examples_without_room_in_a_batch_are_left_out_of_the_mean(tiny_bert):
+    # Every text belongs to one of two classes: a batch has room for one of each.
+    texts = [f"{a} {b}" for a in CONTENT[:5] for b in CONTENT[5:10]][:24]
+    classes = [CONTENT[10 + place % 2] for place in range(24)]
+    examples = Examples("pairs", (tuple(texts), tuple(classes)), None, np.arange(24))
+    trainee = trainable_of(tiny_bert, TrainingSettings())
+    lesson = prepare(trainee, pairs_ranking(examples, both_ways=False), 0)
+    held_out = tokenized(trainee, examples)
+    encoder = BatchEncoder(lesson.forward, 4096)
+    loss, _ = measure(lesson, encoder, held_out, 8, with_metric=False)
+
+    trainee.model.eval()
+    with torch.no_grad():
+
+        def encoded(some):
+            return torch.nn.functional.normalize(
+                lesson.forward(trainee.tokenize_texts(some)), dim=1
+            )
+
+        cosines = 20 * encoded(texts) @ encoded(CONTENT[10:12]).T
+    own = [place % 2 for place in range(24)]
+    losses = torch.nn.functional.cross_entropy(cosines, torch.tensor(own), reduction="none")
+    # Three batches of a text of either class: which ones, the fixed seed of the plan says.
+    assert float(losses.min()) <= loss <= float(losses.max())
+    chosen = [place for batch in BatchPlan(np.zeros(24), 8, 0, held_out.keys) for place in batch]
+    assert len(chosen) == 6
+    assert loss == pytest.approx(float(losses[chosen].mean()), rel=1e-5)
+
+
+@pytest.fixture()
+def gpu(monkeypatch):
+    """Make believe that there are GPUs, of a generation that has bfloat16 or imitates it."""
+
+    def make(there=True, has_bfloat=True):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+        monkeypatch.setattr(
+            torch.cuda, "is_bf16_supported",
+            lambda including_emulation=True: there and (has_bfloat or including_emulation),
+        )  # fmt: skip
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("there", "has_bfloat", "named", "expected"),
+    [
+        (False, False, {}, ("cpu", "float32")),
+        (True, True, {}, ("cuda", "bfloat16")),
+        (True, False, {}, ("cuda", "float32")),
+        (True, True, {"device": "cpu"}, ("cpu", "float32")),
+        (True, True, {"device": "cuda:0"}, ("cuda:0", "bfloat16")),
+        (True, True, {"precision": "float32"}, ("cuda", "float32")),
+        (True, False, {"precision": "float16"}, ("cuda", "float16")),
+        (False, False, {"precision": "bfloat16"}, ("cpu", "bfloat16")),
+    ],
+)
+def test_the_best_there_is_unless_asked_otherwise(gpu, there, has_bfloat, named, expected):
+    gpu(there, has_bfloat)
+    assert device_and_precision(TrainingSettings(**named)) == expected
+
+
+@pytest.mark.parametrize(
+    ("there", "has_bfloat", "named", "said"),
+    [
+        (False, False, {"device": "gpu"}, "gpu"),
+        (False, False, {"device": "cuda"}, "here: cpu; got 'cuda'"),
+        (False, False, {"device": "meta"}, "got 'meta'"),
+        (True, True, {"device": "cuda:1"}, "CUDA_VISIBLE_DEVICES=1"),
+        (False, False, {"precision": "float16"}, "float16"),
+        (True, True, {"precision": "float16", "device": "cpu"}, "float16"),
+        (True, False, {"precision": "bfloat16"}, "bfloat16"),
+    ],
+)
+def test_what_is_not_there_is_named(gpu, there, has_bfloat, named, said):
+    gpu(there, has_bfloat)
+    with pytest.raises(InputError) as error:
+        device_and_precision(TrainingSettings(**named))
+    assert said in str(error.value)
+
+
+def test_one_gpu_is_used_where_there_are_several(monkeypatch, tmp_path):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    arguments = arguments_for(TrainingSettings(), 10, "float32", "cuda", tmp_path)
+    assert arguments.n_gpu == 1

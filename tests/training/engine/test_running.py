@@ -34,6 +34,13 @@ def weights_of(lesson):
     return {name: tensor.clone() for name, tensor in lesson.weights().items()}
 
 
+def trained(lesson_of, folder, options=None, **how):
+    """Return what was trained in a folder, and the run."""
+    options = options or settings()
+    lesson, validation = lesson_of(options, **how)
+    return lesson, train(lesson, validation, options, folder, ABOUT)
+
+
 def same(first, second):
     return first.keys() == second.keys() and all(
         torch.equal(first[name], second[name]) for name in first
@@ -124,14 +131,12 @@ def test_a_seed_gives_the_same_weights_and_leaves_random_states_alone(lesson_of,
         assert torch.equal(torch.get_rng_state(), states[2])
         found.append(weights_of(lesson))
     assert same(*found)
-    lesson, validation = lesson_of(settings(random_state=2))
-    train(lesson, validation, settings(random_state=2), tmp_path / "three", ABOUT)
+    lesson, _ = trained(lesson_of, tmp_path / "three", settings(random_state=2))
     assert not same(found[0], weights_of(lesson))
 
 
 def test_no_pickle_is_written(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    trained(lesson_of, tmp_path / "run")
     suffixes = {path.suffix for path in (tmp_path / "run").rglob("*") if path.is_file()}
     assert suffixes == {".safetensors", ".json"}
 
@@ -149,11 +154,9 @@ def test_early_stopping_counts_validations_without_a_gain(lesson_of, tmp_path):
 
 def test_a_run_is_validated_often_enough_to_be_read(lesson_of, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "LEAST_VALIDATIONS", 8)
-    lesson, validation = lesson_of(settings())
-    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    _, run = trained(lesson_of, tmp_path / "run")
     assert run.curves.validation_steps.tolist() == [0, 2, 3, 4, 6, 8, 9, 10, 12]
-    short, validation = lesson_of(settings(epochs=0.5))
-    run = train(short, validation, settings(epochs=0.5), tmp_path / "short", ABOUT)
+    _, run = trained(lesson_of, tmp_path / "short", settings(epochs=0.5))
     assert run.curves.validation_steps.tolist() == [0, 1, 2, 3]
 
 
@@ -191,8 +194,7 @@ def test_what_another_launcher_left_does_not_change_the_precision(lesson_of, tmp
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     found = []
     for name in ("one", "two"):
-        lesson, validation = lesson_of(settings(epochs=1))
-        train(lesson, validation, settings(epochs=1), tmp_path / name, ABOUT)
+        lesson, _ = trained(lesson_of, tmp_path / name, settings(epochs=1))
         found.append(weights_of(lesson))
         assert os.environ.pop("ACCELERATE_MIXED_PRECISION", None) in ("bf16", None)
     assert same(*found)

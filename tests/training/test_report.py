@@ -146,6 +146,13 @@ def test_a_static_encoder_is_read_as_before_when_a_report_lies_in_its_folder(tmp
     assert np.array_equal(read.encode(["cat"]), encoder.encode(["cat"]))
 
 
+def test_a_report_shows_itself():
+    report = make_report()
+    assert "\n" not in repr(report) and report.diagnosis.verdict in repr(report)
+    assert "1379" in report._repr_html_() and "<script>" not in report._repr_html_()
+    assert report.advice == report.diagnosis.advice
+
+
 PARSER = MarkdownIt("commonmark").enable("table")
 
 

@@ -91,8 +91,7 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
         try:
             yield fresh
-            fresh.chmod(0o777 & ~_umask())
-            _take_the_place(fresh, folder)
+            take_the_place(fresh, folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
@@ -136,21 +135,25 @@ def _blaming_the_disk(path: Path, kind: str) -> Iterator[None]:
         ) from error
 
 
-def _take_the_place(fresh: Path, folder: Path) -> None:
+def take_the_place(fresh: Path, folder: Path) -> None:
     """Rename a folder to the place of another; the other is deleted only when that is done."""
+    fresh.chmod(0o777 & ~_umask())
+    flush_folder(fresh)
     old = fresh.with_suffix(".old")
     if folder.exists():
         folder.rename(old)
     try:
         fresh.rename(folder)
+        flush_folder(folder.parent)
     except BaseException:  # an interrupt too
+        if folder.exists() and not fresh.exists():
+            folder.rename(fresh)
         if old.exists() and not folder.exists():
             old.rename(folder)
         raise
     if old.exists():
         # First out of the way, so that one half deleted is never taken for what was saved.
-        gone = old.rename(fresh)
-        shutil.rmtree(gone, ignore_errors=True)
+        shutil.rmtree(old.rename(fresh), ignore_errors=True)
 
 
 def _put_back(folder: Path) -> None:
@@ -172,13 +175,30 @@ def _umask() -> int:
     return mask
 
 
+def flush_file(path: Path) -> None:
+    """Put a file's content on disk."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Put on disk which files a folder has; Windows does so by itself."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_manifest(folder: Path, kind: str, version: int, but: Iterable[str] = ()) -> None:
     """Record the size and SHA-256 of every file below a folder, but some names."""
     left_out = {MANIFEST, *but}
     paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name not in left_out]
     files = {
         str(path.relative_to(folder).as_posix()): {"bytes": path.stat().st_size, "sha256": digest}
-        for path, digest in zip(paths, _sha256_of(paths), strict=True)
+        for path, digest in zip(paths, sha256_of(paths), strict=True)
     }
     content: dict[str, Any] = {"kind": kind, "version": version, "files": files}
     with (folder / MANIFEST).open("w", encoding="utf-8") as stream:
@@ -220,7 +240,7 @@ def changed_files(folder: str | Path) -> set[str]:
         for name, written in files.items()
         if "/" not in name
         and (folder / name).is_file()
-        and _sha256(folder / name) != written["sha256"]
+        and sha256(folder / name) != written["sha256"]
     }
 
 
@@ -261,7 +281,7 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
                 f"{path} is damaged: it has {path.stat().st_size:,} bytes, not the {size:,} that "
                 "were saved; save again or restore it from a copy"
             )
-    for (path, (_, expected)), digest in zip(files.items(), _sha256_of(files), strict=True):
+    for (path, (_, expected)), digest in zip(files.items(), sha256_of(files), strict=True):
         if digest != expected:
             raise CorruptFileError(
                 f"{path} is damaged: its checksum differs from the one recorded when it was "
@@ -276,13 +296,14 @@ def _is_below(name: str) -> bool:
     return not path.is_absolute() and not {"..", "\\", ":"} & {*path.parts, *name}
 
 
-def _sha256_of(paths: Iterable[Path]) -> list[str]:
+def sha256_of(paths: Iterable[Path]) -> list[str]:
     """Hash files beside one another, which releases the interpreter."""
     with ThreadPoolExecutor(4) as threads:
-        return list(threads.map(_sha256, paths))
+        return list(threads.map(sha256, paths))
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Return the checksum of a file, read in pieces."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -139,7 +139,7 @@ def _task(
     """Read the files, and make the task."""
     from embedtopics import probing
     from embedtopics.errors import InputError
-    from embedtopics.probing.tasks._sentences import SENTENCE_TASKS
+    from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
 
     if dev is not None and test is None:
         raise InputError("--dev needs --test: name the file to measure on, too")
@@ -182,7 +182,7 @@ def _states(
     from embedtopics import probing
 
     made = probing.hidden_states(task, encoder, layers=layers, pooling=pooling, out=out)
-    return probing.pooled(made, by="text") if task.unit == "text" else made
+    return probing.pooled(made) if task.unit == "text" else made
 
 
 # What ``probe`` writes: the scores as a table and as JSON, and their figure.

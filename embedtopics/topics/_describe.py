@@ -16,7 +16,7 @@ from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic, count_terms
-from embedtopics.terms._keywords import keywords, make_labels
+from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._representative import representatives
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._weighting import ClassTfidf
@@ -83,7 +83,7 @@ def describe_topics(
     if topic_counts.nnz:
         topic_terms = weigh(weighting, topic_counts, counts.terms)
     chosen = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
-    names = make_labels([[term for term, _ in row] for row in chosen])
+    names = unique_labels([[term for term, _ in row] for row in chosen])
     is_known = np.isin(labels, list(known_typical))
     typical = representatives(
         embeddings,

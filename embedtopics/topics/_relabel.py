@@ -13,7 +13,7 @@ from embedtopics._utils.checks import is_whole
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
-from embedtopics.terms._keywords import make_labels
+from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._describe import (
     describe_topics,
     describe_weighting,
@@ -97,6 +97,13 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_as_json(item) for item in value]
     return value.item() if isinstance(value, np.generic) else value
+
+
+def keep_labels(labels: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Int32Array:
+    """Return the labels that are kept, numbered anew; the others, and noise, become noise."""
+    number = np.full(len(is_kept) + 1, NOISE, dtype=np.int32)
+    number[:-1][is_kept] = np.arange(int(is_kept.sum()), dtype=np.int32)
+    return np.asarray(number[labels], dtype=np.int32)
 
 
 def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
@@ -272,7 +279,7 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
     """Let topics keep what the user said of those that they continue; others get other names."""
     given = [old.label for old in origins if old is not None and (old.is_named or old.is_seeded)]
     # A name that is given is taken first, so that no name made of keywords can equal it.
-    made = make_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
+    made = unique_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
     named = []
     for topic, old, label in zip(topics, origins, made[len(given) :], strict=True):
         if old is None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments, Encoding
 from embedtopics.encoders._registry import encoder_from_settings, fitted, learns, resolve_encoder
@@ -349,6 +350,14 @@ def term_cosines(rows: csr_matrix) -> Float64Array:
     found = np.tril(found) + np.tril(found, -1).T
     np.fill_diagonal(found, 1.0)
     return np.clip(found, -1.0, 1.0)
+
+
+def topic_cosines(result: TopicResult, by: str) -> Float64Array:
+    """Return the cosines of all pairs of topics, by their weighted terms or their mean vectors."""
+    if checked_choice(by, "by", ("terms", "embeddings")) == "terms":
+        return term_cosines(result.topic_terms)
+    means = row_centroids(result)
+    return cosines(means, means)
 
 
 def unit_term_rows(rows: csr_matrix) -> csr_matrix:

@@ -14,7 +14,7 @@ import pytest
 import embedtopics as et
 from embedtopics.corpus._readers import demo_path
 from embedtopics.retrieval.filters._parse import parse_filter
-from embedtopics.training._run import TrainingSettings
+from embedtopics.training import TrainingSettings
 from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]

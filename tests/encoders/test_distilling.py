@@ -185,6 +185,14 @@ def test_bad_parameters(tiny_encoder, options, message):
         distill(tiny_encoder, **options)
 
 
+def test_a_folder_is_a_teacher(tiny_bert):
+    named, given = (
+        distill(str(tiny_bert), dimensions=4),
+        distill(SentenceEncoder(tiny_bert), dimensions=4),
+    )
+    np.testing.assert_array_equal(named.table, given.table)
+
+
 def test_encoders_without_a_tokenizer():
     with pytest.raises(InputError, match="expected a SentenceEncoder, whose `tokenizer_json`"):
         distill(SimpleNamespace(encode=lambda texts: np.ones((len(texts), 2))))

@@ -94,7 +94,7 @@ def test_labels_of_another_file_and_to_another_folder(results, tmp_path):
     ("rows", "message"),
     [
         ([["40", "x"]], "got 40 in row 2"),
-        ([["1", ""]], "in row 2; write one"),
+        ([["1", ""]], "got '' in row 2"),
         ([["one", "x"]], "got 'one' in row 2"),
         ([["1", "x"], ["2", "x"]], "'x' for 1 and 2"),
     ],

@@ -184,10 +184,6 @@ class Edit:
 # What was asked of the topics before a fit, document by document.
 
 
-def _no_pairs() -> Int64Array:
-    return np.empty((0, 2), dtype=np.int64)
-
-
 @dataclass(frozen=True, eq=False)
 class TopicConstraints:
     """What is known of documents beforehand, and what the topics are to make of it.
@@ -221,7 +217,7 @@ class TopicConstraints:
     groups: Int32Array
     names: tuple[str, ...]
     probabilities: FloatArray
-    cannot_link: Int64Array = field(default_factory=_no_pairs)
+    cannot_link: Int64Array = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
     tie: float = 0.0
     part: float = 0.0
     is_fixed: bool = False
@@ -246,14 +242,7 @@ class TopicConstraints:
         )
 
     def among(self, positions: Int64Array, n_documents: int) -> TopicConstraints:
-        """Return the constraints of more documents, of the others of which nothing is known.
-
-        Parameters
-        ----------
-        positions : int64 ndarray of shape (len(groups),)
-            Where each document of this constraints stands among them, ascending.
-        n_documents : int
-        """
+        """Return the constraints of more documents, among which these stand at `positions`."""
         groups = np.full(n_documents, -1, dtype=np.int32)
         groups[positions] = self.groups
         probabilities = np.zeros(n_documents, dtype=np.float32)
@@ -279,7 +268,6 @@ class TopicResult:
     embeddings : float32 ndarray of shape (n_documents, n_dimensions)
         Unit vectors; zeros for a document of which the encoder made nothing.
     graph : NeighborGraph
-        The one neighbour graph that everything was computed from.
     coordinates : float32 ndarray of shape (n_documents, n_components)
         Space in which the documents were clustered.
     map : float32 ndarray of shape (n_documents, 2)
@@ -302,13 +290,11 @@ class TopicResult:
     versions : mapping of str to str
         Versions of the packages that made the result.
     timings : mapping of str to float
-        Seconds that the fit waited for each stage, in order; words are split, and the map is laid
-        out, beside other stages.
+        Seconds that the fit waited for each stage, in order.
     history : tuple of Edit
         What was done after the fit, in order; `embedtopics.topics.replay` does it again on another.
     tree : SpanningTree or None
-        The density hierarchy, from which any other resolution is cut; None where the labels came
-        from another clusterer.
+        The density hierarchy; None where the labels came from another clusterer.
     peak_memory : float
         Largest resident set of the process by the end of the fit, in bytes; NaN where unknown.
     stability : Stability or None
@@ -316,9 +302,8 @@ class TopicResult:
     constraints : TopicConstraints or None
         What was asked of the topics before the fit.
     added : bool ndarray of shape (n_documents,) or None
-        Documents that came after the fit and took a topic from those of the fit, see
-        `embedtopics.topics.extend`. They have no say in where further texts belong, so that these
-        get the same answer however many were added before. None where there are none.
+        Documents that `embedtopics.topics.extend` added after the fit; further texts are assigned
+        by the others only. None where there are none.
     """
 
     corpus: Corpus
@@ -394,18 +379,7 @@ class TopicResult:
         return float(np.mean(self.labels[has_text] != NOISE)) if has_text.any() else 0.0
 
     def by_row(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
-        """Spread values of documents over the rows.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_documents, ...)
-        missing : float
-            Value of rows without text.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, ...)
-        """
+        """Spread values of documents over the rows; `missing` is that of rows without text."""
         of_row = self.documents.of_row
         spread = np.full((len(of_row), *values.shape[1:]), missing, dtype=values.dtype)
         spread[of_row >= 0] = values[of_row[of_row >= 0]]
@@ -435,24 +409,13 @@ class TokenMixture(Displayed):
         return f"{len(self.tokens)} words, {self.weights.shape[1]} topics"
 
     def to_frame(self) -> pd.DataFrame:
-        """Tabulate the words.
-
-        Returns
-        -------
-        DataFrame
-            A word a row: token, topic (with the most weight; -1 for none) and weight.
-        """
+        """Tabulate the words: token, topic (of the most weight; -1 for none) and weight."""
         import pandas as pd
 
-        topics, weights = _best(self.weights)
+        n_tokens = len(self.tokens)
+        topics, weights = np.full(n_tokens, NOISE, dtype=np.int32), np.zeros(n_tokens, np.float32)
+        if 0 not in self.weights.shape:
+            weights = self.weights.max(axis=1).toarray().ravel()
+            best = np.asarray(self.weights.argmax(axis=1)).ravel()
+            topics = np.where(weights > 0, best, NOISE).astype(np.int32)
         return pd.DataFrame({"token": list(self.tokens), "topic": topics, "weight": weights})
-
-
-def _best(matrix: csr_matrix) -> tuple[Int32Array, FloatArray]:
-    """Return the column with the largest value of each row, the first of equals, and the value."""
-    n_rows, n_columns = matrix.shape
-    if not n_columns or not n_rows:
-        return np.full(n_rows, NOISE, dtype=np.int32), np.zeros(n_rows, dtype=np.float32)
-    values = np.asarray(matrix.max(axis=1).toarray(), dtype=np.float32).ravel()
-    best = np.asarray(matrix.argmax(axis=1), dtype=np.int32).ravel()
-    return np.where(values > 0, best, NOISE).astype(np.int32), values

@@ -209,6 +209,25 @@ def test_an_export_with_other_vectors_is_refused(tiny_bert, monkeypatch):
         exporting.export_model(Drifting().eval(), 30, 20)
 
 
+def test_what_onnx_runtime_cannot_run_is_refused_without_a_word_on_stderr(capfd):
+    import torch
+
+    class Fixed(torch.nn.Module):
+        """Gives a shape in the trace that other texts do not have."""
+
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(30, 8)
+
+        def forward(self, ids, mask, pooled):
+            rows = self.table(ids)
+            return rows.reshape([int(n) for n in rows.shape[:2]] + [4, 2]).sum(dim=(1, 3))
+
+    with pytest.raises(ExportError, match="ONNX Runtime cannot run it"):
+        exporting.export_model(Fixed().eval(), 30, 20)
+    assert capfd.readouterr().err == ""
+
+
 def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
     import torch
 

@@ -166,9 +166,8 @@ def test_lower_casing_of_the_checkpoint(tiny_bert, tmp_path, make_sentence_folde
     assert static.encode(["CAT"]).any()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_parameters(tiny_encoder):
+    for options, message in (
         ({"dimensions": 0}, "dimensions must be an integer from 1 up"),
         ({"max_words": -1}, "max_words must be an integer from 0 up"),
         ({"min_count": 0}, "min_count must be an integer from 1 up"),
@@ -176,16 +175,10 @@ def test_lower_casing_of_the_checkpoint(tiny_bert, tmp_path, make_sentence_folde
         ({"weighting": "idf"}, "weighting to be"),
         ({"sif_coefficient": 0}, "sif_coefficient to be above 0"),
         ({"sif_coefficient": "a"}, "sif_coefficient to be above 0"),
-        ({"vocabulary_from": [""]}, "text"),
-        ({"max_length": 0}, "max_length"),
-    ],
-)
-def test_bad_parameters(tiny_encoder, options, message):
-    with pytest.raises(InputError, match=message):
-        distill(tiny_encoder, **options)
-
-
-def test_encoders_without_a_tokenizer():
+        ({"vocabulary_from": [""]}, "text"), ({"max_length": 0}, "max_length"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            distill(tiny_encoder, **options)
     with pytest.raises(InputError, match="expected a SentenceEncoder, whose `tokenizer_json`"):
         distill(SimpleNamespace(encode=lambda texts: np.ones((len(texts), 2))))
 

@@ -71,7 +71,8 @@ def _memories(folder: Path, job: dict[str, Any]) -> dict[str, dict[str, int]]:
     script = (
         "import sys, numpy as np; from pathlib import Path; "
         "from embedtopics.retrieval.dense._build import build_dense; "
-        "build_dense(Path(sys.argv[1]), np.load(sys.argv[2]))"
+        "from embedtopics.retrieval.dense._segment import DenseSettings; "
+        "build_dense(Path(sys.argv[1]), np.load(sys.argv[2]), DenseSettings())"
     )
     run_python(EMBEDTOPICS, "-c", script, str(small), str(folder / "few.npy"))
     return {

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from embedtopics._utils import background as _background
-from embedtopics._utils.background import in_background, side_by_side
+from embedtopics._utils import machine
+from embedtopics._utils.machine import in_background, side_by_side
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def two_threads():
 
 @pytest.fixture(params=[True, False], ids=["beside", "afterwards"])
 def may_meet(request, monkeypatch):
-    monkeypatch.setattr(_background, "loops_may_meet", lambda: request.param)
+    monkeypatch.setattr(machine, "loops_may_meet", lambda: request.param)
     return request.param
 
 
@@ -45,7 +45,7 @@ def test_its_error_is_raised_where_the_result_is_asked_for(may_meet):
 
 
 def test_work_learns_that_it_is_unwanted(monkeypatch):
-    monkeypatch.setattr(_background, "loops_may_meet", lambda: True)
+    monkeypatch.setattr(machine, "loops_may_meet", lambda: True)
     begun, ended = threading.Event(), threading.Event()
 
     def work(unwanted):
@@ -67,10 +67,10 @@ def test_without_any_loop_run_so_far_nothing_may_meet(monkeypatch):
         raise ValueError("Threading layer is not initialized.")
 
     monkeypatch.setattr(numba, "threading_layer", not_known)
-    assert not _background.loops_may_meet()
+    assert not machine.loops_may_meet()
     for layer, may in (("omp", True), ("tbb", True), ("workqueue", False)):
         monkeypatch.setattr(numba, "threading_layer", lambda layer=layer: layer)
-        assert _background.loops_may_meet() is may
+        assert machine.loops_may_meet() is may
 
 
 def test_pieces_come_in_order_and_errors_stop_them(may_meet):

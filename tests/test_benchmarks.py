@@ -11,11 +11,25 @@ import numpy as np
 import pytest
 
 import embedtopics
+from embedtopics.comparison import compare, score_table
+from embedtopics.evaluation import npmi
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "systems")]
 
-from benchmarks import embed, jobs, run, static_encoder, topic_quality, topic_speed  # noqa: E402
+import encode_texts  # noqa: E402
+
+from benchmarks import (  # noqa: E402
+    coherence,
+    comparison,
+    embed,
+    jobs,
+    run,
+    topic_predict,
+    topic_quality,
+    topic_resolutions,
+    topic_speed,
+)
 from benchmarks.corpora import (  # noqa: E402
     ENCODED,
     LabelledCorpus,
@@ -25,7 +39,7 @@ from benchmarks.corpora import (  # noqa: E402
 )
 from benchmarks.machine import describe_environment, describe_machine  # noqa: E402
 from benchmarks.options import Options  # noqa: E402
-from benchmarks.rendering import describe, replace_tables  # noqa: E402
+from benchmarks.rendering import replace_tables  # noqa: E402
 
 TEXTS = ["tax cut", "", "goal\nmatch \u00e9"]
 VECTORS = np.eye(3, 4, dtype=np.float64)
@@ -142,84 +156,6 @@ def test_scores_of_no_topic_are_unknown_not_nan():
     json.dumps(found, allow_nan=False)
 
 
-def speed_run(system, seconds, **changes):
-    return {
-        "system": system,
-        "n_documents": 5_000,
-        "random_state": None,
-        "numba_cache": "warm",
-        "seconds": seconds,
-        "peak_rss_mb": 1234.5,
-        "stages": {"imports": 1.0, "fit": seconds - 1},
-        "timings": {"layout": 0.5} if system == "embedtopics" else {},
-        "n_topics": 50,
-        **changes,
-    }
-
-
-def test_speed_tables():
-    runs = [
-        speed_run("embedtopics", 30.0, numba_cache="cold"),
-        speed_run("bertopic", 60.0),
-        speed_run("bertopic", 70.0),
-        speed_run("bertopic", 64.0),
-        speed_run("embedtopics", 8.0, peak_rss_mb=800.0, n_topics=1_040),
-    ]
-    imports = [{"system": "bertopic", "code": "import bertopic", "seconds": [9.0, 20.0, 15.0]}]
-    assert topic_speed.render({"runs": runs, "imports": imports}).splitlines() == [
-        "| documents | seed | compiled cache | BERTopic, s | embedtopics, s | ratio "
-        "| BERTopic, MB | embedtopics, MB | BERTopic, topics | embedtopics, topics |",
-        "| :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
-        "| 5,000 | none | warm | 64.0 | 8.0 | 8.0 | 1,234 | 800 | 50 | 1,040 |",
-        "| 5,000 | none | cold | n/a | 30.0 | n/a | n/a | 1,234 | n/a | 50 |",
-        "",
-        "| documents | seed | compiled cache | system | interpreter, s | imports, s | loading, s "
-        "| fit, s | tables, s |",
-        "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |",
-        "| 5,000 | none | warm | bertopic | n/a | 1.00 | n/a | 63.00 | n/a |",
-        "| 5,000 | none | warm | embedtopics | n/a | 1.00 | n/a | 7.00 | n/a |",
-        "| 5,000 | none | cold | embedtopics | n/a | 1.00 | n/a | 29.00 | n/a |",
-        "",
-        "| documents | seed | compiled cache | layout, s |",
-        "| :-- | --: | --: | --: |",
-        "| 5,000 | none | warm | 0.50 |",
-        "| 5,000 | none | cold | 0.50 |",
-        "",
-        "| a process that only runs | s |",
-        "| :-- | --: |",
-        "| `import bertopic` | 15.00 |",
-    ]
-
-
-def test_quality_table_and_its_origin():
-    first = dict(n_topics=12, coverage=0.75, nmi=0.6, ari=0.4, ami=0.5, npmi=None, diversity=1)
-    second = first | dict(n_topics=1_000, ari=0.5134)
-    result = {
-        "date": "2001-02-03",
-        "machine": {"cpu": "Abacus", "cores": 2, "memory_gb": 8.4, "system": "Linux"},
-        "environments": {"bertopic": {"python": "3.11.7", "packages": {"bertopic": "0.17.4"}}},
-        "corpora": [
-            {
-                "corpus": "toy",
-                "n_documents": 2225,
-                "n_classes": 5,
-                "runs": {"bertopic": [first, second], "embedtopics": [second]},
-            }
-        ],
-    }
-    name = "toy (2,225 documents, 5 classes)"
-    assert topic_quality.render(result).splitlines() == [
-        "| corpus | system | seeds | topics | coverage | NMI | ARI | AMI | NPMI | diversity |",
-        "| :-- | --: | --: | --: | --: | --: | --: | --: | --: | --: |",
-        f"| {name} | bertopic | 2 | 506 | 0.750 | 0.600 | 0.457 | 0.500 | n/a | 1.000 |",
-        f"| {name} | embedtopics | 1 | 1,000 | 0.750 | 0.600 | 0.513 | 0.500 | n/a | 1.000 |",
-    ]
-    assert describe(result) == (
-        "Measured on 2001-02-03: Abacus, 2 cores, 8.4 GB, Linux. bertopic 0.17.4 (Python 3.11.7, "
-        "NumPy n/a, Numba n/a, scikit-learn n/a)."
-    )
-
-
 def test_tables_go_between_their_markers():
     page = "a\n<!-- t -->\nold\n<!-- /t -->\nb"
     assert replace_tables(page, {"t": r"\1 new"}) == ("a\n<!-- t -->\n\n\\1 new\n\n<!-- /t -->\nb")
@@ -295,24 +231,164 @@ def test_cached_embeddings_must_be_of_these_texts(tmp_path, monkeypatch):
         load_encoded("toy", tmp_path)
 
 
-def test_the_static_encoder_s_table():
-    common = {"n_texts": 17_256, "dimensions": 256, "spearman": 0.6584}
-    result = {
-        "versions": {"model2vec": "0.10.0", "tokenizers": "0.23.3"},
-        "distill": {"encoder": "static", "seconds": 54.2},
-        "encoders": [
-            {"encoder": "static", "texts_a_second": [30_000.0, 50_000.0, 40_000.0], **common},
-            {"encoder": "sentence", "texts_a_second": [80.0], **common},
-        ],
-    }
-    assert static_encoder.render(result).splitlines() == [
-        "| encoder | texts | texts a second | static is faster by | dimensions "
-        "| Spearman x 100, STS-B test |",
-        "| :-- | --: | --: | --: | --: | --: |",
-        "| static | 17,256 | 40,000 | 1.0 | 256 | 65.84 |",
-        "| sentence | 17,256 | 80 | 500.0 | 256 | 65.84 |",
-        "",
-        "Distilling took 54.2 s.",
-        "",
-        "model2vec 0.10.0, tokenizers 0.23.3.",
-    ]
+@pytest.fixture(scope="module")
+def corpus(toy):
+    texts, vectors, themes = toy
+    return LabelledCorpus("toy", texts, [str(theme) for theme in themes], vectors)
+
+
+@pytest.fixture(scope="module")
+def result(corpus):
+    encoders = {"tfidf": "tfidf", "given": corpus.embeddings}
+    return compare(
+        corpus.texts, encoders, corpus.classes, n_moves=0, n_resamples=100, random_state=42
+    )
+
+
+def test_topics_are_clusters_with_their_own_words(corpus, monkeypatch):
+    monkeypatch.setattr(coherence, "N_TOPICS", 3)
+    words = coherence.topic_words(corpus, topic_quality.word_tokens(corpus.texts))
+    assert [len(topic) for topic in words] == [10, 10, 10]
+    themes = ({"fruit", "apple"}, {"train", "rail"}, {"chess", "rook"})
+    assert all(any(theme & set(topic) for topic in words) for theme in themes)
+
+
+def test_both_are_timed_in_turns_and_agree(corpus, monkeypatch):
+    monkeypatch.setattr(coherence, "N_TOPICS", 3)
+    monkeypatch.setattr(coherence, "load_labelled", lambda name: corpus)
+    result = coherence.measure(Options(quick=True))
+    json.dumps(result, allow_nan=False)
+    assert [one["corpus"] for one in result["corpora"]] == ["bbc_news"]
+    rows = {row["measure"]: row for row in result["corpora"][0]["measures"]}
+    assert list(rows) == ["c_npmi", "c_v", "c_uci", "u_mass"]
+    assert all(row["largest_difference"] < 1e-6 for row in rows.values())
+    tokens = topic_quality.word_tokens(corpus.texts)
+    expected = npmi(coherence.topic_words(corpus, tokens), tokens).mean()
+    assert rows["c_npmi"]["mean"] == pytest.approx(expected, abs=1e-4)
+
+
+class Counting:
+    """An encoder that counts the texts that it is given."""
+
+    def __init__(self):
+        self.seen = []
+
+    def encode(self, texts):
+        self.seen.append(list(texts))
+
+
+def test_time_is_estimated_on_a_part_and_scaled_to_the_whole(result, monkeypatch):
+    clock = iter([10.0, 12.0])
+    monkeypatch.setattr(comparison.time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(comparison, "N_TIMED", 9)
+    encoder = Counting()
+    assert comparison.estimate_seconds(encoder, result) == pytest.approx(2.0 * 135 / 9)
+    texts = result.corpus.document_texts()
+    assert encoder.seen == [texts[:4], texts[:9]]
+
+
+def test_everything_is_recorded_and_only_given_vectors_have_an_estimate(corpus, result):
+    found = comparison.record(corpus, result, 30.0)
+    json.dumps(found, allow_nan=False)
+    assert (found["n_rows"], found["n_documents"], found["n_classes"]) == (135, 135, 3)
+    learnt, given = found["encoders"]
+    assert (learnt["is_estimate"], given["is_estimate"]) == (False, True)
+    assert learnt["seconds"] == pytest.approx(result.encoders[0].seconds, abs=1e-3)
+    assert (given["seconds"], given["documents_a_second"]) == (30.0, 4.5)
+    expected = score_table(result, numeric=True)
+    for encoder in found["encoders"]:
+        assert set(comparison.MEASURES) <= set(encoder["scores"])
+        for measure, score in encoder["scores"].items():
+            for key in ("value", "low", "high"):
+                wanted = expected.loc[encoder["encoder"], (measure, key)]
+                assert score[key] == pytest.approx(wanted, abs=1e-6)
+    assert [(row["first"], row["second"]) for row in found["overlaps"]] == [("tfidf", "given")]
+    assert found["overlaps"][0]["jaccard"] == pytest.approx(
+        float(result.overlaps[0].jaccard.mean()), abs=1e-5
+    )
+    assert {row["encoder"] for row in found["differences"]} == {"given"}
+
+
+def test_the_sample_that_warms_up_goes_through_the_whole_corpus(corpus):
+    head = comparison._head(corpus, 45)
+    assert head.texts == corpus.texts[::3] and head.classes == corpus.classes[::3]
+    np.testing.assert_array_equal(head.embeddings, corpus.embeddings[::3])
+
+
+@pytest.mark.parametrize(
+    ("n_topics", "n_classes", "is_near"),
+    [(10, 5, True), (11, 5, False), (2, 5, False), (3, 5, True), (2, 4, True), (8, 4, True)],
+)
+def test_a_factor_of_two_counts_as_near(n_topics, n_classes, is_near):
+    assert topic_resolutions._is_near(n_topics, n_classes) is is_near
+
+
+def test_resolutions_of_a_toy_corpus(monkeypatch):
+    rng = np.random.default_rng(0)
+    centres = np.eye(3, 16)
+    words = ["apple pear plum", "train rail station", "violin cello flute"]
+    truth = np.repeat([0, 1, 2], 60)
+    texts = [f"{words[t]} number{i}" for i, t in enumerate(truth)]
+    vectors = centres[truth] + 0.05 * rng.normal(size=(180, 16))
+    corpus = LabelledCorpus("toy", texts, [str(t) for t in truth], vectors)
+    found = topic_resolutions._resolutions(corpus)
+    assert found["n_classes"] == 3
+    assert found["offered"] == sorted(found["offered"], reverse=True)
+    assert found["auto_is_near"] == (1.5 <= found["n_topics"]["auto"] <= 6)
+    assert found["n_topics"]["fine"] >= found["n_topics"]["auto"] >= found["n_topics"]["coarse"]
+    assert found["core_coverage"] <= found["coverage"] <= 1
+    nonsense = [f"{a} {b} {c}" for a, b, c in rng.choice(" ".join(words).split(), (18, 3))]
+    far = -np.ones((18, 16)) + 0.05 * rng.normal(size=(18, 16))
+    monkeypatch.setattr(topic_resolutions, "load_shuffled", lambda name: (nonsense, far))
+    shuffled = topic_resolutions._shuffled(corpus)
+    assert shuffled["n_shuffled"] == 18
+    table = topic_resolutions.render({"corpora": [found | shuffled, found]})
+    assert table.count("toy (180 documents)") == 4
+    assert "n/a" in table.splitlines()[-1]
+
+
+def test_prediction_is_scored_on_each_part(monkeypatch, tmp_path):
+    corpus = LabelledCorpus("toy", list("abcdef"), ["x", "x", "y", "y", "x", "y"], np.eye(6))
+    fitted = sample_rows(6, 4)
+    held_out = [row for row in range(6) if row not in fitted]
+    order = [*fitted, *held_out]
+    truth = np.array([corpus.classes[row] == "y" for row in order]).astype(int)
+
+    def fit(system, inputs, *, random_state, n_held_out):
+        assert n_held_out == 2
+        texts = (inputs / "texts.jsonl").read_text("utf-8").split()
+        assert texts == [f'"{corpus.texts[row]}"' for row in order]
+        labels = truth.copy()
+        labels[-1] = -1
+        stages = {"predict": 0.5}
+        return jobs.Outcome(labels, [["w"]], 1.0, 1.5, stages, {}, 100.0)
+
+    monkeypatch.setattr(topic_predict, "fit", fit)
+    options = Options(systems=(jobs.System("one", tmp_path),))
+    case = topic_predict._case(options, corpus, 2)
+    run = case["runs"][0]
+    assert run["nmi_fitted"] == 1.0
+    assert run["coverage_fitted"] == 1.0
+    assert run["coverage_held_out"] == 0.5
+    row = topic_predict.render({"cases": [case]}).splitlines()[-1]
+    assert row.startswith("| toy | one | 4 | 2 | 4 | 1.000 |")
+
+
+def test_what_the_processes_measure(tmp_path, monkeypatch):
+    class Fake:
+        """Gives each text its length, and a bit more in a batch."""
+
+        def __call__(self, texts):
+            return np.array([[len(text), 1.0 + 1e-3 * (len(texts) > 1)] for text in texts])
+
+    monkeypatch.setattr(encode_texts, "load", lambda kind: Fake())
+    (tmp_path / "texts.json").write_text(json.dumps({"a": ["x", "xx"], "b": ["xxx"]}))
+    pairs = [{"sentence1": "a" * n, "sentence2": "b" * m, "score": -abs(n - m)}
+             for n, m in ((1, 2), (1, 9), (3, 3))]  # fmt: skip
+    (tmp_path / "pairs.json").write_text(json.dumps(pairs))
+    found = encode_texts.alone("", tmp_path)
+    assert found["n_texts"] == 3
+    assert found["largest_difference"] == pytest.approx(1e-3)
+    assert 1 - 1e-6 < found["lowest_cosine"] < 1
+    assert encode_texts.score("", tmp_path)["spearman"] == pytest.approx(1.0)
+    assert set(encode_texts.encode("", tmp_path)) == {"a", "b"}

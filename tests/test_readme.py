@@ -14,7 +14,7 @@ import pytest
 import embedtopics as et
 from embedtopics.corpus._readers import demo_path
 from embedtopics.retrieval.filters._parse import parse_filter
-from embedtopics.training._run import TrainingSettings
+from embedtopics.training import TrainingSettings
 from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]
@@ -192,7 +192,7 @@ def test_every_filter_of_the_table_is_read():
         "year": "integer", "source": "text", "topic": "integer", "title": "text", "date": "date",
         "author": "text", "column with spaces": "integer",
     }  # fmt: skip
-    table = README.split("| filter | passes documents |")[1].split("\n\n")[0]
+    table = README.split("| filter | meaning |")[1].split("\n\n")[0]
     filters = re.findall(r"^\| `(.+?)` \|", table, re.M)
     assert len(filters) == 5
     asked = " ".join(filters)

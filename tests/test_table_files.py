@@ -11,9 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics._utils import spreadsheets
-from embedtopics._utils.spreadsheets import FORMULA_STARTS, spreadsheet_safe, write_csv
-from embedtopics._utils.table_files import write_table, write_tables
+from embedtopics._utils import table_files
+from embedtopics._utils.table_files import (
+    FORMULA_STARTS,
+    spreadsheet_safe,
+    write_csv,
+    write_table,
+    write_tables,
+)
 from embedtopics.errors import InputError, MissingExtraError
 from tests.factories import refuses
 
@@ -117,10 +122,10 @@ def test_what_is_there_stays_until_all_is_written(tmp_path, monkeypatch):
 
 
 def test_a_sheet_that_is_too_small_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(spreadsheets, "MOST_ROWS", 8)
+    monkeypatch.setattr(table_files, "MOST_ROWS", 8)
     with pytest.raises(InputError, match=r"table big has 8 rows.*holds 7.*\.csv"):
         write_tables({"big": FRAME}, tmp_path / "r.xlsx")
-    monkeypatch.setattr(spreadsheets, "MOST_ROWS", 9)
+    monkeypatch.setattr(table_files, "MOST_ROWS", 9)
     write_tables({"big": FRAME}, tmp_path / "r.xlsx")
     assert len(pd.read_excel(tmp_path / "r.xlsx", sheet_name="big")) == 8
 

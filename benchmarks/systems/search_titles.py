@@ -37,8 +37,7 @@ def _dense(job: dict[str, Any]) -> dict[str, Any]:
     from threadpoolctl import threadpool_limits
 
     from embedtopics.retrieval.dense._build import build_dense
-    from embedtopics.retrieval.dense._files import DenseSettings
-    from embedtopics.retrieval.dense._segment import open_dense
+    from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
 
     vectors, queries = _vectors(job)
     bare = faiss.IndexFlatIP(vectors.shape[1])

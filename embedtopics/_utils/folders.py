@@ -24,8 +24,15 @@ UNCHECKED = "unchecked"
 
 def check_output_folder(folder: str | Path, kind: str) -> Path:
     """Make sure that a folder may be written, before hours of work go into its content."""
-    try:
+    with _refusing(folder):
         return _checked_folder(Path(folder).resolve(), kind)
+
+
+@contextmanager
+def _refusing(folder: str | Path) -> Iterator[None]:
+    """Name the folder where the operating system lets nobody write."""
+    try:
+        yield
     except OSError as error:
         raise InputError(
             f"cannot write to {folder}: {error.strerror or error}; name another folder"
@@ -62,10 +69,10 @@ def _is_ours(folder: Path, kind: str) -> bool:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
         known = set(manifest["files"]) | set(manifest.get(UNCHECKED, ()))
         found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
-        ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
-        return bool(manifest["kind"] == kind and ours)
     except (OSError, ValueError, KeyError, TypeError):
         return False
+    ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
+    return ours and is_kind(folder, kind)
 
 
 @contextmanager
@@ -79,24 +86,13 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     """
     folder = check_output_folder(folder, kind)
     _put_back(folder)
-    fresh: Path | None = None
-    try:
+    with _blaming_the_disk(folder, "folder"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
-        yield fresh
-        fresh.chmod(0o777 & ~_umask())
-        _take_the_place(fresh, folder)
-    except (CorruptFileError, InputError):
-        raise
-    except Exception as error:
-        if not _is_of_the_disk(error):
-            raise
-        raise InputError(
-            f"could not write {folder}: {_said(error)}; what was there before is whole; free some "
-            "space or name another folder"
-        ) from error
-    finally:
-        if fresh is not None:
+        try:
+            yield fresh
+            take_the_place(fresh, folder)
+        finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
 
@@ -110,52 +106,54 @@ def replacing_file(path: str | Path) -> Iterator[Path]:
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else "its folder does not exist"
         raise InputError(f"cannot write {path}: {what}; name another file")
-    fresh: Path | None = None
-    try:
+    with _blaming_the_disk(path, "file"):
         folder = Path(tempfile.mkdtemp(prefix=".writing-", dir=path.parent))
-        fresh = folder / path.name
-        yield fresh
-        os.replace(fresh, path)
+        try:
+            fresh = folder / path.name
+            yield fresh
+            os.replace(fresh, path)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _blaming_the_disk(path: Path, kind: str) -> Iterator[None]:
+    """Say what could not be written where the disk is at fault, a full one for example."""
+    try:
+        yield
     except (CorruptFileError, InputError):
         raise
     except Exception as error:
-        if not _is_of_the_disk(error):
+        # safetensors has an error of its own for that
+        is_safetensors = type(error).__module__.startswith("safetensors")
+        of_writing = is_safetensors and any(mark in str(error) for mark in ("I/O error", "IoError"))
+        if not (isinstance(error, OSError) or of_writing):
             raise
         raise InputError(
-            f"could not write {path}: {_said(error)}; what was there before is whole; free some "
-            "space or name another file"
+            f"could not write {path}: {getattr(error, 'strerror', None) or error}; what was there "
+            f"before is whole; free some space or name another {kind}"
         ) from error
-    finally:
-        if fresh is not None:
-            shutil.rmtree(fresh.parent, ignore_errors=True)
 
 
-def _is_of_the_disk(error: Exception) -> bool:
-    """Return whether the disk is at fault; safetensors has an error of its own for that."""
-    is_safetensors = type(error).__module__.startswith("safetensors")
-    of_writing = is_safetensors and any(mark in str(error) for mark in ("I/O error", "IoError"))
-    return isinstance(error, OSError) or of_writing
-
-
-def _said(error: Exception) -> str:
-    return str(getattr(error, "strerror", None) or error)
-
-
-def _take_the_place(fresh: Path, folder: Path) -> None:
+def take_the_place(fresh: Path, folder: Path) -> None:
     """Rename a folder to the place of another; the other is deleted only when that is done."""
+    fresh.chmod(0o777 & ~_umask())
+    flush_folder(fresh)
     old = fresh.with_suffix(".old")
     if folder.exists():
         folder.rename(old)
     try:
         fresh.rename(folder)
+        flush_folder(folder.parent)
     except BaseException:  # an interrupt too
+        if folder.exists() and not fresh.exists():
+            folder.rename(fresh)
         if old.exists() and not folder.exists():
             old.rename(folder)
         raise
     if old.exists():
         # First out of the way, so that one half deleted is never taken for what was saved.
-        gone = old.rename(fresh)
-        shutil.rmtree(gone, ignore_errors=True)
+        shutil.rmtree(old.rename(fresh), ignore_errors=True)
 
 
 def _put_back(folder: Path) -> None:
@@ -177,13 +175,30 @@ def _umask() -> int:
     return mask
 
 
+def flush_file(path: Path) -> None:
+    """Put a file's content on disk."""
+    with path.open("r+b") as file:
+        os.fsync(file.fileno())
+
+
+def flush_folder(folder: Path) -> None:
+    """Put on disk which files a folder has; Windows does so by itself."""
+    if os.name == "nt":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def write_manifest(folder: Path, kind: str, version: int, but: Iterable[str] = ()) -> None:
     """Record the size and SHA-256 of every file below a folder, but some names."""
     left_out = {MANIFEST, *but}
     paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and p.name not in left_out]
     files = {
         str(path.relative_to(folder).as_posix()): {"bytes": path.stat().st_size, "sha256": digest}
-        for path, digest in zip(paths, _sha256_of(paths), strict=True)
+        for path, digest in zip(paths, sha256_of(paths), strict=True)
     }
     content: dict[str, Any] = {"kind": kind, "version": version, "files": files}
     with (folder / MANIFEST).open("w", encoding="utf-8") as stream:
@@ -225,7 +240,7 @@ def changed_files(folder: str | Path) -> set[str]:
         for name, written in files.items()
         if "/" not in name
         and (folder / name).is_file()
-        and _sha256(folder / name) != written["sha256"]
+        and sha256(folder / name) != written["sha256"]
     }
 
 
@@ -266,7 +281,7 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
                 f"{path} is damaged: it has {path.stat().st_size:,} bytes, not the {size:,} that "
                 "were saved; save again or restore it from a copy"
             )
-    for (path, (_, expected)), digest in zip(files.items(), _sha256_of(files), strict=True):
+    for (path, (_, expected)), digest in zip(files.items(), sha256_of(files), strict=True):
         if digest != expected:
             raise CorruptFileError(
                 f"{path} is damaged: its checksum differs from the one recorded when it was "
@@ -281,18 +296,16 @@ def _is_below(name: str) -> bool:
     return not path.is_absolute() and not {"..", "\\", ":"} & {*path.parts, *name}
 
 
-def _sha256_of(paths: Iterable[Path]) -> list[str]:
+def sha256_of(paths: Iterable[Path]) -> list[str]:
     """Hash files beside one another, which releases the interpreter."""
     with ThreadPoolExecutor(4) as threads:
-        return list(threads.map(_sha256, paths))
+        return list(threads.map(sha256, paths))
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Return the checksum of a file, read in pieces."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-# One writer at a time, of all processes.
 
 
 @contextmanager
@@ -304,18 +317,15 @@ def only_writer(folder: Path) -> Iterator[None]:
     locks, none is taken.
     """
     path = folder.with_name(f".{folder.name}.lock")
-    try:
+    with _refusing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        file = _opened(path)
-    except BlockingIOError:
-        raise InputError(
-            f"expected to be the only one that writes {folder}; another process writes it now; "
-            "wait until it is done, or name another folder"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {folder}: {error.strerror or error}; name another folder"
-        ) from error
+        try:
+            file = _opened(path)
+        except BlockingIOError:
+            raise InputError(
+                f"expected to be the only one that writes {folder}; another process writes it now; "
+                "wait until it is done, or name another folder"
+            ) from None
     try:
         yield
     finally:
@@ -352,7 +362,6 @@ def _lock(file: int) -> None:
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise
-        except OSError:  # no locks on this file system
-            return
+        except OSError as error:
+            if isinstance(error, BlockingIOError):
+                raise  # of others, this file system knows no locks

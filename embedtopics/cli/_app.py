@@ -29,24 +29,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(add)
-app.command(name="by-group")(by_group)
-app.command()(compare)
-app.command()(demo)
-app.command()(export)
-app.command()(find)
-app.command()(evaluate)
-app.command(name="evaluate-encoder")(evaluate_encoder)
-app.command()(hierarchy)
-app.command()(inspect)
-app.command()(name)
-app.command()(edit)
-app.command()(label)
-app.command(name="over-time")(over_time)
-app.command()(probe)
-app.command()(search)
-app.command(name="search-eval")(search_eval)
-app.command()(topics)
+for command in (
+    add, by_group, compare, demo, export, find, evaluate, evaluate_encoder, hierarchy, inspect,
+    name, edit, label, over_time, probe, search, search_eval, topics,
+):  # fmt: skip
+    app.command()(command)
 app.add_typer(cache_app, name="cache")
 app.add_typer(index_app, name="index")
 app.add_typer(train_app, name="train")

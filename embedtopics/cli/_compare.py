@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.cli._display import PAGE, check_target, guarded, make_console, printable
+from embedtopics.cli._display import (
+    FIGURE,
+    LINE,
+    PAGE,
+    WORDS,
+    check_target,
+    guarded,
+    make_console,
+    print_notes,
+    print_table,
+    printable,
+)
 from embedtopics.cli._options import (
     DocumentsFile,
     FileEncoding,
@@ -22,10 +33,12 @@ from embedtopics.cli._options import (
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
     from embedtopics.comparison.results import Comparison
+
+MOST_MOVES = 5
+"""Moves printed for every two encoders."""
 
 
 @guarded
@@ -57,8 +70,11 @@ def compare(
     from embedtopics.corpus._corpus import Corpus, require_text
 
     console = make_console()
-    if out is not None:
-        check_output(out)
+    # Before the work: can the page or the folder be written?
+    if out is not None and _is_page(out):
+        check_target(out, PAGE)
+    elif out is not None:
+        check_output_folder(out, KIND)
     corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
     require_text(corpus)
     result = comparison.compare(
@@ -71,7 +87,7 @@ def compare(
     )
     # Written before anything is printed: a closed pipe must not cost the results.
     written = {} if out is None else write_output(result, out)
-    print_comparison(console, result)
+    _print_comparison(console, result)
     if out is not None:
         console.print(f"\nwritten to {out}:", soft_wrap=True)
         for name, meaning in written.items():
@@ -80,9 +96,9 @@ def compare(
         console.print(f"\nnext: open {page} in a browser", soft_wrap=True)
 
 
-def print_comparison(console: Console, result: Comparison, *, most: int = 5) -> None:
+def _print_comparison(console: Console, result: Comparison) -> None:
     """Print the scores, how much the encoders agree, and where they differ most."""
-    from embedtopics.comparison._tables import overlap_table
+    from embedtopics.comparison._tables import move_table, overlap_table
 
     console.print(f"{len(result.documents):,} texts, grouped by {printable(result.grouped_by)}\n")
     _print_scores(console, result)
@@ -94,15 +110,19 @@ def print_comparison(console: Console, result: Comparison, *, most: int = 5) -> 
             f"neighbours ({row['jaccard_chance']:.3f} by chance); rank-biased overlap "
             f"{row['rank_biased']:.2f}"
         )
-    _print_moves(console, result, most)
-    for decision in result.decisions:
-        console.print(f"note: {printable(decision.message)}", style="yellow")
+    moves = move_table(result, n_characters=70)
+    for first, second in combinations(result.names, 2):
+        names = f"{printable(first)} to {printable(second)}"
+        console.print(f"\nneighbours that change most from {names}:", style="bold")
+        of_both = moves[(moves["first"] == first) & (moves["second"] == second)]
+        for move in of_both.head(MOST_MOVES).to_dict("records"):
+            console.print(f"  {printable(move['text'])}")
+            console.print(f"    lost:   {printable(move['lost']) or '-'}")
+            console.print(f"    gained: {printable(move['gained']) or '-'}")
+    print_notes(console, (decision.message for decision in result.decisions), soft_wrap=False)
 
 
 def _print_scores(console: Console, result: Comparison) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from embedtopics.comparison._tables import difference_table, spell_figure
     from embedtopics.plots._scores import name_measure
 
@@ -111,40 +131,20 @@ def _print_scores(console: Console, result: Comparison) -> None:
             f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
         for row in difference_table(result).to_dict("records")
     }  # fmt: skip
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("", overflow="fold")
-    shown.add_column("value", justify="right", no_wrap=True)
-    shown.add_column("95 %", no_wrap=True)
-    shown.add_column("from the first", no_wrap=True)
+    rows: list[list[str]] = []
     previous = ""
     for row in result.scores.dropna(subset="value").to_dict("records"):
-        value, has_interval = row["value"], row["low"] == row["low"]
-        measure = row["measure"]
+        measure, value = row["measure"], row["value"]
         if measure != previous:
-            shown.add_row(Text(name_measure(measure)))
+            rows.append([name_measure(measure)])
         previous = measure
-        cells = [
-            f"  {printable(row['encoder'])}",
-            f"{value:.3f}" if has_interval else spell_figure(value, math.nan, math.nan),
-            f"{row['low']:.3f} to {row['high']:.3f}" if has_interval else "",
-            apart.get((row["measure"], row["encoder"]), ""),
-        ]
-        shown.add_row(*(Text(cell) for cell in cells))
-    console.print(shown)
-
-
-def _print_moves(console: Console, result: Comparison, most: int) -> None:
-    from embedtopics.comparison._tables import move_table
-
-    table = move_table(result, n_characters=70)
-    for first, second in combinations(result.names, 2):
-        moves = table[(table["first"] == first) & (table["second"] == second)]
-        names = f"{printable(first)} to {printable(second)}"
-        console.print(f"\nneighbours that change most from {names}:", style="bold")
-        for move in moves.head(most).to_dict("records"):
-            console.print(f"  {printable(move['text'])}")
-            console.print(f"    lost:   {printable(move['lost']) or '-'}")
-            console.print(f"    gained: {printable(move['gained']) or '-'}")
+        figures = [spell_figure(value, math.nan, math.nan), ""]
+        if not math.isnan(row["low"]):
+            figures = [f"{value:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
+        encoder = row["encoder"]
+        rows.append([f"  {encoder}", *figures, apart.get((measure, encoder), "")])
+    columns = [("", WORDS), ("value", FIGURE), ("95 %", LINE), ("from the first", LINE)]
+    print_table(console, columns, rows)
 
 
 # What ``compare`` writes: a page alone, or a folder with the page and its tables.
@@ -160,16 +160,10 @@ CONTENT = {
 }
 
 
-def check_output(out: Path) -> None:
-    """Make sure, before the work, that the page or the folder can be written."""
-    if _is_page(out):
-        check_target(out, PAGE)
-    else:
-        check_output_folder(out, KIND)
-
-
 def write_output(result: Comparison, out: Path) -> dict[str, str]:
     """Write a page, or everything, all or nothing."""
+    from embedtopics._utils.table_files import write_table
+    from embedtopics.comparison._tables import difference_table, move_table, overlap_table
     from embedtopics.report._report import write_report
 
     if _is_page(out):
@@ -183,23 +177,12 @@ def write_output(result: Comparison, out: Path) -> dict[str, str]:
         return {out.name: CONTENT["comparison.html"]}
     with replacing_folder(out, KIND) as fresh:
         write_report(result, fresh / "comparison.html")
-        _write_tables(result, fresh)
+        write_table(result.scores, fresh / "scores.csv")
+        write_table(difference_table(result), fresh / "differences.csv")
+        write_table(overlap_table(result), fresh / "overlaps.csv")
+        write_table(move_table(result, n_characters=300), fresh / "moved.csv")
         write_manifest(fresh, KIND, FORMAT)
     return CONTENT
-
-
-def _write_tables(result: Comparison, folder: Path) -> None:
-    from embedtopics._utils.table_files import write_table
-    from embedtopics.comparison._tables import difference_table, move_table, overlap_table
-
-    tables: dict[str, pd.DataFrame] = {
-        "scores.csv": result.scores,
-        "differences.csv": difference_table(result),
-        "overlaps.csv": overlap_table(result),
-        "moved.csv": move_table(result, n_characters=300),
-    }
-    for name, frame in tables.items():
-        write_table(frame, folder / name)
 
 
 def _is_page(out: Path) -> bool:

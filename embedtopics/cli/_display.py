@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, get_type_hints
 
@@ -17,6 +19,7 @@ from embedtopics._utils.folders import (
     changed_files,
     check_output_folder,
     is_kind,
+    replacing_file,
     replacing_folder,
     write_manifest,
 )
@@ -46,94 +49,106 @@ def spell_seconds(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+# How a column is set: figures to the right, on one line each or not; words broken where they must.
+RIGHT: dict[str, Any] = {"justify": "right"}
+FIGURE: dict[str, Any] = {"justify": "right", "no_wrap": True}
+LINE: dict[str, Any] = {"no_wrap": True}
+WORDS: dict[str, Any] = {"overflow": "fold"}
+
+
+def print_table(
+    console: Console,
+    columns: Iterable[tuple[str, dict[str, Any]]],
+    rows: Iterable[Sequence[str]],
+    styles: Iterable[str] = (),
+) -> None:
+    """Print rows of cells, each row in a style, below bold headings."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
+    for name, options in columns:
+        table.add_column(Text(printable(name)), **options)
+    for cells, style in zip_longest(rows, styles, fillvalue=""):
+        table.add_row(*(Text(printable(cell), style=style) for cell in cells))
+    console.print(table)
+
+
+def print_notes(console: Console, messages: Iterable[str], *, soft_wrap: bool = True) -> None:
+    """Print what was decided on the user's behalf, each message once."""
+    for message in dict.fromkeys(messages):
+        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=soft_wrap)
+
+
 def print_topics(
     console: Console, result: TopicResult, *, most: int = 25, names: bool = False
 ) -> None:
     """Print the topic table."""
-    from rich.table import Table
-    from rich.text import Text
-
     from embedtopics.topics._tables import table
 
-    given = {t.topic_id: t.label for t in result.topics if t.is_named or t.is_seeded}
-
+    given = {t.topic_id: f"{t.label}: " for t in result.topics if t.is_named or t.is_seeded}
     frame = table(result, n_terms=6)
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("topic", justify="right")
-    shown.add_column("texts", justify="right")
-    shown.add_column("share", justify="right")
+    columns = [("topic", RIGHT), ("texts", RIGHT), ("share", RIGHT), ("terms", WORDS)]
     recurs = "recurrence" in frame
     if recurs:
-        shown.add_column("recurs", justify="right")
-    shown.add_column("terms", overflow="fold")
+        columns.insert(3, ("recurs", RIGHT))
     topics = frame[frame["topic"] >= 0]
-    rows: list[Any] = list(topics.head(most).itertuples())
-    rows += list(frame[frame["topic"] < 0].itertuples())
-    for row in rows:
-        terms = ", ".join(row.terms) if row.topic >= 0 else row.label
-        if names and row.topic in given:
-            terms = f"{given[row.topic]}: {terms}"
-        style = "dim" if row.topic < 0 else ""
-        topic = str(row.topic) if row.topic >= 0 else "-"
-        cells = [topic, f"{row.size:,}", f"{row.share:.1%}"]
+    rows, styles = [], []
+    shown: list[Any] = [*topics.head(most).itertuples()]
+    shown += frame[frame["topic"] < 0].itertuples()
+    for row in shown:
+        is_topic = row.topic >= 0
+        cells = [str(row.topic) if is_topic else "-", f"{row.size:,}", f"{row.share:.1%}"]
         if recurs:
-            cells.append(f"{row.recurrence:.2f}" if row.topic >= 0 else "")
-        cells.append(terms)
-        shown.add_row(*(Text(printable(cell), style=style) for cell in cells))
-    console.print(shown)
+            cells.append(f"{row.recurrence:.2f}" if is_topic else "")
+        name = given.get(row.topic, "") if names else ""
+        rows.append([*cells, name + ", ".join(row.terms) if is_topic else row.label])
+        styles.append("" if is_topic else "dim")
+    print_table(console, columns, rows, styles)
     if len(topics) > most:
         console.print(f"... and {len(topics) - most} smaller topics")
 
 
-def print_inspection(console: Console, seen: Inspection, *, given: bool = False) -> None:
+def print_inspection(console: Console, seen: Inspection) -> None:
     """Print what a corpus holds and what a fit will cost."""
     from rich.table import Table
 
-    rows = [
-        ("rows", f"{seen.n_rows:,}"),
-        ("distinct texts", f"{seen.n_documents:,} ({seen.n_repeated:,} rows repeat another)"),
-        ("without text", f"{seen.n_missing:,} missing, {seen.n_empty:,} empty"),
-        ("languages", _spell_languages(seen)),
-        ("length", _spell_length(seen)),
-    ]
-    if seen.mean_tokens == seen.mean_tokens and not given:
-        rows += [
-            ("cut by the encoder", f"{seen.truncated_share:.1%} of the texts; "
-             f"{seen.unseen_share:.1%} of the tokens are not read"),
-            ("time", f"about {spell_seconds(seen.seconds_to_encode)} to encode "
-             f"({seen.tokens_per_second:,.0f} tokens/s here), "
-             f"{spell_seconds(seen.seconds_after)} for the topics"),
-        ]  # fmt: skip
-    else:
-        rows.append(("time", f"about {spell_seconds(seen.seconds_after)} for the topics"))
-    rows.append(("memory", f"about {seen.memory / 1e9:.1f} GB"))
+    has_tokens = not math.isnan(seen.mean_tokens)
+    length = f"{seen.mean_characters:,.0f} characters on average"
+    after = f"{spell_seconds(seen.seconds_after)} for the topics"
+    rows = {
+        "rows": f"{seen.n_rows:,}",
+        "distinct texts": f"{seen.n_documents:,} ({seen.n_repeated:,} rows repeat another)",
+        "without text": f"{seen.n_missing:,} missing, {seen.n_empty:,} empty",
+        "languages": _spell_languages(seen.languages.shares),
+        "length": f"{length}, {seen.mean_tokens:,.0f} tokens" if has_tokens else length,
+    }
+    if has_tokens:
+        rows["cut by the encoder"] = (
+            f"{seen.truncated_share:.1%} of the texts; "
+            f"{seen.unseen_share:.1%} of the tokens are not read"
+        )
+        encoding = spell_seconds(seen.seconds_to_encode)
+        after = f"{encoding} to encode ({seen.tokens_per_second:,.0f} tokens/s here), {after}"
+    rows |= {"time": f"about {after}", "memory": f"about {seen.memory / 1e9:.1f} GB"}
     grid = Table(box=None, show_header=False, pad_edge=False)
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")
-    for name, value in rows:
-        grid.add_row(name, value)
+    for row in rows.items():
+        grid.add_row(*row)
     console.print(grid)
-    for warning in seen.warnings:
-        console.print(f"note: {warning}", style="yellow")
+    print_notes(console, seen.warnings, soft_wrap=False)
 
 
-def _spell_languages(seen: Inspection) -> str:
-    shares = list(seen.languages.shares.items())[:4]
+def _spell_languages(shares: Mapping[str, float]) -> str:
     if not shares:
         return "not recognized"
-    spoken = [f"{code} {share:.0%}" for code, share in shares]
-    others = sum(seen.languages.shares.values()) - sum(share for _, share in shares)
-    unknown = 1.0 - sum(seen.languages.shares.values())
-    rest = (("others", others), ("not recognized", unknown))
-    spoken += [f"{name} {share:.0%}" for name, share in rest if share >= 0.005]
-    return ", ".join(spoken)
-
-
-def _spell_length(seen: Inspection) -> str:
-    characters = f"{seen.mean_characters:,.0f} characters on average"
-    if seen.mean_tokens != seen.mean_tokens:
-        return characters
-    return f"{characters}, {seen.mean_tokens:,.0f} tokens"
+    first = list(shares.items())[:4]
+    known = sum(shares.values())
+    others = known - sum(share for _, share in first)
+    rest = [("others", others), ("not recognized", 1.0 - known)]
+    first += [(name, share) for name, share in rest if share >= 0.005]
+    return ", ".join(f"{name} {share:.0%}" for name, share in first)
 
 
 def printable(text: str) -> str:
@@ -164,8 +179,6 @@ def check_target(path: Path | None, suffixes: tuple[str, ...], option: str = "--
 
 def write_figure(figure: Figure, path: Path) -> None:
     """Write a page that opens offline, whole or not at all."""
-    from embedtopics._utils.folders import replacing_file
-
     with replacing_file(path) as fresh:
         fresh.write_text(figure.to_html(include_plotlyjs=True, full_html=True), encoding="utf-8")
 

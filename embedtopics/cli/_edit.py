@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,17 +60,38 @@ def edit(
 
     Ids are those of RESULTS as it is now, whatever steps come before.
     """
+    from embedtopics import topics
+
     console = make_console()
     target = results if out is None else out
     before = read_results_folder(results)
     check_results_folder(target)
     steps = _Steps(before)
-    steps.merge([_ids(group, "--merge") for group in merge or ()])
+    if merge:
+        steps.do(topics.merge, [_ids(group, "--merge") for group in merge])
     for wanted in split or ():
-        steps.split(*_parts(wanted))
-    steps.remove([topic for group in remove or () for topic in _ids(group, "--remove")])
-    steps.rename(dict(_name(wanted) for wanted in rename or ()), len(rename or ()))
-    steps.finish(reduce, reassign, threshold, stop_word)
+        topic, n_parts = _parts(wanted)
+        steps.do(topics.split, steps.now(topic), n_parts)
+        part = steps.ids[topic]
+        steps.forget([old for old, new in steps.ids.items() if new == part], "split")
+    unwanted = [topic for group in remove or () for topic in _ids(group, "--remove")]
+    if unwanted:
+        steps.do(topics.remove, [steps.now(topic) for topic in unwanted])
+        steps.forget([old for old, new in steps.ids.items() if new < 0], "removed")
+    if rename:
+        given = dict(_name(wanted) for wanted in rename)
+        names = {steps.now(topic): name for topic, name in given.items()}
+        if len(names) < len(rename):
+            raise InputError("a topic was given two names; give one with --rename")
+        steps.do(topics.rename, names)
+    if threshold is not None and reassign is None:
+        raise InputError("--threshold goes with --reassign; give both")
+    if reduce is not None:
+        steps.do(topics.reduce, reduce)
+    if reassign is not None:
+        steps.do(topics.reassign, reassign, threshold=threshold)
+    if stop_word:
+        steps.do(topics.update_terms, extra_stop_words=stop_word)
     after = steps.result
     if len(after.history) == len(before.history):
         raise InputError("nothing to do; give --merge, --rename, or another option (see --help)")
@@ -83,17 +104,13 @@ def edit(
                   f"{target}; the ids are other ones now", soft_wrap=True)  # fmt: skip
 
 
-@dataclass
 class _Steps:
     """Edits of one command, each topic followed by the id that it had before all of them."""
 
-    result: TopicResult
-    ids: dict[int, int] = field(default_factory=dict)
-    gone: dict[int, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.first = self.result
-        self.ids = {topic: topic for topic in range(self.result.n_topics)}
+    def __init__(self, result: TopicResult) -> None:
+        self.first = self.result = result
+        self.ids = {topic: topic for topic in range(result.n_topics)}
+        self.gone: dict[int, str] = {}
 
     def now(self, topic: int) -> int:
         """Return the id that a topic has by now."""
@@ -107,64 +124,14 @@ class _Steps:
         # Not by the edit: a split may have made a topic of an id that was none before.
         return self.ids[checked_topic_id(self.first, topic)]
 
-    def merge(self, groups: list[list[int]]) -> None:
-        from embedtopics.topics.editing._merge import merge
-
-        if groups:
-            self._do(merge(self.result, groups))
-
-    def split(self, topic: int, n_topics: int | str) -> None:
-        from embedtopics.topics.editing._split import split
-
-        self._do(split(self.result, self.now(topic), n_topics))
-        parts = self.ids[topic]
-        self._forget([old for old, new in self.ids.items() if new == parts], "split")
-
-    def remove(self, topics: list[int]) -> None:
-        from embedtopics.topics.editing._merge import remove
-
-        if topics:
-            now = [self.now(topic) for topic in topics]
-            self._do(remove(self.result, now))
-            self._forget([old for old, new in self.ids.items() if new < 0], "removed")
-
-    def rename(self, labels: dict[int, str], n_given: int) -> None:
-        from embedtopics.topics.editing._labels import rename
-
-        if not labels:
-            return
-        names = {self.now(topic): label for topic, label in labels.items()}
-        if len(names) < n_given:
-            raise InputError("a topic was given two names; give one with --rename")
-        self._do(rename(self.result, names))
-
-    def finish(
-        self,
-        n_topics: int | None,
-        strategy: str | None,
-        threshold: float | None,
-        stop_words: list[str] | None,
-    ) -> None:
-        from embedtopics.topics.editing._merge import reduce
-        from embedtopics.topics.editing._reassign import reassign
-        from embedtopics.topics.editing._terms import update_terms
-
-        if threshold is not None and strategy is None:
-            raise InputError("--threshold goes with --reassign; give both")
-        if n_topics is not None:
-            self._do(reduce(self.result, n_topics))
-        if strategy is not None:
-            self._do(reassign(self.result, strategy, threshold=threshold))
-        if stop_words:
-            self._do(update_terms(self.result, extra_stop_words=stop_words))
-
-    def _do(self, result: TopicResult) -> None:
-        """Take over a result, and follow the topics."""
-        new_ids: Any = result.history[-1].new_ids
+    def do(self, edit: Callable[..., TopicResult], *args: Any, **options: Any) -> None:
+        """Edit the result, and follow the topics."""
+        self.result = edit(self.result, *args, **options)
+        new_ids: Any = self.result.history[-1].new_ids
         self.ids = {old: new_ids[now] for old, now in self.ids.items()}
-        self.result = result
 
-    def _forget(self, topics: list[int], why: str) -> None:
+    def forget(self, topics: list[int], why: str) -> None:
+        """Leave out topics that this command may not edit again."""
         for topic in topics:
             self.gone[topic] = why
             del self.ids[topic]

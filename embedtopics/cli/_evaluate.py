@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from embedtopics.cli._display import (
+    FIGURE,
+    LINE,
     TABLE,
+    WORDS,
     check_target,
     guarded,
     make_console,
     open_result,
-    printable,
+    print_table,
 )
 from embedtopics.cli._options import OutTable, RandomState, ResultsFolder
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,32 +62,15 @@ def evaluate(
     random_state: RandomState = 42,
 ) -> None:
     """Measure the topics of a results folder, write sheets for people, or score their answers."""
-    console = make_console()
-    if answers:
-        _score(console, results, answers, key, random_state)
-        return
-    _measure(
-        console, results, labels, by_topic, replicates, out, sheets, questions, texts, random_state
-    )
-
-
-def _measure(
-    console: Console,
-    results: Path,
-    labels: str | None,
-    by_topic: bool,
-    replicates: int,
-    out: Path | None,
-    sheets: Path | None,
-    questions: int | None,
-    texts: int,
-    random_state: int,
-) -> None:
     from embedtopics._utils.table_files import write_table
     from embedtopics.topics._report_card import report_card
     from embedtopics.topics._stability import with_stability
     from embedtopics.topics._tables import validation_sheets
 
+    console = make_console()
+    if answers:
+        _score(console, results, answers, key, random_state)
+        return
     check_target(out, TABLE)
     result = open_result(results)
     if replicates and result.topics:
@@ -92,19 +79,20 @@ def _measure(
     # Written before anything is printed: a closed pipe must not cost the results.
     made = []
     if sheets is not None:
-        made = [
-            (sheet, sheet.write(sheets))
-            for sheet in validation_sheets(
-                result,
-                n_questions=questions,
-                n_per_topic=texts,
-                n_decoys=max(1, texts // 2),
-                random_state=random_state,
-            )
-        ]
+        wanted = validation_sheets(
+            result,
+            n_questions=questions,
+            n_per_topic=texts,
+            n_decoys=max(1, texts // 2),
+            random_state=random_state,
+        )
+        made = [(sheet, sheet.write(sheets)) for sheet in wanted]
     if out is not None:
         write_table(card, out)
-    _print_topics(console, card) if by_topic else _print_card(console, card)
+    if by_topic:
+        _print_topics(console, card)
+    else:
+        _print_card(console, card)
     for sheet, (path, solution) in made:
         console.print(f"{path}: {len(sheet)} questions (key: {solution})", soft_wrap=True)
     if made:
@@ -117,55 +105,43 @@ def _measure(
 
 
 def _print_card(console: Console, card: pd.DataFrame) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from embedtopics.plots._scores import spell
 
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("measure", no_wrap=True)
-    shown.add_column("value", justify="right", no_wrap=True)
-    shown.add_column("95 %", no_wrap=True)
-    shown.add_column("n", justify="right", no_wrap=True)
-    shown.add_column("meaning", overflow="fold")
+    rows = []
     for row in card.to_dict("records"):
-        has_interval = not math.isnan(row["low"])
-        cells = [
-            row["measure"],
-            f"{row['value']:,.0f}" if row["measure"] == "topics" else spell(row["value"]),
-            f"{spell(row['low'])} to {spell(row['high'])}" if has_interval else "",
-            f"{row['n']:,}",
-            "" if row["measure"].endswith(COVERED) else row["meaning"],
-        ]
-        shown.add_row(*(Text(cell) for cell in cells))
-    console.print(shown)
+        measure, low, high = row["measure"], row["low"], row["high"]
+        rows.append(
+            [
+                measure,
+                f"{row['value']:,.0f}" if measure == "topics" else spell(row["value"]),
+                "" if math.isnan(low) else f"{spell(low)} to {spell(high)}",
+                f"{row['n']:,}",
+                "" if measure.endswith(COVERED) else row["meaning"],
+            ]
+        )
+    columns = [("measure", LINE), ("value", FIGURE), ("95 %", LINE), ("n", FIGURE)]
+    print_table(console, [*columns, ("meaning", WORDS)], rows)
     if card["measure"].str.endswith(COVERED).any():
         console.print("\n..._covered: on the texts in a topic alone; read beside label_coverage")
 
 
 def _print_topics(console: Console, card: pd.DataFrame) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from embedtopics.plots._scores import spell
 
     columns = ["npmi", "c_v", "uniqueness", "persistence", "recurrence"]
     columns = [name for name in columns if name in card]
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in ("topic", "texts", *columns):
-        shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("label", overflow="fold")
-    for row in card.to_dict("records"):
-        cells = [str(row["topic"]), f"{row['size']:,}", *(spell(row[name]) for name in columns)]
-        shown.add_row(*(Text(cell) for cell in (*cells, printable(row["label"]))))
-    console.print(shown)
+    headings = [(name, FIGURE) for name in ("topic", "texts", *columns)]
+    rows = [
+        [str(row["topic"]), f"{row['size']:,}", *(spell(row[c]) for c in columns), row["label"]]
+        for row in card.to_dict("records")
+    ]
+    print_table(console, [*headings, ("label", WORDS)], rows)
 
 
 def _score(
     console: Console, results: Path, answers: list[Path], key: Path | None, random_state: int
 ) -> None:
     """Find the key by the task that the answers name, and print their scores."""
-    from embedtopics.errors import InputError
     from embedtopics.evaluation._human_scores import read_sheet, score_coding, score_intrusion
     from embedtopics.evaluation._intrusion import KEYS
 
@@ -181,56 +157,33 @@ def _score(
         if not key.is_file():
             raise InputError(f"the key is not at {key}; name it with --key")
     labels = {topic.topic_id: topic.label for topic in open_result(results).topics}
+    score: CodingScore | IntrusionScore
     if tasks[0] == "coding":
-        _print_coding(console, score_coding(answers, key), labels)
+        score = score_coding(answers, key)
+        said = (
+            f"coding: {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}] of the texts in "
+            f"topics belong there; so do, people say, {score.decoys:.2f} of the decoys; "
+            f"{_spell_answers(score)}"
+        )
     else:
-        _print_intrusion(console, score_intrusion(answers, key, random_state=random_state), labels)
-
-
-def _print_intrusion(console: Console, score: IntrusionScore, labels: dict[int, str]) -> None:
-    console.print(
-        f"{score.task}: model precision {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}], "
-        f"{score.chance:.2f} by chance; {_spell_n(score.n_answers, score.n_coders)} to "
-        f"{score.n_questions:,} questions",
-        soft_wrap=True,
-    )
-    if not math.isnan(score.log_odds):
-        console.print(f"topic log odds {score.log_odds:.2f} (0 at best)")
-    _print_frame(console, score.by_topic, labels)
-    _print_alpha(console, score.alpha)
-
-
-def _print_coding(console: Console, score: CodingScore, labels: dict[int, str]) -> None:
-    console.print(
-        f"coding: {score.precision:.2f} [{score.low:.2f}, {score.high:.2f}] of the texts in topics "
-        f"belong there; so do, people say, {score.decoys:.2f} of the decoys; "
-        f"{_spell_n(score.n_answers, score.n_coders)}",
-        soft_wrap=True,
-    )
-    _print_frame(console, score.by_topic, labels)
-    _print_alpha(console, score.alpha)
-
-
-def _spell_n(n_answers: int, n_coders: int) -> str:
-    return f"{n_answers:,} answers of {n_coders} coder{'s' * (n_coders != 1)}"
-
-
-def _print_alpha(console: Console, alpha: float) -> None:
-    if not math.isnan(alpha):
-        console.print(f"\nKrippendorff's alpha of the coders: {alpha:.2f}")
-
-
-def _print_frame(console: Console, frame: pd.DataFrame, labels: dict[int, str]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for name in frame.columns:
-        shown.add_column(str(name), justify="right", no_wrap=True)
-    shown.add_column("label", overflow="fold")
-    for row in frame.to_dict("records"):
+        score = score_intrusion(answers, key, random_state=random_state)
+        said = (
+            f"{score.task}: model precision {score.precision:.2f} [{score.low:.2f}, "
+            f"{score.high:.2f}], {score.chance:.2f} by chance; {_spell_answers(score)} to "
+            f"{score.n_questions:,} questions"
+        )
+        if not math.isnan(score.log_odds):
+            said += f"\ntopic log odds {score.log_odds:.2f} (0 at best)"
+    console.print(f"{said}\n", soft_wrap=True)
+    rows = []
+    for row in score.by_topic.to_dict("records"):
         cells = [f"{v:.3f}" if isinstance(v, float) else f"{v:,}" for v in row.values()]
-        label = printable(labels.get(int(row["topic"]), ""))
-        shown.add_row(*(Text(cell) for cell in (*cells, label)))
-    console.print()
-    console.print(shown)
+        rows.append([*cells, labels.get(int(row["topic"]), "")])
+    headings = [(str(name), FIGURE) for name in score.by_topic.columns]
+    print_table(console, [*headings, ("label", WORDS)], rows)
+    if not math.isnan(score.alpha):
+        console.print(f"\nKrippendorff's alpha of the coders: {score.alpha:.2f}")
+
+
+def _spell_answers(score: CodingScore | IntrusionScore) -> str:
+    return f"{score.n_answers:,} answers of {score.n_coders} coder{'s' * (score.n_coders != 1)}"

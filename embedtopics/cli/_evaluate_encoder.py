@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embedtopics.cli._display import TABLE, check_target, guarded, make_console, printable
+from embedtopics.cli._display import (
+    FIGURE,
+    LINE,
+    TABLE,
+    WORDS,
+    check_target,
+    guarded,
+    make_console,
+    print_notes,
+    print_table,
+    printable,
+)
 from embedtopics.cli._options import OutTable, RandomState
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,10 +58,17 @@ def evaluate_encoder(
     from embedtopics import evaluation
     from embedtopics._utils.table_files import write_table
     from embedtopics.encoders._registry import resolve_encoder
+    from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
 
     check_target(out, TABLE)
-    sets = _read_sets(pairs, columns, retrieval, split)
-    _check_names(encoder)
+    if not pairs and not retrieval:
+        raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
+    names = [name.strip() for name in columns.split(",") if name.strip()]
+    sets: list[Any] = [read_pairs(path, names) for path in pairs or ()]
+    sets += [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
+    twice = [name for place, name in enumerate(encoder) if name in encoder[:place]]
+    if twice:
+        raise InputError(f"the encoder {twice[0]} is named twice; name each once")
     # All are found before one is measured; each is let go before the next is loaded.
     waiting = [resolve_encoder(name) for name in encoder]
     made = [
@@ -69,33 +88,7 @@ def evaluate_encoder(
             f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second",
             soft_wrap=True,
         )
-    notes = dict.fromkeys(decision.message for scores in made for decision in scores.decisions)
-    for message in notes:
-        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
-
-
-def _read_sets(
-    pairs: list[Path] | None, columns: str, retrieval: list[Path] | None, split: str
-) -> list[Any]:
-    from embedtopics.errors import InputError
-    from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
-
-    if not pairs and not retrieval:
-        raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
-    sets: list[Any] = [read_pairs(path, _names(columns)) for path in pairs or ()]
-    return sets + [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
-
-
-def _names(given: str) -> list[str]:
-    return [name.strip() for name in given.split(",") if name.strip()]
-
-
-def _check_names(names: Sequence[str]) -> None:
-    from embedtopics.errors import InputError
-
-    twice = [name for place, name in enumerate(names) if name in names[:place]]
-    if twice:
-        raise InputError(f"the encoder {twice[0]} is named twice; name each once")
+    print_notes(console, (decision.message for scores in made for decision in scores.decisions))
 
 
 def _table(made: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
@@ -119,41 +112,34 @@ def _table(made: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataF
 def _print_scores(
     console: Console, made: Sequence[EncoderScores], differences: pd.DataFrame
 ) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
+    several = len(made) > 1
     apart = {
         (row["task"], row["file"], row["metric"], row["encoder"]):
             f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
         for row in differences.to_dict("records")
     }  # fmt: skip
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("", overflow="fold")
-    shown.add_column("value", justify="right", no_wrap=True)
-    shown.add_column("95 %", no_wrap=True)
-    shown.add_column("n", justify="right", no_wrap=True)
-    if len(made) > 1:
-        shown.add_column("from the first", no_wrap=True)
+    columns = [("", WORDS), ("value", FIGURE), ("95 %", LINE), ("n", FIGURE)]
+    if several:
+        columns.append(("from the first", LINE))
+    rows: list[list[str]] = []
+    styles = []
     task = file = ""
     for same in zip(*(scores.scores for scores in made), strict=True):
+        metric = same[0].metric
         if same[0].task != task:
             task, file = same[0].task, ""
-            shown.add_row(Text(printable(task), style="bold"))
-        if same[0].file != file:
-            file = same[0].file
-            shown.add_row(Text(f" {printable(file)}"))
-        if len(made) > 1:
-            shown.add_row(Text(f"  {same[0].metric}"))
+            rows.append([task])
+            styles.append("bold")
+        headings = [f" {same[0].file}"] if same[0].file != file else []
+        headings += [f"  {metric}"] if several else []
+        file = same[0].file
+        rows += [[heading] for heading in headings]
         for scores, score in zip(made, same, strict=True):
             one = score.estimate
-            first = printable(scores.name) if len(made) > 1 else score.metric
-            cells = [
-                f"    {first}" if len(made) > 1 else f"  {first}",
-                f"{one.value:.4f}",
-                f"{one.low:.4f} to {one.high:.4f}",
-                f"{one.n:,}",
-            ]
-            if len(made) > 1:
-                cells.append(apart.get((score.task, score.file, score.metric, scores.name), ""))
-            shown.add_row(*(Text(cell) for cell in cells))
-    console.print(shown)
+            first = f"    {scores.name}" if several else f"  {metric}"
+            cells = [first, f"{one.value:.4f}", f"{one.low:.4f} to {one.high:.4f}", f"{one.n:,}"]
+            if several:
+                cells.append(apart.get((score.task, score.file, metric, scores.name), ""))
+            rows.append(cells)
+        styles += [""] * (len(rows) - len(styles))
+    print_table(console, columns, rows, styles)

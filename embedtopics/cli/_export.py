@@ -12,12 +12,14 @@ from embedtopics.cli._display import (
     guarded,
     make_console,
     open_result,
+    print_notes,
     print_topics,
     printable,
     read_results_folder,
     write_results_folder,
 )
 from embedtopics.cli._options import (
+    DocumentsFile,
     FileEncoding,
     GroupColumn,
     IdColumn,
@@ -50,8 +52,7 @@ def export(
     done = export(open_result(results), out, what=what or None, format=format)
     for path in done.paths:
         console.print(f"written: {path}", soft_wrap=True)
-    for note in done.notes:
-        console.print(f"note: {note.message}", style="yellow", soft_wrap=True)
+    print_notes(console, (note.message for note in done.notes))
 
 
 # ``embedtopics add``: new documents for topics that are there.
@@ -60,13 +61,7 @@ def export(
 @guarded
 def add(
     results: ResultsFolder,
-    file: Annotated[
-        Path,
-        typer.Argument(
-            readable=False,  # a file that cannot be read has an error of its own
-            help="New documents, in a file as embedtopics topics reads it.",
-        ),
-    ],
+    file: DocumentsFile,
     text: Annotated[
         str | None, typer.Option(help="Column of texts; if left out that of RESULTS, or guessed.")
     ] = None,
@@ -97,14 +92,14 @@ def add(
     known = before.corpus
     first = Corpus.from_file(file, text=text, encoding=encoding, limit=1)
     columns = {first.text_column, *first.metadata.columns}
+    roles = {"text": text, "time": time, "group": group}
     # What has a meaning in the results has it in the new rows, where they have such a column.
-    if text is None and known.text_column in columns:
-        text = known.text_column
-    if time is None and known.time_column in columns:
-        time = known.time_column
-    if group is None and known.group_column in columns:
-        group = known.group_column
-    added = Corpus.from_file(file, text=text, id=id, time=time, group=group, encoding=encoding)
+    for role, given in roles.items():
+        name = getattr(known, f"{role}_column")
+        if given is None and name in columns:
+            roles[role] = name
+    columns_of = (roles["text"], id, roles["time"], roles["group"])
+    added = Corpus.from_file(file, *columns_of, encoding=encoding)
     extension = extend(before, added, encoder=encoder, update_terms=not keep_terms)
     result = adopted(extension) if adopt else extension.result
     write_results_folder(result, target)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from embedtopics.topics.naming._questions import Question
-    from embedtopics.topics.results import TopicResult
 
 
 @guarded
@@ -76,43 +75,44 @@ def name(
     questions = naming_questions(
         result, topics=topic or None, n_terms=terms, n_documents=documents, n_characters=characters
     )
+    plan = _plan(questions, endpoint, model)
+    console = make_console()
     if dry_run:
-        _print_prompts(make_console(), questions)
-        typer.echo(_plan(questions, endpoint, model) + "; nothing was sent", err=True)
+        _print_prompts(console, questions)
+        typer.echo(f"{plan}; nothing was sent", err=True)
         return
     if not questions:
         typer.echo("every topic has a given name; name some with --topic", err=True)
         return
-    _ask_leave(_plan(questions, endpoint, model), yes)
-    asked = [question.topic_id for question in questions]
+    typer.echo(f"to be sent: {plan}", err=True)
+    if not yes and not sys.stdin.isatty():
+        raise InputError("expected leave to send parts of documents; add --yes, or --dry-run")
+    if not yes:
+        typer.confirm("Send them?", abort=True, err=True)
     request = {"timeout": timeout}
     named = name_topics(
         result, endpoint, model, questions=questions, request=request, record=record
     )
     # Written before anything is printed: a closed pipe must not cost the names.
     write_results_folder(named, results)
-    _print_names(make_console(), named, asked, n_decisions=len(result.decisions))
+    for question in questions:
+        made = named.topics[question.topic_id]
+        mark = "" if made.is_named else "  (automatic)"
+        console.print(f"{made.topic_id:>4}  {printable(made.label)}{mark}", soft_wrap=True)
+    for decision in named.decisions[len(result.decisions) :]:
+        typer.echo(f"note: {printable(decision.message)}", err=True)
 
 
 def _plan(questions: Sequence[Question], endpoint: str, model: str) -> str:
     """Say what is sent where."""
-    n_documents = sum(question.n_documents for question in questions)
-    n_characters = sum(question.n_characters for question in questions)
-    n_tokens = sum(question.n_tokens for question in questions)
+    n_documents, n_characters, n_tokens = (
+        sum(getattr(question, name) for question in questions)
+        for name in ("n_documents", "n_characters", "n_tokens")
+    )
     return (
         f"{len(questions)} prompts with parts of {n_documents:,} documents, {n_characters:,} "
         f"characters in all, about {n_tokens:,} tokens, for {model} at {endpoint}"
     )
-
-
-def _ask_leave(plan: str, yes: bool) -> None:
-    """Say what will be sent, and ask; without someone to ask, leave has to be given before."""
-    typer.echo(f"to be sent: {plan}", err=True)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise InputError("expected leave to send parts of documents; add --yes, or --dry-run")
-    typer.confirm("Send them?", abort=True, err=True)
 
 
 def _print_prompts(console: Console, questions: Sequence[Question]) -> None:
@@ -123,15 +123,3 @@ def _print_prompts(console: Console, questions: Sequence[Question]) -> None:
             console.print(f"[{message['role']}]")
             for line in message["content"].splitlines():
                 console.print(printable(line), soft_wrap=True)
-
-
-def _print_names(
-    console: Console, result: TopicResult, asked: Sequence[int], *, n_decisions: int
-) -> None:
-    """Print the names, and what was decided on the way."""
-    for number in asked:
-        topic = result.topics[number]
-        mark = "" if topic.is_named else "  (automatic)"
-        console.print(f"{number:>4}  {printable(topic.label)}{mark}", soft_wrap=True)
-    for decision in result.decisions[n_decisions:]:
-        typer.echo(f"note: {printable(decision.message)}", err=True)

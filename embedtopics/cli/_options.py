@@ -20,7 +20,9 @@ OutFolder = Annotated[
 OutTable = Annotated[Path | None, typer.Option(help="Write the table, NAME.csv.")]
 OutFigure = Annotated[Path | None, typer.Option(help="Write the figure, NAME.html.")]
 TextColumn = Annotated[str | None, typer.Option(help="Column of texts; guessed if left out.")]
-IdColumn = Annotated[str | None, typer.Option(help="Column of identifiers.")]
+IdColumn = Annotated[
+    str | None, typer.Option(help="Column of ids; if left out they are made of the texts.")
+]
 TimeColumn = Annotated[str | None, typer.Option(help="Column of dates.")]
 GroupColumn = Annotated[str | None, typer.Option(help="Column of groups, such as sources.")]
 FileEncoding = Annotated[str, typer.Option(help="Encoding of the file.")]
@@ -35,4 +37,10 @@ Checkpoint = Annotated[str, typer.Option(help="Name or folder of a checkpoint.")
 MostTopics = Annotated[int, typer.Option(min=1, help="Topics to print and to draw.")]
 RandomState = Annotated[
     int, typer.Option("--random-state", "--seed", min=0, help="Seed of what is drawn at random.")
+]
+IndexFolder = Annotated[
+    Path, typer.Argument(help="The folder that `embedtopics index build` wrote.")
+]
+MovedEncoder = Annotated[
+    str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
 ]

@@ -139,7 +139,7 @@ def _task(
     """Read the files, and make the task."""
     from embedtopics import probing
     from embedtopics.errors import InputError
-    from embedtopics.probing.tasks._sentences import SENTENCE_TASKS
+    from embedtopics.probing._sentence_tasks import SENTENCE_TASKS
 
     if dev is not None and test is None:
         raise InputError("--dev needs --test: name the file to measure on, too")
@@ -182,7 +182,7 @@ def _states(
     from embedtopics import probing
 
     made = probing.hidden_states(task, encoder, layers=layers, pooling=pooling, out=out)
-    return probing.pooled(made, by="text") if task.unit == "text" else made
+    return probing.pooled(made) if task.unit == "text" else made
 
 
 # What ``probe`` writes: the scores as a table and as JSON, and their figure.
@@ -206,7 +206,7 @@ def write_probe_folder(
 ) -> None:
     """Write everything, all or nothing."""
     from embedtopics import plots
-    from embedtopics._utils.spreadsheets import write_csv
+    from embedtopics._utils.table_files import write_csv
 
     content = json.dumps(_content(scores, settings, fingerprint), allow_nan=False, indent=1)
     page = plots.layers(scores).to_html(include_plotlyjs=True, full_html=True)

@@ -1,19 +1,25 @@
-"""``embedtopics by-group``: how groups, such as sources, share the topics of a result."""
+"""Commands that ask a folder of results: ``by-group``, ``over-time``, ``hierarchy``, ``find``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from embedtopics.cli._display import (
+    FIGURE,
+    LINE,
     PAGE,
+    RIGHT,
     TABLE,
+    WORDS,
     check_column,
     check_target,
     guarded,
     make_console,
     open_result,
+    print_notes,
+    print_table,
     printable,
     write_figure,
 )
@@ -21,11 +27,15 @@ from embedtopics.cli._options import MostTopics, OutFigure, OutTable, ResultsFol
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
     import pandas as pd
     from rich.console import Console
 
+    from embedtopics.corpus.results import Decision
     from embedtopics.topics.trends.results import TopicGroups, TopicTrends
 
 
@@ -72,11 +82,14 @@ def by_group(
         _print_shares(console, groups, most, _places(groups, only))
     else:
         _print_topic(console, groups, chosen)
-    for decision in groups.decisions:
-        console.print(f"note: {printable(decision.message)}", style="yellow")
-    for path in (out, figure):
-        if path is not None:
-            console.print(f"written to {path}", soft_wrap=True)
+    _print_end(console, groups.decisions, out, figure)
+
+
+def _print_end(console: Console, decisions: Iterable[Decision], *paths: Path | None) -> None:
+    """Print what was decided, and which files were written."""
+    print_notes(console, (decision.message for decision in decisions), soft_wrap=False)
+    for path in filter(None, paths):
+        console.print(f"written to {path}", soft_wrap=True)
 
 
 def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
@@ -91,25 +104,16 @@ def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
 
 def _print_shares(console: Console, groups: TopicGroups, most: int, places: list[int]) -> None:
     """Print the share of each topic in some of the groups."""
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("topic", justify="right")
-    shown.add_column("name", overflow="fold")
-    for place in places:
-        name = _short(printable(groups.names[place]))
-        shown.add_column(Text(name), justify="right", no_wrap=True)
+    names = [groups.names[place] for place in places]
+    columns = [("topic", RIGHT), ("name", WORDS)]
+    columns += [(name if len(name) <= 10 else name[:9] + "…", FIGURE) for name in names]
+    rows = [["", "texts", *(f"{total:,}" for total in groups.totals[places].tolist())]]
     labels = {**dict(enumerate(groups.labels[:most])), -1: "(no topic)"}
-    shown.add_row("", Text("texts", style="dim"), *(
-        Text(f"{total:,}", style="dim") for total in groups.totals[places].tolist()
-    ))  # fmt: skip
     for topic, label in labels.items():
         shares = groups.shares[topic, places]
-        cells = [str(topic) if topic >= 0 else "-", printable(label)]
-        cells += [f"{share:.1%}" if share == share else "" for share in shares]
-        shown.add_row(*(Text(cell, style="" if topic >= 0 else "dim") for cell in cells))
-    console.print(shown)
+        cells = [f"{share:.1%}" if share == share else "" for share in shares]
+        rows.append([str(topic) if topic >= 0 else "-", label, *cells])
+    print_table(console, columns, rows, ["dim", *[""] * (len(rows) - 2), "dim"])
     if groups.n_topics > most:
         console.print(f"... and {groups.n_topics - most} smaller topics")
     n_more = len(groups.names) - len(places)
@@ -137,10 +141,6 @@ def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
             found = ", ".join(terms.of(topic, place))
             if found:
                 console.print(f"  {what}: {printable(found)}")
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 10 else name[:9] + "…"
 
 
 # ``embedtopics over-time``: how the topics of a folder of results change.
@@ -198,11 +198,7 @@ def over_time(
         shown = _order(changes)[:most]
         write_figure(plots.over_time(trends, shown, changes=changes), figure)
     _print_trends(console, trends, changes, most)
-    for decision in trends.decisions:
-        console.print(f"note: {printable(decision.message)}", style="yellow")
-    for path in (out, figure):
-        if path is not None:
-            console.print(f"written to {path}", soft_wrap=True)
+    _print_end(console, trends.decisions, out, figure)
 
 
 def _check(every: str, smooth: int, alpha: float) -> None:
@@ -222,15 +218,12 @@ def _check(every: str, smooth: int, alpha: float) -> None:
 def _order(changes: pd.DataFrame) -> list[int]:
     """Return the topics: those that change first, the surest first, then the largest."""
     stays = changes["verdict"].isin(["steady", "not tested"])
-    q = changes[["q", "burst_q"]].min(axis=1).where(~stays, 2.0)
-    return [int(topic) for topic in changes.assign(rank=q).sort_values(
-        ["rank", "topic"], kind="stable")["topic"]]  # fmt: skip
+    rank = changes[["q", "burst_q"]].min(axis=1).where(~stays, 2.0)
+    ordered = changes.assign(rank=rank).sort_values(["rank", "topic"], kind="stable")
+    return list(ordered["topic"].tolist())
 
 
 def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, most: int) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     from embedtopics._utils.display import excerpt
 
     span = f"{trends.names[0]} to {trends.names[-1]}"
@@ -239,30 +232,25 @@ def _print_trends(console: Console, trends: TopicTrends, changes: pd.DataFrame, 
     console.print(
         f"{int(trends.totals.sum()):,} dated texts, {span}, {trends.n_periods} periods {kind}\n"
     )
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("topic", justify="right")
-    shown.add_column("texts", justify="right")
-    shown.add_column("share over time", no_wrap=True)
-    shown.add_column("odds", justify="right", no_wrap=True)
-    shown.add_column("verdict", no_wrap=True)
-    shown.add_column("name", overflow="fold")
+    columns = [("topic", RIGHT), ("texts", RIGHT), ("share over time", LINE), ("odds", FIGURE)]
+    columns += [("verdict", LINE), ("name", WORDS)]
     levels = BLOCKS if (console.encoding or "").lower().startswith("utf") else PLAIN
-    rows = changes.to_dict("records")
+    rows, styles = [], []
+    found = changes.to_dict("records")
     for topic in _order(changes)[:most]:
-        row = rows[topic]
-        verdict = row["verdict"]
-        when = f" {row['burst_start']}" if verdict == "bursting" else ""
-        style = "" if verdict in ("emerging", "fading", "bursting") else "dim"
+        verdict = found[topic]["verdict"]
+        when = f" {found[topic]['burst_start']}" if verdict == "bursting" else ""
         cells = [
             str(topic),
             f"{int(trends.counts[topic].sum()):,}",
             sparkline(trends.counts[topic], trends.totals, levels),
-            _spell_odds(row["odds_ratio"]),
+            _spell_odds(found[topic]["odds_ratio"]),
             verdict + when,
             excerpt(printable(trends.labels[topic]), LONGEST),
         ]
-        shown.add_row(*(Text(cell, style=style) for cell in cells))
-    console.print(shown)
+        rows.append(cells)
+        styles.append("" if verdict in ("emerging", "fading", "bursting") else "dim")
+    print_table(console, columns, rows, styles)
     if len(changes) > most:
         counted = changes["verdict"].value_counts().to_dict()
         console.print("in all: " + ", ".join(f"{n} {verdict}" for verdict, n in counted.items()))
@@ -325,10 +313,11 @@ def hierarchy(
 
     check_target(figure, PAGE, "--figure")
     check_target(out, TABLE)
-    branching = None if levels is None else _numbers(levels)
+    branching = [] if levels is None else _numbers(levels)
     tree = topics.hierarchy(open_result(results), by=by, linkage=linkage)
-    if branching is None:
-        branching = _readable_levels(tree.n_topics)
+    if levels is None and tree.n_topics > READABLE:
+        # Between these levels every branch parts into about as many.
+        branching = [round(tree.n_topics ** (1 / 3)), round(tree.n_topics ** (2 / 3))]
     text = topics.tree_text(tree, levels=branching)
     # Written before anything is printed: a closed pipe must not cost the results.
     if figure is not None:
@@ -339,24 +328,16 @@ def hierarchy(
     console = make_console()
     for line in text.splitlines():
         console.print(printable(line), soft_wrap=True)
-    for path in (figure, out):
-        if path is not None:
-            console.print(f"\nwritten to {path}", soft_wrap=True)
+    for path in filter(None, (figure, out)):
+        console.print(f"\nwritten to {path}", soft_wrap=True)
 
 
-def _numbers(levels: str) -> tuple[int, ...]:
+def _numbers(levels: str) -> list[int]:
     """Return the numbers in a list such as "5,20"."""
     parts = [part.strip() for part in levels.split(",") if part.strip()]
     if not parts or not all(part.isdecimal() for part in parts):
         raise InputError(f"expected numbers of groups, such as --levels 5,20; got {levels!r}")
-    return tuple(sorted({int(part) for part in parts}))
-
-
-def _readable_levels(n_topics: int) -> tuple[int, ...]:
-    """Return levels between which every branch parts into about as many, where that is needed."""
-    if n_topics <= READABLE:
-        return ()
-    return (round(n_topics ** (1 / 3)), round(n_topics ** (2 / 3)))
+    return sorted({int(part) for part in parts})
 
 
 # ``embedtopics find``: the topics that are nearest to a question.
@@ -370,9 +351,6 @@ def find(
     by: Annotated[str, typer.Option(help="embeddings, terms or auto.")] = "auto",
 ) -> None:
     """Find the topics that are nearest to a question."""
-    from rich.table import Table
-    from rich.text import Text
-
     from embedtopics.topics.reading._find import find
 
     result = open_result(results)
@@ -381,14 +359,9 @@ def find(
     if not len(found):
         console.print("no topic holds this")
         return
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("topic", justify="right")
-    shown.add_column("similarity", justify="right")
-    shown.add_column("terms", overflow="fold")
-    rows: list[Any] = list(found.itertuples())
-    for row in rows:
-        name = f"{row.label}: " if result.topics[row.topic].is_named else ""
-        cells = (str(row.topic), f"{row.similarity:.2f}", name + ", ".join(row.terms))
-        shown.add_row(*(Text(printable(cell)) for cell in cells))
-    console.print(shown)
+    rows = []
+    for row in found.to_dict("records"):
+        name = f"{row['label']}: " if result.topics[row["topic"]].is_named else ""
+        rows.append([str(row["topic"]), f"{row['similarity']:.2f}", name + ", ".join(row["terms"])])
+    print_table(console, [("topic", RIGHT), ("similarity", RIGHT), ("terms", WORDS)], rows)
     console.print(f"\nby {found['by'].iloc[0]}")

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embedtopics.cli._display import TABLE, check_target, guarded, make_console, printable
-from embedtopics.cli._options import OutTable, RandomState
+from embedtopics.cli._display import (
+    TABLE,
+    check_target,
+    guarded,
+    make_console,
+    print_notes,
+    print_table,
+    printable,
+)
+from embedtopics.cli._options import IndexFolder, MovedEncoder, OutTable, RandomState
+from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
-    from embedtopics.evaluation.results import Estimate, RetrievalScores
-    from embedtopics.retrieval._index import SearchIndex
+    from embedtopics.evaluation.results import Estimate
     from embedtopics.retrieval.results import Hit, SearchHits
 
 
-Index = Annotated[Path, typer.Argument(help="The folder that `embedtopics index build` wrote.")]
 Where = Annotated[
     str | None, typer.Option(help="Filter, such as \"year >= 2020 and source == 'Le Monde'\".")
 ]
-Moved = Annotated[
-    str | None, typer.Option(help="Where the index's own encoder is, if it has moved.")
-]
-MODES = ("dense", "lexical", "hybrid")
 
 
 @guarded
 def search(
-    index: Index,
+    index: IndexFolder,
     query: Annotated[list[str], typer.Argument(help="What you look for: words or a sentence.")],
     k: Annotated[int, typer.Option("--k", "-k", min=1, help="Documents shown.")] = 10,
     mode: Annotated[str, typer.Option(help="dense, lexical or hybrid.")] = "hybrid",
@@ -45,7 +48,7 @@ def search(
     rerank: Annotated[
         str | None, typer.Option(help="Name or folder of a cross-encoder that reorders the best.")
     ] = None,
-    encoder: Moved = None,
+    encoder: MovedEncoder = None,
     out: OutTable = None,
 ) -> None:
     """Search an index: by meaning, by words, or both."""
@@ -54,29 +57,16 @@ def search(
 
     check_target(out, TABLE)
     opened = SearchIndex.load(index, encoder=encoder)
-    columns = _columns_of(opened, show or [])
-    found = opened.search(
-        " ".join(query), k, _mode(mode), where, diversity=diversity, reranker=rerank
-    )
+    unknown = [name for name in show or () if name not in opened.columns]
+    if unknown:
+        there = ", ".join(map(repr, opened.columns)) or "none"
+        raise InputError(f"--show: there is no column {unknown[0]!r}; the index has {there}")
+    wanted: Any = mode  # refused by the search where it is none
+    found = opened.search(" ".join(query), k, wanted, where, diversity=diversity, reranker=rerank)
     # Written before anything is printed: a closed pipe must not cost the results.
     if out is not None:
         write_table(found.to_frame(), out)
-    _print_hits(make_console(), found, columns)
-
-
-def _columns_of(index: SearchIndex, names: list[str]) -> list[str]:
-    from embedtopics.errors import InputError
-
-    unknown = [name for name in names if name not in index.columns]
-    if unknown:
-        there = ", ".join(map(repr, index.columns)) or "none"
-        raise InputError(f"--show: there is no column {unknown[0]!r}; the index has {there}")
-    return names
-
-
-def _mode(name: str) -> Literal["dense", "hybrid", "lexical"]:
-    """Return a mode by its name; the search refuses what is none."""
-    return cast(Literal["dense", "hybrid", "lexical"], name)
+    _print_hits(make_console(), found, show or [])
 
 
 def _print_hits(console: Console, found: SearchHits, columns: list[str]) -> None:
@@ -92,8 +82,7 @@ def _print_hits(console: Console, found: SearchHits, columns: list[str]) -> None
             console.print(Text("   ").append_text(line), soft_wrap=True)
     if not found:
         console.print("nothing was found")
-    for message in dict.fromkeys(decision.message for decision in found.decisions):
-        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+    print_notes(console, (decision.message for decision in found.decisions))
 
 
 def _headline(rank: int, hit: Hit) -> str:
@@ -119,7 +108,7 @@ def _cell(hit: Hit, name: str) -> str:
 
 @guarded
 def search_eval(
-    index: Index,
+    index: IndexFolder,
     queries: Annotated[Path, typer.Argument(readable=False, help="jsonl, csv or tsv: id, text.")],
     qrels: Annotated[
         Path, typer.Argument(readable=False, help="Judgements: TREC, BEIR tsv, or jsonl.")
@@ -132,7 +121,7 @@ def search_eval(
         float, typer.Option(help="Least grade that counts as relevant.")
     ] = 1.0,
     where: Where = None,
-    encoder: Moved = None,
+    encoder: MovedEncoder = None,
     out: OutTable = None,
     random_state: RandomState = 0,
 ) -> None:
@@ -141,22 +130,30 @@ def search_eval(
 
     from embedtopics import evaluation
     from embedtopics._utils.table_files import write_table
+    from embedtopics.evaluation._retrieval_files import read_qrels, read_queries
     from embedtopics.retrieval._index import SearchIndex
 
     check_target(out, TABLE)
-    ids, texts = _judged(queries, qrels)
+    judged = read_qrels(qrels)
+    asked = {name: text for name, text in read_queries(queries).items() if name in judged}
+    if not asked:
+        raise InputError(
+            f"expected judgements of queries in {queries}; none of the {len(judged):,} queries in "
+            f"{qrels} is there: their ids differ"
+        )
     opened = SearchIndex.load(index, encoder=encoder)
-    scores: dict[str, RetrievalScores] = {}
-    for name in dict.fromkeys(mode or MODES):
-        hits = opened.search(texts, k, _mode(name), where)
-        scores[name] = evaluation.retrieval(
-            hits,
+    modes: list[Any] = list(dict.fromkeys(mode or ("dense", "lexical", "hybrid")))
+    scores = {
+        name: evaluation.retrieval(
+            opened.search(list(asked.values()), k, name, where),
             qrels,
             (min(10, k), k),
-            query_ids=ids,
+            query_ids=list(asked),
             relevant_from=relevant_from,
             random_state=random_state,
         )
+        for name in modes
+    }
     measures = [one.to_frame().assign(mode=name) for name, one in scores.items()]
     *others, last = scores
     differences = {
@@ -167,49 +164,25 @@ def search_eval(
     if out is not None:
         write_table(pd.concat(measures, ignore_index=True), out)
     console = make_console()
-    console.print(_table_of(scores))
+    rows = [
+        [measure, *(_spell(one.scores[measure], ".3f") for one in scores.values())]
+        for measure in scores[last].scores
+    ]
+    print_table(console, [(column, {}) for column in ("measure", *scores)], rows)
     ndcg = f"ndcg@{min(10, k)}"
     for other, change in differences.items():
         gain = change.differences[ndcg]
         console.print(
-            f"{last} - {other}: {ndcg} {gain.value:+.3f}{_interval(gain, '+.3f')}, "
+            f"{last} - {other}: {ndcg} {_spell(gain, '+.3f')}, "
             f"better for {change.better[ndcg]:,} queries, worse for {change.worse[ndcg]:,}",
             soft_wrap=True,
         )
-    for message in dict.fromkeys(d.message for one in scores.values() for d in one.decisions):
-        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+    print_notes(console, (d.message for one in scores.values() for d in one.decisions))
 
 
-def _table_of(scores: dict[str, RetrievalScores]) -> Table:
-    """Return a table with a row for each measure and a column for each mode."""
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in ("measure", *scores):
-        shown.add_column(column)
-    for measure in next(iter(scores.values())).scores:
-        estimates = [one.scores[measure] for one in scores.values()]
-        cells = [f"{e.value:.3f}{_interval(e, '.3f')}" for e in estimates]
-        shown.add_row(*(Text(cell) for cell in (measure, *cells)))
-    return shown
-
-
-def _interval(found: Estimate, form: str) -> str:
-    """Return an interval for people; a single query has none."""
-    return "" if found.low != found.low else f" [{found.low:{form}}, {found.high:{form}}]"
-
-
-def _judged(queries: Path, qrels: Path) -> tuple[list[str], list[str]]:
-    """Return the queries that have judgements, with their ids."""
-    from embedtopics.errors import InputError
-    from embedtopics.evaluation._retrieval_files import read_qrels, read_queries
-
-    judged = read_qrels(qrels)
-    asked = {name: text for name, text in read_queries(queries).items() if name in judged}
-    if not asked:
-        raise InputError(
-            f"expected judgements of queries in {queries}; none of the {len(judged):,} queries in "
-            f"{qrels} is there: their ids differ"
-        )
-    return list(asked), list(asked.values())
+def _spell(found: Estimate, form: str) -> str:
+    """Return an estimate with its interval, for people; a single query has none."""
+    value = f"{found.value:{form}}"
+    if math.isnan(found.low):
+        return value
+    return f"{value} [{found.low:{form}}, {found.high:{form}}]"

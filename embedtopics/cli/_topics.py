@@ -15,8 +15,8 @@ from embedtopics.cli._display import (
     is_results_folder,
     make_console,
     print_inspection,
+    print_notes,
     print_topics,
-    printable,
     read_results_folder,
     spell_seconds,
     write_results_folder,
@@ -95,7 +95,11 @@ def topics(
     """Find the topics of a file of documents, or read results coarser or finer."""
     from embedtopics.corpus._corpus import Corpus
 
-    given = _given(context)
+    given = {
+        name
+        for name in context.params
+        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+    }
     if is_results_folder(file):
         reread(
             file,
@@ -132,14 +136,6 @@ def topics(
     )
 
 
-def _given(context: typer.Context) -> set[str]:
-    """Return the names of the parameters that are on the command line."""
-    return {
-        name for name in context.params
-        if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
-    }  # fmt: skip
-
-
 def _checked_resolution(folder: Path, resolution: str | None, given: set[str]) -> str:
     """Return the resolution, after making sure that no option is given that would be ignored."""
     if resolution is None:
@@ -167,7 +163,6 @@ def _share(coverage: str) -> float | str:
 
 def _constraints(corpus: Corpus, names: str | None, labels: str | None) -> Constraint | None:
     """Return what is known of the topics beforehand."""
-    from embedtopics.errors import InputError
     from embedtopics.topics.constraints._labels import PartialLabels
     from embedtopics.topics.constraints._words import ZeroShot
 
@@ -232,10 +227,9 @@ def run_topics(
     write_results_folder(result, out, title=f"Topics of {corpus.source}")
     console.print()
     print_topics(console, result, names=True)
-    for decision in result.decisions:
-        # What became of what was asked for: names, labels, a number of topics.
-        if decision.stage == "clustering" and decision.name not in ("no_subject", "outside"):
-            console.print(f"note: {printable(decision.message)}", style="yellow", soft_wrap=True)
+    # What became of what was asked for: names, labels, a number of topics.
+    asked = [d for d in result.decisions if d.stage == "clustering"]
+    print_notes(console, (d.message for d in asked if d.name not in ("no_subject", "outside")))
     console.print(
         f"\n{result.n_topics} topics cover {result.coverage:.0%} of the texts; "
         f"{spell_seconds(time.perf_counter() - begin)} in all."

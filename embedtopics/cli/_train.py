@@ -12,12 +12,11 @@ from embedtopics.cli._options import OutFigure
 from embedtopics.cli._train_options import (
     ExamplesFile,
     HeldOutOptions,
-    columns_of,
     names_in,
     numbers_in,
     takes,
 )
-from embedtopics.cli._train_running import prepared, reader, run_and_tell, spoken, starting_encoder
+from embedtopics.cli._train_running import train_on
 from embedtopics.cli._train_texts import distill, pairs, student, unsupervised
 
 app = typer.Typer(
@@ -47,15 +46,9 @@ def nli(
     options: HeldOutOptions,
 ) -> None:
     """Learn from inference: premise, hypothesis, and how the one bears on the other."""
-    with spoken("--premise and --hypothesis"):
-        settings = prepared(options)
-        columns = columns_of({"--premise": premise, "--hypothesis": hypothesis})
-        order = None if label_order is None else names_in(label_order)
-        read = reader(options, "nli", columns, label=label, label_order=order)
-        from embedtopics.training._fit import fit_nli
-
-        learned = starting_encoder(options), read(file)
-        run_and_tell(options, settings, fit_nli, learned, read, objective=objective)
+    columns = {"--premise": premise, "--hypothesis": hypothesis}
+    order = None if label_order is None else names_in(label_order)
+    train_on(file, options, "nli", "fit_nli", objective, columns, label=label, label_order=order)
 
 
 @app.command()
@@ -74,14 +67,9 @@ def sts(
     options: HeldOutOptions,
 ) -> None:
     """Learn from pairs of texts with a score of how alike they are."""
-    with spoken("--first and --second", "--score"):
-        settings = prepared(options)
-        columns = columns_of({"--first": first, "--second": second})
-        read = reader(options, "graded", columns, label=score, scale=numbers_in(scale, "--scale"))
-        from embedtopics.training._fit import fit_sts
-
-        learned = starting_encoder(options), read(file)
-        run_and_tell(options, settings, fit_sts, learned, read, objective=objective)
+    columns = {"--first": first, "--second": second}
+    ends = numbers_in(scale, "--scale")
+    train_on(file, options, "graded", "fit_sts", objective, columns, label=score, scale=ends)
 
 
 @app.command()
@@ -99,18 +87,9 @@ def triplets(
     options: HeldOutOptions,
 ) -> None:
     """Learn from triplets: an anchor, a text nearer to it, and texts farther from it."""
-    with spoken("--anchor, --positive and --negative"):
-        settings = prepared(options)
-        one = negative[0] if negative else None
-        columns = columns_of({"--anchor": anchor, "--positive": positive, "--negative": one})
-        read = reader(
-            options, "triplets",
-            None if columns is None else [*columns, *(negative or [])[1:]],
-        )  # fmt: skip
-        from embedtopics.training._fit import fit_triplets
-
-        learned = starting_encoder(options), read(file)
-        run_and_tell(options, settings, fit_triplets, learned, read, objective=objective)
+    one, others = (negative[0], negative[1:]) if negative else (None, [])
+    columns = {"--anchor": anchor, "--positive": positive, "--negative": one}
+    train_on(file, options, "triplets", "fit_triplets", objective, columns, others)
 
 
 @app.command()
@@ -128,20 +107,12 @@ def labelled(
     options: HeldOutOptions,
 ) -> None:
     """Learn from pairs that are labelled as belonging together (1) or not (0)."""
-    with spoken("--first and --second"):
-        settings = prepared(options)
-        columns = columns_of({"--first": first, "--second": second})
-        read = reader(options, "binary", columns, label=label)
-        from embedtopics.training._fit import fit
-
-        learned = starting_encoder(options), read(file)
-        run_and_tell(options, settings, fit, learned, read, objective=objective)
+    columns = {"--first": first, "--second": second}
+    train_on(file, options, "binary", "fit", objective, columns, label=label)
 
 
-app.command()(pairs)
-app.command()(unsupervised)
-app.command()(distill)
-app.command()(student)
+for command in (pairs, unsupervised, distill, student):
+    app.command()(command)
 
 
 @app.command(name="read")
@@ -151,15 +122,8 @@ def read_folder(
     figure: OutFigure = None,
 ) -> None:
     """Print the report of a run again."""
-    from embedtopics.cli._train_display import draw_curves, print_student, print_training
-    from embedtopics.training._report_files import read_report
-    from embedtopics.training.results import StudentReport
+    from embedtopics.cli._train_display import print_report
+    from embedtopics.training._report import read_report
 
     check_target(figure, PAGE, "--figure")
-    report = read_report(folder)
-    if figure is not None:
-        draw_curves(report, figure)
-    if isinstance(report, StudentReport):
-        print_student(report, folder, figure=figure)
-    else:
-        print_training(report, folder=folder, figure=figure)
+    print_report(read_report(folder), folder, figure=figure)

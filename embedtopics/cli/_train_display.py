@@ -20,111 +20,98 @@ GOOD = ("just right", "could learn more")
 """Verdicts after which there is nothing to warn of."""
 
 
-def draw_curves(report: TrainingReport | StudentReport, path: Path) -> None:
-    """Write the learning curves as a page that opens offline."""
-    from embedtopics import plots
-
-    write_figure(plots.learning_curves(report), path)
-
-
-def print_training(
-    report: TrainingReport,
+def print_report(
+    report: TrainingReport | StudentReport,
+    folder: Path,
     *,
-    folder: Path | None = None,
     notes: Sequence[Decision] = (),
     figure: Path | None = None,
     documents: Path | None = None,
     text: str | None = None,
 ) -> None:
-    """Print the report of a run on stdout, and what was decided on the way on stderr."""
-    _print_notes([*notes, *report.decisions])
-    console = make_console()
-    _print_warnings(console, _warnings(report))
-    _print_lines(console, _what_was_done(report))
+    """Print a report on stdout, with what was decided on the way on stderr, and draw its curves."""
+    from embedtopics.training.results import StudentReport
+
+    # Drawn before anything is printed: a closed pipe must not cost the figure.
+    if figure is not None:
+        from embedtopics import plots
+
+        write_figure(plots.learning_curves(report), figure)
+    stderr, console = make_console(stderr=True), make_console()
+    for message in dict.fromkeys(note.message for note in (*notes, *report.decisions)):
+        stderr.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
+    of_student = isinstance(report, StudentReport)
+    warnings = _warnings(report)
+    for warning in warnings:
+        console.print(f"WARNING: {printable(warning)}", style="bold red", soft_wrap=True)
+    if warnings:
+        console.print()
+    lines = _of_student(report) if isinstance(report, StudentReport) else _of_training(report)
+    _print_lines(console, lines)
     console.print()
     _print_diagnosis(console, report.diagnosis)
     if report.before_after:
-        console.print("\nbefore and after:", style="bold")
+        beside = "beside the table that training started from" if of_student else "before and after"
+        console.print(f"\n{beside}:", style="bold")
         _print_changes(console, report.before_after)
-    place = report.folder if folder is None else str(folder)
-    _print_place(console, place)
-    _print_figure(console, figure)
+    console.print(f"\nthe encoder lies in {printable(str(folder))}", soft_wrap=True)
+    console.print("  training-report   this report, for embedtopics train read")
+    console.print("  README.md         the model card")
+    if figure is not None:
+        console.print(f"the learning curves are drawn in {printable(str(figure))}", soft_wrap=True)
     if report.stopped != "loss not finite":
-        _print_next(console, place, documents, text)
+        column = [] if documents is None or text is None else ["--text", text]
+        command = ["embedtopics", "topics", str(documents or "articles.csv"), *column]
+        command += ["--out", "topics", "--encoder", str(folder)]
+        console.print(f"\nnext: {printable(shlex.join(command))}", soft_wrap=True)
 
 
-def print_student(
-    report: StudentReport,
-    out: Path,
-    *,
-    figure: Path | None = None,
-    documents: Path | None = None,
-    text: str | None = None,
-) -> None:
-    """Print how a static student was made, and how near it came to its teacher."""
-    _print_notes(report.decisions)
-    console = make_console()
-    found = _verdict_warnings(report.diagnosis) + _worse(report.before_after)
-    if report.best_step == 0:
-        found.append("nothing was learned: the student is the table that training started from")
-    _print_warnings(console, found)
+def _of_student(report: StudentReport) -> dict[str, str]:
     added = f"{report.n_words:,} words and {report.n_phrases:,} phrases were added"
     beside = f" and {report.n_general:,} others" if report.n_general else ""
-    _print_lines(
-        console,
-        {
-            "static student of": printable(report.teacher),
-            "vectors": f"{report.n_tokens:,} of {report.dimensions} dimensions; {added}",
-            "learned from": f"{report.n_texts:,} texts{beside}",
-            "validated on": f"{report.n_validation:,} texts",
-            "steps": _steps(report.n_steps, report.best_step, report.stopped),
-            "time": ", ".join(f"{name} {spell_seconds(s)}" for name, s in report.seconds.items()),
-        },
-    )
-    console.print()
-    _print_diagnosis(console, report.diagnosis)
-    console.print("\nbeside the table that training started from:", style="bold")
-    _print_changes(console, report.before_after)
-    _print_place(console, str(out))
-    _print_figure(console, figure)
-    _print_next(console, str(out), documents, text)
+    return {
+        "static student of": printable(report.teacher),
+        "vectors": f"{report.n_tokens:,} of {report.dimensions} dimensions; {added}",
+        "learned from": f"{report.n_texts:,} texts{beside}",
+        "validated on": f"{report.n_validation:,} texts",
+        "steps": _steps(report),
+        "time": ", ".join(f"{name} {spell_seconds(s)}" for name, s in report.seconds.items()),
+    }
 
 
-def _warnings(report: TrainingReport) -> list[str]:
+def _warnings(report: TrainingReport | StudentReport) -> list[str]:
     """Return all for which this run must not be taken for a good one."""
-    found = []
+    from embedtopics.training.results import StudentReport
+
+    found, verdict = [], report.diagnosis.verdict
     if report.stopped == "loss not finite":
         found.append(
             f"this run failed: its loss was no longer a finite number after step "
             f"{report.n_steps:,}; the encoder has the weights of step {report.best_step:,}"
         )
-    found += _verdict_warnings(report.diagnosis)
-    if report.best_step == 0:
-        found.append(
-            "no weights did better on the validation examples than those at the start: the "
-            "encoder is the one that training started from"
-        )
-    return found + _worse(report.before_after)
-
-
-def _verdict_warnings(diagnosis: Diagnosis) -> list[str]:
-    if diagnosis.verdict in GOOD:
-        return []
-    if diagnosis.verdict == "uncertain":
-        return ["the learning curves do not tell whether this run is a good one"]
-    return [f"this run is not a good one: {diagnosis.verdict}, say its learning curves"]
-
-
-def _worse(changes: Sequence[Change]) -> list[str]:
-    return [
+    if verdict == "uncertain":
+        found.append("the learning curves do not tell whether this run is a good one")
+    elif verdict not in GOOD:
+        found.append(f"this run is not a good one: {verdict}, say its learning curves")
+    worse = [
         f"worse than before on {change.task}: {change.metric} {change.before:.3f} to "
         f"{change.after:.3f}"
-        for change in changes
+        for change in report.before_after
         if change.verdict == "worse"
     ]
+    if report.best_step:
+        return found + worse
+    if isinstance(report, StudentReport):
+        nothing = "nothing was learned: the student is the table that training started from"
+        return [*found, *worse, nothing]
+    nothing = (
+        "no weights did better on the validation examples than those at the start: the "
+        "encoder is the one that training started from"
+    )
+    return [*found, nothing, *worse]
 
 
-def _what_was_done(report: TrainingReport) -> dict[str, str]:
+def _of_training(report: TrainingReport) -> dict[str, str]:
     data = report.data
     n_train, n_made = data.get("n_train"), data.get("n_learned_from")
     learned = f"{_count(n_train)} examples of {_source(data, 'train')}"
@@ -139,7 +126,7 @@ def _what_was_done(report: TrainingReport) -> dict[str, str]:
         "objective": f"{report.objective}, from {report.base}",
         "learned from": learned,
         "validated on": validated,
-        "steps": _steps(report.n_steps, report.best_step, report.stopped),
+        "steps": _steps(report),
         "time": f"{spell_seconds(report.seconds)} of learning, {rate}",
     }
 
@@ -153,21 +140,9 @@ def _source(data: Mapping[str, Any], name: str) -> str:
     return source if isinstance(source, str) and source else "the data given"
 
 
-def _steps(n_steps: int, best: int, stopped: str) -> str:
-    return f"{n_steps:,} ({stopped}); the weights of step {best:,} were kept"
-
-
-def _print_notes(decisions: Sequence[Decision]) -> None:
-    console = make_console(stderr=True)
-    for message in dict.fromkeys(decision.message for decision in decisions):
-        console.print(f"note: {printable(message)}", style="yellow", soft_wrap=True)
-
-
-def _print_warnings(console: Console, warnings: Sequence[str]) -> None:
-    for warning in warnings:
-        console.print(f"WARNING: {printable(warning)}", style="bold red", soft_wrap=True)
-    if warnings:
-        console.print()
+def _steps(report: TrainingReport | StudentReport) -> str:
+    kept = f"the weights of step {report.best_step:,} were kept"
+    return f"{report.n_steps:,} ({report.stopped}); {kept}"
 
 
 def _print_lines(console: Console, lines: Mapping[str, str]) -> None:
@@ -230,8 +205,9 @@ def _print_changes(console: Console, changes: Sequence[Change]) -> None:
             _difference(row),
             f"{row['verdict']}{mark}",
         ]
-        shown.add_row(*(Text(printable(cell)) for cell in cells[:-1]),
-                      Text(printable(cells[-1]), style=style))  # fmt: skip
+        styles = ["", "", "", "", style]
+        cells_shown = zip(cells, styles, strict=True)
+        shown.add_row(*(Text(printable(cell), style=look) for cell, look in cells_shown))
     console.print(shown)
     for number, note in enumerate(notes, 1):
         console.print(f"({number}) {printable(note)}", soft_wrap=True)
@@ -247,22 +223,3 @@ def _difference(row: Mapping[Any, Any]) -> str:
     if row["low"] != row["low"]:
         return f"{row['difference']:+.3f}"
     return f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
-
-
-def _print_place(console: Console, folder: str) -> None:
-    console.print(f"\nthe encoder lies in {printable(folder)}", soft_wrap=True)
-    console.print("  training-report   this report, for embedtopics train read")
-    console.print("  README.md         the model card")
-
-
-def _print_figure(console: Console, figure: Path | None) -> None:
-    if figure is not None:
-        console.print(f"the learning curves are drawn in {printable(str(figure))}", soft_wrap=True)
-
-
-def _print_next(console: Console, folder: str, documents: Path | None, text: str | None) -> None:
-    command = ["embedtopics", "topics", str(documents or "articles.csv")]
-    if documents is not None and text is not None:
-        command += ["--text", text]
-    command += ["--out", "topics", "--encoder", folder]
-    console.print(f"\nnext: {printable(shlex.join(command))}", soft_wrap=True)

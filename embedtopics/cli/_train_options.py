@@ -42,14 +42,16 @@ class Options:
     text: TextColumn = None
     encoding: FileEncoding = "utf-8"
     figure: Annotated[Path | None, _option("Write the learning curves, NAME.html.")] = None
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a finished encoder in that folder.")
+    ] = False
 
     def settings(self) -> dict[str, Any]:
         """Return fields of the settings, checked before any file is read."""
         found = {**self.given, "patience": self.given["patience"] or None}
-        if found.get("matryoshka") is not None:
-            found["matryoshka"] = whole_numbers_in(found["matryoshka"], "--matryoshka")
-        else:
-            found.pop("matryoshka", None)
+        lengths = found.pop("matryoshka", None)
+        if lengths is not None:
+            found["matryoshka"] = whole_numbers_in(lengths, "--matryoshka")
         self.kind(**found)
         return found
 
@@ -122,19 +124,18 @@ class HeldOutOptions(RunOptions):
 def takes(options: type[Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options that are the fields of a dataclass and of its settings."""
     hints = get_type_hints(options, include_extras=True)
-    names = [field.name for field in fields(options) if field.name != "given"]
+    shared = [
+        _parameter(field.name, hints[field.name], field.default)
+        for field in fields(options)
+        if field.name != "given"
+    ]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command, eval_str=True).parameters.values()
-        shared = [
-            _parameter(field.name, hints[field.name], field.default)
-            for field in fields(options)
-            if field.name in names
-        ]
 
         @functools.wraps(command)
         def run(**values: Any) -> None:
-            chosen = {name: values.pop(name) for name in names}
+            chosen = {one.name: values.pop(one.name) for one in shared}
             given = {name: values.pop(name) for name in options.names}
             command(**values, options=options(given=given, **chosen))
 

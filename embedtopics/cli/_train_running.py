@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from embedtopics.cli._display import PAGE, check_target
-from embedtopics.cli._train_options import HeldOutOptions, RunOptions, names_in, numbers_in
+from embedtopics.cli._train_options import (
+    HeldOutOptions,
+    RunOptions,
+    columns_of,
+    names_in,
+    numbers_in,
+)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,6 +54,7 @@ def prepared(options: RunOptions) -> dict[str, Any]:
     from embedtopics._utils.folders import check_output_folder, is_kind
     from embedtopics.encoders.static._files import KIND as STATIC
     from embedtopics.training.objectives._trainable import KIND as TRAINED
+    from embedtopics.training.trainer._checkpoints import refuse_finished
 
     if options.classes is not None and options.corpus is None:
         raise InputError("--classes names a column of --corpus; give the corpus, too")
@@ -55,6 +62,7 @@ def prepared(options: RunOptions) -> dict[str, Any]:
     check_target(options.figure, PAGE, "--figure")
     # Which of the two kinds of encoder it becomes is not known yet; either may replace its like.
     out = options.out.expanduser()
+    refuse_finished(out, options.overwrite, options.resume)
     check_output_folder(out, STATIC if is_kind(out, STATIC) else TRAINED)
     return settings
 
@@ -72,18 +80,36 @@ def reader(options: RunOptions, kind: str, columns: Sequence[str] | None, **more
     def read(path: Path) -> Examples:
         from embedtopics.training._examples import read_examples
 
-        return read_examples(
-            path, kind, columns=columns, drop_invalid=options.drop_invalid,
-            encoding=options.encoding, **more,
-        )  # fmt: skip
+        given: dict[str, Any] = {"columns": columns, "drop_invalid": options.drop_invalid, **more}
+        return read_examples(path, kind, encoding=options.encoding, **given)
 
     return read
+
+
+def train_on(
+    file: Path,
+    options: HeldOutOptions,
+    kind: str,
+    fit: str,
+    objective: str,
+    columns: Mapping[str, str | None],
+    more_columns: Sequence[str] = (),
+    **more: Any,
+) -> None:
+    """Train on a file of examples, whose columns are named by options."""
+    *flags, last = columns
+    with spoken(f"{', '.join(flags)} and {last}", "--score" if kind == "graded" else "--label"):
+        settings = prepared(options)
+        named = columns_of(columns)
+        read = reader(options, kind, None if named is None else [*named, *more_columns], **more)
+        learned = starting_encoder(options), read(file)
+        run_and_tell(options, settings, fit, learned, read, objective=objective)
 
 
 def run_and_tell(
     options: RunOptions,
     settings: dict[str, Any],
-    fit: Callable[..., Any],
+    fit: str,
     learned: Sequence[Any],
     read: Read | None,
     *,
@@ -93,22 +119,17 @@ def run_and_tell(
     **more: Any,
 ) -> None:
     """Train, draw, print."""
+    from embedtopics.cli._train_display import print_report
+    from embedtopics.training import _fit
+
     held = _held_out(options, read)
     if validation is not None:
         held["validation"] = validation
+    given = {**held, **more, **settings, "resume": options.resume, "overwrite": options.overwrite}
     with _decisions_shown_later(), _ended_politely(options.out):
-        report = fit(
-            *learned, out=options.out, resume=options.resume, **held, **more, **settings
-        )  # fmt: skip
-    from embedtopics.cli._train_display import draw_curves, print_training
-
-    # Drawn before anything is printed: a closed pipe must not cost the figure.
-    if options.figure is not None:
-        draw_curves(report, options.figure)
-    print_training(
-        report, notes=notes, figure=options.figure, documents=options.corpus or documents,
-        text=options.text,
-    )  # fmt: skip
+        report = getattr(_fit, fit)(*learned, out=options.out, **given)
+    shown: dict[str, Any] = {"documents": options.corpus or documents, "text": options.text}
+    print_report(report, Path(report.folder), notes=notes, figure=options.figure, **shown)
     if report.stopped == "loss not finite":
         raise typer.Exit(LOSS_NOT_FINITE)
 
@@ -150,11 +171,10 @@ def _graded_reader(options: RunOptions) -> Read:
             "expected --graded-columns to name three columns with commas, both texts and the "
             f"score; got {options.graded_columns!r}"
         )
-    return reader(
-        options, "graded", None if columns is None else columns[:2],
-        label=None if columns is None else columns[2],
-        scale=numbers_in(options.graded_scale, "--graded-scale"),
-    )  # fmt: skip
+    scale = numbers_in(options.graded_scale, "--graded-scale")
+    if columns is None:
+        return reader(options, "graded", None, scale=scale)
+    return reader(options, "graded", columns[:2], label=columns[2], scale=scale)
 
 
 @contextmanager

@@ -29,7 +29,6 @@ from embedtopics.cli._train_running import (
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
-    from embedtopics.corpus._corpus import Corpus
     from embedtopics.training._examples import Examples
 
 
@@ -47,15 +46,10 @@ def unsupervised(
     """Learn from texts alone; --test has pairs with scores, which say whether it helped."""
     with spoken("--text"):
         settings = prepared(options)
-        texts = _texts(options, file)
         validation = None if options.validation is None else _texts(options, options.validation)
-        from embedtopics.training._fit import fit_unsupervised
-
-        learned = starting_encoder(options), texts
-        run_and_tell(
-            options, settings, fit_unsupervised, learned, None, validation=validation,
-            documents=file, method=method,
-        )  # fmt: skip
+        learned = starting_encoder(options), _texts(options, file)
+        more: dict[str, Any] = {"validation": validation, "documents": file, "method": method}
+        run_and_tell(options, settings, "fit_unsupervised", learned, None, **more)
 
 
 @guarded
@@ -86,13 +80,9 @@ def distill(
                 "say with --keep-layers how many layers of the teacher it keeps"
             )
         examples = _texts(options, file)
-        from embedtopics.training._fit import fit_distilled
-
         learned = options.encoder or teacher, teacher, examples.columns[0]
-        run_and_tell(
-            options, settings, fit_distilled, learned, None, notes=examples.decisions,
-            documents=file, keep_layers=kept,
-        )  # fmt: skip
+        more: dict[str, Any] = {"notes": examples.decisions, "documents": file, "keep_layers": kept}
+        run_and_tell(options, settings, "fit_distilled", learned, None, **more)
 
 
 @guarded
@@ -102,22 +92,22 @@ def student(file: ExamplesFile, teacher: Teacher, *, options: StudentOptions) ->
 
     It has then read all of these texts: score it on others.
     """
+    from embedtopics.cli._train_display import print_report
     from embedtopics.corpus._corpus import Corpus
+    from embedtopics.training._student import fit_static_student
+    from embedtopics.training.trainer._checkpoints import refuse_finished
 
     check_target(options.figure, PAGE, "--figure")
-    settings, encoding = options.settings(), options.encoding
+    settings, encoding, out = options.settings(), options.encoding, options.out
+    refuse_finished(out, options.overwrite)
     texts = Corpus.from_file(file, text=options.text, encoding=encoding)
     others = None
     if options.general is not None:
         others = Corpus.from_file(options.general, text=options.general_text, encoding=encoding)
-    from embedtopics.cli._train_display import draw_curves, print_student
-    from embedtopics.training._student import fit_static_student
-
-    out, figure = options.out, options.figure
-    report = fit_static_student(teacher, texts, general=others, out=out, **settings).report
-    if figure is not None:
-        draw_curves(report, figure)
-    print_student(report, out, figure=figure, documents=file, text=options.text)
+    settings |= {"general": others, "out": out, "overwrite": options.overwrite}
+    report = fit_static_student(teacher, texts, **settings).report
+    shown: dict[str, Any] = {"documents": file, "text": options.text}
+    print_report(report, out, figure=options.figure, **shown)
 
 
 def _texts(options: RunOptions, path: Path) -> Examples:
@@ -162,12 +152,9 @@ def pairs(
     """Learn from texts that belong together; from a file of documents, such pairs can be made."""
     with spoken("--anchor and --positive"):
         settings = prepared(options)
-        makers = {
-            "--from-titles": from_titles,
-            "--neighbouring-sentences": neighbouring_sentences,
-            "--same-group": same_group,
-            "--cites": cites,
-        }
+        makers = dict(
+            zip(_WAYS, (from_titles, neighbouring_sentences, same_group, cites), strict=True)
+        )
         columns = columns_of({"--anchor": anchor, "--positive": positive})
         chosen = [name for name, value in makers.items() if value is not None]
         if len(chosen) + (columns is not None) > 1:
@@ -175,53 +162,48 @@ def pairs(
                 f"expected one way to pairs, got {' and '.join(chosen)}"
                 f"{' beside columns of pairs' if columns is not None else ''}; choose one"
             )
-        read = (
-            _maker(options, chosen[0], str(makers[chosen[0]]), id)
-            if chosen
-            else reader(options, "pairs", columns)
-        )
+        read = reader(options, "pairs", columns)
+        if chosen:
+            read = _maker(options, chosen[0], str(makers[chosen[0]]), id)
         if hard_negatives and same_group is not None:
             raise InputError(
                 "--hard-negatives would find documents of a group that --same-group pairs; leave "
                 "one of them out"
             )
-        from embedtopics.training._fit import fit_pairs
-
         encoder = starting_encoder(options)
         learned, validation = read(file), None
         if hard_negatives:
-            learned, validation = _mined(
-                learned, options, read, negatives_by or encoder, hard_negatives
-            )
-        run_and_tell(
-            options, settings, fit_pairs, (encoder, learned), read, validation=validation,
-            documents=file if chosen else None,
-        )  # fmt: skip
+            miner = negatives_by or encoder
+            learned, validation = _mined(learned, options, read, miner, hard_negatives)
+        more: dict[str, Any] = {"validation": validation, "documents": file if chosen else None}
+        run_and_tell(options, settings, "fit_pairs", (encoder, learned), read, **more)
+
+
+_WAYS = {
+    "--from-titles": "title",
+    "--neighbouring-sentences": "sentences",
+    "--same-group": "group",
+    "--cites": "citations",
+}
 
 
 def _maker(options: HeldOutOptions, way: str, column: str, id: str | None) -> Read:
     """Return what reads a file of documents and makes pairs of them."""
-
-    def corpus_of(path: Path, text: str | None) -> Corpus:
-        from embedtopics.corpus._corpus import Corpus
-
-        return Corpus.from_file(path, text=text, id=id, encoding=options.encoding)
+    by, text, named = _WAYS[way], options.text, column
+    if by == "title":
+        named, *body = names_in(column)
+        if len(body) > 1:
+            raise InputError(f"expected --from-titles TITLE,BODY; got {column!r}")
+        text = body[0] if body else text
+    seed = {"random_state": options.given["random_state"]} if by in ("sentences", "group") else {}
 
     def read(path: Path) -> Examples:
+        from embedtopics.corpus._corpus import Corpus
         from embedtopics.training._pairs import make_pairs
 
-        if way == "--from-titles":
-            title, *body = names_in(column)
-            if len(body) > 1:
-                raise InputError(f"expected --from-titles TITLE,BODY; got {column!r}")
-            corpus = corpus_of(path, body[0] if body else options.text)
-            return make_pairs(corpus, "title", title)
-        if way == "--neighbouring-sentences":
-            return make_pairs(corpus_of(path, column), random_state=options.given["random_state"])
-        corpus = corpus_of(path, options.text)
-        if way == "--same-group":
-            return make_pairs(corpus, "group", column, random_state=options.given["random_state"])
-        return make_pairs(corpus, "citations", column)
+        texts = column if by == "sentences" else text
+        corpus = Corpus.from_file(path, text=texts, id=id, encoding=options.encoding)
+        return make_pairs(corpus, by, None if by == "sentences" else named, **seed)
 
     return read
 
@@ -234,8 +216,8 @@ def _mined(
     They are held apart before: by its negatives, each pair hangs together with others.
     """
     from embedtopics.encoders._registry import resolve_encoder
-    from embedtopics.training._hard_negatives import mine_hard_negatives
-    from embedtopics.training._run import HELD_OUT
+    from embedtopics.training._fit import HELD_OUT
+    from embedtopics.training._pairs import mine_hard_negatives
     from embedtopics.training._split import refuse_overlap, split
 
     if options.validation is None:

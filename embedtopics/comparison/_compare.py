@@ -34,7 +34,7 @@ from embedtopics.protocols import Int32Array, RandomState
 from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.reduction._start import principal_start
 from embedtopics.terms._counts import count_by_topic, count_terms
-from embedtopics.terms._keywords import keywords, make_labels
+from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms._weighting import ClassTfidf
@@ -168,7 +168,7 @@ def find_topics(
         dense = narrow(vectors.rows, seed)
         chosen = keywords(weighted, counts, dense, n=5, languages=tuple(languages))
         terms = [[term for term, _ in row] for row in chosen]
-    return Groups(labels, tuple(make_labels(terms)), grouped_by)
+    return Groups(labels, tuple(unique_labels(terms)), grouped_by)
 
 
 def dense_groups(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,18 +15,26 @@ import pandas as pd
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics._utils.display import html_table
-from embedtopics.corpus._building import Parts, read_list, read_table
+from embedtopics.corpus._columns import read_list, read_table
+from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import (
     EMPTY,
     MISSING,
     TEXT,
+    content_ids,
     find_distinct,
     normalize_text,
     read_texts,
-    replace_surrogates,
 )
-from embedtopics.corpus._readers import SUFFIXES, read_file
-from embedtopics.corpus._tables import as_table, is_frame, is_records, name_row, note
+from embedtopics.corpus._readers import (
+    SUFFIXES,
+    as_table,
+    is_frame,
+    is_records,
+    name_row,
+    note,
+    read_file,
+)
 from embedtopics.corpus._windows import PASSAGE_COLUMNS, split_into_passages
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import InputError
@@ -129,7 +137,7 @@ class Corpus:
             if text is not None or id is not None:
                 name = "text" if text is not None else "id"
                 raise InputError(name, "left out where the texts are a list", text or id)
-            self._fill(read_list(data, ids, index, metadata, time, group))
+            vars(self).update(read_list(data, ids, index, metadata, time, group))
             return
         for name, value in of_list.items():
             if value is not None:
@@ -137,7 +145,7 @@ class Corpus:
                 raise InputError(
                     name, expected, remedy="name columns with text=, id=, time=, group="
                 )
-        self._fill(read_table(table, text, id, time, group))
+        vars(self).update(read_table(table, text, id, time, group))
 
     @classmethod
     def from_texts(
@@ -148,9 +156,7 @@ class Corpus:
         metadata: Any = None,
     ) -> Corpus:
         """Make a corpus of a list of strings; see `Corpus`."""
-        corpus = cls.__new__(cls)
-        corpus._fill(read_list(texts, ids, index, metadata))
-        return corpus
+        return cls.of_fields(**read_list(texts, ids, index, metadata))
 
     @classmethod
     def from_frame(
@@ -162,9 +168,7 @@ class Corpus:
         group: str | None = None,
     ) -> Corpus:
         """Make a corpus of a table; see `Corpus`."""
-        corpus = cls.__new__(cls)
-        corpus._fill(read_table(as_table(frame), text, id, time, group))
-        return corpus
+        return cls.of_fields(**read_table(as_table(frame), text, id, time, group))
 
     @classmethod
     def from_file(
@@ -205,23 +209,6 @@ class Corpus:
         if len(set(lengths.values())) > 1:
             raise InputError("texts, ids, status and metadata", "of one length", lengths)
         return corpus
-
-    def _fill(self, parts: Parts) -> None:
-        rows = parts.rows
-        vars(self).update(
-            texts=rows.texts,
-            ids=parts.ids,
-            status=rows.status,
-            metadata=parts.metadata,
-            text_column=parts.text_column,
-            time_column=parts.time_column,
-            group_column=parts.group_column,
-            source=replace_surrogates(parts.source),
-            notes=parts.notes,
-            # They were needed for the ids; a cached property keeps its value under its name.
-            hashes=rows.hashes,
-            _is_normal=rows.is_normal,
-        )
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -343,22 +330,23 @@ class Corpus:
         if len(np.unique(chosen)) < len(chosen):
             raise InputError("rows", "distinct", remedy="use np.unique(rows)")
         positions = chosen.tolist()
-        status = self.status[chosen]
-        status.flags.writeable = False
         message = f"{len(chosen)} of {len(self)} rows were taken."
-        taken = Corpus.of_fields(
+        return self._with(
+            note("rows_taken", len(chosen), message),
             texts=tuple(self.texts[row] for row in positions),
             ids=tuple(self.ids[row] for row in positions),
-            status=status,
+            status=self.status[chosen],
             metadata=self.metadata.iloc[chosen],
-            text_column=self.text_column,
-            time_column=self.time_column,
-            group_column=self.group_column,
-            source=self.source,
-            notes=(*self.notes, note("rows_taken", len(chosen), message)),
+            hashes=self.hashes[chosen],
+            _is_normal=self._is_normal[chosen],
         )
-        vars(taken).update(hashes=self.hashes[chosen], _is_normal=self._is_normal[chosen])
-        return taken
+
+    def _with(self, *notes: Decision, **fields: Any) -> Corpus:
+        """Return a corpus of other fields, with further notes."""
+        kept = ("text_column", "time_column", "group_column", "source")
+        own = {name: getattr(self, name) for name in kept}
+        fields["status"].flags.writeable = False
+        return Corpus.of_fields(**{**own, **fields, "notes": (*self.notes, *notes)})
 
     def passages(
         self, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
@@ -393,19 +381,13 @@ class Corpus:
         begins, ends = ([span[side] for span in spans] for side in (0, 1))
         for name, column in zip(PASSAGE_COLUMNS, (ids, numbers, begins, ends), strict=True):
             metadata[name] = pd.Series(column, dtype=str if column is ids else np.int64)
-        status = self.status[rows]
-        status.flags.writeable = False
         message = f"{len(self):,} rows were cut into {len(rows):,} passages."
-        return Corpus.of_fields(
+        return self._with(
+            note("passages", len(rows), message),
             texts=tuple(texts),
             ids=tuple(f"{name}#{number}" for name, number in zip(ids, numbers, strict=True)),
-            status=status,
+            status=self.status[rows],
             metadata=metadata,
-            text_column=self.text_column,
-            time_column=self.time_column,
-            group_column=self.group_column,
-            source=self.source,
-            notes=(*self.notes, note("passages", len(rows), message)),
         )
 
 
@@ -429,3 +411,151 @@ def _is_path(text: str) -> bool:
     if "\n" in text or len(text) > 1000:
         return False
     return text.lower().removesuffix(".gz").endswith(SUFFIXES) or Path(text).exists()
+
+
+def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
+    """Return a corpus that knows its documents from before, so that no text is hashed again."""
+    if "hashes" not in vars(corpus):
+        hashes = documents.hashes[np.maximum(documents.of_row, 0)]
+        others = np.flatnonzero(documents.of_row < 0)
+        read = read_texts([corpus.texts[row] for row in others.tolist()], "texts", name_row)
+        hashes[others] = read.hashes
+        hashes.flags.writeable = False
+        vars(corpus)["hashes"] = hashes
+    vars(corpus)["_distinct"] = documents
+    return corpus
+
+
+def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
+    """Return a corpus of as many rows, without texts, ids, labels, notes and most columns.
+
+    Its documents are still those of the texts, known by their hashes.
+    """
+    for name in columns:
+        if name not in corpus.metadata.columns:
+            there = list(corpus.metadata.columns)
+            raise InputError(f"expected columns of the corpus, got {name!r}; there are {there}")
+    is_text = corpus.status == TEXT
+    nothing = read_texts([""], "texts", name_row).hashes
+    hashes = np.where(is_text[:, None], corpus.hashes, nothing)
+    hashes.flags.writeable = False
+    return Corpus.of_fields(
+        texts=("",) * len(corpus),
+        ids=content_ids(hashes),
+        status=corpus.status,
+        metadata=corpus.metadata[list(columns)].reset_index(drop=True),
+        time_column=corpus.time_column if corpus.time_column in columns else None,
+        group_column=corpus.group_column if corpus.group_column in columns else None,
+        source="texts left out",
+        hashes=hashes,
+        _distinct=corpus.distinct(),
+    )
+
+
+def join_corpora(first: Corpus, second: Corpus) -> Corpus:
+    """Put the rows of a corpus below those of another.
+
+    Columns are aligned by name; what a corpus does not have is missing in its rows. The columns of
+    dates and of groups need not have the same name: those of the second get the name in the first.
+    An id that is taken gets "-2", "-3" ... at its end. Where neither corpus has row labels of its
+    own, the rows are numbered on; else labels stay as they are.
+    """
+    notes: list[Decision] = []
+    table = second.metadata
+    roles = {}
+    for role in ("time", "group"):
+        table, roles[role] = _same_role(first, second, table, role, notes)
+    ids, n_renamed = _apart(first.ids, second.ids)
+    if n_renamed:
+        message = f'{n_renamed:,} ids of added rows were taken; they got "-2", "-3" ... at the end.'
+        notes.append(note("ids_renamed", n_renamed, message))
+    metadata = _below(first.metadata, table)
+    shared = first.metadata.columns.intersection(table.columns)
+    lacking = [str(name) for name in metadata.columns if name not in shared]
+    if lacking:
+        message = f"Columns that not all rows have are missing in the others: {lacking}."
+        notes.append(note("columns_missing", lacking, message))
+    message = f"{len(second):,} rows from {second.source} were put below {len(first):,}."
+    notes.append(note("rows_added", len(second), message))
+    return first._with(
+        *second.notes,
+        *notes,
+        texts=first.texts + second.texts,
+        ids=first.ids + ids,
+        status=np.concatenate([first.status, second.status]),
+        metadata=metadata,
+        time_column=roles["time"],
+        group_column=roles["group"],
+        # Hashing is the slow part of reading; what is known already is not worked out again.
+        hashes=np.concatenate([first.hashes, second.hashes]),
+        _is_normal=np.concatenate([first._is_normal, second._is_normal]),
+    )
+
+
+def _same_role(
+    first: Corpus, second: Corpus, table: pd.DataFrame, role: str, notes: list[Decision]
+) -> tuple[pd.DataFrame, str | None]:
+    """Return the second table with the first's name for a role, and the name."""
+    ours, theirs = (getattr(corpus, f"{role}_column") for corpus in (first, second))
+    if ours is None:
+        # A column of the first that has this name was not read as one of dates or groups.
+        return table, None if theirs in first.metadata.columns else theirs
+    if theirs == ours:
+        return table, ours
+    if theirs is not None:
+        if ours in table.columns:
+            raise InputError(
+                f"expected one column of {role}s in the added rows, got {theirs!r}, which would "
+                f"get the name {ours!r} of the rows that are there, and another of that name; "
+                "rename one of them"
+            )
+        message = f"The column {theirs!r} of added rows became {ours!r}."
+        notes.append(note(f"{role}_renamed", str(theirs), message))
+        return table.rename(columns={theirs: ours}), ours
+    if role == "time" and ours in table.columns:
+        dates, found = read_dates(table[ours], f"added rows, column {ours!r}", None)
+        notes.extend(found)
+        return table.assign(**{ours: dates}) if isinstance(ours, str) else table, ours
+    return table, ours
+
+
+def _below(upper: pd.DataFrame, lower: pd.DataFrame) -> pd.DataFrame:
+    """Return one table below another, the columns of the first first."""
+    if _is_numbered(upper.index) and _is_numbered(lower.index):
+        lower = lower.set_axis(pd.RangeIndex(len(upper), len(upper) + len(lower)))
+    index = upper.index.append(lower.index)
+    columns: dict[Any, pd.Series] = {}
+    for name in [*upper.columns, *(name for name in lower.columns if name not in upper.columns)]:
+        # What a table lacks is missing, of the type that pandas gives a column with gaps.
+        parts = []
+        for table, other in ((upper, lower), (lower, upper)):
+            if name in table.columns:
+                parts.append(table[name])
+            else:
+                like = other[name].set_axis(range(len(other)))
+                parts.append(like.reindex(range(-len(table), 0)))
+        if 0 in map(len, parts):  # whose type says nothing
+            parts = [part for part in parts if len(part)] or parts[:1]
+        columns[name] = pd.concat(parts, ignore_index=True)
+    made = pd.DataFrame(columns, index=pd.RangeIndex(len(index)))
+    made.columns = pd.Index(list(columns), dtype=object if not columns else None)
+    return made.set_axis(index)
+
+
+def _is_numbered(index: pd.Index) -> bool:
+    return isinstance(index, pd.RangeIndex) and index.start == 0 and index.step == 1
+
+
+def _apart(taken: tuple[str, ...], ids: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
+    """Return ids of which none is taken, and how many had to change."""
+    used, wanted = set(taken), set(ids)
+    found: list[str] = []
+    n_renamed = 0
+    for name in ids:
+        unique, number = name, 2
+        while unique in used or (unique != name and unique in wanted):
+            unique, number = f"{name}-{number}", number + 1
+        n_renamed += unique != name
+        used.add(unique)
+        found.append(unique)
+    return tuple(found), n_renamed

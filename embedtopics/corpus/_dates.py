@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from embedtopics.corpus._hashing import is_missing
-from embedtopics.corpus._tables import MISSING_MARKERS, name_row, note
+from embedtopics.corpus._readers import MISSING_MARKERS, name_row, note
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 
@@ -42,35 +42,39 @@ _MILLISECONDS_NAME = "Unix time in milliseconds"
 _REMEDY = "write every date as YYYY-MM-DD, or convert the column with pandas.to_datetime first"
 
 
-@dataclass(frozen=True, eq=False)
-class _Values:
-    """The distinct values of a column of dates, as strings, in the order of their first rows."""
-
-    distinct: list[str]
-    first_rows: list[int]
-    codes: list[int]
-    """Position in `distinct` of each row; -1 where there is no value."""
-
-
-@dataclass(frozen=True)
 class _Column:
-    """How messages call the column and its rows."""
+    """A column of dates: its distinct values as strings, and how messages call its rows."""
 
-    what: str
-    lines: Sequence[int] | None
+    def __init__(self, series: pd.Series, what: str, lines: Sequence[int] | None) -> None:
+        self.what, self.lines = what, lines
+        code_of: dict[str, int] = {}
+        self.first_rows: list[int] = []
+        codes = []
+        for row, value in enumerate(series.tolist()):
+            text = _as_string(value)
+            if text is None:
+                raise self.refuse(row, value, "a date")
+            if not text or text in MISSING_MARKERS:
+                codes.append(-1)
+                continue
+            code = code_of.setdefault(text, len(code_of))
+            if code == len(self.first_rows):
+                self.first_rows.append(row)
+            codes.append(code)
+        self.distinct = list(code_of)
+        self.codes = np.array(codes, dtype=np.int64)  # -1 where there is no value
 
     def refuse(self, row: int, value: object, expected: str) -> InputError:
         """Return the error for one value."""
         where = name_row(row, self.lines)
         return InputError(f"{self.what}, {where}: expected {expected}, got {value!r}; {_REMEDY}")
 
-    def refuse_second(self, found: _Values, one: int, other: int, expected: str) -> InputError:
+    def refuse_second(self, one: int, other: int, expected: str) -> InputError:
         """Return the error for the later of two distinct values that contradict each other."""
         earlier, later = sorted((one, other))
-        row = found.first_rows[later]
-        before = name_row(found.first_rows[earlier], self.lines)
-        because = f"{expected}, as in {before} ({found.distinct[earlier]!r})"
-        return self.refuse(row, found.distinct[later], because)
+        before = name_row(self.first_rows[earlier], self.lines)
+        because = f"{expected}, as in {before} ({self.distinct[earlier]!r})"
+        return self.refuse(self.first_rows[later], self.distinct[later], because)
 
 
 def parse_dates(values: Iterable[Any]) -> pd.Series:
@@ -111,40 +115,20 @@ def read_dates(
 ) -> tuple[pd.Series, tuple[Decision, ...]]:
     """Read dates as `parse_dates` does, and say what was decided."""
     series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
-    column = _Column(what, lines)
     notes: list[Decision] = []
     if isinstance(series.dtype, np.dtype) and series.dtype.kind == "M":
         parsed = series.astype("datetime64[us]")
     else:
-        found = _collect(series, column)
-        moments, notes = _parse(found, column)
+        column = _Column(series, what, lines)
+        moments, notes = _parse(column)
         # The last place is NaT, and the code of a missing value is -1.
         table = np.array([*moments, np.datetime64("NaT")], dtype="datetime64[us]")
-        codes = np.array(found.codes, dtype=np.int64)
-        parsed = pd.Series(table[codes], index=series.index, name=series.name)
+        parsed = pd.Series(table[column.codes], index=series.index, name=series.name)
     n_missing = int(parsed.isna().sum())
     if n_missing:
         message = f"{n_missing} of {len(parsed)} rows have no date in {what}."
-        notes = [*notes, note("dates_missing", n_missing, message)]
+        notes.append(note("dates_missing", n_missing, message))
     return parsed, tuple(notes)
-
-
-def _collect(series: pd.Series, column: _Column) -> _Values:
-    codes: list[int] = []
-    code_of: dict[str, int] = {}
-    first_rows: list[int] = []
-    for row, value in enumerate(series.tolist()):
-        text = _as_string(value)
-        if text is None:
-            raise column.refuse(row, value, "a date")
-        if not text or text in MISSING_MARKERS:
-            codes.append(-1)
-            continue
-        code = code_of.setdefault(text, len(code_of))
-        if code == len(first_rows):
-            first_rows.append(row)
-        codes.append(code)
-    return _Values(list(code_of), first_rows, codes)
 
 
 def _as_string(value: object) -> str | None:
@@ -178,46 +162,41 @@ def _name_format(text: str) -> str | None:
     return None
 
 
-def _parse(found: _Values, column: _Column) -> tuple[list[datetime], list[Decision]]:
+def _parse(column: _Column) -> tuple[list[datetime], list[Decision]]:
     """Parse the distinct values, all in the format of the first."""
-    if not found.distinct:
+    if not column.distinct:
         return [], []
-    expected = _name_format(found.distinct[0])
+    expected = _name_format(column.distinct[0])
     if expected is None:
         known = f"{_ISO_NAME}, {_SLASHED_NAME} or Unix time"
-        raise column.refuse(found.first_rows[0], found.distinct[0], known)
-    for text, row in zip(found.distinct, found.first_rows, strict=True):
+        raise column.refuse(column.first_rows[0], column.distinct[0], known)
+    for text, row in zip(column.distinct, column.first_rows, strict=True):
         if _name_format(text) != expected:
-            first = name_row(found.first_rows[0], column.lines)
+            first = name_row(column.first_rows[0], column.lines)
             raise column.refuse(row, text, f"{expected} as in {first}")
-    parse, described = _parser(expected, found, column)
+    parse, described = _PARSERS.get(expected), expected
+    if parse is None:
+        day_first = _day_comes_first(column)
+        described = "day/month/year" if day_first else "month/day/year"
+        parse = partial(_parse_slashed, *(("one", "other") if day_first else ("other", "one")))
     moments = []
-    for text, row in zip(found.distinct, found.first_rows, strict=True):
+    for text, row in zip(column.distinct, column.first_rows, strict=True):
         try:
             moments.append(parse(text))
         except (ValueError, OverflowError):
             raise column.refuse(row, text, f"a day that exists, as {described}") from None
     notes = [note("dates", described, f"Dates in {column.what} are read as {described}.")]
     if expected == _ISO_NAME:
-        moments, zone_notes = _resolve_zones(moments, found, column)
-        notes += zone_notes + _count_rounded(found, column)
+        moments, zone_notes = _resolve_zones(moments, column)
+        notes += zone_notes
+        is_rounded = np.array([len(text) < len("2021-05-17") for text in column.distinct])
+        n_rounded = int(is_rounded[column.codes[column.codes >= 0]].sum())
+        if n_rounded:
+            message = (
+                f"{n_rounded} dates in {column.what} name no day; the first one stands for them."
+            )
+            notes.append(note("dates_without_day", n_rounded, message))
     return moments, notes
-
-
-def _parser(
-    expected: str, found: _Values, column: _Column
-) -> tuple[Callable[[str], datetime], str]:
-    if expected == _SLASHED_NAME:
-        if _day_comes_first(found, column):
-            return lambda text: _parse_slashed(text, "one", "other"), "day/month/year"
-        return lambda text: _parse_slashed(text, "other", "one"), "month/day/year"
-    if expected == _SECONDS_NAME:
-        return lambda text: _EPOCH + timedelta(seconds=int(text)), expected
-    if expected == _MILLISECONDS_NAME:
-        return lambda text: _EPOCH + timedelta(milliseconds=int(text)), expected
-    if expected == _COMPACT_NAME:
-        return lambda text: _build(_matched(_COMPACT, text)), expected
-    return _parse_iso, expected
 
 
 def _matched(pattern: re.Pattern[str], text: str) -> dict[str, str | None]:
@@ -245,59 +224,44 @@ def _parse_iso(text: str) -> datetime:
     return moment.astimezone(UTC) if moment.tzinfo else moment
 
 
-def _parse_slashed(text: str, day: str, month: str) -> datetime:
+def _parse_slashed(day: str, month: str, text: str) -> datetime:
     parts = _matched(_SLASHED, text)
     return _build({**parts, "day": parts[day], "month": parts[month]})
 
 
-def _day_comes_first(found: _Values, column: _Column) -> bool:
+_PARSERS: dict[str, Callable[[str], datetime]] = {
+    _ISO_NAME: _parse_iso,
+    _COMPACT_NAME: lambda text: _build(_matched(_COMPACT, text)),
+    _SECONDS_NAME: lambda text: _EPOCH + timedelta(seconds=int(text)),
+    _MILLISECONDS_NAME: lambda text: _EPOCH + timedelta(milliseconds=int(text)),
+}
+
+
+def _day_comes_first(column: _Column) -> bool:
     """Decide, over the whole column, which of two numbers is the day: the one above 12."""
-    first_above: int | None = None
-    second_above: int | None = None
-    for position, text in enumerate(found.distinct):
-        parts = _matched(_SLASHED, text)
-        if first_above is None and int(parts["one"] or 0) > 12:
-            first_above = position
-        if second_above is None and int(parts["other"] or 0) > 12:
-            second_above = position
-    if first_above is not None and second_above is not None:
-        raise column.refuse_second(found, first_above, second_above, "one order of day and month")
-    if first_above is None and second_above is None:
-        raise column.refuse(
-            found.first_rows[0],
-            found.distinct[0],
-            "some value above 12 in the column to tell days from months",
-        )
-    return first_above is not None
+    parts = [_matched(_SLASHED, text) for text in column.distinct]
+    first, second = (
+        next((i for i, part in enumerate(parts) if int(part[name] or 0) > 12), None)
+        for name in ("one", "other")
+    )
+    if first is not None and second is not None:
+        raise column.refuse_second(first, second, "one order of day and month")
+    if first is None and second is None:
+        expected = "some value above 12 in the column to tell days from months"
+        raise column.refuse(column.first_rows[0], column.distinct[0], expected)
+    return first is not None
 
 
 def _resolve_zones(
-    moments: list[datetime], found: _Values, column: _Column
+    moments: list[datetime], column: _Column
 ) -> tuple[list[datetime], list[Decision]]:
     """Take the zone, by now UTC, off all times; refuse it where only some rows name theirs."""
-    zoned = [position for position, moment in enumerate(moments) if moment.tzinfo]
+    zoned = [place for place, moment in enumerate(moments) if moment.tzinfo]
     if not zoned:
         return moments, []
-    # A day alone has no zone to name.
-    local = next(
-        (
-            position
-            for position, (moment, text) in enumerate(zip(moments, found.distinct, strict=True))
-            if not moment.tzinfo and ":" in text
-        ),
-        None,
-    )
-    if local is not None:
-        raise column.refuse_second(found, zoned[0], local, "a time zone in every row or in none")
+    for place, (moment, text) in enumerate(zip(moments, column.distinct, strict=True)):
+        if not moment.tzinfo and ":" in text:  # a day alone has no zone to name
+            expected = "a time zone in every row or in none"
+            raise column.refuse_second(zoned[0], place, expected)
     message = f"Times in {column.what} were converted to UTC."
     return [moment.replace(tzinfo=None) for moment in moments], [note("time_zone", "UTC", message)]
-
-
-def _count_rounded(found: _Values, column: _Column) -> list[Decision]:
-    is_rounded = np.array([len(text) < len("2021-05-17") for text in found.distinct])
-    codes = np.array(found.codes)
-    n_rounded = int(is_rounded[codes[codes >= 0]].sum())
-    if not n_rounded:
-        return []
-    message = f"{n_rounded} dates in {column.what} name no day; the first one stands for them."
-    return [note("dates_without_day", n_rounded, message)]

@@ -1,33 +1,260 @@
-"""Reading files: which reader a file's name calls for, and the formats that are not tabular."""
+"""What every input becomes before it is a corpus: a data frame and an account of its reading."""
 
 from __future__ import annotations
 
+import codecs
 import csv
+import difflib
+import gzip
 import io
 import itertools
 import json
+import sys
+import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import pandas as pd
 
 from embedtopics.corpus._hashing import replace_surrogates
-from embedtopics.corpus._tables import (
-    Table,
-    check_path,
-    describe_encoding,
-    name_row,
-    note,
-    open_binary,
-    open_text,
-)
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
+
+MISSING_MARKERS = frozenset(
+    ("NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "NULL", "null", "None")
+)
+"""Cells of csv and tsv files that stand for "no value" in the text and time columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows and columns as they were read, and where they came from."""
+
+    frame: pd.DataFrame
+    source: str
+    notes: tuple[Decision, ...] = ()
+    lines: Sequence[int] | None = None
+    cells_only: bool = False
+    untyped: bool = False
+    id_column: str | None = None
+
+    def name_row(self, row: int) -> str:
+        """Name the row at a position, from 0, as messages do."""
+        return name_row(row, self.lines)
+
+
+def note(name: str, value: object, message: str) -> Decision:
+    """Return a decision of the corpus."""
+    return Decision("corpus", name, value, message)
+
+
+def name_row(row: int, lines: Sequence[int] | None = None) -> str:
+    """Name the row at a position, from 0, as messages do: counted from 1, with its line."""
+    if lines is None or lines[row] == row + 1:
+        return f"row {row + 1}"
+    return f"row {row + 1} (line {lines[row]})"
+
+
+def name_rows(rows: Sequence[int], lines: Sequence[int] | None = None) -> str:
+    """Name several rows, the first three of them one by one."""
+    names = [name_row(row, lines) for row in rows[:3]]
+    if len(rows) > 3:
+        return f"{', '.join(names)} and {len(rows) - 3} more"
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def is_frame(data: object) -> bool:
+    """Return whether something has named columns: a frame, a table, a dataset or a mapping."""
+    if isinstance(data, Mapping):
+        return True
+    # Asked of the type, because asking a lazy frame would set it to work.
+    return hasattr(type(data), "columns") or hasattr(type(data), "column_names")
+
+
+def is_records(data: object) -> bool:
+    """Return whether something is a list of mappings, a row each."""
+    return isinstance(data, Sequence) and bool(len(data)) and isinstance(data[0], Mapping)
+
+
+def as_table(data: object) -> Table:
+    """Read a frame of any kind, or a list of mappings."""
+    source = type(data).__name__
+    _refuse_unread(data)
+    untyped = False
+    if isinstance(data, pd.DataFrame):
+        frame = data
+    elif is_records(data) or isinstance(data, Mapping):
+        columns = data if isinstance(data, Mapping) else _columns_of(cast(Sequence[Any], data))
+        _check_columns(columns)
+        # Objects, because half of a surrogate pair cannot be held by pandas' own strings.
+        frame = pd.DataFrame({k: pd.Series(list(v), dtype=object) for k, v in columns.items()})
+        untyped = True
+    elif is_frame(data) and hasattr(data, "to_pandas"):
+        frame = data.to_pandas()
+    else:
+        raise InputError(
+            "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
+            f"lists, got a {source}; give a list of strings to Corpus.from_texts"
+        )
+    repeated = frame.columns[frame.columns.duplicated()]
+    if len(repeated):
+        raise InputError(
+            f"{source}: expected distinct column names, got {repeated[0]!r} more than once; "
+            "rename one of them"
+        )
+    return Table(frame, source, untyped=untyped)
+
+
+def _refuse_unread(data: object) -> None:
+    """Refuse what looks like a table and is only the promise, or a bundle, of one."""
+    polars, datasets = sys.modules.get("polars"), sys.modules.get("datasets")
+    if polars and isinstance(data, polars.LazyFrame):
+        raise InputError("expected a polars DataFrame, got a LazyFrame; call .collect() first")
+    if datasets and isinstance(data, datasets.DatasetDict):
+        splits = ", ".join(repr(split) for split in data)
+        raise InputError(
+            f"expected one datasets.Dataset, got a DatasetDict; choose a split ({splits})"
+        )
+    if datasets and isinstance(data, datasets.IterableDataset | datasets.IterableDatasetDict):
+        raise InputError(
+            f"expected a datasets.Dataset, got a {type(data).__name__}, which is read as a stream; "
+            "load it with streaming=False"
+        )
+
+
+def _columns_of(data: Sequence[Any]) -> dict[str, list[Any]]:
+    for row, record in enumerate(data):
+        if not isinstance(record, Mapping):
+            raise InputError("data", "a list of mappings", record, row=row)
+    names = dict.fromkeys(name for record in data for name in record)
+    return {name: [record.get(name) for record in data] for name in names}
+
+
+def _check_columns(columns: Mapping[Any, Any]) -> None:
+    for name, column in columns.items():
+        if isinstance(column, str) or not hasattr(column, "__len__"):
+            raise InputError(
+                f"expected a dict of lists of one length, got a {type(column).__name__} under "
+                f"{name!r}; give every column as a list"
+            )
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise InputError(
+            f"expected a dict of lists of one length, got lengths {lengths}; "
+            "give every column the same number of rows"
+        )
+
+
+# UTF-32 is left out: its mark begins like UTF-16's, and no tool of the field writes it.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def check_path(path: Path) -> None:
+    """Raise InputError where there is nothing to read at a path."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        names: list[str] = []
+        with suppress(OSError):
+            names = sorted(entry.name for entry in path.parent.iterdir())
+        close = difflib.get_close_matches(path.name, names, n=1)
+        nearest = f"did you mean {close[0]!r}? Otherwise " if close else ""
+        raise InputError(f"{path}: no such file or folder; {nearest}check the path") from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: cannot be reached ({error}); check the path") from None
+
+
+@contextmanager
+def open_binary(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes, decompressed where its name ends in .gz."""
+    try:
+        if path.suffix.lower() == ".gz":
+            with gzip.open(path, "rb") as stream:
+                yield cast(BinaryIO, stream)
+        else:
+            with path.open("rb") as file:
+                yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(
+            f"{path.name}: expected a gzip file, got damaged or incomplete data ({error}); "
+            "fetch or compress the file again"
+        ) from None
+    except PermissionError:
+        raise InputError(
+            f"{path.name}: permission to read the file was denied; change its access rights"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{path.name}: cannot be read ({error.strerror or error})") from None
+
+
+@contextmanager
+def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
+    """Open a file for reading text; a byte-order mark wins over the encoding "utf-8"."""
+    actual = _actual_encoding(path, encoding)
+    try:
+        with open_binary(path) as stream:
+            yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
+    except UnicodeDecodeError as error:
+        offset = _first_bad_byte(path, actual)
+        where = "decompressed " if path.suffix.lower() == ".gz" else ""
+        wrong = error.object[error.start : error.start + 1].hex()
+        raise InputError(
+            f"{path.name}: expected {encoding} text, got the byte 0x{wrong} at {where}offset "
+            f"{offset}; name the file's encoding, often --encoding cp1252 "
+            '(encoding="cp1252")'
+        ) from None
+
+
+def describe_encoding(path: Path, encoding: str) -> tuple[Decision, ...]:
+    """Return a note if a byte-order mark decides over the file's encoding."""
+    actual = _actual_encoding(path, encoding)
+    if actual == encoding:
+        return ()
+    name = actual.removesuffix("-sig")
+    return (note("encoding", name, f"{path.name} begins with the byte-order mark of {name}."),)
+
+
+def _actual_encoding(path: Path, encoding: str) -> str:
+    try:
+        name = codecs.lookup(encoding).name
+        "".encode(name)  # refuses codecs that do not read text, such as "hex"
+    except LookupError:
+        raise InputError(
+            f"{encoding!r} is no text encoding that Python knows; "
+            "expected a name such as utf-8, latin-1 or cp1252"
+        ) from None
+    if name != "utf-8":
+        return encoding
+    with open_binary(path) as stream:
+        head = stream.read(3)
+    return next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
+
+
+def _first_bad_byte(path: Path, encoding: str) -> int:
+    """Return the offset at which decoding fails; a text stream only knows it within its buffer."""
+    decoder = codecs.getincrementaldecoder(encoding.removesuffix("-sig"))()
+    offset = 0
+    with open_binary(path) as stream:
+        while True:
+            chunk = stream.read(1 << 20)
+            pending = len(decoder.getstate()[0])
+            try:
+                decoder.decode(chunk, final=not chunk)
+            except UnicodeDecodeError as error:
+                return offset - pending + error.start
+            if not chunk:
+                return offset
+            offset += len(chunk)
+
 
 # Reading csv and tsv files row by row, strictly.
 #
@@ -57,14 +284,7 @@ class _BrokenRow(Exception):
         self.row = row
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    header: list[str]
-    rows: list[tuple[str, ...]]
-    lines: Sequence[int]
-
-
-def read_csv(path: Path, encoding: str, limit: int | None) -> Table:
+def _read_csv(path: Path, encoding: str, limit: int | None) -> Table:
     """Read a csv file with a header line; its delimiter is found from its first rows."""
     with open_text(path, encoding, newline="") as handle:
         delimiter = sniff_delimiter(handle.read(_SNIFFED_CHARACTERS))
@@ -72,13 +292,8 @@ def read_csv(path: Path, encoding: str, limit: int | None) -> Table:
         message = f"{path.name} has one column."
     else:
         message = f"The columns of {path.name} are separated by {_DELIMITER_NAMES[delimiter]}."
-    notes = (note("delimiter", delimiter or "", message),)
-    return _read(path, delimiter or _NO_DELIMITER, encoding, limit, notes)
-
-
-def read_tsv(path: Path, encoding: str, limit: int | None) -> Table:
-    """Read a tab-separated file with a header line."""
-    return _read(path, "\t", encoding, limit, ())
+    found = (note("delimiter", delimiter or "", message),)
+    return _read_delimited(path, encoding, limit, delimiter or _NO_DELIMITER, found)
 
 
 def sniff_delimiter(head: str) -> str | None:
@@ -101,64 +316,54 @@ def sniff_delimiter(head: str) -> str | None:
 
 def _read_loosely(head: str, delimiter: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    try:
+    with suppress(csv.Error):  # the strict reading will say what is wrong, and where
         rows.extend(csv.reader(io.StringIO(head, newline=""), delimiter=delimiter))
-    except csv.Error:
-        pass  # the strict reading will say what is wrong, and where
     cut_off = len(head) == _SNIFFED_CHARACTERS and len(rows) > 1
     return rows[:-1] if cut_off else rows
 
 
-def _read(
-    path: Path, delimiter: str, encoding: str, limit: int | None, notes: tuple[Decision, ...]
+def _read_delimited(
+    path: Path,
+    encoding: str,
+    limit: int | None,
+    delimiter: str = "\t",
+    notes: tuple[Decision, ...] = (),
 ) -> Table:
-    if delimiter in ("\t", _NO_DELIMITER):
-        found, quoting_notes = _read_either_way(path, delimiter, encoding, limit)
-    else:
-        quoting_notes = ()
+    """Read a file of rows below a header line."""
+    try:
+        header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=True)
+    except _BrokenRow as with_quotes:
+        if delimiter not in ("\t", _NO_DELIMITER):
+            raise InputError(str(with_quotes)) from None
         try:
-            found = _read_rows(path, delimiter, encoding, limit, quoted=True)
-        except _BrokenRow as broken:
-            raise InputError(str(broken)) from None
-    if not found.rows:
+            header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=False)
+        except _BrokenRow as without_quotes:
+            # The reading that came further is the one that the file's author had in mind.
+            further = max(with_quotes, without_quotes, key=lambda broken: broken.row)
+            raise InputError(str(further)) from None
+        message = (
+            f"Quotes in {path.name} are ordinary characters: they do not enclose whole fields."
+        )
+        notes = (*notes, note("quoting", "none", message))
+    if not rows:
         raise InputError(f"{path.name}: expected rows below the header, got only the header line")
-    header, header_notes = _name_columns(found.header)
-    frame = pd.DataFrame(found.rows, columns=pd.Index(header, dtype=object), dtype=object)
-    notes = describe_encoding(path, encoding) + notes + quoting_notes + header_notes
-    return Table(frame, path.name, notes, found.lines, cells_only=True, untyped=True)
-
-
-def _read_either_way(
-    path: Path, delimiter: str, encoding: str, limit: int | None
-) -> tuple[_Rows, tuple[Decision, ...]]:
-    try:
-        return _read_rows(path, delimiter, encoding, limit, quoted=True), ()
-    except _BrokenRow as broken:
-        with_quotes = broken
-    try:
-        found = _read_rows(path, delimiter, encoding, limit, quoted=False)
-    except _BrokenRow as without_quotes:
-        # The reading that came further is the one that the file's author had in mind.
-        further = max(with_quotes, without_quotes, key=lambda broken: broken.row)
-        raise InputError(str(further)) from None
-    message = f"Quotes in {path.name} are ordinary characters: they do not enclose whole fields."
-    return found, (note("quoting", "none", message),)
+    header, header_notes = _name_columns(header)
+    frame = pd.DataFrame(rows, columns=pd.Index(header, dtype=object), dtype=object)
+    notes = describe_encoding(path, encoding) + notes + header_notes
+    return Table(frame, path.name, notes, lines, cells_only=True, untyped=True)
 
 
 def _read_rows(
     path: Path, delimiter: str, encoding: str, limit: int | None, *, quoted: bool
-) -> _Rows:
+) -> tuple[list[str], list[tuple[str, ...]], Sequence[int]]:
+    """Return the header, the rows, and the line on which each begins."""
     header: list[str] = []
     rows: list[tuple[str, ...]] = []
     lines = array("q")
     line = 1
+    quoting: Any = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
     with open_text(path, encoding, newline="") as handle, _fields_of_any_size():
-        reader = csv.reader(
-            handle,
-            delimiter=delimiter,
-            quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-            strict=True,
-        )
+        reader = csv.reader(handle, delimiter=delimiter, quoting=quoting, strict=True)
         try:
             for fields in reader:
                 if fields and not header:
@@ -166,39 +371,29 @@ def _read_rows(
                 elif fields:
                     lines.append(line)
                     if len(fields) != len(header):
-                        raise _wrong_width(path, lines, len(fields), len(header))
+                        raise _BrokenRow(
+                            len(rows),
+                            f"{path.name}, {name_row(len(rows), lines)}: expected {len(header)} "
+                            f"fields as in the header, got {len(fields)}; put fields that hold "
+                            "the delimiter or a line end in double quotes",
+                        )
                     # Tuples of strings, unlike lists, cost the garbage collector nothing.
                     rows.append(tuple(fields))
                     if len(rows) == limit:
                         break
                 line = reader.line_num + 1
         except csv.Error as error:
-            raise _broken_quotes(path, lines, line, error, bool(header)) from None
+            where = name_row(len(rows), [*lines, line]) if header else f"header (line {line})"
+            closes = "end of data" not in str(error)
+            raise _BrokenRow(
+                len(rows),
+                f"{path.name}, {where}: expected a closed quote around each quoted field, got "
+                f"{error if closes else 'a quote that is never closed'}; "
+                'write a quote inside a quoted field twice ("")',
+            ) from None
     if not header:
         raise InputError(f"{path.name}: expected a header line and rows, got an empty file")
-    return _Rows(header, rows, lines)
-
-
-def _wrong_width(path: Path, lines: Sequence[int], width: int, expected: int) -> _BrokenRow:
-    row = len(lines) - 1
-    return _BrokenRow(
-        row,
-        f"{path.name}, {name_row(row, lines)}: expected {expected} fields as in the header, got "
-        f"{width}; put fields that hold the delimiter or a line end in double quotes",
-    )
-
-
-def _broken_quotes(
-    path: Path, lines: Sequence[int], line: int, error: csv.Error, in_body: bool
-) -> _BrokenRow:
-    row = len(lines)
-    where = name_row(row, [*lines, line]) if in_body else f"header (line {line})"
-    reason = "a quote that is never closed" if "end of data" in str(error) else str(error)
-    return _BrokenRow(
-        row,
-        f"{path.name}, {where}: expected a closed quote around each quoted field, got {reason}; "
-        'write a quote inside a quoted field twice ("")',
-    )
+    return header, rows, lines
 
 
 def _name_columns(header: list[str]) -> tuple[list[str], tuple[Decision, ...]]:
@@ -264,12 +459,12 @@ def _read_folder(folder: Path, encoding: str, limit: int | None) -> Table:
     if len(visible) < len(names):
         n_hidden = len(names) - len(visible)
         notes.append(note("hidden_files", n_hidden, f"{n_hidden} hidden files were left out."))
+    visible = visible[:limit]
     texts = []
-    for name in visible[:limit]:
+    for name in visible:
         with open_text(folder / name, encoding) as handle:
             texts.append(handle.read())
         notes.extend(describe_encoding(folder / name, encoding))
-    visible = visible[:limit]
     columns = {"text": texts, "file": visible}
     if any("/" in name for name in visible):
         columns["folder"] = [name.rpartition("/")[0] for name in visible]
@@ -290,18 +485,16 @@ def _read_lines(path: Path, encoding: str, limit: int | None) -> Table:
 def _read_json_lines(path: Path, encoding: str, limit: int | None) -> Table:
     """Read one JSON object a line; blank lines are skipped."""
     lines = array("q")
+
+    def parsed(handle: Iterable[str]) -> Iterator[object]:
+        for number, line in enumerate(handle, start=1):
+            if line.strip():
+                lines.append(number)
+                yield _parse_json(line, path, name_row(len(lines) - 1, lines))
+
     with open_text(path, encoding) as handle:
-        records = itertools.islice(_parse_lines(handle, path, lines), limit)
-        frame = _frame_of_records(records, path, lambda row: name_row(row, lines))
+        frame = _frame_of_records(itertools.islice(parsed(handle), limit), path, lines)
     return Table(frame, path.name, describe_encoding(path, encoding), lines, untyped=True)
-
-
-def _parse_lines(handle: Iterable[str], path: Path, lines: array[int]) -> Iterator[object]:
-    """Yield the value on each line that is not blank, and add its number to `lines`."""
-    for number, line in enumerate(handle, start=1):
-        if line.strip():
-            lines.append(number)
-            yield _parse_json(line, path, name_row(len(lines) - 1, lines))
 
 
 def _read_json(path: Path, encoding: str, limit: int | None) -> Table:
@@ -311,7 +504,7 @@ def _read_json(path: Path, encoding: str, limit: int | None) -> Table:
     if not content.lstrip().startswith("["):
         return _read_json_lines(path, encoding, limit)
     records = _parse_json(content, path, "")
-    frame = _frame_of_records(records[:limit], path, name_row)
+    frame = _frame_of_records(records[:limit], path)
     return Table(frame, path.name, describe_encoding(path, encoding), untyped=True)
 
 
@@ -320,11 +513,10 @@ def _parse_json(text: str, path: Path, where: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        line = "" if where else f"line {error.lineno}, "
+        line, rest = ("", "") if where else (f"line {error.lineno}, ", ", or one array of objects")
         raise InputError(
             f"{place}: expected valid JSON, got a fault at {line}column {error.colno} "
-            f"({error.msg}); write one complete JSON object a line"
-            + (", or one array of objects" if not where else "")
+            f"({error.msg}); write one complete JSON object a line{rest}"
         ) from None
     except (RecursionError, ValueError) as error:
         raise InputError(
@@ -333,7 +525,7 @@ def _parse_json(text: str, path: Path, where: str) -> Any:
 
 
 def _frame_of_records(
-    records: Iterable[object], path: Path, name: Callable[[int], str]
+    records: Iterable[object], path: Path, lines: Sequence[int] | None = None
 ) -> pd.DataFrame:
     """Turn objects into columns in the order in which their keys appear; strings into texts."""
     columns: dict[str, list[object]] = {}
@@ -343,8 +535,8 @@ def _frame_of_records(
             record = {"text": record}
         if not isinstance(record, dict):
             raise InputError(
-                f"{path.name}, {name(n_rows)}: expected a JSON object with named fields, got a "
-                f"{type(record).__name__}; write documents as objects such as "
+                f"{path.name}, {name_row(n_rows, lines)}: expected a JSON object with named "
+                f"fields, got a {type(record).__name__}; write documents as objects such as "
                 '{"text": "..."}'
             )
         record = {replace_surrogates(key): value for key, value in record.items()}
@@ -368,7 +560,15 @@ def _read_parquet(path: Path, encoding: str, limit: int | None) -> Table:
         data = io.BytesIO(stream.read()) if path.suffix.lower() == ".gz" else stream
         try:
             file = pq.ParquetFile(data)
-            table = file.read() if limit is None else _first_rows(file, limit)
+            if limit is None:
+                table = file.read()
+            else:  # of the others, none is read
+                batches: list[Any] = []
+                for batch in file.iter_batches(batch_size=min(limit, 65536)):
+                    batches.append(batch)
+                    if sum(map(len, batches)) >= limit:
+                        break
+                table = pa.Table.from_batches(batches, schema=file.schema_arrow).slice(0, limit)
             frame = table.to_pandas()
         except pa.ArrowException as error:
             reason = str(error).splitlines()[0]
@@ -381,21 +581,9 @@ def _read_parquet(path: Path, encoding: str, limit: int | None) -> Table:
     return Table(frame, path.name)
 
 
-def _first_rows(file: Any, limit: int) -> Any:
-    """Return the first rows of a Parquet file, without reading the others."""
-    import pyarrow as pa
-
-    batches: list[Any] = []
-    for batch in file.iter_batches(batch_size=min(limit, 65536)):
-        batches.append(batch)
-        if sum(map(len, batches)) >= limit:
-            break
-    return pa.Table.from_batches(batches, schema=file.schema_arrow).slice(0, limit)
-
-
 _READERS: dict[str, Callable[[Path, str, int | None], Table]] = {
-    ".csv": read_csv,
-    ".tsv": read_tsv,
+    ".csv": _read_csv,
+    ".tsv": _read_delimited,
     ".jsonl": _read_json_lines,
     ".ndjson": _read_json_lines,
     ".json": _read_json,
@@ -406,11 +594,8 @@ SUFFIXES = tuple(_READERS)
 """What the name of a file that can be read ends in."""
 
 
-# Where the demo corpus lies: inside an installed package, or in the repository.
-
-
 def demo_path() -> Path:
-    """Return the path of the demo corpus, a CSV file."""
+    """Return the path of the demo corpus, a CSV file: in an installed package or the repository."""
     package = Path(__file__).parents[1]
     for path in (package / "data" / "demo.csv", package.parent / "data" / "demo.csv"):
         if path.is_file():

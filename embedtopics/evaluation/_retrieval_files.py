@@ -12,8 +12,7 @@ import numpy as np
 
 from embedtopics._utils.checks import is_number
 from embedtopics.corpus._columns import read_ids
-from embedtopics.corpus._readers import read_file
-from embedtopics.corpus._tables import as_table, check_path, is_frame, open_text
+from embedtopics.corpus._readers import as_table, check_path, is_frame, open_text, read_file
 from embedtopics.errors import InputError
 from embedtopics.retrieval.results import SearchHits
 

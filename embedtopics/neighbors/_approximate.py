@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.background import loops_may_meet
+from embedtopics._utils.machine import loops_may_meet
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 # Candidates -> nearest neighbours: every similarity is computed here, in one fixed order.

@@ -10,17 +10,17 @@ import numpy as np
 from embedtopics.errors import InputError
 from embedtopics.plots._colors import PALETTE
 from embedtopics.plots._hierarchy import SCALE
-from embedtopics.plots._layers import GRID, Line, end_names, layer_axis, traces_of, value_range
+from embedtopics.plots._layers import Line, end_names, layer_axis, traces_of, value_range
 from embedtopics.plots._theme import (
     ASSUMED_WIDTH,
     INK,
     MUTED,
-    Panels,
+    caption,
     checked_sizes,
     chosen_columns,
-    cut,
-    escape,
-    panel_layout,
+    color_bar,
+    panel_figure,
+    panel_note,
     title_notes,
 )
 from embedtopics.probing.results import Contextualization, LayerSimilarity
@@ -28,24 +28,32 @@ from embedtopics.probing.results import Contextualization, LayerSimilarity
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-
 _NAMES = 190
 _BASELINE = "#6b7684"
-# measure, its baseline, their colours
-_COSINES = (
-    ("self-similarity", "one word in two contexts", PALETTE[0], "circle"),
-    ("intra-sentence similarity", "word and its sentence", PALETTE[5], "square"),
-    ("anisotropy", "two words at random", _BASELINE, ""),
-)
-_LESS = (
-    ("corrected self-similarity", "one word in two contexts", PALETTE[0], "circle"),
-    ("corrected intra-sentence similarity", "word and its sentence", PALETTE[5], "square"),
-    ("corrected maximum explainable variance", "explained by one direction", PALETTE[2], "diamond"),
-)
-_PANELS = (
-    ("cosine similarity", _COSINES),
-    ("minus what chance gives", _LESS),
-)
+# measure, its name, colour and symbol
+_PANELS = {
+    "cosine similarity": (
+        ("self-similarity", "one word in two contexts", PALETTE[0], "circle"),
+        ("intra-sentence similarity", "word and its sentence", PALETTE[5], "square"),
+        ("anisotropy", "two words at random", _BASELINE, ""),
+    ),
+    "minus what chance gives": (
+        ("corrected self-similarity", "one word in two contexts", PALETTE[0], "circle"),
+        ("corrected intra-sentence similarity", "word and its sentence", PALETTE[5], "square"),
+        (
+            "corrected maximum explainable variance",
+            "explained by one direction",
+            PALETTE[2],
+            "diamond",
+        ),
+    ),
+}
+_LARGEST, _SMALLEST = 58, 12
+"""Pixels of a cell."""
+_PRINTED = 32
+"""Pixels of a cell from which on its value is written in it."""
+_DARK = 0.66
+"""Share of the scale from which on text is white."""
 
 
 def contextualization(
@@ -74,80 +82,45 @@ def contextualization(
     InputError
         If given something else.
     """
-    import plotly.graph_objects as go
-
     checked_sizes(width, height)
     if not isinstance(found, Contextualization):
         expected = "Contextualization from probing.contextualization"
         raise InputError("found", expected, found=type(found).__name__)
+    gap, margin = _NAMES + 40, {"l": 50, "r": _NAMES, "t": 76, "b": 50}
     inner = (width or ASSUMED_WIDTH) - 50 - _NAMES
-    gap = _NAMES + 40
     columns = chosen_columns(len(_PANELS), None, inner, 260, gap)
-    across = (inner - (columns - 1) * gap) / columns
-    rows = -(-len(_PANELS) // columns)
-    up = 330.0 if height is None else max((height - 50) / rows - 30 - 46, 80)
-    panels = Panels(
-        len(_PANELS), columns, max(across, 80), up, head=30, foot=46, gap=gap, left=50,
-        right=_NAMES, top=46, bottom=4,
-    )  # fmt: skip
-    traces: list[dict[str, Any]] = []
-    axes: dict[str, Any] = {}
-    notes = _title(found, panels)
-    ends = (min(found.layers) - 0.4, max(found.layers) + 0.4)
-    for place, (name, kinds) in enumerate(_PANELS):
-        lines = _lines(found, kinds)
-        low, high = value_range(lines)
-        span = (min(low, 0.0), high)
-        number = str(place + 1) if place else ""
-        domain = panels.domain(place)
-        traces += traces_of(lines, ends, number, "words or sentences")
-        axes[f"xaxis{number}"] = layer_axis(found.layers, domain[0], number, across, named=True)
-        axes[f"yaxis{number}"] = {
-            "domain": domain[1], "anchor": f"x{number}", "gridcolor": GRID, "zeroline": True,
-            "zerolinecolor": "#c3c9d1", "range": list(span), "tickfont": {"size": 11},
-            "fixedrange": True,
-        }  # fmt: skip
-        notes += end_names(lines, span, domain, panels.height)
-        notes.append(panels.heading(place, f"<b>{name}</b>", 5))
-    layout = {**panel_layout(panels, width, height, notes), **axes, "showlegend": False}
-    return go.Figure(data=traces, layout=layout)
-
-
-def _lines(found: Contextualization, kinds: tuple[tuple[str, str, str, str], ...]) -> list[Line]:
-    lines = []
-    measured = {score.measure for score in found.scores}
-    for measure, name, color, symbol in kinds:
-        if measure in measured:
-            scores = found.of(measure)
-            lines.append(
-                Line(
-                    name, color, "solid" if symbol else "dash", symbol,
-                    tuple(s.layer for s in scores), tuple(s.value for s in scores),
-                    tuple(s.low for s in scores), tuple(s.high for s in scores),
-                    tuple(s.n for s in scores),
-                )
-            )  # fmt: skip
-    return lines
-
-
-def _title(found: Contextualization, panels: Panels) -> list[dict[str, Any]]:
-    n = len(found.words)
+    across = max((inner - (columns - 1) * gap) / columns, 80)
+    rows, between = -(-len(_PANELS) // columns), 76
+    up = 330.0
+    if height is not None:
+        up = max((height - 126 - (rows - 1) * between) / rows, 80)
+    figure = panel_figure(
+        [up] * rows, columns, between=between, gap=gap, width=width, margin=margin
+    )
     text = (
-        f"<b>{escape(cut(found.encoder, 50))}</b>"
-        f'<span style="font-size:12px;color:{MUTED}"> · {n:,} words, '
+        f"<b>{caption(found.encoder, 50)}</b>"
+        f'<span style="font-size:12px;color:{MUTED}"> · {len(found.words):,} words, '
         f"{int(found.n_uses.sum()):,} uses</span>"
     )
-    return title_notes([text], panels.top - 8, left=34, size=14)
-
-
-# How similar layers are: a matrix of the layers of one or two encoders.
-
-_LARGEST, _SMALLEST = 58, 12
-"""Pixels of a cell."""
-_PRINTED = 32
-"""Pixels of a cell from which on its value is written in it."""
-_DARK = 0.66
-"""Share of the scale from which on text is white."""
+    notes = title_notes([text], 68, left=34, size=14)
+    measured = {score.measure for score in found.scores}
+    figure.update_xaxes(layer_axis(found.layers, across))
+    figure.update_yaxes(showgrid=True, tickfont={"size": 11}, zeroline=True)
+    for panel, (name, kinds) in enumerate(_PANELS.items()):
+        lines = [
+            Line(called, color, "solid" if symbol else "dash", symbol, found.of(measure))
+            for measure, called, color, symbol in kinds
+            if measure in measured
+        ]
+        low, high = value_range(lines)
+        span = (min(low, 0.0), high)
+        ends = (min(found.layers) - 0.4, max(found.layers) + 0.4)
+        figure.add_traces(traces_of(lines, ends, panel, "words or sentences"))
+        row, column = divmod(panel, columns)
+        figure.update_yaxes(range=span, zerolinecolor="#c3c9d1", row=row + 1, col=column + 1)
+        notes += end_names(figure, lines, span, panel, up)
+        notes.append(panel_note(figure, panel, f"<b>{name}</b>", yshift=5))
+    return figure.update_layout(annotations=notes)
 
 
 def cka(found: LayerSimilarity, *, width: int | None = None, height: int | None = None) -> Figure:
@@ -173,8 +146,6 @@ def cka(found: LayerSimilarity, *, width: int | None = None, height: int | None 
     InputError
         If given something else.
     """
-    import plotly.graph_objects as go
-
     checked_sizes(width, height, 200)
     if not isinstance(found, LayerSimilarity):
         raise InputError("found", "LayerSimilarity from probing.cka", found=type(found).__name__)
@@ -183,89 +154,78 @@ def cka(found: LayerSimilarity, *, width: int | None = None, height: int | None 
     space = (width or ASSUMED_WIDTH) - left - right, (height or 860) - top - bottom
     cell = float(np.clip(min(space[0] / n_across, space[1] / n_up), 1, _LARGEST))
     cell = cell if width or height else max(cell, _SMALLEST)
-    panels = Panels(
-        1, 1, cell * n_across, cell * n_up, head=0, foot=0, left=left, right=right, top=top,
-        bottom=bottom,
-    )  # fmt: skip
     # the title and the scale need space where the layers are few
-    drawn = (width or max(panels.size[0], 460), height or max(panels.size[1], 330))
+    width = width or max(round(cell * n_across) + left + right, 460)
+    height = height or max(round(cell * n_up) + top + bottom, 330)
+    margin = {"l": left, "r": right, "t": top, "b": bottom}
+    figure = panel_figure([height - top - bottom], width=width, margin=margin)
+    figure.add_trace(_heat(found, cell))
     own = found.encoder_a == found.encoder_b
-    notes = [*_matrix_title(found, top, own, drawn[0]), *_values(found, cell)]
-    layout = panel_layout(panels, drawn[0], drawn[1], notes)
-    names = [escape(cut(name, 44)) for name in (found.encoder_a, found.encoder_b)]
-    for key, layers, name, size in (
-        ("yaxis", found.layers_a, names[0], cell), ("xaxis", found.layers_b, names[1], cell),
-    ):  # fmt: skip
-        step = max(math.ceil(15 / size), 1)
-        layout[key] = {
-            "range": [-0.5, len(layers) - 0.5], "showgrid": False, "zeroline": False, "ticks": "",
-            "tickvals": list(range(0, len(layers), step)), "fixedrange": True,
-            "ticktext": [str(layer) for layer in layers[::step]], "tickfont": {"size": 11},
-            "title": {"text": "layer" if own else f"layer of {name}", "standoff": 6,
-                      "font": {"size": 12, "color": MUTED}},
-            "constrain": "domain",
-            "constraintoward": "left" if key == "xaxis" else "top",
-        }  # fmt: skip
-    layout["yaxis"]["scaleanchor"] = "x"
-    return go.Figure(data=[_heat(found, cell)], layout=layout)
+    for update, layers, encoder, side in (
+        (figure.update_yaxes, found.layers_a, found.encoder_a, "top"),
+        (figure.update_xaxes, found.layers_b, found.encoder_b, "left"),
+    ):
+        step = max(math.ceil(15 / cell), 1)
+        title = "layer" if own else f"layer of {caption(encoder, 44)}"
+        update(
+            range=[-0.5, len(layers) - 0.5],
+            tickvals=list(range(0, len(layers), step)),
+            ticktext=[str(layer) for layer in layers[::step]],
+            tickfont={"size": 11},
+            title={"text": title, "standoff": 6},
+            constrain="domain",
+            constraintoward=side,
+        )
+    figure.update_yaxes(scaleanchor="x")
+    names = found.encoder_a if own else f"{found.encoder_a} and {found.encoder_b}"
+    lines = [
+        f"<b>{caption(names, max(int((width - 40) / 8.6), 20))}</b>",
+        f"{caption(found.measure, 40)} · {found.n_units:,} units of {found.n_texts:,} texts",
+    ]
+    notes = title_notes(lines, top - 6, left=60, size=14)
+    return figure.update_layout(annotations=[*notes, *_printed(found, cell)])
 
 
 def _heat(found: LayerSimilarity, cell: float) -> dict[str, Any]:
-    gap = 1 if cell >= 10 else 0
-    return {
-        "type": "heatmap", "z": _or_none(found.values), "zmin": 0.0, "zmax": 1.0,
-        "colorscale": SCALE, "xgap": gap, "ygap": gap, "text": _hover(found),
-        "hovertemplate": "%{text}<extra></extra>",
-        "colorbar": {
-            "title": {"text": "CKA", "font": {"color": MUTED, "size": 12}}, "thickness": 12,
-            "len": 180, "lenmode": "pixels", "outlinewidth": 0, "y": 1, "yanchor": "top",
-            "tickfont": {"color": MUTED, "size": 11}, "nticks": 6,
-        },
-    }  # fmt: skip
-
-
-def _or_none(values: Any) -> list[list[float | None]]:
-    return [[float(v) if math.isfinite(v) else None for v in row] for row in values]
-
-
-def _hover(found: LayerSimilarity) -> list[list[str]]:
-    """Return both layers, their similarity and its standard error."""
     own = found.encoder_a == found.encoder_b
     first, second = (
-        "" if own else f" of {escape(cut(name, 44))}" for name in (found.encoder_a, found.encoder_b)
+        "" if own else f" of {caption(name, 44)}" for name in (found.encoder_a, found.encoder_b)
     )
-    rows = []
-    for up, a in enumerate(found.layers_a):
+    texts = []
+    for a, values, errors in zip(found.layers_a, found.values, found.errors, strict=True):
         row = []
-        for across, b in enumerate(found.layers_b):
-            value, error = found.values[up, across], found.errors[up, across]
-            said = f"{value:.3f}" if math.isfinite(value) else "unknown"
-            said += f", standard error {error:.3f}" if math.isfinite(error) else ""
-            row.append(f"layer {a}{first}<br>layer {b}{second}<br><b>{said}</b>")
-        rows.append(row)
-    return rows
+        for b, value, error in zip(found.layers_b, values, errors, strict=True):
+            shown = f"{value:.3f}" if math.isfinite(value) else "unknown"
+            shown += f", standard error {error:.3f}" if math.isfinite(error) else ""
+            row.append(f"layer {a}{first}<br>layer {b}{second}<br><b>{shown}</b>")
+        texts.append(row)
+    return {
+        "type": "heatmap",
+        "z": [[v if math.isfinite(v) else None for v in row] for row in found.values.tolist()],
+        "zmin": 0.0,
+        "zmax": 1.0,
+        "colorscale": SCALE,
+        "xgap": 1 if cell >= 10 else 0,
+        "ygap": 1 if cell >= 10 else 0,
+        "text": texts,
+        "hovertemplate": "%{text}<extra></extra>",
+        "colorbar": color_bar("CKA", 6),
+    }
 
 
-def _values(found: LayerSimilarity, cell: float) -> list[dict[str, Any]]:
+def _printed(found: LayerSimilarity, cell: float) -> list[dict[str, Any]]:
     """Return the values for the cells, where these are large enough."""
     if cell < _PRINTED:
         return []
     return [
         {
-            "x": across, "y": up, "showarrow": False, "text": f"{value:.2f}",
+            "x": across,
+            "y": up,
+            "text": f"{value:.2f}",
+            "showarrow": False,
             "font": {"size": 11, "color": "#fff" if value >= _DARK else INK},
         }
         for up, row in enumerate(found.values.tolist())
         for across, value in enumerate(row)
         if math.isfinite(value)
-    ]  # fmt: skip
-
-
-def _matrix_title(found: LayerSimilarity, top: int, own: bool, width: int) -> list[dict[str, Any]]:
-    space = max(int((width - 40) / 8.6), 20)
-    names = found.encoder_a if own else f"{found.encoder_a} and {found.encoder_b}"
-    lines = [
-        f"<b>{escape(cut(names, space))}</b>",
-        f"{escape(cut(found.measure, 40))} · {found.n_units:,} units of {found.n_texts:,} texts",
     ]
-    return title_notes(lines, top - 6, left=60, size=14)

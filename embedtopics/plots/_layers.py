@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from embedtopics.errors import InputError
@@ -12,181 +13,27 @@ from embedtopics.plots._colors import PALETTE, dark
 from embedtopics.plots._labels import spread
 from embedtopics.plots._theme import (
     ASSUMED_WIDTH,
+    HIDDEN,
     INK,
     LEFT_TO_RIGHT,
     MUTED,
-    Panels,
+    axes_of,
+    caption,
     checked_sizes,
     chosen_columns,
     cut,
     escape,
-    panel_layout,
+    note,
+    panel_figure,
+    panel_note,
 )
 from embedtopics.probing.results import LOWER_IS_BETTER, LayerScores, ScalarMix
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-
-# Curves by layer with their bands, level lines, and names at their ends.
-
-GRID = "#eef0f3"
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of a panel."""
-
-    name: str
-    color: str
-    dash: str
-    symbol: str
-    layers: tuple[int, ...]
-    values: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
-    ns: tuple[int, ...]
-
-    @property
-    def end(self) -> float:
-        """The value at its right end; NaN where there is none."""
-        known = [value for value in self.values if math.isfinite(value)]
-        return known[-1] if known else math.nan
-
-
-def spell(value: float) -> str:
-    """Return a score with three decimals, one where it is large."""
-    if not math.isfinite(value):
-        return "unknown"
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
-
-
-def traces_of(
-    lines: Sequence[Line], span: tuple[float, float], number: str, unit: str
-) -> list[dict[str, Any]]:
-    """Return the bands of all lines, then the lines: no band lies over a line."""
-    bands = [band for line in lines for band in _bands(line, span, number)]
-    return [*bands, *(_trace(line, span, number, unit) for line in lines)]
-
-
-def _stretched(line: Line, span: tuple[float, float]) -> tuple[list[float], list[int]]:
-    """Return where along the layers values stand, and which of them: levels go all the way."""
-    if line.layers:
-        return list(map(float, line.layers)), list(range(len(line.layers)))
-    return [span[0], (span[0] + span[1]) / 2, span[1]], [0, 0, 0]
-
-
-def _bands(line: Line, span: tuple[float, float], number: str) -> list[dict[str, Any]]:
-    x, places = _stretched(line, span)
-    known = [math.isfinite(line.low[p]) and math.isfinite(line.high[p]) for p in places]
-    bands = []
-    begin = 0
-    while begin < len(x):
-        end = begin
-        while end < len(x) and known[end]:
-            end += 1
-        if end > begin:
-            chosen = places[begin:end]
-            along = x[begin:end]
-            # one layer alone has no width of its own
-            along = along if len(along) > 1 else [along[0] - 0.12, along[0] + 0.12]
-            chosen = chosen if len(chosen) > 1 else chosen * 2
-            bands.append(
-                {
-                    "type": "scatter", "mode": "lines", "fill": "toself", "hoverinfo": "skip",
-                    "x": [*along, *along[::-1]], "showlegend": False,
-                    "y": [*(line.low[p] for p in chosen), *(line.high[p] for p in chosen[::-1])],
-                    "line": {"width": 0}, "fillcolor": line.color,
-                    "opacity": 0.16 if line.layers else 0.1,
-                    "xaxis": f"x{number}", "yaxis": f"y{number}", "name": line.name,
-                }
-            )  # fmt: skip
-        begin = max(end, begin + 1)
-    return bands
-
-
-def _trace(line: Line, span: tuple[float, float], number: str, unit: str) -> dict[str, Any]:
-    x, places = _stretched(line, span)
-    hover = []
-    for place in places:
-        said = f"<b>{line.name}</b>"
-        said += f", layer {line.layers[place]}" if line.layers else ""
-        said += f"<br>{spell(line.values[place])}"
-        if math.isfinite(line.low[place]) and math.isfinite(line.high[place]):
-            said += f" ({spell(line.low[place])} to {spell(line.high[place])})"
-        hover.append(f"{said}<br>{line.ns[place]:,} {unit}")
-    values = [line.values[place] for place in places]
-    return {
-        "type": "scatter", "mode": "lines+markers" if line.symbol else "lines",
-        "name": line.name, "x": x, "y": [v if math.isfinite(v) else None for v in values],
-        "line": {"color": line.color, "width": 2.5 if line.symbol else 1.6, "dash": line.dash},
-        "marker": {"color": line.color, "symbol": line.symbol or "circle", "size": 7},
-        "hovertext": hover, "hovertemplate": "%{hovertext}<extra></extra>", "showlegend": False,
-        "xaxis": f"x{number}", "yaxis": f"y{number}",
-        "hoverlabel": {"bordercolor": line.color},
-    }  # fmt: skip
-
-
-def value_range(lines: Sequence[Line], head: float = 0.0) -> tuple[float, float]:
-    """Return a range that holds all values and intervals, and 0 where it is near.
-
-    `head` is the share of it that is left free at the top.
-    """
-    known = [
-        v for line in lines for v in (*line.values, *line.low, *line.high) if math.isfinite(v)
-    ]  # fmt: skip
-    if not known:
-        return 0.0, 1.0
-    low, high = min(known), max(known)
-    if 0 < low < 0.6 * high:
-        low = 0.0
-    air = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
-    return low - (0.0 if low == 0 else air), high + air + head * (high - low)
-
-
-def layer_axis(
-    layers: Sequence[int], domain: Sequence[float], number: str, pixels: float, *, named: bool
-) -> dict[str, Any]:
-    """Return an axis of layers; the numbers stand apart however many there are."""
-    step = max(-(-len(layers) * 24 // max(int(pixels), 1)), 1)
-    ticks = [layer for place, layer in enumerate(layers) if place % step == 0]
-    low, high = min(layers), max(layers)
-    return {
-        "domain": list(domain), "anchor": f"y{number}", "tickvals": ticks,
-        "ticktext": [str(tick) for tick in ticks], "showticklabels": named,
-        "range": [low - 0.5, high + 0.5], "showgrid": False, "zeroline": False,
-        "tickfont": {"size": 11}, "fixedrange": True,
-        "title": {"text": "layer" if named else "", "font": {"color": MUTED, "size": 12},
-                  "standoff": 4},
-    }  # fmt: skip
-
-
-def end_names(
-    lines: Sequence[Line],
-    span: tuple[float, float],
-    domain: tuple[Sequence[float], Sequence[float]],
-    pixels: float,
-) -> list[dict[str, Any]]:
-    """Return the names of lines beside their right ends, moved apart where they would touch."""
-    low, high = span
-    named = [line for line in lines if math.isfinite(line.end)]
-    heights = [min(max((line.end - low) / (high - low), 0.0), 1.0) for line in named]
-    places = spread(heights, 16 / pixels)
-    bottom, top = domain[1]
-    return [
-        {
-            "x": domain[0][1], "y": bottom + (top - bottom) * place, "xref": "paper",
-            "yref": "paper", "xanchor": "left", "xshift": 7, "yanchor": "middle",
-            "showarrow": False, "align": "left",
-            "text": f"{line.name} {spell(line.end)}" if not line.layers else line.name,
-            "font": {"size": 12, "color": dark(line.color)},
-        }
-        for line, place in zip(named, places, strict=True)
-    ]  # fmt: skip
-
-
-_MAIN, _STRIP, _BETWEEN = 300, 64, 30
-"""Pixels of a panel: the scores, and each strip below them."""
+_MAIN, _STRIP, _BETWEEN = 300, 64, 58
+"""Pixels of a panel: the scores, each strip below them, and what is between them."""
 _NAMES = 164
 """Pixels for the names at the right ends."""
 
@@ -203,7 +50,150 @@ _KINDS = {
     "word type": ("word type", PALETTE[8], "dash", ""),
     "majority": ("majority", "#6b7684", "dot", ""),
 }
-_SELECTIVITY = {"probe": PALETTE[0], "mlp": PALETTE[6]}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a panel: its scores by layer, or one score that is a level at all layers."""
+
+    name: str
+    color: str
+    dash: str
+    symbol: str
+    scores: tuple[Any, ...]
+    is_level: bool = False
+
+    @property
+    def layers(self) -> list[int]:
+        """Its layers, none for a level."""
+        return [] if self.is_level else [score.layer for score in self.scores]
+
+    @property
+    def end(self) -> float:
+        """The value at its right end; NaN where there is none."""
+        known = [score.value for score in self.scores if math.isfinite(score.value)]
+        return known[-1] if known else math.nan
+
+    def points(self, span: tuple[float, float]) -> list[tuple[float, Any]]:
+        """Return where along the layers the scores stand: a level goes all the way."""
+        if self.is_level:
+            [score] = self.scores
+            return [(x, score) for x in (span[0], sum(span) / 2, span[1])]
+        return [(float(score.layer), score) for score in self.scores]
+
+
+def spell(value: float) -> str:
+    """Return a score with three decimals, one where it is large."""
+    if not math.isfinite(value):
+        return "unknown"
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.1f}"
+
+
+def traces_of(
+    lines: Sequence[Line], span: tuple[float, float], panel: int, unit: str
+) -> list[dict[str, Any]]:
+    """Return the bands of all lines, then the lines: no band lies over a line."""
+    bands = [band for line in lines for band in _bands(line, span)]
+    return [one | axes_of(panel) for one in (*bands, *(_trace(line, span, unit) for line in lines))]
+
+
+def _has_interval(score: Any) -> bool:
+    return math.isfinite(score.low) and math.isfinite(score.high)
+
+
+def _bands(line: Line, span: tuple[float, float]) -> list[dict[str, Any]]:
+    bands = []
+    for known, group in groupby(line.points(span), key=lambda point: _has_interval(point[1])):
+        own = list(group)
+        if not known:
+            continue
+        if len(own) == 1:  # one layer alone has no width of its own
+            [(x, score)] = own
+            own = [(x - 0.12, score), (x + 0.12, score)]
+        edge = [(x, s.low) for x, s in own] + [(x, s.high) for x, s in reversed(own)]
+        band = {
+            "type": "scatter",
+            "mode": "lines",
+            "fill": "toself",
+            "hoverinfo": "skip",
+            "name": line.name,
+            "x": [x for x, _ in edge],
+            "y": [y for _, y in edge],
+            "line": {"width": 0},
+            "fillcolor": line.color,
+            "opacity": 0.1 if line.is_level else 0.16,
+        }
+        bands.append(band)
+    return bands
+
+
+def _trace(line: Line, span: tuple[float, float], unit: str) -> dict[str, Any]:
+    points = line.points(span)
+    hover = []
+    for _, score in points:
+        text = f"<b>{line.name}</b>" + ("" if line.is_level else f", layer {score.layer}")
+        text += f"<br>{spell(score.value)}"
+        if _has_interval(score):
+            text += f" ({spell(score.low)} to {spell(score.high)})"
+        hover.append(f"{text}<br>{score.n:,} {unit}")
+    return {
+        "type": "scatter",
+        "mode": "lines+markers" if line.symbol else "lines",
+        "name": line.name,
+        "x": [x for x, _ in points],
+        "y": [score.value if math.isfinite(score.value) else None for _, score in points],
+        "line": {"color": line.color, "width": 2.5 if line.symbol else 1.6, "dash": line.dash},
+        "marker": {"color": line.color, "symbol": line.symbol or "circle", "size": 7},
+        "hovertext": hover,
+        "hovertemplate": "%{hovertext}<extra></extra>",
+        "hoverlabel": {"bordercolor": line.color},
+    }
+
+
+def value_range(lines: Sequence[Line], head: float = 0.0) -> tuple[float, float]:
+    """Return a range that holds all values and intervals, and 0 where it is near.
+
+    `head` is the share of it that is left free at the top.
+    """
+    scores = [score for line in lines for score in line.scores]
+    known = [v for s in scores for v in (s.value, s.low, s.high) if math.isfinite(v)]
+    if not known:
+        return 0.0, 1.0
+    low, high = min(known), max(known)
+    if 0 < low < 0.6 * high:
+        low = 0.0
+    air = 0.05 * (high - low) or 0.05 * abs(high) or 0.5
+    return low - (0.0 if low == 0 else air), high + air + head * (high - low)
+
+
+def layer_axis(layers: Sequence[int], pixels: float, *, named: bool = True) -> dict[str, Any]:
+    """Return an axis of layers; the numbers stand apart however many there are."""
+    step = max(-(-len(layers) * 24 // max(int(pixels), 1)), 1)
+    return {
+        "tickvals": list(layers[::step]),
+        "showticklabels": named,
+        "range": [min(layers) - 0.5, max(layers) + 0.5],
+        "tickfont": {"size": 11},
+        "title": {"text": "layer" if named else "", "standoff": 4},
+    }
+
+
+def end_names(
+    figure: Figure, lines: Sequence[Line], span: tuple[float, float], panel: int, pixels: float
+) -> list[dict[str, Any]]:
+    """Return the names of lines beside their right ends, moved apart where they would touch."""
+    named = [line for line in lines if math.isfinite(line.end)]
+    shares = [(line.end - span[0]) / (span[1] - span[0]) for line in named]
+    places = spread([min(max(share, 0.0), 1.0) for share in shares], 16 / pixels)
+    texts = [f"{line.name} {spell(line.end)}" if line.is_level else line.name for line in named]
+    x, y = (figure.layout[f"{name[0]}axis{name[1:]}"].domain for name in axes_of(panel).values())
+    return [
+        note(
+            text, x[1], y[0] + (y[1] - y[0]) * place, up="middle", size=12,
+            color=dark(line.color), xshift=7,
+        )
+        for line, text, place in zip(named, texts, places, strict=True)
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -217,8 +207,14 @@ class _Panel:
 
     @property
     def layers(self) -> list[int]:
+        """All layers."""
         found = {n for line in (*self.lines, *self.selectivity) for n in line.layers}
         return sorted(found | set(self.mix.layers if self.mix else ())) or [0]
+
+    @property
+    def n_strips(self) -> int:
+        """Strips below the scores."""
+        return bool(self.selectivity) + bool(self.mix)
 
 
 def layers(
@@ -258,35 +254,35 @@ def layers(
     InputError
         If there are no scores, or none of that metric.
     """
-    import plotly.graph_objects as go
-
     checked_sizes(width, height)
-    found = [_panel(one, metric) for one in _checked(scores)]
-    n_strips = max(bool(one.selectivity) + bool(one.mix) for one in found)
-    panels = _places(len(found), n_strips, columns, width, height)
-    ranges = [value_range(one.lines, head=0.08) for one in found]
-    if same_scale:
-        ranges = [(min(low for low, _ in ranges), max(high for _, high in ranges))] * len(found)
-    traces: list[dict[str, Any]] = []
-    axes: dict[str, Any] = {}
-    notes: list[dict[str, Any]] = []
-    for place, one in enumerate(found):
-        parts = _parts(panels, place, one, n_strips)
-        drawn = _drawn(one, metric, ranges[place], parts, 3 * place + 1)
-        traces += drawn[0]
-        axes |= drawn[1]
-        notes += drawn[2]
-        notes.append(panels.heading(place, _heading(one.scores, panels.width + _NAMES), 6))
-    layout = {**panel_layout(panels, width, height, notes), **axes, "bargap": 0.3}
-    return go.Figure(data=traces, layout={**layout, "showlegend": False})
-
-
-def _checked(scores: LayerScores | Sequence[LayerScores]) -> list[LayerScores]:
     given = [scores] if isinstance(scores, LayerScores) else list(scores)
     if not given or not all(isinstance(one, LayerScores) for one in given):
         kinds = ", ".join(type(one).__name__ for one in given) or "none"
         raise InputError("scores", "LayerScores from probing.probe, or several", found=kinds)
-    return given
+    found = [_panel(one, metric) for one in given]
+    ranges = [value_range(one.lines, head=0.08) for one in found]
+    if same_scale:
+        ranges = [(min(low for low, _ in ranges), max(high for _, high in ranges))] * len(found)
+    gap, margin = _NAMES + 56, {"l": 60, "r": _NAMES, "t": 44, "b": 56}
+    inner = (width or ASSUMED_WIDTH) - margin["l"] - margin["r"]
+    columns = chosen_columns(len(found), columns, inner, 280, gap)
+    pixels = max((inner - (columns - 1) * gap) / columns, 80)
+    depth = 1 + max(one.n_strips for one in found)  # the rows that a task may take
+    blocks = -(-len(found) // columns)
+    main = float(_MAIN)
+    if height is not None:
+        free = height - margin["t"] - margin["b"] - (blocks * depth - 1) * _BETWEEN
+        main = max(free / blocks - (depth - 1) * _STRIP, 80)
+    rows = [main, *[_STRIP] * (depth - 1)] * blocks
+    figure = panel_figure(rows, columns, between=_BETWEEN, gap=gap, width=width, margin=margin)
+    figure.update_xaxes(HIDDEN).update_yaxes(HIDDEN)
+    for place, one in enumerate(found):
+        block, column = divmod(place, columns)
+        panels = [(block * depth + row) * columns + column for row in range(1 + one.n_strips)]
+        _draw(figure, one, metric, ranges[place], panels, (pixels, main))
+        heading = _heading(one.scores, pixels + _NAMES)
+        figure.add_annotation(panel_note(figure, panels[0], heading, yshift=6))
+    return figure.update_layout(bargap=0.3)
 
 
 def _panel(scores: LayerScores, metric: str) -> _Panel:
@@ -296,140 +292,99 @@ def _panel(scores: LayerScores, metric: str) -> _Panel:
         raise InputError("metric", f"one of those of {cut(scores.task, 60)!r}, {known}", metric)
     order = list(_KINDS)
     kinds.sort(key=lambda kind: order.index(kind) if kind in order else len(order))
-    lines = [_line(scores, kind, metric) for kind in kinds]
     chosen: list[Line] = []
     if metric in ("accuracy", "macro F1"):
-        own = [k for k in _SELECTIVITY if scores.of(k, "selectivity")]
+        own = [kind for kind in ("probe", "mlp") if scores.of(kind, "selectivity")]
         chosen = [_line(scores, kind, "selectivity") for kind in own]
-    return _Panel(scores, lines, chosen, scores.mix)
+    return _Panel(scores, [_line(scores, kind, metric) for kind in kinds], chosen, scores.mix)
 
 
 def _line(scores: LayerScores, kind: str, metric: str) -> Line:
     found = scores.of(kind, metric)
-    plain = (escape(cut(kind, 24)), "#4d5866", "solid", "circle")
-    name, color, dash, symbol = _KINDS.get(kind, plain)
-    by_layer = [score for score in found if score.layer is not None]
+    name, color, dash, symbol = _KINDS.get(kind, (caption(kind, 24), "#4d5866", "solid", "circle"))
+    by_layer = tuple(score for score in found if score.layer is not None)
     # the score of a single layer, such as that of the embeddings, is a level to compare with
-    is_level = not by_layer or (kind not in ("probe", "mlp") and len(by_layer) == 1)
-    used = found[-1:] if is_level else by_layer
-    return Line(
-        name, color, dash, "" if is_level else symbol or "circle",
-        () if is_level else tuple(s.layer for s in used if s.layer is not None),
-        tuple(s.value for s in used), tuple(s.low for s in used), tuple(s.high for s in used),
-        tuple(s.n for s in used),
-    )  # fmt: skip
+    if not by_layer or (kind not in ("probe", "mlp") and len(by_layer) == 1):
+        return Line(name, color, dash, "", found[-1:], is_level=True)
+    return Line(name, color, dash, symbol or "circle", by_layer)
 
 
-def _places(
-    n: int, n_strips: int, columns: int | None, width: int | None, height: int | None
-) -> Panels:
-    inner = (width or ASSUMED_WIDTH) - 60 - _NAMES
-    gap = _NAMES + 56
-    n_columns = chosen_columns(n, columns, inner, 280, gap)
-    across = (inner - (n_columns - 1) * gap) / n_columns
-    up: float = _MAIN + n_strips * (_STRIP + _BETWEEN)
-    head, foot, top, bottom = 34, 52, 10, 4
-    if height is not None:
-        up = max((height - top - bottom) / -(-n // n_columns) - head - foot, 120)
-    return Panels(
-        n, n_columns, max(across, 80), up, head=head, foot=foot, gap=gap, left=60, right=_NAMES,
-        top=top, bottom=bottom,
-    )  # fmt: skip
-
-
-def _parts(
-    panels: Panels, place: int, one: _Panel, n_strips: int
-) -> list[tuple[list[float], list[float], float]]:
-    """Return the domains and heights of the scores and of the strips that a task has."""
-    across, (bottom, top) = panels.domain(place)
-    share = (top - bottom) / panels.height
-    strip = min(_STRIP, 0.16 * panels.height)
-    between = min(_BETWEEN, 0.075 * panels.height)
-    main = panels.height - n_strips * (strip + between)
-    parts = [(across, [top - main * share, top], main)]
-    for _ in range(bool(one.selectivity) + bool(one.mix)):
-        upper = parts[-1][1][0] - between * share
-        parts.append((across, [max(upper - strip * share, 0.0), upper], strip))
-    return parts
-
-
-def _drawn(
-    one: _Panel, metric: str, span: tuple[float, float],
-    parts: Sequence[tuple[list[float], list[float], float]], first: int,
-) -> tuple[list[dict[str, Any]], dict[str, Any], list[dict[str, Any]]]:  # fmt: skip
-    """Return the traces, axes and notes of a task."""
-    numbers = [str(first + i) if first + i > 1 else "" for i in range(len(parts))]
+def _draw(
+    figure: Figure,
+    one: _Panel,
+    metric: str,
+    span: tuple[float, float],
+    panels: Sequence[int],
+    size: tuple[float, float],
+) -> None:
+    """Draw a task: its scores, and below them the strips that it has."""
     ends = (min(one.layers) - 0.4, max(one.layers) + 0.4)
-    pixels = (parts[0][0][1] - parts[0][0][0]) * ASSUMED_WIDTH
-    axes: dict[str, Any] = {}
-    for (across, up, _), number in zip(parts, numbers, strict=True):
-        axes[f"xaxis{number}"] = layer_axis(
-            one.layers, across, number, pixels, named=number == numbers[-1]
-        )
-        axes[f"yaxis{number}"] = {
-            "domain": up, "anchor": f"x{number}", "gridcolor": GRID, "zeroline": False,
-            "tickfont": {"size": 11}, "nticks": 7 if number == numbers[0] else 3,
-        }  # fmt: skip
-    axes[f"yaxis{numbers[0]}"] |= {
-        "range": list(span), "title": {"text": escape(cut(metric, 40)), "standoff": 6,
-                                       "font": {"color": MUTED, "size": 12}},
-    }  # fmt: skip
-    unit = "test units"
-    traces = traces_of(one.lines, ends, numbers[0], unit)
-    notes = end_names(one.lines, span, (parts[0][0], parts[0][1]), parts[0][2])
-    best = _best(one, metric, numbers[0])
-    expected = _expected(one.scores, span, numbers[0])
-    traces = [*expected[0], *traces, *best[0]]
-    notes = [*notes, *expected[1], *best[1]]
-    axes_of_strips = numbers[1:]
-    for number, (across, up, _) in zip(axes_of_strips, parts[1:], strict=True):
-        is_selectivity = bool(one.selectivity) and number == axes_of_strips[0]
-        name = "selectivity" if is_selectivity else "weights of the scalar mix"
-        if is_selectivity:
-            traces += traces_of(one.selectivity, ends, number, unit)
-            low, high = value_range(one.selectivity)
-            axes[f"yaxis{number}"] |= {"range": [min(low, 0.0), max(high, 0.0)]}
-        elif one.mix:
-            traces += _weights(one.mix, number)
-            axes[f"yaxis{number}"] |= {"rangemode": "tozero"}
-        notes.append(_strip_name(name, across, up))
-    return traces, axes, notes
+    y = {"visible": True, "showgrid": True, "tickfont": {"size": 11}, "nticks": 3}
+    title = {"text": caption(metric, 40), "standoff": 6}
+    axes = {panels[0]: {**y, "nticks": 7, "range": list(span), "title": title}}
+    notes = end_names(figure, one.lines, span, panels[0], size[1])
+    best, expected = _best(one, metric, panels[0]), _expected(one.scores, span, panels[0])
+    figure.add_traces(
+        [*expected[0], *traces_of(one.lines, ends, panels[0], "test units"), *best[0]]
+    )
+    notes += [*expected[1], *best[1]]
+    small: dict[str, Any] = {"size": 11, "color": MUTED, "yshift": 2}
+    strips = list(panels[1:])
+    if one.selectivity:
+        panel = strips.pop(0)
+        figure.add_traces(traces_of(one.selectivity, ends, panel, "test units"))
+        low, high = value_range(one.selectivity)
+        axes[panel] = {**y, "range": [min(low, 0.0), max(high, 0.0)]}
+        notes.append(panel_note(figure, panel, "selectivity", **small))
+    if one.mix:
+        figure.add_traces([trace | axes_of(strips[0]) for trace in _weights(one.mix)])
+        axes[strips[0]] = {**y, "rangemode": "tozero"}
+        notes.append(panel_note(figure, strips[0], "weights of the scalar mix", **small))
+    for panel, axis in axes.items():
+        x = layer_axis(one.layers, size[0], named=panel == panels[-1])
+        number = axes_of(panel)["xaxis"][1:]
+        figure.update_layout({f"xaxis{number}": x | {"visible": True}, f"yaxis{number}": axis})
+    for text in notes:
+        figure.add_annotation(text)
 
 
 def _best(
-    one: _Panel, metric: str, number: str
+    one: _Panel, metric: str, panel: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a ring around the best layer of the probe, and what it is."""
-    curves = [line for line in one.lines if line.layers and line.name == "probe"]
-    curves = curves or [line for line in one.lines if line.layers]
-    known = [
-        (value, layer)
-        for layer, value in zip(curves[0].layers, curves[0].values, strict=True)
-        if math.isfinite(value)
-    ] if curves else []  # fmt: skip
-    if len(known) < 2:
+    curves = [line for line in one.lines if not line.is_level]
+    curve = next((line for line in curves if line.name == "probe"), curves[0] if curves else None)
+    known = [s for s in curve.scores if math.isfinite(s.value)] if curve else []
+    if curve is None or len(known) < 2:
         return [], []
     sign = -1 if metric in LOWER_IS_BETTER else 1
-    value, layer = max(known, key=lambda pair: (sign * pair[0], -pair[1]))
-    color = curves[0].color
+    best = max(known, key=lambda score: (sign * score.value, -score.layer))
     ring = {
-        "type": "scatter", "mode": "markers", "x": [layer], "y": [value], "hoverinfo": "skip",
+        "type": "scatter",
+        "mode": "markers",
+        "x": [best.layer],
+        "y": [best.value],
+        "hoverinfo": "skip",
         "marker": {"symbol": "circle-open", "size": 16, "color": INK, "line": {"width": 2}},
-        "showlegend": False, "name": "best layer", "xaxis": f"x{number}", "yaxis": f"y{number}",
-    }  # fmt: skip
+        "name": "best layer",
+        **axes_of(panel),
+    }
     middle = (one.layers[0] + one.layers[-1]) / 2
-    note = {
-        "x": layer, "y": value, "xref": f"x{number}", "yref": f"y{number}",
-        "text": f"layer {layer}: {spell(value)}", "showarrow": False,
-        "yshift": 20, "xanchor": "left" if layer <= middle else "right",
-        "font": {"size": 12, "color": dark(color), "weight": 650},
+    said = {
+        "x": best.layer,
+        "y": best.value,
+        **{f"{name[0]}ref": axis for name, axis in axes_of(panel).items()},
+        "text": f"layer {best.layer}: {spell(best.value)}",
+        "yshift": 20,
+        "xanchor": "left" if best.layer <= middle else "right",
+        "font": {"size": 12, "color": dark(curve.color), "weight": 650},
         "bgcolor": "rgba(255,255,255,0.75)",
-    }  # fmt: skip
-    return [ring], [note]
+    }
+    return [ring], [said]
 
 
 def _expected(
-    scores: LayerScores, span: tuple[float, float], number: str
+    scores: LayerScores, span: tuple[float, float], panel: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return a dotted line at the expected layer, with its name at its foot."""
     at = scores.expected_layer
@@ -437,66 +392,66 @@ def _expected(
         return [], []
     low, high = scores.expected_layer_interval
     within = f" ({low:.1f} to {high:.1f})" if math.isfinite(low) and math.isfinite(high) else ""
+    axes = axes_of(panel)
     line = {
-        "type": "scatter", "mode": "lines", "x": [at, at], "y": list(span), "hoverinfo": "skip",
-        "line": {"color": MUTED, "width": 1.2, "dash": "dot"}, "showlegend": False,
-        "name": "expected layer", "xaxis": f"x{number}", "yaxis": f"y{number}",
-    }  # fmt: skip
-    note = {
-        "x": at, "y": 0, "xref": f"x{number}", "yref": f"y{number} domain", "yanchor": "bottom",
-        "xanchor": "left", "xshift": 3, "showarrow": False,
-        "text": f"expected layer {at:.1f}{within}", "font": {"size": 11, "color": MUTED},
-        "bgcolor": "rgba(255,255,255,0.75)",
-    }  # fmt: skip
-    return [line], [note]
+        "type": "scatter",
+        "mode": "lines",
+        "x": [at, at],
+        "y": list(span),
+        "hoverinfo": "skip",
+        "line": {"color": MUTED, "width": 1.2, "dash": "dot"},
+        "name": "expected layer",
+        **axes,
+    }
+    place = {"xref": axes["xaxis"], "yref": f"{axes['yaxis']} domain", "xshift": 3}
+    text = f"expected layer {at:.1f}{within}"
+    white = "rgba(255,255,255,0.75)"
+    return [line], [note(text, at, 0, size=11, color=MUTED, bgcolor=white) | place]
 
 
-def _weights(mix: ScalarMix, number: str) -> list[dict[str, Any]]:
+def _weights(mix: ScalarMix) -> list[dict[str, Any]]:
     """Return the mean weight of each layer as bars, with the extremes over the seeds."""
-    mean = mix.weights.mean(axis=0)
-    low, high = mix.weights.min(axis=0), mix.weights.max(axis=0)
+    mean, low, high = (getattr(mix.weights, name)(axis=0) for name in ("mean", "min", "max"))
     n = len(mix.weights)
+    ends = [f" ({a:.3f} to {b:.3f})" if n > 1 else "" for a, b in zip(low, high, strict=True)]
     seeds = "1 seed" if n == 1 else f"{n} seeds"
+    extremes = {"array": (high - mean).tolist(), "arrayminus": (mean - low).tolist()}
+    line = {"color": MUTED, "width": 1, "dash": "dot"}
     return [
         {
-            "type": "bar", "x": list(mix.layers), "y": mean.tolist(), "showlegend": False,
-            "marker": {"color": PALETTE[3], "opacity": 0.75}, "name": "weight",
+            "type": "bar",
+            "x": list(mix.layers),
+            "y": mean.tolist(),
+            "marker": {"color": PALETTE[3], "opacity": 0.75},
+            "name": "weight",
             "error_y": {
-                "type": "data", "symmetric": False, "array": (high - mean).tolist(),
-                "arrayminus": (mean - low).tolist(), "thickness": 1.2, "width": 2, "color": INK,
-                "visible": n > 1,
+                "type": "data", "symmetric": False, **extremes, "thickness": 1.2, "width": 2,
+                "color": INK, "visible": n > 1,
             },
             "hovertext": [
-                f"<b>layer {layer}</b><br>{m:.3f}"
-                + (f" ({a:.3f} to {b:.3f})" if n > 1 else "") + f"<br>{seeds}"
-                for layer, m, a, b in zip(mix.layers, mean, low, high, strict=True)
+                f"<b>layer {layer}</b><br>{m:.3f}{end}<br>{seeds}"
+                for layer, m, end in zip(mix.layers, mean, ends, strict=True)
             ],
             "hovertemplate": "%{hovertext}<extra></extra>",
-            "xaxis": f"x{number}", "yaxis": f"y{number}",
         },
         {
-            "type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False,
-            "x": [min(mix.layers) - 0.5, max(mix.layers) + 0.5], "y": [1 / len(mix.layers)] * 2,
-            "line": {"color": MUTED, "width": 1, "dash": "dot"}, "name": "equal weights",
-            "xaxis": f"x{number}", "yaxis": f"y{number}",
+            "type": "scatter",
+            "mode": "lines",
+            "hoverinfo": "skip",
+            "x": [min(mix.layers) - 0.5, max(mix.layers) + 0.5],
+            "y": [1 / len(mix.layers)] * 2,
+            "line": line,
+            "name": "equal weights",
         },
     ]  # fmt: skip
-
-
-def _strip_name(name: str, across: Sequence[float], up: Sequence[float]) -> dict[str, Any]:
-    return {
-        "x": across[0], "y": up[1], "xref": "paper", "yref": "paper", "xanchor": "left",
-        "yanchor": "bottom", "yshift": 2, "showarrow": False, "text": name,
-        "font": {"size": 11, "color": MUTED},
-    }  # fmt: skip
 
 
 def _heading(scores: LayerScores, pixels: float) -> str:
     """Return the task, and beside it as much of the rest as there is space for."""
     name = cut(scores.task, 28)
     space = max(int((pixels - 8.5 * len(name)) / 6.4), 4)
-    said = cut(f"{scores.n_test:,} in the test · {scores.encoder}", space)
+    said = caption(f"{scores.n_test:,} in the test · {scores.encoder}", space)
     return (
         f"<b>{escape(name)}</b>{LEFT_TO_RIGHT}  "
-        f'<span style="font-size:11px;color:{MUTED}">{escape(said)}</span>'
+        f'<span style="font-size:11px;color:{MUTED}">{said}</span>'
     )

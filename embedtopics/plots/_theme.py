@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.checks import checked_count
@@ -263,61 +262,7 @@ def checked_topics(topics: Iterable[int], n_topics: int, least: int = 0) -> list
     return [int(topic) for topic in chosen]
 
 
-# Small multiples: where each panel goes.
-
-
-@dataclass(frozen=True)
-class Panels:
-    """Panels of one size in rows, in pixels."""
-
-    n: int
-    columns: int
-    width: float
-    height: float
-    head: float = 26
-    foot: float = 8
-    gap: float = 16
-    left: int = 16
-    right: int = 16
-    top: int = 16
-    bottom: int = 12
-
-    @property
-    def rows(self) -> int:
-        """Rows of panels."""
-        return -(-self.n // self.columns)
-
-    @property
-    def inner(self) -> tuple[float, float]:
-        """Width and height of what lies within the margins."""
-        across = self.columns * self.width + (self.columns - 1) * self.gap
-        return across, self.rows * (self.head + self.height + self.foot)
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height of the figure."""
-        across, up = self.inner
-        return round(across) + self.left + self.right, round(up) + self.top + self.bottom
-
-    def domain(self, place: int) -> tuple[list[float], list[float]]:
-        """Return the shares of the inner width and height that a panel takes."""
-        row, column = divmod(place, self.columns)
-        across, up = self.inner
-        left = column * (self.width + self.gap)
-        upper = up - row * (self.head + self.height + self.foot) - self.head
-        return (
-            [left / across, min((left + self.width) / across, 1.0)],
-            [max((upper - self.height) / up, 0.0), min(upper / up, 1.0)],
-        )
-
-    def heading(self, place: int, text: str, shift: float = 5, **more: Any) -> dict[str, Any]:
-        """Return a name above a panel, at its left edge."""
-        across, up = self.domain(place)
-        return {
-            "x": across[0], "y": up[1], "xref": "paper", "yref": "paper", "xanchor": "left",
-            "yanchor": "bottom", "yshift": shift, "align": "left", "showarrow": False,
-            "text": text, **more,
-        }  # fmt: skip
+# Small multiples.
 
 
 def chosen_columns(n: int, columns: int | None, width: int, least: float, gap: float = 16) -> int:
@@ -336,29 +281,27 @@ def checked_sizes(width: int | None, height: int | None, least: int = 300) -> No
             raise InputError(name, f"None or at least {least} pixels", pixels)
 
 
-def panel_layout(
-    panels: Panels, width: int | None, height: int | None, annotations: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    """Return what the figures of small multiples have in common."""
-    return {
-        "template": "none", "width": width, "height": height or panels.size[1],
-        "margin": {"l": panels.left, "r": panels.right, "t": panels.top, "b": panels.bottom},
-        "font": {"family": FONT, "size": 13, "color": INK},
-        "hoverlabel": {"bgcolor": "#fff", "align": "left", "font": {"family": FONT, "color": INK}},
-        "hovermode": "closest", "annotations": list(annotations),
-    }  # fmt: skip
-
-
 def title_notes(
     lines: Sequence[str], top: float, *, left: float = 0, size: int = 15
 ) -> list[dict[str, Any]]:
     """Return a title of two lines, `top` pixels above the panels and `left` of their edge."""
+    looks: list[dict[str, Any]] = [{"size": size}, {"size": 12, "color": MUTED}]
     return [
-        {
-            "x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "xshift": -left,
-            "yanchor": "top", "yshift": top - 20 * place, "showarrow": False, "text": line,
-            "align": "left",
-            "font": {"size": 12, "color": MUTED} if place else {"size": size, "color": INK},
-        }
+        note(line, up="top", xshift=-left, yshift=top - 20 * place, **looks[place])
         for place, line in enumerate(lines)
-    ]  # fmt: skip
+    ]
+
+
+def color_bar(title: str, n_ticks: int) -> dict[str, Any]:
+    """Return the scale of a heat map, at the upper right."""
+    return {
+        "title": {"text": title, "font": {"color": MUTED, "size": 12}},
+        "thickness": 12,
+        "len": 180,
+        "lenmode": "pixels",
+        "outlinewidth": 0,
+        "y": 1,
+        "yanchor": "top",
+        "tickfont": {"color": MUTED, "size": 11},
+        "nticks": n_ticks,
+    }

@@ -18,15 +18,19 @@ from embedtopics.plots._labels import place_labels
 from embedtopics.plots._map import HALO
 from embedtopics.plots._theme import (
     ASSUMED_WIDTH,
+    GREY,
+    GRID,
     INK,
     LEFT_TO_RIGHT,
     MUTED,
-    Panels,
+    axes_of,
+    caption,
     checked_sizes,
     chosen_columns,
     cut,
     escape,
-    panel_layout,
+    panel_figure,
+    panel_note,
     plain,
     title_notes,
     wrap,
@@ -42,7 +46,6 @@ SCALE = [
     [0.0, "#440154"], [0.28, "#3b528b"], [0.56, "#21918c"], [0.8, "#5ec962"], [1.0, "#c9cf2b"],
 ]  # fmt: skip
 """Shades for uses without labels; lightness rises evenly, for every kind of colour vision."""
-GREY = "#8a94a3"
 MOST_LABELS, MOST_PATHS, FEW_PATHS = 12, 8, 4
 """Labels and paths that can be distinguished; paths without labels."""
 MOST_NUMBERED = 13
@@ -53,9 +56,12 @@ FONT_SIZE = 12
 # Private characters mark the word while a sentence is cut and wrapped.
 OPEN, CLOSE = "\ue000", "\ue001"
 AXIS = {
-    "showticklabels": False, "ticks": "", "showgrid": False, "zeroline": True,
-    "zerolinecolor": "#e6e9ed", "zerolinewidth": 1,
-}  # fmt: skip
+    "showticklabels": False,
+    "zeroline": True,
+    "zerolinecolor": GRID,
+    "zerolinewidth": 1,
+    "fixedrange": False,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,46 +117,42 @@ def word_map(
     InputError
         If there is no such use, or `colors` has another length.
     """
-    import plotly.graph_objects as go
-
     checked_sizes(width, height)
     groups = _grouped(found, colors)
     rings = _checked_uses(found, follow, "follow", len(found))
     hover = _hover_texts(found, hover_characters)
     n_lines = _legend_lines(groups, width)
-    panels = _panels(len(found.layers), columns, width, height, n_lines)
-    reaches = [1.1 * float(np.abs(one).max(initial=0.0)) or 1.0 for one in found.coordinates]
-    encoder = escape(cut(found.encoder, 50))
-    notes = title_notes(
-        [
-            f"{_name(found)} · {_n_uses(found)} · {encoder}",
-            "above each map: mean cosine of two uses, and share of their variance that is shown",
-        ],
-        panels.top - 6,
+    n, gap, between = len(found.layers), 16, 34
+    inner = (width or ASSUMED_WIDTH) - 32
+    columns = chosen_columns(n, columns, inner, NARROWEST, gap)
+    n_rows, top = -(-n // columns), TITLE + n_lines * 21 + (10 if n_lines else 0) + 24
+    up = min((inner - (columns - 1) * gap) / columns, WIDEST)  # square where the height is free
+    if height is not None:
+        up = max((height - top - n_rows * between) / n_rows, 40)
+    margin = {"l": 16, "r": 16, "t": top, "b": 18}
+    figure = panel_figure(
+        [up] * n_rows, columns, n=n, between=between, gap=gap, width=width, margin=margin
     )
-    traces: list[dict[str, Any]] = []
-    layout: dict[str, Any] = {}
-    for place, (layer, points) in enumerate(zip(found.layers, found.coordinates, strict=True)):
-        number = str(place + 1) if place else ""
-        reach = max(reaches) if same_scale else reaches[place]
-        frame = {
-            **AXIS, "range": [-reach, reach], "showline": True, "linecolor": "#d3d7dd",
-            "mirror": True,
-        }  # fmt: skip
-        across, up = panels.domain(place)
-        x, y = f"x{number}", f"y{number}"
-        layout[f"xaxis{number}"] = {**frame, "domain": across, "anchor": y}
-        layout[f"yaxis{number}"] = {**frame, "domain": up, "anchor": x, "scaleanchor": x}
+    reaches = [1.1 * float(np.abs(one).max(initial=0.0)) or 1.0 for one in found.coordinates]
+    lines = [
+        f"{_name(found)} · {_n_uses(found)} · {caption(found.encoder, 50)}",
+        "above each map: mean cosine of two uses, and share of their variance that is shown",
+    ]
+    notes = title_notes(lines, top - 6)
+    frame = {**AXIS, "showline": True, "linecolor": "#d3d7dd", "mirror": True}
+    figure.update_xaxes(frame).update_yaxes(frame)
+    for panel, (layer, points) in enumerate(zip(found.layers, found.coordinates, strict=True)):
+        reach = max(reaches) if same_scale else reaches[panel]
+        axes = axes_of(panel)
+        for name, axis in axes.items():
+            figure.layout[f"{name[0]}axis{axis[1:]}"].range = [-reach, reach]
+        figure.layout[f"yaxis{axes['yaxis'][1:]}"].scaleanchor = axes["xaxis"]
         own = [_points(points, group, hover, f"layer {layer}") for group in groups]
-        own += _rings(points, rings)
-        for trace in own:
-            trace |= {"xaxis": x, "yaxis": y}
-            trace["showlegend"] = bool(trace.get("legendgroup")) and not place
-        traces += own
-        notes.append(panels.heading(place, _heading(found, place), 3))
-    layout |= panel_layout(panels, width, height, notes)
-    layout |= {"dragmode": "pan", **_legend(panels, n_lines)}
-    return go.Figure(data=traces, layout=layout)
+        for trace in own + _rings(points, rings):
+            shown = bool(trace.get("legendgroup")) and not panel
+            figure.add_trace({**trace, **axes, "showlegend": shown})
+        notes.append(panel_note(figure, panel, _heading(found, panel), yshift=3))
+    return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
 
 
 def word_paths(
@@ -191,8 +193,6 @@ def word_paths(
     InputError
         If there is no such use, or `colors` has another length.
     """
-    import plotly.graph_objects as go
-
     checked_sizes(width, height)
     groups = _grouped(found, colors)
     last = found.joint[-1]
@@ -203,25 +203,22 @@ def word_paths(
     n_lines = _legend_lines(groups, width)
     top = TITLE + 10 + 21 * n_lines + (8 if n_lines else 0)
     size = np.array([(width or ASSUMED_WIDTH) - 32.0, height - top - 12.0])
-    panels = Panels(1, 1, int(size[0]), int(size[1]), head=0, foot=0, top=top)
+    margin = {"l": 16, "r": 16, "t": top, "b": 12}
+    figure = panel_figure([float(size[1])], width=width, margin=margin)
     shown = np.concatenate([last, found.joint[:, chosen].reshape(-1, 2)])
     low, high = shown.min(axis=0), shown.max(axis=0)
     centre, reach = (low + high) / 2, (float(np.max((high - low) / size)) * 1.16 or 1.0) * size / 2
     colors_of = [_color(groups, use, number) for number, use in enumerate(chosen)]
-    traces = [_background(last, group, hover) for group in groups]
-    traces += [
-        _path(found, use, color, hover[use]) for use, color in zip(chosen, colors_of, strict=True)
-    ]
+    figure.add_traces([_background(last, group, hover) for group in groups])
+    paths = zip(chosen, colors_of, strict=True)
+    figure.add_traces([_path(found, use, color, hover[use]) for use, color in paths])
     notes = title_notes(_paths_title(found, len(chosen)), top - 6)
     pixels = (last - centre) / (2 * reach) * size + size / 2
     notes += _use_labels(found, chosen, colors_of, pixels, (float(size[0]), float(size[1])))
     ranges = np.stack([centre - reach, centre + reach], axis=1).tolist()
-    layout = {
-        **panel_layout(panels, width, height, notes), **_legend(panels, n_lines),
-        "xaxis": {**AXIS, "range": ranges[0]}, "dragmode": "pan",
-        "yaxis": {**AXIS, "range": ranges[1], "scaleanchor": "x"},
-    }  # fmt: skip
-    return go.Figure(data=traces, layout=layout)
+    figure.update_xaxes({**AXIS, "range": ranges[0]})
+    figure.update_yaxes({**AXIS, "range": ranges[1], "scaleanchor": "x"})
+    return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
 
 
 # Labels of uses, and their colours.
@@ -254,7 +251,7 @@ def _grouped(found: WordMap, colors: Sequence[Any] | WordSenses | None) -> list[
         kept = set(sorted(names, key=lambda name: -len(members[name]))[: MOST_LABELS - 1])
     own = [name for name in names if name in kept]
     groups = [
-        _Group(escape(cut(name, 30)) + LEFT_TO_RIGHT, members[name], color)
+        _Group(caption(name, 30) + LEFT_TO_RIGHT, members[name], color)
         for name, color in zip(own, PALETTE, strict=False)
     ]
     if len(own) < len(names):
@@ -309,7 +306,7 @@ def _checked_uses(found: WordMap, uses: Sequence[int], name: str, most: int) -> 
 
 
 def _name(found: WordMap) -> str:
-    return f"<b>{escape(cut(found.word, 60))}</b>{LEFT_TO_RIGHT}"
+    return f"<b>{caption(found.word, 60)}</b>{LEFT_TO_RIGHT}"
 
 
 def _n_uses(found: WordMap) -> str:
@@ -367,7 +364,7 @@ def _paths_title(found: WordMap, n_paths: int) -> list[str]:
     if len(shares):
         ends = dict.fromkeys((f"{shares.min():.0%}", f"{shares.max():.0%}"))
         text += f"; it shows {' to '.join(ends)} of a layer's variance"
-    encoder = escape(cut(found.encoder, 40))
+    encoder = caption(found.encoder, 40)
     return [f"{_name(found)} · {n_paths} of {_n_uses(found)} through {through} · {encoder}", text]
 
 
@@ -384,28 +381,11 @@ def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
     return 1 if sum(widths) <= space else -(-len(groups) // max(int(space / max(widths)), 1))
 
 
-def _legend(panels: Panels, n_lines: int) -> dict[str, Any]:
+def _legend(figure: Figure, n_lines: int) -> dict[str, Any]:
     """Return a legend above the panels, or none."""
-    legend = {
-        "orientation": "h", "x": 0, "xanchor": "left", "yref": "container", "yanchor": "top",
-        "y": 1 - (TITLE + 4) / panels.size[1], "font": {"size": 12}, "itemsizing": "constant",
-        "traceorder": "normal",
-    }  # fmt: skip
+    place = {"yref": "container", "y": 1 - (TITLE + 4) / figure.layout.height, "yanchor": "top"}
+    legend = {**place, "itemsizing": "constant", "traceorder": "normal"}
     return {"showlegend": n_lines > 0, "legend": legend}
-
-
-def _panels(
-    n: int, columns: int | None, width: int | None, height: int | None, n_lines: int
-) -> Panels:
-    """Return panels that are square where the height is free."""
-    gap, inner = 16, (width or ASSUMED_WIDTH) - 32
-    n_columns = chosen_columns(n, columns, inner, NARROWEST, gap)
-    across = (inner - (n_columns - 1) * gap) / n_columns
-    up = min(across, WIDEST)
-    top = TITLE + n_lines * 21 + (10 if n_lines else 0)
-    if height is not None:
-        up = max((height - top - 8) / -(-n // n_columns) - 34, 40)
-    return Panels(n, n_columns, across, up, head=24, foot=10, gap=gap, top=top, bottom=8)
 
 
 # Traces.

@@ -1,7 +1,4 @@
-"""Hidden states of all layers of an encoder, for the words of texts.
-
-Token sequences are run through a transformer, and the tokens of all layers pooled to units.
-"""
+"""What an encoder computes inside: hidden states of all layers, and attention weights."""
 
 from __future__ import annotations
 
@@ -19,22 +16,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import optional_count
+from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
 from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import readable
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
-from embedtopics.errors import InputError
+from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.probing._layers import Layers, layer_numbers
-from embedtopics.probing._open import (
-    LayeredModel,
-    Source,
-    chosen_device,
-    load_layers,
-    random_model,
-    source_of,
-)
+from embedtopics.probing._open import LayeredModel, Source, load_layers, random_model, source_of
 from embedtopics.probing._plan import (
     Plan,
     Reading,
@@ -44,22 +35,23 @@ from embedtopics.probing._plan import (
     number_sentences,
     read_texts,
 )
-from embedtopics.probing._storage import (
-    KIND,
-    Writer,
-    assemble,
-    open_store,
-    refuse_another,
-    unfinished_about,
-)
-from embedtopics.probing.results import HiddenStates
+from embedtopics.probing._storage import KIND, Writer, assemble, open_store, unfinished_about
+from embedtopics.probing.results import Attention, HiddenStates
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
 
 if TYPE_CHECKING:
     import torch
 
-
 POOLINGS = ("first", "last", "max", "mean", "sum")
+_BLOCK_BYTES = 128_000_000
+"""Vectors that are held in memory and written at once."""
+_TOKENS_PER_BATCH = {"cpu": 512}
+_ON_A_GPU = 16_384
+
+_DIFFERENCES = ("weights", "texts", "max_length", "layers", "unit", "pooling", "dtype")
+
+Pooled = tuple[Int64Array, list[FloatArray]]
+"""The units with tokens in a batch, and at each layer the pooled tokens of each."""
 
 
 def pool_block(
@@ -78,30 +70,25 @@ def pool_block(
 
     Shapes: `n_pieces` (n_units,) -> (n_layers, n_units, width).
     """
-    pooled = np.zeros((len(layers), len(n_pieces), loaded.width), dtype=np.float32)
-    if pooling == "max":
-        pooled[:] = -np.inf
-    ids = [run.ids for run in runs]
-    order = longest_first(ids, range(len(runs)))
+    by_maximum = pooling == "max"
+    start = -np.inf if by_maximum else 0.0
+    pooled = np.full((len(layers), len(n_pieces), loaded.width), start, dtype=np.float32)
+    order = longest_first([run.ids for run in runs], range(len(runs)))
     batches = [
         [runs[k] for k in order[batch]]
-        for batch in token_batches([len(ids[k]) // 4 for k in order], tokens_per_batch)
+        for batch in token_batches([len(runs[k]) for k in order], tokens_per_batch)
     ]
 
-    def run(chosen: list[Run]) -> tuple[np.ndarray, list[FloatArray]]:
-        return _pool_batch(loaded, chosen, layers, pad_id, pooling == "max")
+    def run(chosen: list[Run]) -> Pooled:
+        return _pool_batch(loaded, chosen, layers, pad_id, by_maximum)
 
+    # A unit may have tokens in several windows, and so in several batches.
+    merge = np.maximum if by_maximum else np.add
     for chosen, (rows, found) in _results_of(run, batches, loaded.device):
         for layer, vectors in enumerate(found):
-            # A unit may have tokens in several windows, and so in several batches.
-            if pooling == "max":
-                pooled[layer, rows - first_row] = np.maximum(
-                    pooled[layer, rows - first_row], vectors
-                )
-            else:
-                pooled[layer, rows - first_row] += vectors
-        progress(sum(len(run.ids) // 4 for run in chosen))
-    if pooling == "max":
+            pooled[layer, rows - first_row] = merge(pooled[layer, rows - first_row], vectors)
+        progress(sum(map(len, chosen)))
+    if by_maximum:
         pooled[:, n_pieces == 0] = 0.0
     if pooling == "mean":
         pooled /= np.maximum(n_pieces, 1).astype(np.float32)[:, None]
@@ -109,10 +96,8 @@ def pool_block(
 
 
 def _results_of(
-    work: Callable[[list[Run]], tuple[np.ndarray, list[FloatArray]]],
-    batches: list[list[Run]],
-    device: str,
-) -> Iterator[tuple[list[Run], tuple[np.ndarray, list[FloatArray]]]]:
+    work: Callable[[list[Run]], Pooled], batches: list[list[Run]], device: str
+) -> Iterator[tuple[list[Run], Pooled]]:
     """Yield each batch with its result, in order; on a CPU several batches are run at once.
 
     One core for each batch is faster than all cores for one batch of many small steps, and no sum
@@ -125,15 +110,15 @@ def _results_of(
         yield from ((batch, work(batch)) for batch in batches)
         return
     executor = ThreadPoolExecutor(n_threads, initializer=torch.set_num_threads, initargs=(1,))
-    waiting: deque[Future[tuple[np.ndarray, list[FloatArray]]]] = deque()
+    waiting: deque[tuple[list[Run], Future[Pooled]]] = deque()
     try:
-        for number, batch in enumerate(batches):
-            waiting.append(executor.submit(work, batch))
+        for batch in batches:
+            waiting.append((batch, executor.submit(work, batch)))
             if len(waiting) > 2 * n_threads:  # results not yet taken fill memory
-                first = number + 1 - len(waiting)
-                yield batches[first], waiting.popleft().result()
-        for number in range(len(batches) - len(waiting), len(batches)):
-            yield batches[number], waiting.popleft().result()
+                first, result = waiting.popleft()
+                yield first, result.result()
+        for first, result in waiting:
+            yield first, result.result()
     finally:
         executor.shutdown(cancel_futures=True)
         torch.set_num_threads(n_threads)  # of the whole process, for some of its libraries
@@ -141,32 +126,29 @@ def _results_of(
 
 def _pool_batch(
     loaded: LayeredModel, runs: Sequence[Run], layers: Sequence[int], pad_id: int, by_maximum: bool
-) -> tuple[np.ndarray, list[FloatArray]]:
-    """Return the units with tokens in a batch, and at each layer the pooled tokens of each."""
+) -> Pooled:
     import torch
 
-    n_tokens = len(runs[0].ids) // 4
+    n_tokens = len(runs[0])
     ids = np.full((len(runs), n_tokens), pad_id, dtype=np.int64)
     mask = np.zeros_like(ids)
     for row, run in enumerate(runs):
-        own = np.frombuffer(run.ids, dtype=np.int32)
-        ids[row, : len(own)] = own
-        mask[row, : len(own)] = 1
+        ids[row, : len(run)] = np.frombuffer(run.ids, dtype=np.int32)
+        mask[row, : len(run)] = 1
     places = np.concatenate([run.places + row * n_tokens for row, run in enumerate(runs)])
     rows = np.concatenate([run.rows for run in runs])
-    order = np.argsort(rows, kind="stable")
+    places = places[np.argsort(rows, kind="stable")].astype(np.int64)
     units, sizes = np.unique(rows, return_counts=True)
-    places = places[order].astype(np.int64)
+    if loaded.device == "cpu" and not by_maximum:
+        reduce = _adder(places, sizes)
+    else:
+        reduce = _segment_reducer(places, sizes, loaded.device, by_maximum)
     with torch.inference_mode():
         output = loaded.model(
             input_ids=torch.from_numpy(ids).to(loaded.device),
             attention_mask=torch.from_numpy(mask).to(loaded.device),
             output_hidden_states=True,
         )
-        if loaded.device == "cpu" and not by_maximum:
-            reduce = _adder(places, sizes)
-        else:
-            reduce = _segment_reducer(places, sizes, loaded.device, by_maximum)
         return units, [reduce(output.hidden_states[n].flatten(0, 1).float()) for n in layers]
 
 
@@ -177,8 +159,7 @@ def _adder(places: Int64Array, sizes: Int64Array) -> Callable[[torch.Tensor], Fl
     token by token.
     """
     starts = np.cumsum(sizes) - sizes
-    first = places[starts]
-    later = []
+    first, later = places[starts], []
     for step in range(1, int(sizes.max(initial=0))):
         units = np.flatnonzero(sizes > step)
         later.append((units, places[starts[units] + step]))
@@ -200,24 +181,15 @@ def _segment_reducer(
     import torch
 
     at, lengths = (torch.from_numpy(array).to(device) for array in (places, sizes))
+    reduction = "max" if by_maximum else "sum"
 
     def reduce(tokens: torch.Tensor) -> FloatArray:
         # On a GPU, adding by index has no fixed order, and so no fixed last bit.
         chosen = tokens.index_select(0, at)
-        reduction = "max" if by_maximum else "sum"
-        found: FloatArray = (
-            torch.segment_reduce(chosen, reduction, lengths=lengths, axis=0).cpu().numpy()
-        )
-        return found
+        found = torch.segment_reduce(chosen, reduction, lengths=lengths, axis=0)
+        return np.asarray(found.cpu().numpy())
 
     return reduce
-
-
-_BLOCK_BYTES = 128_000_000
-"""Vectors that are held in memory and written at once."""
-
-_TOKENS_PER_BATCH = {"cpu": 512}
-_ON_A_GPU = 16_384
 
 
 def hidden_states(
@@ -243,9 +215,9 @@ def hidden_states(
     ----------
     texts : sequence of str, sequence of sequences of str, or ProbeTask
         Whole texts, whose words are found by a rule (letters with the marks and apostrophes in
-        them, numbers, and each mark by itself); or texts that are split into words. The encoder
-        reads split texts with single spaces between their words. Each text that is split, or of a
-        task, is one sentence.
+        them, numbers, and each mark by itself); or texts that are split into words, which the
+        encoder reads with single spaces between them. Each text that is split, or of a task, is
+        one sentence.
     encoder : str, path or SentenceEncoder
         Name or folder of a checkpoint that is an encoder, such as a BERT.
     layers : int, sequence of int, "all" or "last N"
@@ -257,12 +229,11 @@ def hidden_states(
     out : path, optional
         Folder for the result; by default a temporary one, removed with the result.
     dtype : {"float16", "float32"}
-        float16 takes half the space and keeps three digits.
     max_length : int, optional
-        Tokens that are read together; by default the checkpoint's. Longer texts are read in
+        Most tokens of a sequence; by default the checkpoint's. Longer texts are read in
         overlapping windows, each token in the one where its shorter side of context is longest.
     tokens_per_batch : int, optional
-        Tokens in a batch, padding included; by default 512 on a CPU and 16,384 on a GPU.
+        Padding included; by default 512 on a CPU and 16,384 on a GPU.
     device : str, optional
         As in torch; by default the first CUDA device if there is one, else the CPU.
     show_progress : bool, optional
@@ -295,6 +266,9 @@ def hidden_states(
     >>> [word for word in states.words if word == "play"], states.layers  # doctest: +SKIP
     (['play', 'play'], (0, 1, 2, 3, 4, 5, 6))
     """
+    checked_choice(pooling, "pooling", POOLINGS)
+    checked_choice(dtype, "dtype", ("float16", "float32"))
+    optional_count(tokens_per_batch, "tokens_per_batch")
     options = _Options(layers, bool(words), pooling, dtype, tokens_per_batch, device, show_progress)
     reading = read_texts(texts)
     source = source_of(encoder, max_length)
@@ -352,13 +326,6 @@ class _Options:
     device: str | None
     show_progress: bool | None
 
-    def __post_init__(self) -> None:
-        if self.pooling not in POOLINGS:
-            raise InputError("pooling", f"one of {', '.join(POOLINGS)}", self.pooling)
-        if self.dtype not in ("float16", "float32"):
-            raise InputError("dtype", "float16 or float32", self.dtype)
-        optional_count(self.tokens_per_batch, "tokens_per_batch")
-
     def layer_numbers(self, n_layers: int) -> list[int]:
         """Return the layers of an encoder, ascending, each once."""
         return sorted(set(layer_numbers(self.layers, range(n_layers))))
@@ -383,13 +350,31 @@ def _extract(reading: Reading, source: Source, options: _Options, out: Path) -> 
     return states
 
 
+def _refuse_other_states(
+    about: dict[str, Any], wanted: dict[str, Any], options: _Options, out: Path
+) -> None:
+    """Refuse a store of other states; layers can be compared if the encoder is the same."""
+    same = about.get("weights") == wanted["weights"] and "n_layers" in about
+    layers = options.layer_numbers(about["n_layers"]) if same else about.get("layers")
+    wanted = {**wanted, "layers": layers}
+    differs = [name for name in _DIFFERENCES if about.get(name) != wanted[name]]
+    if differs:
+        hashed = {"weights": "another encoder", "texts": "other texts"}
+        named = [
+            hashed.get(name, f"{name} {about.get(name)!r}, not {wanted[name]!r}")
+            for name in differs
+        ]
+        expected = f"a folder for these states, {str(out)!r} is not"
+        raise InputError("out", expected, found=f"those of {', '.join(named)}")
+
+
 def _write(
     reading: Reading, source: Source, options: _Options, out: Path, description: dict[str, Any]
 ) -> HiddenStates:
     begun = unfinished_about(out)
     if begun is not None:
         _refuse_other_states(begun, description, options, out)
-    loaded = load_layers(source, chosen_device(options.device))
+    loaded = load_layers(source, options.device)
     vocabulary = load_vocabulary(source.checkpoint, source.trusts_code)
     description["n_layers"] = loaded.n_layers
     description["layers"] = options.layer_numbers(loaded.n_layers)
@@ -404,40 +389,15 @@ def _write(
         max_length=source.max_length,
         show_progress=options.show_progress,
     )
-    writer = Writer(
-        folder=out,
-        empty=_without_vectors(reading, plan, source, description),
-        width=loaded.width,
-        dtype=options.dtype,
-        description=description,
-    )
-    writer.begin()
-    n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
-    return writer.finish((*source.decisions, *_decisions(plan, n_clipped, options.words)))
-
-
-def _refuse_other_states(
-    about: dict[str, Any], description: dict[str, Any], options: _Options, out: Path
-) -> None:
-    """Refuse a store of other states; layers can be compared if the encoder is the same."""
-    same = about.get("weights") == description["weights"] and "n_layers" in about
-    layers = options.layer_numbers(about["n_layers"]) if same else about.get("layers")
-    refuse_another(about, {**description, "layers": layers}, out)
-
-
-def _without_vectors(
-    reading: Reading, plan: Plan, source: Source, description: dict[str, Any]
-) -> HiddenStates:
     parts = [description[key] for key in ("weights", "max_length", "unit", "pooling")]
-    index = {
-        "of_text": plan.of_text,
-        "sentences": number_sentences(reading, plan.of_text, plan.spans[:, 0]),
-        "spans": plan.spans,
-        "n_pieces": plan.n_pieces,
-    }
-    return assemble(
+    empty = assemble(
         reading.texts,
-        index,
+        {
+            "of_text": plan.of_text,
+            "sentences": number_sentences(reading, plan.of_text, plan.spans[:, 0]),
+            "spans": plan.spans,
+            "n_pieces": plan.n_pieces,
+        },
         layers=tuple(description["layers"]),
         vectors=(),
         unit=description["unit"],
@@ -445,6 +405,25 @@ def _without_vectors(
         encoder=source.name,
         fingerprint=hashlib.sha256(repr(parts).encode()).hexdigest(),
     )
+    writer = Writer(out, empty, loaded.width, options.dtype, description)
+    writer.begin()
+    n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
+    n_missing, n_between = int((plan.n_pieces == 0).sum()), plan.n_between * options.words
+    counted = {
+        "missing_words": (n_missing, "words have no token, and so no vector."),
+        "tokens_between_words": (
+            n_between,
+            "tokens of white space between words belong to no word.",
+        ),
+        "long_texts": (plan.n_long, "texts were read in overlapping windows."),
+        "clipped": (n_clipped, "numbers exceeded float16, and were clipped to 65,504."),
+    }
+    decisions = [
+        Decision("probing", name, n, f"{n:,} {message}")
+        for name, (n, message) in counted.items()
+        if n
+    ]
+    return writer.finish((*source.decisions, *decisions))
 
 
 def _write_blocks(
@@ -459,13 +438,9 @@ def _write_blocks(
     layers = writer.empty.layers
     most_tokens = max(1, _BLOCK_BYTES // (4 * len(layers) * loaded.width))
     todo = [block for block in cut_into_blocks(plan, most_tokens) if block.end_unit > n_units]
-    sizes = [len(run.ids) // 4 for run in plan.runs]
-    with (
-        progress_bar(
-            total=sum(sizes), unit="token", description="Extracting", show=show_progress
-        ) as bar,
-        ThreadPoolExecutor(1) as writing,
-    ):
+    sizes = [len(run) for run in plan.runs]
+    bar = progress_bar(total=sum(sizes), unit="token", description="Extracting", show=show_progress)
+    with bar, ThreadPoolExecutor(1) as writing:
         # A block is written while the next is computed.
         written: Future[int] | None = None
         bar.update(sum(sizes[: todo[0].first_run] if todo else sizes))
@@ -486,20 +461,68 @@ def _write_blocks(
         return n_clipped if written is None else written.result()
 
 
-def _decisions(plan: Plan, n_clipped: int, words: bool) -> list[Decision]:
-    n_missing = int((plan.n_pieces == 0).sum())
-    found = [
-        (n_missing, "missing_words", "{:,} words have no token, and so no vector."),
-        (
-            plan.n_between * words,
-            "tokens_between_words",
-            "{:,} tokens of white space between words belong to no word.",
-        ),
-        (plan.n_long, "long_texts", "{:,} texts were read in overlapping windows."),
-        (n_clipped, "clipped", "{:,} numbers exceeded float16, and were clipped to 65,504."),
-    ]
-    return [
-        Decision("probing", name, value, message.format(value))
-        for value, name, message in found
-        if value
-    ]
+def attention(
+    text: str | Sequence[str],
+    encoder: Any = DEFAULT_MODEL,
+    *,
+    layers: Layers = "all",
+    device: str | None = None,
+) -> Attention:
+    """Return the attention weights of one text.
+
+    They show where information can flow, and do not explain predictions (Jain & Wallace 2019).
+
+    Parameters
+    ----------
+    text : str or sequence of str
+        One text, or the words of one.
+    encoder : str, path or SentenceEncoder
+    layers : "all", int or sequence of int
+        From 1: the embedding layer has no attention; negative numbers count from the last.
+    device : str, optional
+
+    Returns
+    -------
+    Attention
+        Special tokens included.
+
+    Raises
+    ------
+    InputError
+        If the text is empty or longer than what the encoder reads, or there is no such layer.
+    ModelLoadError
+        If the checkpoint cannot be loaded, or does not return its attention.
+    """
+    import torch
+
+    [whole] = read_texts([text]).texts
+    source = source_of(encoder)
+    vocabulary = load_vocabulary(source.checkpoint, source.trusts_code)
+    encoding = vocabulary.tokenizer.encode(readable(whole))
+    if all(encoding.special_tokens_mask):
+        raise InputError("text", "a text with at least one token", whole)
+    if len(encoding) > source.max_length:
+        expected = f"of at most {source.max_length} tokens for {source.name}"
+        raise InputError("text", expected, found=f"{len(encoding)} tokens")
+    # Other implementations do not keep the weights.
+    loaded = load_layers(source, device, attention="eager")
+    chosen = tuple(sorted(set(layer_numbers(layers, range(1, loaded.n_layers)))))
+    ids = torch.tensor([encoding.ids], device=loaded.device)
+    mask = torch.ones_like(ids)
+    with torch.inference_mode():
+        output = loaded.model(input_ids=ids, attention_mask=mask, output_attentions=True)
+    found = getattr(output, "attentions", None) or ()
+    weights = [layer[0].float().cpu().numpy() for layer in found if layer is not None]
+    if len(weights) != loaded.n_layers - 1:
+        raise ModelLoadError(
+            f"expected an encoder that returns the attention of {loaded.n_layers - 1} layers, got "
+            f"{len(weights)} from {source.name}; choose another checkpoint"
+        )
+    # Tokens as they are written in the text, special ones by name.
+    named = zip(encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True)
+    tokens = tuple(
+        token if special else whole[begin:end].strip() or token
+        for token, (begin, end), special in named
+    )
+    stacked = np.stack([weights[layer - 1] for layer in chosen])
+    return Attention(whole, tokens, chosen, stacked, source.name)

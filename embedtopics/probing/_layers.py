@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from embedtopics._utils.checks import is_whole
+from embedtopics._utils.checks import checked_choice, is_whole
 from embedtopics.errors import InputError
 from embedtopics.probing.results import HiddenStates
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
@@ -43,11 +43,6 @@ def layer_numbers(
     return tuple(map(int, found))
 
 
-def chosen_layers(states: HiddenStates, layers: Layers) -> tuple[int, ...]:
-    """Return layers of hidden states as numbers, in the order given."""
-    return layer_numbers(layers, states.layers)
-
-
 @dataclass(frozen=True, eq=False)
 class Space:
     """One layer, and how its vectors are adjusted before they are compared.
@@ -60,39 +55,26 @@ class Space:
     shift: Float64Array | None = None
     scale: Float64Array | None = None
 
-    def raw(self, rows: Int64Array | slice) -> Float64Array:
-        """Return some vectors, adjusted, in double precision."""
-        read = np.array(self.vectors[rows], dtype=np.float64)
-        self._refuse_infinite(read, rows)
-        return self._adjusted(read)
-
-    def unit(self, rows: Int64Array | slice) -> Float64Array:
-        """Return some vectors, adjusted and of length one; zeros stay."""
-        read = self.raw(rows)
-        read /= lengths_of(read)[:, None]
-        return read
-
-    def unit32(self, rows: Int64Array | slice) -> FloatArray:
-        """Return the same in single precision, at half the cost."""
-        read = self._adjusted(np.array(self.vectors[rows], dtype=np.float32))
-        self._refuse_infinite(read, rows)
-        read /= lengths_of(read)[:, None]
-        return read
-
-    def _adjusted(self, read: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if self.shift is not None:
-            read -= self.shift.astype(read.dtype)
-        if self.scale is not None:
-            read *= self.scale.astype(read.dtype)
-        return read
-
-    def _refuse_infinite(self, read: npt.NDArray[Any], rows: Int64Array | slice) -> None:
+    def raw(self, rows: Int64Array | slice, dtype: type = np.float64) -> npt.NDArray[Any]:
+        """Return some vectors, adjusted."""
+        read: npt.NDArray[Any] = np.array(self.vectors[rows], dtype=dtype)
         is_finite = np.isfinite(read).all(axis=1)
         if not is_finite.all():
             bad = int(np.flatnonzero(~is_finite)[0])
             row = rows.start + bad if isinstance(rows, slice) else int(rows[bad])
             expected, remedy = f"finite at layer {self.layer}", "extract them again in float32"
             raise InputError("states", expected, remedy=remedy, found="infinite values", row=row)
+        if self.shift is not None:
+            read -= self.shift.astype(dtype)
+        if self.scale is not None:
+            read *= self.scale.astype(dtype)
+        return read
+
+    def unit(self, rows: Int64Array | slice, dtype: type = np.float64) -> npt.NDArray[Any]:
+        """Return some vectors, adjusted and of length one; zeros stay."""
+        read = self.raw(rows, dtype)
+        read /= lengths_of(read)[:, None]
+        return read
 
 
 def lengths_of(read: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -120,34 +102,28 @@ def open_space(states: HiddenStates, layer: int, adjust: str = "none") -> Space:
     Schijndel 2021, "All bark and no bite: rogue dimensions in transformer language models obscure
     representational quality", section 5).
     """
-    if adjust not in ADJUSTMENTS:
-        raise InputError("adjust", f"one of {', '.join(ADJUSTMENTS)}", adjust)
+    checked_choice(adjust, "adjust", ADJUSTMENTS)
     [number] = layer_numbers(layer, states.layers, "layer")
     space = Space(number, states.layer(number))
     if adjust == "none":
         return space
-    mean, sd = _moments(space, ~states.missing)
+    present = ~states.missing
+    n = max(1, int(present.sum()))
+    sums, squares = np.zeros((2, states.width))
+    for part in blocks(len(states)):
+        sums += space.raw(part)[present[part]].sum(axis=0)
+    mean = sums / n
     if adjust == "center":
         return Space(number, space.vectors, mean)
+    for part in blocks(len(states)):
+        squares += ((space.raw(part)[present[part]] - mean) ** 2).sum(axis=0)
+    sd = np.sqrt(squares / n)
     # A dimension without variance stays 0 after the shift.
     return Space(number, space.vectors, mean, 1.0 / np.where(sd > 0, sd, 1.0))
 
 
-def _moments(space: Space, present: npt.NDArray[np.bool_]) -> tuple[Float64Array, Float64Array]:
-    """Return mean and standard deviation of every dimension over the units with a vector."""
-    n = max(1, int(present.sum()))
-    sums = np.zeros(space.vectors.shape[1])
-    for part in blocks(len(present)):
-        sums += space.raw(part)[present[part]].sum(axis=0)
-    mean = sums / n
-    squares = np.zeros(len(mean))
-    for part in blocks(len(present)):
-        squares += ((space.raw(part)[present[part]] - mean) ** 2).sum(axis=0)
-    return mean, np.sqrt(squares / n)
-
-
-def pooled(states: HiddenStates, by: str = "text") -> HiddenStates:
-    """Return the mean vector of the words of each text or sentence at every layer.
+def pooled(states: HiddenStates) -> HiddenStates:
+    """Return the mean vector of the words of each text at every layer.
 
     Missing words are left out of the mean. The vectors are read in blocks.
 
@@ -155,50 +131,40 @@ def pooled(states: HiddenStates, by: str = "text") -> HiddenStates:
     ----------
     states : HiddenStates
         Of words or tokens.
-    by : {"text", "sentence"}
 
     Returns
     -------
     HiddenStates
-        Its unit is "text". By text, there is a row for every text, also for one without words,
-        which is then missing; by sentence, one for every sentence with a word. Vectors are float32
+        Of the unit "text", a row for every text; one without words is missing. Vectors are float32
         and in memory; `n_pieces` counts the words that each is the mean of.
 
     Raises
     ------
     InputError
-        If the states are of texts already, or `by` is something else.
+        If the states are of texts already.
     """
-    if by not in ("text", "sentence"):
-        raise InputError("by", "text or sentence", by)
     if states.unit == "text":
         raise InputError("states", "of words or tokens", found="those of texts")
-    if by == "text":
-        groups = states.of_text.astype(np.int64)
-        of_text = np.arange(len(states.texts), dtype=np.int32)
-    else:
-        kept, groups = np.unique(states.sentences, return_inverse=True)
-        of_text = states.of_text[np.searchsorted(states.sentences, kept)]
-    bounds = np.searchsorted(groups, np.arange(len(of_text) + 1))
-    n_pieces = np.bincount(groups[~states.missing], minlength=len(of_text)).astype(np.int32)
-    spans = np.zeros((len(of_text), 2), dtype=np.int32)
+    n = len(states.texts)
+    of_text = np.arange(n, dtype=np.int32)
+    bounds = np.searchsorted(states.of_text, np.arange(n + 1))
+    n_pieces = np.bincount(states.of_text[~states.missing], minlength=n).astype(np.int32)
+    spans = np.zeros((n, 2), dtype=np.int32)
     filled = np.flatnonzero(np.diff(bounds))
     spans[filled, 0] = states.spans[bounds[filled], 0]
     spans[filled, 1] = states.spans[bounds[filled + 1] - 1, 1]
     # A text without words takes the sentence number of the next.
-    sentences = np.arange(len(of_text), dtype=np.int32)
+    sentences = of_text
     if len(states):
         sentences = states.sentences[np.minimum(bounds[:-1], len(states) - 1)]
-    begins = np.searchsorted(of_text, of_text)
     return replace(
         states,
         words=tuple(
-            states.texts[text][begin:end]
-            for text, (begin, end) in zip(of_text.tolist(), spans.tolist(), strict=True)
+            text[begin:end] for text, (begin, end) in zip(states.texts, spans.tolist(), strict=True)
         ),
-        vectors=tuple(_means(layer, groups, n_pieces) for layer in states.vectors),
+        vectors=tuple(_means(layer, states.of_text, n_pieces) for layer in states.vectors),
         of_text=of_text,
-        position=(np.arange(len(of_text)) - begins).astype(np.int32),
+        position=np.zeros(n, dtype=np.int32),
         sentences=sentences,
         spans=spans,
         n_pieces=n_pieces,
@@ -208,14 +174,15 @@ def pooled(states: HiddenStates, by: str = "text") -> HiddenStates:
 
 
 def _means(
-    vectors: npt.NDArray[np.floating], groups: Int64Array, sizes: npt.NDArray[np.int32]
+    vectors: npt.NDArray[Any], groups: npt.NDArray[np.int32], sizes: npt.NDArray[np.int32]
 ) -> FloatArray:
     """Return the mean of each group; the vectors of missing words are zero, and add nothing."""
     total = np.zeros((len(sizes), vectors.shape[1]), dtype=np.float32)
-    for start in range(0, len(groups), WORDS_AT_ONCE):
-        own = groups[start : start + WORDS_AT_ONCE]
+    for part in blocks(len(groups), WORDS_AT_ONCE):
+        own = groups[part]
         begins = np.flatnonzero(np.diff(own, prepend=-1))
-        part = np.asarray(vectors[start : start + WORDS_AT_ONCE], dtype=np.float32)
-        total[own[begins]] += np.add.reduceat(part, begins, axis=0)
+        total[own[begins]] += np.add.reduceat(
+            np.asarray(vectors[part], dtype=np.float32), begins, axis=0
+        )
     total /= np.maximum(sizes, 1).astype(np.float32)[:, None]
     return total

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 from embedtopics._utils.checks import checked_count
 from embedtopics._utils.display import one_line
@@ -63,50 +63,32 @@ def source_of(encoder: Any, max_length: int | None = None) -> Source:
         expected = "a checkpoint of a transformer, its folder or a SentenceEncoder"
         raise InputError("encoder", expected, found=type(found).__name__)
     recipe = found.recipe
-    checkpoint, limit = recipe.checkpoint, recipe.checkpoint.position_limit
-    if max_length is not None:
-        checked_count(max_length, "max_length", 3)
-        if limit is not None and max_length > limit:
-            remedy = "longer texts are read in overlapping windows"
-            raise InputError("max_length", f"at most the model's {limit}", max_length, remedy)
+    limit = recipe.checkpoint.position_limit
+    length = recipe.max_length if max_length is None else checked_count(max_length, "max_length", 3)
+    if max_length is not None and limit is not None and length > limit:
+        remedy = "longer texts are read in overlapping windows"
+        raise InputError("max_length", f"at most the model's {limit}", max_length, remedy)
     decisions: tuple[Decision, ...] = ()
     if recipe.prompt:
         message = f"The prompt {recipe.prompt!r} is not prepended to the texts."
         decisions = (Decision("probing", "prompt", recipe.prompt, message),)
-    return Source(
-        name=found.name,
-        checkpoint=checkpoint,
-        max_length=recipe.max_length if max_length is None else int(max_length),
-        trusts_code=recipe.trusts_code,
-        decisions=decisions,
-    )
+    return Source(found.name, recipe.checkpoint, length, recipe.trusts_code, decisions)
 
 
-def chosen_device(device: str | None) -> str:
-    """Return a device, by default a GPU if there is one."""
-    if device is None:
-        return "cuda" if has_gpu() else "cpu"
-    require_device(device)
-    return device
-
-
-def load_layers(source: Source, device: str, attention: str | None = None) -> LayeredModel:
-    """Load a transformer, and check that it is an encoder that returns all layers."""
-    model = load_model(
-        source.checkpoint, attention=attention, trust_remote_code=source.trusts_code
-    ).to(device)
-    n_layers, width = _layer_shape(model, source.checkpoint, device)
-    return LayeredModel(model, device, n_layers, width)
-
-
-def _layer_shape(model: Any, checkpoint: Checkpoint, device: str) -> tuple[int, int]:
-    """Return the number of layers and their width, checked on two sequences."""
+def load_layers(source: Source, device: str | None, attention: str | None = None) -> LayeredModel:
+    """Load a transformer, and check on two sequences that it is an encoder with all layers."""
     import torch
 
+    if device is None:
+        device = "cuda" if has_gpu() else "cpu"
+    require_device(device)
+    checkpoint, folder = source.checkpoint, source.checkpoint.folder
+    model: Any = load_model(
+        checkpoint, attention=attention, trust_remote_code=source.trusts_code
+    ).to(device)
     padding = getattr(model.config, "pad_token_id", None)
     one, two, three = [token for token in range(4) if token != padding][:3]
     ids = torch.tensor([[one, two], [one, three]], device=device)
-    folder = checkpoint.folder
     try:
         with torch.inference_mode():
             output = model(
@@ -127,10 +109,9 @@ def _layer_shape(model: Any, checkpoint: Checkpoint, device: str) -> tuple[int, 
     if torch.equal(states[-1][0, 0], states[-1][1, 0]):
         raise ModelLoadError(
             f"expected an encoder, whose tokens attend to both sides; got {folder} of the family "
-            f"{checkpoint.family!r}, which is causal; choose an encoder "
-            "checkpoint such as a BERT"
+            f"{checkpoint.family!r}, which is causal; choose an encoder checkpoint such as a BERT"
         )
-    return len(states), int(states[0].shape[2])
+    return LayeredModel(model, device, len(states), int(states[0].shape[2]))
 
 
 class _RandomModel(SentenceEncoder):
@@ -149,38 +130,35 @@ class _RandomModel(SentenceEncoder):
 @contextmanager
 def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
     """Yield an encoder with the same architecture and vocabulary, and freshly drawn weights."""
-    if checked_count(random_state, "random_state", 0) >= 2**64:
+    import torch
+    from transformers import AutoConfig, AutoModel
+
+    seed = checked_count(random_state, "random_state", 0)
+    if seed >= 2**64:
         raise InputError("random_state", "below 2 ** 64, torch's limit", random_state)
     source = source_of(encoder)
     checkpoint = source.checkpoint
+    trusts_code, architecture = source.trusts_code, cast(Any, AutoModel)  # it has no types
     with TemporaryDirectory(prefix="embedtopics-random-") as root:
         folder = Path(root) / "model"
         folder.mkdir()
         # All but the weights that a tokenizer may be made of.
         for path in (*checkpoint.tokenizer_files, *checkpoint.folder.glob("*_config.json")):
             shutil.copyfile(path, folder / path.name)
-        _draw_weights(checkpoint, folder, int(random_state), source.trusts_code)
-        name = f"{source.name} (random weights, random_state {int(random_state)})"
+        try:
+            with silent_transformers(), torch.random.fork_rng(devices=[]):
+                config = AutoConfig.from_pretrained(
+                    checkpoint.folder, local_files_only=True, trust_remote_code=trusts_code
+                )
+                torch.default_generator.manual_seed(seed)  # not those of GPUs
+                model = architecture.from_config(
+                    config, dtype=torch.float32, trust_remote_code=trusts_code
+                )
+                model.save_pretrained(folder)
+        except Exception as error:  # transformers raises anything for a bad configuration
+            raise ModelLoadError(
+                "expected a checkpoint whose model can be initialized, got "
+                f"{checkpoint.folder}: {one_line(error)}; choose another"
+            ) from None
+        name = f"{source.name} (random weights, random_state {seed})"
         yield _RandomModel(folder, name, source.max_length)
-
-
-def _draw_weights(checkpoint: Checkpoint, folder: Path, seed: int, trusts_code: bool) -> None:
-    import torch
-    from transformers import AutoConfig, AutoModel
-
-    architecture: Any = AutoModel  # it has no types
-    try:
-        with silent_transformers(), torch.random.fork_rng(devices=[]):
-            config = AutoConfig.from_pretrained(
-                checkpoint.folder, local_files_only=True, trust_remote_code=trusts_code
-            )
-            torch.default_generator.manual_seed(seed)  # not those of GPUs
-            model = architecture.from_config(
-                config, dtype=torch.float32, trust_remote_code=trusts_code
-            )
-            model.save_pretrained(folder)
-    except Exception as error:  # transformers raises anything for a bad configuration
-        raise ModelLoadError(
-            f"expected a checkpoint whose model can be initialized, got {checkpoint.folder}: "
-            f"{one_line(error)}; choose another"
-        ) from None

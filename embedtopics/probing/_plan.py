@@ -24,7 +24,7 @@ from embedtopics.probing.results import ProbeTask
 from embedtopics.protocols import Int32Array, Int64Array
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 
 
 def align(
@@ -52,29 +52,18 @@ def align(
     for token in shared.tolist():
         held = owners[first[token] : behind[token]]
         found[token] = held[0] + np.bincount(held - held[0]).argmax()
-    _join_neighbors(found, stretches)
+    alone = np.flatnonzero(found < 0).tolist()
+    for order, step in ((reversed(alone), 1), (alone, -1)):
+        for token in order:
+            near = token + step
+            is_inside = 0 <= near < len(found) and stretches[token] is not None
+            if found[token] < 0 and is_inside and stretches[near] == stretches[token]:
+                found[token] = found[near]
     return found
 
 
-def _join_neighbors(found: Int64Array, stretches: Sequence[int | None]) -> None:
-    alone = np.flatnonzero(found < 0).tolist()
-    for token in reversed(alone):
-        if token + 1 < len(found) and _same(stretches, token, token + 1):
-            found[token] = found[token + 1]
-    for token in alone:
-        if token > 0 and found[token] < 0 and _same(stretches, token - 1, token):
-            found[token] = found[token - 1]
-
-
-def _same(stretches: Sequence[int | None], one: int, other: int) -> bool:
-    return stretches[one] is not None and stretches[one] == stretches[other]
-
-
 def cut_into_windows(n_tokens: int, size: int) -> Int64Array:
-    """Return where windows of `size` tokens begin that share at least a quarter with the next.
-
-    They lie at equal distances, the last at the end, so that all are full.
-    """
+    """Return where full windows begin that share at least a quarter with the next."""
     if n_tokens <= size:
         return np.zeros(1, dtype=np.int64)
     step = max(1, size - size // 4)
@@ -83,10 +72,7 @@ def cut_into_windows(n_tokens: int, size: int) -> Int64Array:
 
 
 def window_of_each_token(n_tokens: int, starts: Int64Array, size: int) -> Int32Array:
-    """Return the window of each token in which its shorter side of context is longest.
-
-    Shapes: `starts` (n_windows,) -> (n_tokens,).
-    """
+    """Return the window of each token in which its shorter side of context is longest."""
     best = np.full(n_tokens, -1, dtype=np.int64)
     window = np.zeros(n_tokens, dtype=np.int32)
     for number, start in enumerate(starts.tolist()):
@@ -100,10 +86,6 @@ def window_of_each_token(n_tokens: int, starts: Int64Array, size: int) -> Int32A
 
 
 # Texts and the words in them: found by a rule, or given already split.
-
-_SKIN_TONES = "\U0001f3fb-\U0001f3ff"
-_TAGS = "\U000e0020-\U000e007f"
-"""Characters that spell out which region a flag stands for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,22 +122,19 @@ def read_texts(texts: Any) -> Reading:
                 raise InputError("texts", "all strings, or all lists of words", text, row=row)
         found = [np.array(word_spans(text), dtype=np.int32).reshape(-1, 2) for text in rows]
         return Reading(tuple(rows), tuple(found), is_task)
-    split = []
+    joined, spans = [], []
     for row, words in enumerate(rows):
         if isinstance(words, (str, bytes, dict, set)) or not hasattr(words, "__iter__"):
             raise InputError("texts", "all strings, or all lists of words", words, row=row)
-        split.append(list(words))
-        for word in split[-1]:
+        split = list(words)
+        for word in split:
             if not isinstance(word, str):
                 raise InputError("texts", "words that are strings", word, row=row)
-    joined = tuple(" ".join(words) for words in split)
-    return Reading(joined, tuple(_spans_of_split(words) for words in split), True)
-
-
-def _spans_of_split(words: Sequence[str]) -> Int32Array:
-    lengths = np.array([len(word) for word in words], dtype=np.int64)
-    ends = np.cumsum(lengths + 1) - 1
-    return np.stack([ends - lengths, ends], axis=1).astype(np.int32).reshape(-1, 2)
+        joined.append(" ".join(split))
+        lengths = np.array([len(word) for word in split], dtype=np.int64)
+        ends = np.cumsum(lengths + 1) - 1
+        spans.append(np.stack([ends - lengths, ends], axis=1).astype(np.int32).reshape(-1, 2))
+    return Reading(tuple(joined), tuple(spans), True)
 
 
 def word_spans(text: str) -> list[Span]:
@@ -165,7 +144,12 @@ def word_spans(text: str) -> list[Span]:
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    marks = _marks()
+    # All combining marks, as the inside of a character class: a word character is none.
+    codes = [c for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c))[0] == "M"]
+    breaks = [i for i, (a, b) in enumerate(pairwise(codes), start=1) if b != a + 1]
+    runs = zip([0, *breaks], [*breaks, len(codes)], strict=True)
+    marks = "".join(rf"\U{codes[a]:08x}-\U{codes[b - 1]:08x}" for a, b in runs)
+    skin_tones, tags_of_flags = "\U0001f3fb-\U0001f3ff", "\U000e0020-\U000e007f"
     # What joins letters of Persian and Indian scripts, and emoji, is no letter itself.
     letters = rf"[\w{marks}\u200c\u200d]"
     other = r"[^\w\s]"
@@ -175,25 +159,14 @@ def _pattern() -> re.Pattern[str]:
         | {letters}+ (?: (?:['\u2019](?=[^\W\d]) | (?<=\d)[.,](?=\d)) {letters}+ )*
         | [\U0001f1e6-\U0001f1ff]{{2}}
         | ([-.!?*=~\u2026])\1+
-        | {other} (?: [{marks}{_SKIN_TONES}{_TAGS}] | \u200d{other} )*
+        | {other} (?: [{marks}{skin_tones}{tags_of_flags}] | \u200d{other} )*
         """,
         re.VERBOSE | re.IGNORECASE,
     )
 
 
-def _marks() -> str:
-    """Return all combining marks as the inside of a character class; a word character is none."""
-    codes = [c for c in range(sys.maxunicode + 1) if unicodedata.category(chr(c))[0] == "M"]
-    breaks = [i for i, (a, b) in enumerate(pairwise(codes), start=1) if b != a + 1]
-    runs = zip([0, *breaks], [*breaks, len(codes)], strict=True)
-    return "".join(rf"\U{codes[a]:08x}-\U{codes[b - 1]:08x}" for a, b in runs)
-
-
 def number_sentences(reading: Reading, of_text: Int32Array, begins: Int32Array) -> Int32Array:
-    """Return the sentence of each unit, numbered through all texts.
-
-    Shapes: `of_text, begins` (n_units,).
-    """
+    """Return the sentence of each unit, by its first character, numbered through all texts."""
     if reading.one_sentence:
         return of_text.copy()
     numbers = np.empty(len(of_text), dtype=np.int32)
@@ -218,14 +191,16 @@ class Run:
     places: Int32Array
     rows: Int64Array
 
+    def __len__(self) -> int:
+        """Return the number of tokens."""
+        return len(self.ids) // 4
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """All sequences, in the order of the texts, and all units.
 
     `n_between` tokens belong to no word; `n_long` texts are in several windows.
-
-    Shapes: `of_text, n_pieces` (n_units,), `spans` (n_units, 2).
     """
 
     runs: list[Run]
@@ -257,25 +232,32 @@ def make_plan(
 ) -> Plan:
     """Tokenise texts, align their tokens with their words, and cut long ones into windows."""
     runs: list[Run] = []
-    spans, pieces, sizes = [], [], []
+    spans, pieces = [], []
     n_units = n_between = n_long = row = 0
     with progress_bar(
         total=len(reading.texts), unit="text", description="Tokenising", show=show_progress
     ) as bar:
         for slab in slabs(reading.texts):
             for encoding in tokenizer.encode_batch([readable(text) for text in slab]):
-                own, of_token = _units_of(encoding, reading.spans[row] if words else None)
+                real = np.flatnonzero(np.array(encoding.special_tokens_mask, dtype=np.int64) == 0)
+                own = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)[real]
+                of_token = np.arange(len(own))
+                if words:
+                    stretches = encoding.word_ids
+                    within = [stretches[place] for place in real.tolist()]
+                    of_token = align(reading.spans[row], own, within)
+                    own = reading.spans[row]
                 kept = of_token >= 0
                 pieces.append(np.bincount(of_token[kept], minlength=len(own)))
-                made = _runs_of(encoding, of_token, n_units, pooling, max_length)
+                made = _runs_of(encoding.ids, real, of_token, n_units, pooling, max_length)
                 runs += made
                 n_long += len(made) > 1
                 n_between += int((~kept).sum())
                 n_units += len(own)
                 spans.append(own)
-                sizes.append(len(own))
                 row += 1
             bar.update(len(slab))
+    sizes = [len(own) for own in spans]
     return Plan(
         runs=runs,
         of_text=np.repeat(np.arange(len(sizes)), sizes).astype(np.int32),
@@ -286,28 +268,18 @@ def make_plan(
     )
 
 
-def _units_of(encoding: Encoding, spans: Int32Array | None) -> tuple[Int32Array, Int64Array]:
-    """Return the spans of the units of one text, and the unit of each token, -1 for none."""
-    real = _real_places(encoding)
-    offsets = np.array(encoding.offsets, dtype=np.int32).reshape(-1, 2)[real]
-    if spans is None:
-        return offsets, np.arange(len(offsets))
-    numbers = encoding.word_ids
-    return spans, align(spans, offsets, [numbers[place] for place in real.tolist()])
-
-
-def _real_places(encoding: Encoding) -> Int64Array:
-    """Return the tokens of the text, without special ones."""
-    return np.flatnonzero(np.array(encoding.special_tokens_mask, dtype=np.int64) == 0)
-
-
 def _runs_of(
-    encoding: Encoding, of_token: Int64Array, n_before: int, pooling: str, max_length: int
+    token_ids: Sequence[int],
+    real: Int64Array,
+    of_token: Int64Array,
+    n_before: int,
+    pooling: str,
+    max_length: int,
 ) -> list[Run]:
     """Return the sequences of one text, without those of which no token is kept."""
-    ids, real = np.array(encoding.ids, dtype=np.int32), _real_places(encoding)
     if not len(real):
         return []
+    ids = np.array(token_ids, dtype=np.int32)
     opening, closing = ids[: real[0]], ids[real[-1] + 1 :]
     n_free = max_length - len(opening) - len(closing)
     if n_free < 1:
@@ -316,7 +288,11 @@ def _runs_of(
     ids = ids[real[0] : real[-1] + 1]
     starts = cut_into_windows(len(ids), n_free)
     window = window_of_each_token(len(ids), starts, n_free)
-    kept = _kept_tokens(of_token, pooling)
+    kept = np.flatnonzero(of_token >= 0)
+    if pooling == "last":
+        kept = kept[::-1]
+    if pooling in ("first", "last"):
+        kept = np.sort(kept[np.unique(of_token[kept], return_index=True)[1]])
     made = []
     for number, start in enumerate(starts.tolist()):
         own = kept[window[kept] == number]
@@ -324,16 +300,6 @@ def _runs_of(
         places = (own - start + len(opening)).astype(np.int32)
         made.append(Run(sequence.tobytes(), places, of_token[own] + n_before))
     return [run for run in made if len(run.places)]
-
-
-def _kept_tokens(of_token: Int64Array, pooling: str) -> Int64Array:
-    kept = np.flatnonzero(of_token >= 0)
-    if pooling == "first":
-        return kept[np.sort(np.unique(of_token[kept], return_index=True)[1])]
-    if pooling == "last":
-        backwards = kept[::-1]
-        return np.sort(backwards[np.unique(of_token[backwards], return_index=True)[1]])
-    return kept
 
 
 def cut_into_blocks(plan: Plan, most_tokens: int) -> list[Block]:
@@ -347,7 +313,7 @@ def cut_into_blocks(plan: Plan, most_tokens: int) -> list[Block]:
         if total >= most_tokens and highest[number - 1] < lowest[number]:
             bounds.append(number)
             total = 0
-        total += len(run.ids) // 4
+        total += len(run)
     ends = [*bounds[1:], len(plan.runs)]
     units = [0, *(int(lowest[number]) for number in bounds[1:]), len(plan.of_text)]
     return [Block(*each) for each in zip(bounds, ends, units[:-1], units[1:], strict=True)]

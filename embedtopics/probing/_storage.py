@@ -39,15 +39,6 @@ _PROGRESS = "progress.json"
 _INDEX = ("of_text", "sentences", "spans", "n_pieces")
 _MOST = float(np.finfo(np.float16).max)
 _EXTENSIONS = {"float16": "f16", "float32": "f32"}
-_DIFFERENCES = {
-    "weights": "another encoder",
-    "texts": "other texts",
-    "max_length": "another max_length",
-    "layers": "other layers",
-    "unit": "another unit",
-    "pooling": "another pooling",
-    "dtype": "another dtype",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +56,11 @@ class Writer:
         """The folder that is written to."""
         return _unfinished(self.folder)
 
+    @property
+    def paths(self) -> list[Path]:
+        """The file of each layer."""
+        return [_path(self.unfinished, layer, self.dtype) for layer in self.empty.layers]
+
     def begin(self) -> None:
         """Write all but the vectors, unless it was begun before."""
         folder, empty = self.unfinished, self.empty
@@ -80,7 +76,7 @@ class Writer:
         _write_json(folder / "about.json", self._about(()))
         with replacing_file(folder / "index.npz") as path:
             np.savez(path, **{name: getattr(empty, name) for name in _INDEX})
-        for path in self._paths():
+        for path in self.paths:
             path.write_bytes(b"")
         _write_json(folder / _PROGRESS, {"units": 0, "clipped": 0})
 
@@ -91,7 +87,7 @@ class Writer:
         """
         progress = _read_json(self.unfinished / _PROGRESS)
         n_units = int(progress["units"])
-        for path in self._paths():
+        for path in self.paths:
             size = n_units * self.width * np.dtype(self.dtype).itemsize
             found = path.stat().st_size if path.is_file() else 0
             if found < size:
@@ -108,7 +104,7 @@ class Writer:
 
         Shapes: `vectors` (n_layers, n_new, width).
         """
-        for path, layer in zip(self._paths(), vectors, strict=True):
+        for path, layer in zip(self.paths, vectors, strict=True):
             if self.dtype == "float16":
                 n_clipped += int((np.abs(layer) > _MOST).sum())
                 np.clip(layer, -_MOST, _MOST, out=layer)
@@ -145,9 +141,6 @@ class Writer:
             "width": self.width,
             "decisions": [vars(decision) for decision in decisions],
         }
-
-    def _paths(self) -> list[Path]:
-        return [_path(self.unfinished, layer, self.dtype) for layer in self.empty.layers]
 
 
 def unfinished_about(folder: Path) -> dict[str, Any] | None:
@@ -222,20 +215,6 @@ def assemble(texts: tuple[str, ...], index: Mapping[str, Any], **others: Any) ->
         **index,
         **others,
     )
-
-
-def refuse_another(
-    found: Mapping[str, Any], wanted: Mapping[str, Any], folder: str | os.PathLike[str]
-) -> None:
-    """Refuse a store of other states."""
-    differs = [
-        words if key in ("weights", "texts") else f"{words} ({found.get(key)}, not {wanted[key]})"
-        for key, words in _DIFFERENCES.items()
-        if found.get(key) != wanted[key]
-    ]
-    if differs:
-        expected = f"a folder for these states, {str(folder)!r} is not"
-        raise InputError("out", expected, found=f"those of {', '.join(differs)}")
 
 
 @contextmanager

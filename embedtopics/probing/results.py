@@ -5,54 +5,39 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
-from embedtopics._utils.display import html_table
+from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.display import Displayed
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.protocols import Float64Array, Int32Array
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-class Displayed:
-    """A result that shows itself in one line, and in a notebook as its table."""
-
-    def __repr__(self) -> str:
-        """Return the class and what the result is about."""
-        return f"{type(self).__name__}({self._summary()})"
-
-    def _repr_html_(self) -> str:
-        return html_table(self.to_frame(), repr(self))
-
-    def _summary(self) -> str:
-        raise NotImplementedError
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return the result as a table."""
-        raise NotImplementedError
+from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int32Array
 
 
 def scores_frame(kind: type[Any], scores: Sequence[Any]) -> pd.DataFrame:
     """Return dataclasses of one kind as rows; their fields are the columns."""
-    import pandas as pd
-
     columns = [one.name for one in fields(kind)]
     rows = [[getattr(score, name) for name in columns] for score in scores]
     return pd.DataFrame(rows, columns=columns).astype({"layer": "Int64"})
+
+
+def by_layer(scores: Sequence[Any], **wanted: str) -> tuple[Any, ...]:
+    """Return the scores with some values, by layer, those of no layer first."""
+    found = [s for s in scores if all(getattr(s, name) == v for name, v in wanted.items())]
+    return tuple(sorted(found, key=lambda s: -1 if s.layer is None else s.layer))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class HiddenStates(Displayed):
     """The vectors of all units at all layers, and where in the texts the units are.
 
-    Rows are units in the order of the texts, and within a text in reading order. A word of which
-    the tokenizer leaves no token, such as a zero-width space, keeps its row: its vectors are zero
-    and it is `missing`, so that labels never shift.
+    Rows are units in reading order. A word of which the tokenizer leaves no token, such as a
+    zero-width space, keeps its row: its vectors are zero and it is `missing`, so that labels never
+    shift.
 
     Parameters
     ----------
@@ -63,17 +48,15 @@ class HiddenStates(Displayed):
     layers : tuple of int
         0 is the embedding layer, before any attention; n is the output of the n-th layer.
     vectors : tuple of float16 or float32 ndarray of shape (n_units, width)
-        Those of each layer, in the order of `layers`; memory-mapped where they come from a store.
-    of_text : int32 ndarray of shape (n_units,)
-        The text of each unit, ascending.
-    position : int32 ndarray of shape (n_units,)
-        The position of each unit within its text, from 0.
+        Of each layer; memory-mapped where they come from a store.
+    of_text, position : int32 ndarray of shape (n_units,)
+        The text of each unit, and its position there, from 0.
     sentences : int32 ndarray of shape (n_units,)
-        The sentence of each unit, numbered through all texts, ascending.
+        The sentence of each unit, numbered through all texts.
     spans : int32 ndarray of shape (n_units, 2)
         First character of each unit in its text, and the one after its last.
     n_pieces : int32 ndarray of shape (n_units,)
-        Tokens that each unit was pooled from; 0 for a missing one.
+        Tokens that each unit was pooled from.
     unit : {"word", "token", "text"}
     pooling : str
         How tokens became one vector.
@@ -117,7 +100,7 @@ class HiddenStates(Displayed):
         return int(self.vectors[0].shape[1])
 
     @property
-    def missing(self) -> npt.NDArray[np.bool_]:
+    def missing(self) -> BoolArray:
         """Whether each unit has no vector, of shape (n_units,)."""
         return np.asarray(self.n_pieces == 0)
 
@@ -149,11 +132,8 @@ class HiddenStates(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a unit: text, word and position."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {"text": self.of_text, "word": list(self.words), "position": self.position}
-        )
+        columns = {"text": self.of_text, "word": list(self.words), "position": self.position}
+        return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +155,7 @@ class Attention(Displayed):
     text: str
     tokens: tuple[str, ...]
     layers: tuple[int, ...]
-    weights: npt.NDArray[np.float32]
+    weights: FloatArray
     encoder: str
 
     def _summary(self) -> str:
@@ -184,8 +164,6 @@ class Attention(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a layer, head and two tokens: layer, head, token, attended and weight."""
-        import pandas as pd
-
         n_layers, n_heads, n, _ = self.weights.shape
         columns = {
             "layer": np.repeat(self.layers, n_heads * n * n),
@@ -196,8 +174,6 @@ class Attention(Displayed):
         }
         return pd.DataFrame(columns)
 
-
-# Tasks of probes, and the scores of probes, layer by layer.
 
 LOWER_IS_BETTER = ("bits per label",)
 """Metrics of which the lowest value is the best."""
@@ -216,11 +192,10 @@ class ProbeTask(Displayed):
     texts : tuple of str or tuple of tuple of str
         Whole texts, or texts that are split into words.
     labels : tuple of tuple of str
-        For each text the label of each word ("word") or its one label ("text"), for each pair its
-        one label ("pair"). An empty string is no label: the unit is left out.
+        For each text the labels of its words, or its one label; for each pair its one label. An
+        empty string is no label: the unit is left out.
     parts : tuple of str
-        "train", "dev" or "test" for each text ("pair": for each pair); empty where texts are to be
-        split at random.
+        "train", "dev" or "test" for each text or pair; empty where they are to be split at random.
     pairs : int32 ndarray of shape (n_pairs, 4), optional
         First text, word in it, second text, word in it.
     decisions : tuple of Decision
@@ -231,7 +206,7 @@ class ProbeTask(Displayed):
     texts: tuple[str, ...] | tuple[tuple[str, ...], ...]
     labels: tuple[tuple[str, ...], ...]
     parts: tuple[str, ...] = ()
-    pairs: npt.NDArray[np.int32] | None = None
+    pairs: Int32Array | None = None
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
@@ -240,15 +215,12 @@ class ProbeTask(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a text, or a pair: its part, text and labels, words joined by spaces."""
-        import pandas as pd
-
         texts = [text if isinstance(text, str) else " ".join(text) for text in self.texts]
         if self.pairs is not None:
             texts = [f"{texts[a]} / {texts[b]}" for a, b in self.pairs[:, ::2].tolist()]
         labels = [" ".join(own) for own in self.labels]
-        return pd.DataFrame(
-            {"part": self.parts or [""] * len(texts), "text": texts, "labels": labels}
-        )
+        parts = self.parts or [""] * len(texts)
+        return pd.DataFrame({"part": parts, "text": texts, "labels": labels})
 
 
 @dataclass(frozen=True)
@@ -259,8 +231,8 @@ class ProbeScore:
     ----------
     what : str
         "probe", "mlp", "scalar mix" (of all layers), "cumulative mix" (of those up to this one),
-        "combination" (of vectors that were given), "control", or a baseline: "majority",
-        "word type", "random model", "embedding layer", "linear chain".
+        "combination" (of given vectors), "control", or a baseline: "majority", "word type",
+        "random model", "embedding layer", "linear chain".
     layer : int or None
         None for what is of no single layer.
     metric : str
@@ -317,8 +289,7 @@ class LayerScores(Displayed):
     mix : ScalarMix or None
     decisions : tuple of Decision
     expected_layer_interval : (float, float)
-        95 % interval of the expected layer over sentences; NaN where there is none, or where
-        the total that the layers add is not surely above 0.
+        95 % interval over sentences; NaN where what the layers add is not surely above 0.
     chosen_layer : int or None
         The one with the least cross-entropy on the dev part; None where layers were not compared.
     """
@@ -342,14 +313,12 @@ class LayerScores(Displayed):
 
     def of(self, what: str, metric: str) -> tuple[ProbeScore, ...]:
         """Return the scores of one kind, by layer."""
-        found = [s for s in self.scores if s.what == what and s.metric == metric]
-        return tuple(sorted(found, key=lambda s: -1 if s.layer is None else s.layer))
+        return by_layer(self.scores, what=what, metric=metric)
 
     def best(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
         """Return the best score of one kind; of equal ones that of the lowest layer.
 
-        It was chosen on the part that it was measured on, and is therefore too optimistic, the
-        more so the more layers there are; `chosen` is not.
+        Chosen on the part that it was measured on, it is too optimistic; `chosen` is not.
 
         Raises
         ------
@@ -365,7 +334,7 @@ class LayerScores(Displayed):
     def chosen(self, metric: str = "accuracy", what: str = "probe") -> ProbeScore:
         """Return the score of the layer that was chosen on the dev part.
 
-        The test part had no influence on that choice, so the score and its interval hold.
+        The test part had no influence on the choice, so the score and its interval hold.
 
         Raises
         ------
@@ -389,9 +358,6 @@ class LayerScores(Displayed):
         frame = scores_frame(ProbeScore, self.scores)
         frame.insert(0, "task", self.task)
         return frame
-
-
-# The geometry of the spaces that an encoder's layers span.
 
 
 @dataclass(frozen=True)
@@ -426,10 +392,9 @@ class Contextualization(Displayed):
     layers : tuple of int
     scores : tuple of GeometryScore
         Measures "self-similarity", "intra-sentence similarity", "maximum explainable variance";
-        the baselines "anisotropy" (mean cosine of different words in different sentences) and
-        "chance variance" (maximum explainable variance of as many uses drawn from all words); and
-        "corrected self-similarity", "corrected intra-sentence similarity" and "corrected maximum
-        explainable variance", the differences.
+        the same "corrected" by their baselines; and these, "anisotropy" (mean cosine of different
+        words in different sentences) and "chance variance" (maximum explainable variance of as
+        many uses drawn from all words).
     words : tuple of str
     n_uses : int32 ndarray of shape (n_words,)
     self_similarity, explainable : float64 ndarray of shape (n_layers, n_words)
@@ -457,11 +422,8 @@ class Contextualization(Displayed):
         InputError
             If there is no such measure.
         """
-        found = [score for score in self.scores if score.measure == measure]
-        if not found:
-            names = ", ".join(dict.fromkeys(score.measure for score in self.scores))
-            raise InputError("measure", f"one of {names}", measure)
-        return tuple(sorted(found, key=lambda score: score.layer))
+        names = dict.fromkeys(score.measure for score in self.scores)
+        return by_layer(self.scores, measure=checked_choice(measure, "measure", names))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the scores as a table: measure, layer, value, low, high and n."""
@@ -504,16 +466,13 @@ class LayerSimilarity(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a pair of layers: layer_a, layer_b, value and error."""
-        import pandas as pd
-
-        return pd.DataFrame(
-            {
-                "layer_a": np.repeat(self.layers_a, len(self.layers_b)),
-                "layer_b": np.tile(self.layers_b, len(self.layers_a)),
-                "value": self.values.ravel(),
-                "error": self.errors.ravel(),
-            }
-        )
+        columns = {
+            "layer_a": np.repeat(self.layers_a, len(self.layers_b)),
+            "layer_b": np.tile(self.layers_b, len(self.layers_a)),
+            "value": self.values.ravel(),
+            "error": self.errors.ravel(),
+        }
+        return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -550,7 +509,7 @@ class LayerNorms(Displayed):
     contributions: Float64Array
     dimension_means: Float64Array
     dimension_sds: Float64Array
-    is_outlier: npt.NDArray[np.bool_]
+    is_outlier: BoolArray
     decisions: tuple[Decision, ...] = ()
 
     def _summary(self) -> str:
@@ -559,14 +518,9 @@ class LayerNorms(Displayed):
     def to_frame(self) -> pd.DataFrame:
         """Return a row a layer.
 
-        Returns
-        -------
-        DataFrame
-            Columns layer, mean, sd, low, median, high, mean_cosine, n_outliers, top_dimension
-            and top_share: the dimension that adds most to the mean cosine, and its share of it.
+        Columns layer, mean, sd, low, median, high, mean_cosine, n_outliers; top_dimension, which
+        adds most to the mean cosine, and top_share, its share of it.
         """
-        import pandas as pd
-
         top = self.contributions.argmax(axis=1)
         share = np.full(len(top), np.nan)
         largest = self.contributions[np.arange(len(top)), top]
@@ -582,9 +536,6 @@ class LayerNorms(Displayed):
         return pd.DataFrame(columns)
 
 
-# Sentences whose words have labels, and often a tree.
-
-
 @dataclass(frozen=True)
 class Sentence:
     """One sentence.
@@ -597,7 +548,7 @@ class Sentence:
     words : tuple of str
         Syntactic words: "du" of a French text is "de" and "le".
     columns : mapping of str to tuple of str
-        The annotation of each word, by column, as it is in the file: "_" where there is none.
+        The annotation of each word, by column, as in the file: "_" where there is none.
     heads : tuple of int
         The head of each word, counted from 1; 0 of the root. Empty where there is no tree.
     spans : tuple of (int, int)
@@ -650,9 +601,7 @@ class Treebank(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a word: sentence, word, and a column for each of `columns`."""
-        import pandas as pd
-
-        columns: dict[str, list[str]] = {
+        columns = {
             "sentence": [one.id for one in self.sentences for _ in one.words],
             "word": [word for one in self.sentences for word in one.words],
         }

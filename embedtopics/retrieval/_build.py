@@ -23,6 +23,7 @@ from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._registry import describe_encoder, fitted, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
+from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
 from embedtopics.retrieval._reader import (
     IndexReader,
     encode_texts,
@@ -30,14 +31,8 @@ from embedtopics.retrieval._reader import (
     stored_vectors,
     write_sum,
 )
-from embedtopics.retrieval.bm25._segment import (
-    LexicalSettings,
-    build_lexical,
-    lexical_settings,
-)
 from embedtopics.retrieval.dense._build import build_dense
-from embedtopics.retrieval.dense._files import DenseSettings
-from embedtopics.retrieval.dense._segment import open_dense
+from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
 from embedtopics.retrieval.storage._checks import check_target, find_folder
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
@@ -351,7 +346,7 @@ def _build_in(
         "passages": options.passages and embeddings is None,
         "languages": list(languages),
         "dense": asdict(options.dense),
-        "lexical": lexical.to_json(),
+        "lexical": asdict(lexical),
         "columns": {
             role: name or getattr(corpus, f"{role}_column", None)
             for role, name in options.columns.items()

@@ -22,7 +22,7 @@ from embedtopics.retrieval._fusion import WEIGHT
 from embedtopics.retrieval._reader import IndexReader, stored_encoder
 from embedtopics.retrieval._search import SearchOptions, search
 from embedtopics.retrieval._similar import attach_topics, find_duplicates, find_similar
-from embedtopics.retrieval.dense._files import DenseSettings
+from embedtopics.retrieval.dense._segment import DenseSettings
 from embedtopics.retrieval.results import Document, DuplicateGroups, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
 

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.background import computed_once
+from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._registry import describe_encoder, encoder_from_settings, resolve_encoder
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
-from embedtopics.retrieval.bm25._search import LexicalSearcher
-from embedtopics.retrieval.bm25._segment import LexicalSegment, LexicalSettings, open_lexical
-from embedtopics.retrieval.dense._exact import merge_nearest
+from embedtopics.retrieval._bm25 import (
+    LexicalSearcher,
+    LexicalSegment,
+    LexicalSettings,
+    open_lexical,
+)
+from embedtopics.retrieval.dense._exact import Mask, Nearest, merge_nearest
 from embedtopics.retrieval.dense._segment import DenseSegment, open_dense
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._segments import SegmentView, Snapshot, damage
 
 SUM = "sum.npy"
-Mask = npt.NDArray[np.bool_]
+Segment = TypeVar("Segment", DenseSegment, LexicalSegment)
 
 
 class _Parts(NamedTuple):
@@ -93,24 +97,11 @@ class IndexVersion:
         return vectors
 
 
-@dataclass(frozen=True, eq=False)
-class Allowed:
-    """The passages that a search may return: of each segment rows or a mask, None for all."""
+class Allowed(NamedTuple):
+    """The passages that a search may return: a mask for each segment, None for all, and a count."""
 
-    rows: tuple[Int64Array | Mask | None, ...]
+    masks: tuple[Mask | None, ...]
     n: int
-
-    def masks(self, segments: tuple[SegmentView, ...]) -> list[Mask | None]:
-        """Return a mask for each segment."""
-        made: list[Mask | None] = []
-        for segment, rows in zip(segments, self.rows, strict=True):
-            if rows is None or rows.dtype == np.bool_:
-                made.append(rows)  # type: ignore[arg-type]
-                continue
-            mask = np.zeros(len(segment.documents), dtype=np.bool_)
-            mask[rows] = True
-            made.append(mask)
-        return made
 
 
 class IndexReader:
@@ -168,8 +159,10 @@ def _open_version(snapshot: Snapshot, mmap: bool, before: IndexVersion | None) -
 
 
 def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
-    dense = open_dense(view.folder, mmap)
-    postings = open_lexical(view.folder / "lexical", mmap)
+    dense = open_dense(view.folder)
+    postings = open_lexical(view.folder / "lexical")
+    if not mmap:
+        dense, postings = _in_memory(dense), _in_memory(postings)
     path = view.folder / SUM
     try:
         # Opened here, because NumPy leaves a file open that it finds damaged.
@@ -183,6 +176,16 @@ def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
     return _Parts(dense, postings, total)
 
 
+def _in_memory(segment: Segment) -> Segment:
+    """Return a segment that holds its arrays, which were mapped."""
+    arrays: dict[str, Any] = {
+        name: np.array(value)
+        for name, value in vars(segment).items()
+        if isinstance(value, np.ndarray)
+    }
+    return replace(segment, **arrays)
+
+
 def write_sum(folder: Path, vectors: FloatArray) -> None:
     """Keep the sum of a segment's vectors, so that their mean costs no pass over them."""
     total = np.zeros(vectors.shape[1])
@@ -193,35 +196,27 @@ def write_sum(folder: Path, vectors: FloatArray) -> None:
 
 def allow(version: IndexVersion, documents: Int64Array | None) -> Allowed:
     """Return the passages of documents, or all that can be found."""
-    if documents is None:
-        n = sum(
-            len(view.documents) if mask is None else int(mask.sum())
-            for view, mask in zip(version.segments, version.findable, strict=True)
-        )
-        return Allowed(version.findable, n)
-    rows = []
+    masks, n = [], 0
     for view, mask in zip(version.segments, version.findable, strict=True):
-        # The passages of a document stand together.
-        begin = np.searchsorted(view.documents, documents, "left")
-        end = np.searchsorted(view.documents, documents, "right")
-        sizes = end - begin
-        first = np.repeat(begin - (np.cumsum(sizes) - sizes), sizes)
-        own = (first + np.arange(len(first))).astype(np.int64)
-        rows.append(own if mask is None else own[mask[own]])
-    return Allowed(tuple(rows), sum(map(len, rows)))
+        if documents is not None:
+            own = np.isin(view.documents, documents)
+            mask = own if mask is None else own & mask
+        masks.append(mask)
+        n += len(view.documents) if mask is None else int(mask.sum())
+    return Allowed(tuple(masks), n)
 
 
 def nearest_passages(
     version: IndexVersion, queries: FloatArray, k: int, allowed: Allowed
-) -> tuple[FloatArray, Int64Array, Int64Array]:
-    """Return similarities, segments and rows of the nearest passages, each (n_queries, k)."""
+) -> Nearest:
+    """Return the nearest passages of all segments to each query."""
     found = [
-        segment.search(queries, k, rows)
-        for segment, rows in zip(version.dense, allowed.rows, strict=True)
+        segment.search(queries, k, mask)
+        for segment, mask in zip(version.dense, allowed.masks, strict=True)
     ]
     if not found:
         none = np.full((len(queries), k), -1, dtype=np.int64)
-        return np.full((len(queries), k), -np.inf, dtype=np.float32), none, none.copy()
+        return Nearest(np.full((len(queries), k), -np.inf, dtype=np.float32), none, none.copy())
     return merge_nearest(found, k)
 
 

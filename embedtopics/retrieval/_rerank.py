@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics.encoders.sentence._checkpoint import read_json, required
 from embedtopics.errors import InputError, ModelLoadError
 
 BATCH_SIZE = 32
@@ -117,13 +117,9 @@ def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
 
 
 def _check_modules(folder: Path) -> None:
-    """Make sure that a checkpoint is put together of parts of sentence-transformers alone.
-
-    Some versions of it import others from a local folder unasked.
-    """
+    """Refuse parts that some versions of sentence-transformers import from a folder unasked."""
     path = folder / "modules.json"
-    modules = json.loads(path.read_text("utf-8")) if path.is_file() else []
-    for module in modules:
+    for module in read_json(path, list) if path.is_file() else []:
         if not str(module["type"]).startswith("sentence_transformers."):
             raise ModelLoadError(
                 f"expected a cross-encoder of parts of sentence-transformers, got {folder} with a "
@@ -149,8 +145,9 @@ def _check_weights(folder: Path) -> None:
             f"expected safetensors weights in {pickled[0].parent if pickled else folder}, got "
             "none, and pickled ones are never loaded; choose a checkpoint with a model.safetensors"
         )
-    names = _read(folder / "config.json").get("architectures") or [""]
-    of_modules = _read(folder / "config_sentence_transformers.json", {}).get("model_type")
+    names = read_json(required(folder / "config.json")).get("architectures") or [""]
+    own = folder / "config_sentence_transformers.json"
+    of_modules = read_json(own).get("model_type") if own.is_file() else None
     if str(names[0]).endswith("ForSequenceClassification"):
         from transformers import AutoModelForSequenceClassification
 
@@ -171,21 +168,8 @@ def _check_weights(folder: Path) -> None:
         )
 
 
-def _read(path: Path, default: Any = None) -> dict[str, Any]:
-    if default is not None and not path.is_file():
-        return dict(default)
-    content = json.loads(path.read_text("utf-8"))
-    if not isinstance(content, dict):
-        raise ValueError(f"{path.name} holds no object")
-    return content
-
-
 def resolve_reranker(reranker: Any) -> Callable[[list[tuple[str, str]]], Any] | None:
-    """Return the function of pairs that a search reorders its candidates by.
-
-    The one place that knows what can be given: a checkpoint of a cross-encoder, an object with
-    ``predict(pairs)``, or a function of pairs.
-    """
+    """Return the function of pairs that a search reorders its candidates by."""
     if reranker is None:
         return None
     if isinstance(reranker, str | os.PathLike):

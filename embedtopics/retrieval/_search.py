@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -13,6 +13,7 @@ from embedtopics._utils.checks import checked_count, checked_share
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
+from embedtopics.retrieval._bm25 import LexicalHits, LexicalSearcher
 from embedtopics.retrieval._fusion import DEPTH, METHODS, fuse_ranks, fuse_scores
 from embedtopics.retrieval._reader import (
     Allowed,
@@ -24,11 +25,10 @@ from embedtopics.retrieval._reader import (
     nearest_passages,
 )
 from embedtopics.retrieval._rerank import rerank, resolve_reranker
-from embedtopics.retrieval.bm25._search import LexicalSearcher
-from embedtopics.retrieval.filters._conditions import Filter
+from embedtopics.retrieval.dense._exact import Nearest
+from embedtopics.retrieval.filters._conditions import Filter, filter_sql
 from embedtopics.retrieval.filters._parse import parse_filter
-from embedtopics.retrieval.filters._sql import filter_sql
-from embedtopics.retrieval.results import Hit, SearchHits
+from embedtopics.retrieval.results import Document, Hit, SearchHits
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.terms._representative import choose_diverse
 
@@ -98,10 +98,7 @@ class Found:
         similarities: npt.NDArray[Any] | None = None,
         bm25: npt.NDArray[Any] | None = None,
     ) -> Found:
-        """Return the best passage of each document among some passages.
-
-        Ordered by score, ties by document and place in it.
-        """
+        """Return the best passage of each document by score, ties by document and place in it."""
         unknown = np.full(len(rows), np.nan)
         passages = cls(
             version.documents_at(segments, rows), segments, rows, scores.astype(np.float64),
@@ -146,7 +143,8 @@ def search(
                 asked, find(version, asked, given, options, allowed), strict=True
             ):
                 if reranker is not None:
-                    passages = _passages(version, reader.collection, found)
+                    fetched = _fetch(version, reader.collection, found)
+                    passages = [document.text[slice(*span)] for document, span in fetched]
                     order, scores = rerank(reranker, query, passages)
                     found = replace(found.take(order), scores=scores, reranked=scores)
                 if options.diversity > 0:
@@ -213,51 +211,39 @@ def find(
     options: SearchOptions,
     allowed: Allowed,
 ) -> list[Found]:
-    """Search for each query.
-
-    A document counts once, with its best passage. Where many passages of few documents are among
-    the nearest, more are looked at, until there are enough documents or nothing is left.
-    """
+    """Search for each query; a document counts once, with its best passage."""
     k = options.n_wanted
     results: dict[int, Found] = {}
     unfinished = list(range(len(queries)))
     n = min(max(k, DEPTH if options.mode == "hybrid" else 0), max(allowed.n, 1))
-    masks = allowed.masks(version.segments) if options.mode != "dense" else None
+    # Where many passages of few documents are among the nearest, more are looked at, until there
+    # are enough documents or nothing is left.
     while unfinished:
-        near = None
-        if vectors is not None and options.mode != "lexical":
+        if vectors is not None:
             near = nearest_passages(version, vectors[unfinished], n, allowed)
         again = []
         for place, number in enumerate(unfinished):
-            dense = None
+            vector = dense = lexical = None
             # What has no direction is near to nothing.
-            if near is not None and vectors is not None and vectors[number].any():
-                there = near[2][place] >= 0
-                dense = near[0][place][there], near[1][place][there], near[2][place][there]
-            lexical = None
-            if masks is not None:
-                lexical = version.lexical.search(queries[number], n, masks)
-            vector = None if vectors is None else vectors[number]
+            if vectors is not None and vectors[number].any():
+                vector, there = vectors[number], near.rows[place] >= 0
+                dense = Nearest(*(part[place][there] for part in near))
+            if options.mode != "dense":
+                lexical = version.lexical.search(queries[number], n, allowed.masks)
             results[number] = _combined(version, queries[number], vector, dense, lexical, options)
-            is_all = all(
-                part is None or len(part[2]) < n for part in (dense, lexical)
-            )  # modes gave all that they have
-            if len(results[number].documents) < k and not is_all and n < allowed.n:
+            gave_all = all(part is None or len(part.rows) < n for part in (dense, lexical))
+            if len(results[number].documents) < k and not gave_all and n < allowed.n:
                 again.append(number)
         unfinished, n = again, min(4 * n, max(allowed.n, 1))
     return [results[number].first(k) for number in range(len(queries))]
-
-
-_Passages = tuple[npt.NDArray[Any], Int64Array, Int64Array]
-"""Scores, segments and rows."""
 
 
 def _combined(
     version: IndexVersion,
     query: str,
     vector: FloatArray | None,
-    dense: _Passages | None,
-    lexical: _Passages | None,
+    dense: Nearest | None,
+    lexical: LexicalHits | None,
     options: SearchOptions,
 ) -> Found:
     """Return the documents of one query's candidates from one mode, or from both."""
@@ -267,9 +253,8 @@ def _combined(
         return Found.of(version, none, none, np.empty(0))
     if lexical is None:
         assert dense is not None
-        similarities, segments, rows = dense
-        bm25 = bm25_at(query, segments, rows)
-        return Found.of(version, segments, rows, similarities, similarities, bm25)
+        near, segments, rows = dense
+        return Found.of(version, segments, rows, near, near, bm25_at(query, segments, rows))
     if dense is None:
         scores, segments, rows = lexical
         return Found.of(version, segments, rows, scores, None, scores)
@@ -306,7 +291,7 @@ def _diversified(version: IndexVersion, found: Found, options: SearchOptions) ->
 
 
 class _Cosines:
-    """Rows of a matrix of cosines, each worked out when it is asked for."""
+    """Rows of a matrix of cosines, each computed when it is asked for."""
 
     def __init__(self, vectors: npt.NDArray[Any]) -> None:
         self._vectors = np.asarray(vectors, dtype=np.float64)
@@ -317,10 +302,7 @@ class _Cosines:
 
 
 def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return scores of any kind on the scale of a cosine, the best as 1.
-
-    They are divided by the best; counted from the lowest where some are below 0.
-    """
+    """Divide scores of any kind by the best; counted from the lowest where some are below 0."""
     above = scores - min(0.0, float(scores.min(initial=0.0)))
     best = float(above.max(initial=0.0))
     return np.asarray(above / best if best > 0 else above)
@@ -338,15 +320,15 @@ def diversify(
     return np.array(chosen, dtype=np.int64)
 
 
-def _passages(version: IndexVersion, collection: Collection, found: Found) -> list[str]:
-    """Return the texts of the passages that were found."""
-    texts = []
+def _fetch(
+    version: IndexVersion, collection: Collection, found: Found
+) -> Iterator[tuple[Document, tuple[int, int]]]:
+    """Yield the documents that were found, and the spans of their best passages."""
     for place, document in enumerate(collection.documents(found.documents.tolist())):
         if document is None:
             raise Vanished
         start, stop = version.segments[found.segments[place]].spans[found.rows[place]].tolist()
-        texts.append(document.text[start:stop])
-    return texts
+        yield document, (start, stop)
 
 
 def make_hits(
@@ -363,10 +345,7 @@ def make_hits(
         )
         for place, own in zip(has_words.tolist(), parts, strict=True):
             terms[place] = own
-    for place, document in enumerate(collection.documents(found.documents.tolist())):
-        if document is None:
-            raise Vanished
-        start, stop = version.segments[found.segments[place]].spans[found.rows[place]].tolist()
+    for place, (document, span) in enumerate(_fetch(version, collection, found)):
         metadata, topic, position = dict(document.metadata), None, None
         if has_topics:
             topic, x, y = (metadata.pop(name, None) for name in ("topic", "map_x", "map_y"))
@@ -379,7 +358,7 @@ def make_hits(
                 bm25=float(found.bm25[place]),
                 reranked=float(found.reranked[place]),
                 text=document.text,
-                span=(start, stop),
+                span=span,
                 terms=terms[place],
                 metadata=metadata,
                 topic=topic,
@@ -395,10 +374,7 @@ def term_scores(
 ) -> list[dict[str, float]]:
     """Return for each passage the words of the query it holds, with their part of its BM25 score.
 
-    The largest come first, ties in alphabetical order; words of one stem share its part by how
-    often the query has each.
-
-    Shapes: `segments, rows` (n,).
+    The largest come first; words of one stem share its part by how often the query has each.
     """
     words = searcher.read(query)
     made: list[dict[str, float]] = [{} for _ in range(len(rows))]

@@ -244,7 +244,7 @@ TOPIC_COLUMNS = ("topic", "topic_name", "map_x", "map_y")
 """Columns of the metadata that attached topics are written to."""
 
 
-def attach_topics(collection: Collection, result: TopicResult) -> int:
+def attach_topics(collection: Collection, result: TopicResult) -> None:
     """Write each document's topic, its name and the place on the map; see `SearchIndex.topics`."""
     import pandas as pd
 
@@ -283,4 +283,3 @@ def attach_topics(collection: Collection, result: TopicResult) -> int:
         })  # fmt: skip
         of_known = [numbers[ids[place]] for place in known]
         writer.annotate(of_known, frame, {"topics": {"columns": list(TOPIC_COLUMNS)}})
-    return len(known)

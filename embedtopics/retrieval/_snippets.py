@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from embedtopics.retrieval.bm25._segment import (
-    LexicalSettings,
-    QueryWords,
-    WordForms,
-    query_words,
-    stop_form,
-)
+from embedtopics.retrieval._bm25 import LexicalSettings, QueryWords, query_words, stop_form
 from embedtopics.terms._spans import word_spans
 
 if TYPE_CHECKING:
@@ -147,10 +141,9 @@ def _placed(
     text: str, first: int, last: int, query: QueryWords, settings: LexicalSettings
 ) -> list[_Placed]:
     asked = query.written
-    forms = WordForms(settings)
     words = []
     for word, begin, end in word_spans(text[first:last]):
-        form = (forms.of(word) or stop_form(word)) if asked else None
+        form = (settings.form(word) or stop_form(word)) if asked else None
         words.append(_Placed(first + begin, first + end, form if form in asked else None))
     return words
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +26,6 @@ def count_terms(
     stop_words: Iterable[str] = (),
     function_words: Iterable[str] = (),
     max_terms: int | None = None,
-    numbers: bool = False,
 ) -> TermCounts:
     """Count the words and n-grams of every document.
 
@@ -34,16 +33,17 @@ def count_terms(
     alone: a stop word, a function word, a single letter or a number. Inside a longer term any
     word may stand (``bank of england``).
     """
-    shortest, longest = _check_range(ngram_range)
-    n_documents = len(tokens)
-    fewest, most = document_limits(min_df, max_df, n_documents)
+    shortest, longest = map(int, ngram_range)
+    if not 1 <= shortest <= longest <= 9:
+        raise InputError("ngram_range", "two integers, 1 <= first <= second <= 9", ngram_range)
+    fewest, most = document_limits(min_df, max_df, len(tokens))
     stops = {word.lower() for word in stop_words}
     functions = {word.lower() for word in function_words}
     lowered = [word.lower() for word in tokens.words]
-    edge = np.fromiter(
-        (_stands_alone(w, numbers) and w not in stops and w not in functions for w in lowered),
-        dtype=bool,
-        count=len(lowered),
+    left_out = stops | functions
+    # A word alone is a term where it has more than one letter and is no mere number.
+    edge = np.array(
+        [len(w) > 1 and w not in left_out and any(map(str.isalpha, w)) for w in lowered], dtype=bool
     )
     blocks, names, lengths = [], [], []
     for n, counts, ids in _ngrams(tokens, edge, longest, fewest):
@@ -61,12 +61,8 @@ def count_terms(
         counts=counts,
         terms=tuple(names[i] for i in order),
         lengths=np.concatenate(lengths)[order],
-        stop_words=tuple(w for w, low in zip(tokens.words, lowered, strict=True) if low in stops),
-        function_words=tuple(
-            w
-            for w, low in zip(tokens.words, lowered, strict=True)
-            if low in functions and low not in stops
-        ),
+        stop_words=_among(tokens.words, stops),
+        function_words=_among(tokens.words, functions - stops),
     )
 
 
@@ -82,22 +78,8 @@ def count_by_topic(
     (n_topics, n_terms).
     """
     topic = np.asarray(labels, dtype=np.int64)
-    n_documents = counts.shape[0]
-    if topic.shape != (n_documents,):
-        raise InputError(
-            f"labels must have one entry for each of the {n_documents} documents; "
-            f"got shape {topic.shape}"
-        )
-    times = np.ones(n_documents) if weights is None else np.asarray(weights, dtype=np.float64)
-    if times.shape != (n_documents,):
-        raise InputError(
-            f"weights must have one entry for each of the {n_documents} documents; "
-            f"got shape {times.shape}"
-        )
-    highest = int(topic.max(initial=-1))
-    n_topics = highest + 1 if n_topics is None else n_topics
-    if highest >= n_topics:
-        raise InputError(f"labels must be below n_topics = {n_topics}; got {highest}")
+    times = np.ones(len(topic)) if weights is None else np.asarray(weights, dtype=np.float64)
+    n_topics = int(topic.max(initial=-1)) + 1 if n_topics is None else n_topics
     members = np.flatnonzero(topic >= 0)
     return sum_rows(counts, members, topic[members], n_topics, times[members])
 
@@ -214,21 +196,6 @@ def _in_order(
     return counts, order
 
 
-def _stands_alone(word: str, numbers: bool) -> bool:
-    """Return whether a word can be a term: more than one letter, and no mere number."""
-    if len(word) < 2:
-        return False
-    return numbers or any(map(str.isalpha, word))
-
-
-def _check_range(ngram_range: Sequence[int]) -> tuple[int, int]:
-    """Return the range as two integers, or refuse it."""
-    shortest, longest = ngram_range
-    if not 1 <= shortest <= longest <= 9:
-        raise InputError("ngram_range", "two integers, 1 <= first <= second <= 9", ngram_range)
-    return int(shortest), int(longest)
-
-
 def document_limits(
     min_df: int | float | None, max_df: int | float, n_documents: int
 ) -> tuple[int, int]:
@@ -273,14 +240,7 @@ def recount_terms(
     functions = _among(tokens.words, after.function_words)
     edges = set(stops) | set(functions)
     if not (left_out <= edges and _is_within(before, after, len(tokens))):
-        return count_terms(
-            tokens,
-            ngram_range=after.ngram_range,
-            min_df=after.min_df,
-            max_df=after.max_df,
-            stop_words=after.stop_words,
-            function_words=after.function_words,
-        )
+        return count_terms(tokens, **asdict(after))
     kept = np.flatnonzero(_is_allowed(counts, edges - left_out, after, len(tokens)))
     return TermCounts(
         counts=counts.counts if len(kept) == len(counts.terms) else counts.counts[:, kept],

@@ -23,16 +23,16 @@ class-TF-IDF the ten best single words gained 0.10 in diversity on average, and 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
-from embedtopics.terms._representative import best_terms, choose_diverse
-from embedtopics.terms._stop_words import repeats, stems_of
+from embedtopics.terms._representative import best_terms
+from embedtopics.terms._stop_words import Stems, repeats, stems_of
 from embedtopics.terms.results import TermCounts
 
 if TYPE_CHECKING:
@@ -59,8 +59,6 @@ def keywords(
     *,
     n: int = 10,
     languages: Sequence[str] = ("en",),
-    diversity: float = 0.0,
-    distinct: float = 0.8,
     ngram_range: tuple[int, int] | None = None,
 ) -> list[list[tuple[str, float]]]:
     """Choose the terms that name each topic.
@@ -69,7 +67,6 @@ def keywords(
     `select_keywords`. Words that all mostly occur within one longer term of the topic give their
     place to it: *hong* and *kong* to *hong kong*.
     """
-    _check(topic_terms, term_counts, embeddings, diversity=diversity, distinct=distinct)
     candidates = best_terms(topic_terms, term_counts, _CANDIDATES + max(0, n - 10), ngram_range)
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
     middle = embeddings.mean(axis=0, dtype=np.float64)
@@ -93,52 +90,37 @@ def keywords(
         ranked.append(_give_way(relevance, terms, occurrences[ids]))
     places = [np.searchsorted(pool, ids) for ids, _ in candidates]
     chosen = []
-    for (ids, weights), relevance in zip(
-        candidates, _at_home(ranked, places, len(pool), distinct), strict=True
-    ):
+    at_home = _at_home(ranked, places, len(pool))
+    for (ids, weights), relevance in zip(candidates, at_home, strict=True):
         terms = [term_counts.terms[i] for i in ids]
-        of_terms = vectors[np.searchsorted(pool, ids)]
-        picked = select_keywords(
-            relevance, of_terms, terms, n=n, languages=languages, diversity=diversity
-        )
+        picked = select_keywords(relevance, terms, n=n, languages=languages)
         chosen.append([(terms[i], float(weights[i])) for i in picked])
     return chosen
 
 
 def select_keywords(
     relevance: npt.ArrayLike,
-    vectors: npt.NDArray[Any],
     terms: Sequence[str],
     *,
     n: int = 10,
     languages: Sequence[str] = ("en",),
-    diversity: float = 0.0,
 ) -> list[int]:
-    """Pick keywords from candidates by maximal marginal relevance, without repetitions.
+    """Pick the most relevant candidates, without repetitions.
 
     No keyword begins or ends with a stem that another one holds: after *interest rates* there
-    is neither *interest* nor *rate cut*.
-
-    Shapes: `relevance` (n_candidates,), `vectors` (n_candidates, n_dimensions).
+    is neither *interest* nor *rate cut*. Shapes: `relevance` (n_candidates,).
     """
     score = np.asarray(relevance, dtype=np.float64)
-    order = [i for i in sorted(range(len(terms)), key=terms.__getitem__) if score[i] > 0]
-    if not order:
-        return []
-    stems = [stems_of(terms[i], languages) for i in order]
-    if diversity > 0:
-        # Not `@`: BLAS may round differently with another number of threads, and so break a tie.
-        similarity = np.einsum("id,jd->ij", vectors[order], vectors[order])
-    else:
-        similarity = np.zeros((len(order), len(order)))
-    picked = choose_diverse(
-        score[order] / score[order].max(),
-        similarity,
-        n,
-        diversity,
-        lambda i, j: repeats(stems[i], stems[j]),
-    )
-    return [order[i] for i in picked]
+    score = score / (score.max(initial=0.0) or 1.0)
+    by_name = [i for i in sorted(range(len(terms)), key=terms.__getitem__) if score[i] > 0]
+    picked: list[int] = []
+    stems: list[Stems] = []
+    for i in sorted(by_name, key=lambda i: -score[i]):
+        own = stems_of(terms[i], languages)
+        if len(picked) < n and not any(repeats(own, other) for other in stems):
+            picked.append(i)
+            stems.append(own)
+    return picked
 
 
 def term_embeddings(
@@ -178,7 +160,7 @@ def _at_home(
     ranked: Sequence[FloatVector],
     places: Sequence[npt.NDArray[np.int64]],
     n_terms: int,
-    distinct: float,
+    distinct: float = 0.8,
 ) -> list[FloatVector]:
     """Put the terms of each topic back that are at home in another."""
     scaled = [np.asarray(one / (one.max(initial=0.0) or 1.0)) for one in ranked]
@@ -206,48 +188,31 @@ def _give_way(
     return handed_on
 
 
-def _check(
-    topic_terms: csr_matrix, term_counts: TermCounts, embeddings: FloatArray, **shares: float
-) -> None:
-    """Refuse inputs that do not belong together."""
-    n_documents, n_terms = term_counts.counts.shape
-    if topic_terms.shape[1] != n_terms:
-        raise InputError(
-            f"topic_terms must have a column for each of the {n_terms} terms counted; "
-            f"got {topic_terms.shape[1]}"
-        )
-    if len(embeddings) != n_documents:
-        raise InputError(
-            f"embeddings must have a row for each of the {n_documents} documents counted; "
-            f"got {len(embeddings)}"
-        )
-    for name, share in shares.items():
-        if not 0 <= share <= 1:
-            raise InputError(f"{name} must be between 0 and 1; got {share!r}")
-
-
 # Names of topics, made of their keywords.
 
 
-def make_label(keywords: Sequence[str], n: int = 3) -> str:
-    """Return a name for one topic."""
-    return ", ".join(keywords[:n]) or "no terms"
+def unique_labels(
+    keywords: Iterable[Sequence[str]],
+    n: int = 3,
+    *,
+    separator: str = ", ",
+    starts: Iterable[str] = repeat(""),
+    taken: Iterable[str] = (),
+) -> list[str]:
+    """Return a label for each topic, no two equal: a start and the first keywords.
 
-
-def make_labels(keywords: Sequence[Sequence[str]], n: int = 3) -> list[str]:
-    """Return names of all topics, no two alike.
-
-    A topic whose name is taken gets further keywords of its own, and a number if these do not
-    help either. Earlier topics keep the shorter name.
+    A topic whose label is taken gets further keywords of its own, and a number if these do not
+    help either. Earlier topics keep the shorter label.
     """
     labels: list[str] = []
-    taken: set[str] = set()
-    for words in keywords:
-        longer = (make_label(words, length) for length in range(n, len(words) + 1))
-        label = next((name for name in longer if name not in taken), make_label(words, n))
-        plain, number = label, 2
-        while label in taken:
-            label, number = f"{plain} ({number})", number + 1
-        taken.add(label)
+    used = set(taken)
+    for words, start in zip(keywords, starts, strict=False):
+        known = words or ["no terms"]
+        sizes = range(min(n, len(known)), len(known) + 1)
+        longer = [start + separator.join(known[:size]) for size in sizes]
+        label, number = next((one for one in longer if one not in used), longer[0]), 2
+        while label in used:
+            label, number = f"{longer[0]} ({number})", number + 1
+        used.add(label)
         labels.append(label)
     return labels

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.terms.results import TermCounts
 
@@ -103,18 +102,13 @@ def representatives(
     n: int = 5,
     n_topics: int | None = None,
 ) -> list[Int64Array]:
-    """Choose typical documents of each topic: central, but not all alike.
+    """Choose typical documents of each topic: central, but not too similar.
 
     Of the documents nearest to the topic's centroid (its mean embedding, weighted by strength)
     some are picked by maximal marginal relevance, never two near duplicates.
     """
     topic = np.asarray(labels)
     strength = np.ones(len(topic)) if strengths is None else np.asarray(strengths, dtype=float)
-    if not len(embeddings) == len(topic) == len(strength):
-        raise InputError(
-            "embeddings, labels and strengths must have one row a document; "
-            f"got {len(embeddings)}, {len(topic)} and {len(strength)}"
-        )
     if n_topics is None:
         n_topics = int(topic.max(initial=-1)) + 1
     return [

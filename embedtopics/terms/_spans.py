@@ -32,7 +32,7 @@ _ENTITY = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)
 """What `html.unescape` takes for a character reference."""
 
 _BLANK = re.compile(r"[\s\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]")
-"""Whitespace and control characters, which part words alike."""
+"""Whitespace and control characters, which part words."""
 
 _PIECE = re.compile(
     "[" + "".join(re.escape(chr(b)) for b in range(128) if _BELONGS[b]) + "\x80-\U0010ffff]+"

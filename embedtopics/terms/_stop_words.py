@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import InputError
 from embedtopics.terms._counts import count_by_topic, count_words
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
@@ -96,34 +95,25 @@ def _stemmer(code: str) -> Callable[[str], str]:
     return lru_cache(maxsize=65_536)(snowballstemmer.stemmer(algorithm).stemWord)
 
 
-# Words that a corpus uses in all topics alike, found by a statistic instead of a list.
+# Words that a corpus uses in all topics equally, found by a statistic instead of a list.
+
+_MIN_SHARE = 0.1
+"""Of the documents, that a word must be in."""
+
+_MAX_INFORMATION = 0.015
+"""On the topic, as a share of the most that a word of this frequency could hold."""
 
 _CONFIDENCE = 1.645
 """Standard errors from the estimate to its upper bound (95%, one-sided)."""
 
 
-def function_words(
-    tokens: TokenStream,
-    labels: npt.ArrayLike,
-    *,
-    min_share: float = 0.1,
-    max_information: float = 0.015,
-) -> tuple[str, ...]:
+def function_words(tokens: TokenStream, labels: npt.ArrayLike) -> tuple[str, ...]:
     """Find frequent words whose presence says almost nothing about the topic.
 
     Stop-word lists know a language; this knows the corpus: *like, just, know* in a forum,
-    *said* in the news, and the articles of a language without a list. With X the presence of a
-    word in a document, T the document's topic (one of K), N documents, and all sums over the
-    four kinds of cells of the table X by T,
+    *said* in the news, and the articles of a language without a list.
     """
     topic = np.asarray(labels)
-    if topic.shape != (len(tokens),):
-        raise InputError(
-            f"labels must have one entry for each of the {len(tokens)} documents; "
-            f"got shape {topic.shape}"
-        )
-    if not 0 < min_share <= 0.5:
-        raise InputError(f"min_share must be above 0 and at most 0.5; got {min_share!r}")
     members = np.flatnonzero(topic >= 0)
     numbered = np.unique(topic[members], return_inverse=True)[1]
     sizes = np.bincount(numbered)
@@ -132,16 +122,19 @@ def function_words(
     presence = count_words(tokens)[members]
     presence.data[:] = 1
     holders = np.bincount(presence.indices, minlength=presence.shape[1])
-    candidates = np.flatnonzero(holders >= max(1.0, min_share * len(members)))
+    candidates = np.flatnonzero(holders >= max(1.0, _MIN_SHARE * len(members)))
     held = count_by_topic(presence[:, candidates], numbered).toarray()
-    bound = _information_bound(held, sizes, _entropy(np.array([min_share])).max())
-    return tuple(tokens.words[i] for i in candidates[bound < max_information].tolist())
+    bound = _information_bound(held, sizes, _entropy(np.array([_MIN_SHARE])).max())
+    return tuple(tokens.words[i] for i in candidates[bound < _MAX_INFORMATION].tolist())
 
 
 def _information_bound(
     held: npt.NDArray[np.float64], sizes: npt.NDArray[Any], least_entropy: float
 ) -> npt.NDArray[np.float64]:
-    """Return U for each word; `held` (n_topics, n_words) counts the documents that hold it."""
+    """Return an upper bound of each word's information on the topic, as a share of its entropy.
+
+    `held` (n_topics, n_words) counts the documents of each topic that hold the word.
+    """
     n_topics, n_documents = len(sizes), int(sizes.sum())
     share_of_topic = (sizes / n_documents)[:, None]
     mean = np.zeros(held.shape[1])

@@ -159,26 +159,13 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def log_odds(
     first: npt.ArrayLike, second: npt.ArrayLike, prior: npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
-    """Return how much each word belongs to the first group rather than to the second.
+    """Return how much each word belongs to the first group rather than to the second: z scores.
 
-    With y the counts of a group, n their sum, a the prior and a0 its sum,
+    Log-odds with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin'
+    Words", equations 16 to 22), of the counts of both groups and of the prior, from 0 up.
     """
-    counts = [np.asarray(values, dtype=np.float64) for values in (first, second, prior)]
-    if any(values.ndim != 1 or values.shape != counts[0].shape for values in counts):
-        raise InputError(
-            "log_odds needs three vectors of one length, the counts of two groups and a prior; got "
-            f"shapes {', '.join(str(values.shape) for values in counts)}"
-        )
-    if any(not np.isfinite(values).all() or (values < 0).any() for values in counts):
-        raise InputError("log_odds needs finite counts and priors from 0 up; one is not")
-    return z_scores(*counts)
-
-
-def z_scores(
-    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64], prior: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """Return what `log_odds` does, of vectors that need no checking: it is called for each cell."""
-    y_first, y_second = first + prior, second + prior
+    y_first = np.asarray(first, dtype=np.float64) + np.asarray(prior, dtype=np.float64)
+    y_second = np.asarray(second, dtype=np.float64) + np.asarray(prior, dtype=np.float64)
     known = (y_first > 0) & (y_second > 0)
     rest_first, rest_second = y_first.sum() - y_first, y_second.sum() - y_second
     # The only word of a group has infinite odds; it is no more of one group than of the other.

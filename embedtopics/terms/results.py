@@ -51,7 +51,7 @@ class TermCounts:
     stop_words : tuple of str
         Words that were left out, by list, sorted.
     function_words : tuple of str
-        Words that were left out because this corpus uses them everywhere alike, sorted.
+        Words that were left out because this corpus uses them everywhere equally, sorted.
     """
 
     counts: csr_matrix

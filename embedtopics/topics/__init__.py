@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from embedtopics.topics.constraints._words import ZeroShot as ZeroShot
     from embedtopics.topics.editing._labels import make_labels as make_labels
     from embedtopics.topics.editing._labels import rename as rename
+    from embedtopics.topics.editing._labels import update_terms as update_terms
     from embedtopics.topics.editing._merge import at_level as at_level
     from embedtopics.topics.editing._merge import merge as merge
     from embedtopics.topics.editing._merge import reduce as reduce
     from embedtopics.topics.editing._merge import remove as remove
     from embedtopics.topics.editing._reassign import reassign as reassign
+    from embedtopics.topics.editing._reassign import split as split
     from embedtopics.topics.editing._replay import history as history
     from embedtopics.topics.editing._replay import replay as replay
-    from embedtopics.topics.editing._split import split as split
-    from embedtopics.topics.editing._terms import update_terms as update_terms
     from embedtopics.topics.growing._combine import combine as combine
+    from embedtopics.topics.growing._combine import lineage as lineage
     from embedtopics.topics.growing._extend import extend as extend
-    from embedtopics.topics.growing._lineage import lineage as lineage
     from embedtopics.topics.growing._novelty import adopt as adopt
     from embedtopics.topics.mixture._windows import mixtures as mixtures
     from embedtopics.topics.mixture._windows import token_topics as token_topics
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from embedtopics.topics.reading._concordance import concordance as concordance
     from embedtopics.topics.reading._export import export as export
     from embedtopics.topics.reading._find import find as find
+    from embedtopics.topics.reading._find import sample_documents as sample_documents
     from embedtopics.topics.reading._keyness import keyness as keyness
-    from embedtopics.topics.reading._sample_documents import sample_documents as sample_documents
     from embedtopics.topics.tree._hierarchy import hierarchy as hierarchy
     from embedtopics.topics.tree._hierarchy import tree_text as tree_text
     from embedtopics.topics.trends._by_group import by_group as by_group

@@ -115,8 +115,8 @@ def assign(
 class Judgement:
     """What the documents of the fit give new ones, each by itself.
 
-    Shapes: `labels` (n_new,), `shares` (n_new, n_topics), `novelty` (n_new,); nearest documents
-    of the fit: `indices` (n_new, k), `similarities` (n_new, k).
+    `labels, novelty` (n_new,), `shares` (n_new, n_topics); nearest documents of the fit:
+    `indices, similarities` (n_new, k).
     """
 
     labels: Int32Array
@@ -127,10 +127,7 @@ class Judgement:
 
 
 def judge(result: TopicResult, vectors: FloatArray) -> Judgement:
-    """Assign new documents by those of the fit; documents added later do not count.
-
-    Shapes: `vectors` (n_new, n_dimensions).
-    """
+    """Assign new documents by those of the fit; documents added later do not count."""
     embeddings, similar = result.embeddings, result.graph.similarities
     asked = None if result.added is None else np.flatnonzero(~result.added)
     if asked is not None:

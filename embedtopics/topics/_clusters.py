@@ -53,10 +53,9 @@ class Resolution:
 
 @dataclass(frozen=True, eq=False)
 class ClusterCut:
-    """Clusters at one resolution.
+    """Clusters at one resolution, and which of them are informative, (n_clusters,).
 
-    `is_informative` (n_clusters,) marks those that are about something. `min_cluster_size` is
-    the fewest texts in a cluster before any were merged; None where a clusterer has none.
+    `min_cluster_size`: fewest texts in a cluster before any were merged; None where there is none.
     """
 
     clustering: Clustering
@@ -70,10 +69,7 @@ class ClusterCut:
 
 
 class NotEnoughTopics(InputError):
-    """Raised where a hierarchy does not hold the wanted number of topics.
-
-    `best` is the cut with the most topics.
-    """
+    """A hierarchy does not hold the wanted number of topics; `best` is the cut with the most."""
 
     def __init__(self, best: ClusterCut, wanted: int) -> None:
         super().__init__(
@@ -90,10 +86,8 @@ def choose_cut(
 ) -> ClusterCut:
     """Cut clusters from a hierarchy.
 
-    A number of topics is met by the coarsest cut with at least that many informative clusters;
-    of these the nearest are merged, as they meet in the hierarchy, until the number is right.
-
-    Shapes: `weights` (n_documents,).
+    A number of topics is met by the coarsest cut with at least that many informative clusters, of
+    which the nearest in the hierarchy are merged until the number is right.
     """
 
     def cut_at(size: int) -> ClusterCut:
@@ -191,11 +185,8 @@ def cut_clusters(
 ) -> ClusterCut:
     """Cut clusters from a hierarchy with the constraints applied.
 
-    The documents of fixed topics leave the clusters that are cut. A cluster of which more than
-    half left, or the rest of which has more neighbours there than in itself, is dropped as a
-    remainder of these topics.
-
-    Shapes: `weights` (n_documents,).
+    Documents of fixed topics leave the clusters. A cluster of which more than half left, or whose
+    rest has more neighbours there than in itself, is dropped as a remainder of these topics.
     """
 
     def without(labels: Int32Array, n_clusters: int) -> BoolArray:
@@ -225,15 +216,9 @@ def cut_clusters(
 
 
 def constrain_cut(
-    cut: ClusterCut,
-    weights: Int64Array,
-    graph: NeighborGraph,
-    constraints: TopicConstraints | None,
+    cut: ClusterCut, weights: Int64Array, graph: NeighborGraph, constraints: TopicConstraints | None
 ) -> ClusterCut:
-    """Return a cut with the constraints applied.
-
-    Shapes: `weights` (n_documents,).
-    """
+    """Return a cut with the constraints applied."""
     if constraints is None:
         return cut
     if not constraints.is_fixed:
@@ -291,10 +276,7 @@ def _pure(cut: ClusterCut, weights: Int64Array, constraints: TopicConstraints) -
 def owners(
     labels: Int32Array, classes: Int32Array, weights: Int64Array, n_topics: int, n_classes: int
 ) -> Int32Array:
-    """Return the class of most of the labelled texts of each topic; -1 where none has one.
-
-    Shapes: `labels, classes` (n_documents,), `weights` (n_documents,) -> (n_topics,).
-    """
+    """Return the class of most labelled texts of each topic, (n_topics,); -1 where none has one."""
     both = (labels >= 0) & (classes >= 0)
     # Not as a table of topics and classes, of which there may be as many as documents.
     pairs, pair_of = np.unique(

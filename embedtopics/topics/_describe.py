@@ -16,7 +16,7 @@ from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic, count_terms
-from embedtopics.terms._keywords import keywords, make_labels
+from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._representative import representatives
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._weighting import ClassTfidf
@@ -43,17 +43,11 @@ class TermSettings:
 def count_corpus_terms(
     tokens: TokenStream, labels: Int32Array, settings: TermSettings, languages: Sequence[str]
 ) -> TermCounts:
-    """Count the terms of the documents.
-
-    Shapes: `labels` (n_documents,).
-    """
-    listed: Sequence[str]
-    common: Sequence[str]
+    """Count the terms of the documents."""
+    listed: Sequence[str] = tuple(settings.stop_words)
+    common: Sequence[str] = ()
     if settings.stop_words == "auto":
-        listed = stop_words_for(languages)
-        common = function_words(tokens, labels)
-    else:
-        listed, common = tuple(settings.stop_words), ()
+        listed, common = stop_words_for(languages), function_words(tokens, labels)
     return count_terms(
         tokens,
         ngram_range=settings.ngram_range,
@@ -76,9 +70,7 @@ def describe_topics(
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Weigh the terms of every topic, and choose its keywords, name and typical documents.
 
-    Those typical documents that are known need not be looked for: the first row of each, by topic.
-
-    Shape: `topic_terms` (n_topics, n_terms).
+    Known typical documents, rows by topic, are not searched for. The weights: (n_topics, n_terms).
     """
     from scipy.sparse import csr_matrix
 
@@ -87,12 +79,11 @@ def describe_topics(
     if n_topics == 0:
         return (), csr_matrix((0, len(counts.terms)), dtype=np.float64)
     topic_counts = count_by_topic(counts.counts, labels, n_topics, documents.weights)
+    topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
     if topic_counts.nnz:
         topic_terms = weigh(weighting, topic_counts, counts.terms)
-    else:
-        topic_terms = csr_matrix(topic_counts.shape, dtype=np.float64)
     chosen = keywords(topic_terms, counts, embeddings, n=settings.n_keywords, languages=languages)
-    names = make_labels([[term for term, _ in row] for row in chosen])
+    names = unique_labels([[term for term, _ in row] for row in chosen])
     is_known = np.isin(labels, list(known_typical))
     typical = representatives(
         embeddings,
@@ -101,6 +92,7 @@ def describe_topics(
         n=settings.n_representatives,
         n_topics=n_topics,
     )
+    rows_of = [tuple(documents.first_rows[found].tolist()) for found in typical]
     inside = labels != NOISE
     sizes = np.bincount(labels[inside], documents.weights[inside], minlength=n_topics).astype(int)
     n_texts = int(documents.weights.sum())
@@ -112,9 +104,7 @@ def describe_topics(
             share=float(sizes[topic] / n_texts),
             keywords=tuple(term for term, _ in chosen[topic]),
             weights=tuple(float(weight) for _, weight in chosen[topic]),
-            representatives=known_typical.get(
-                topic, tuple(documents.first_rows[typical[topic]].tolist())
-            ),
+            representatives=known_typical.get(topic, rows_of[topic]),
             persistence=float(clustering.persistence[topic]),
         )
         for topic in range(n_topics)
@@ -123,7 +113,7 @@ def describe_topics(
 
 
 def weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[str]) -> csr_matrix:
-    """Fit a weighting and return the weights; `fit` gets the terms where it takes them."""
+    """Fit a weighting and return the weights."""
     from scipy.sparse import csr_matrix
 
     fitted = _fit_weighting(weighting, topic_counts, terms)
@@ -165,22 +155,19 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     return [[term for term, _ in row] for row in chosen]
 
 
-# What a result records of its terms, so that they are counted and weighed the same way again.
+# What the settings of a result record, so that terms are counted and weighed the same way again.
 
 OURS = "ClassTfidf"
 GIVEN = "given"
-"""What stands in the settings for the encoder where the caller gave the vectors."""
+"""The encoder where the caller gave the vectors."""
 STAGES = ("encoder", "reducer", "clusterer", "weighting", "constraints")
 """Parameters of a model that are objects, of which a saved result holds only a description."""
 IN_SETTINGS = {"constraints": "guidance"}
 """Parameters that the settings of a result keep under the name of the first version."""
-
 TEXTS, LEFT_OUT = "texts", "left out"
-"""What stands in the settings of a result that is shared without its texts."""
-
-
+"""Of a result that is shared without its texts."""
 FITTED_ROWS = "n_fitted_rows"
-"""What stands in the settings of a result with added rows: how many of the first are of the fit."""
+"""How many rows, the first, are of the fit, where others were added."""
 
 
 def refuse_without_texts(result: TopicResult) -> None:
@@ -252,14 +239,16 @@ def lost_stages(
     loaded: Mapping[str, Any], result: TopicResult, parameters: Mapping[str, Any]
 ) -> list[Decision]:
     """Say which objects of a loaded model's fit were not there when it was fitted again."""
-    lost = [
-        name for name in STAGES
-        if parameters[name] is None
-        and loaded.get(IN_SETTINGS.get(name, name))
-        != result.settings.get(IN_SETTINGS.get(name, name))
-    ]  # fmt: skip
-    if result.settings.get("encoder") == GIVEN:
-        lost = [name for name in lost if name != "encoder"]
+    lost = []
+    for name in STAGES:
+        key = IN_SETTINGS.get(name, name)
+        is_given = name == "encoder" and result.settings.get("encoder") == GIVEN
+        if (
+            parameters[name] is None
+            and loaded.get(key) != result.settings.get(key)
+            and not is_given
+        ):
+            lost.append(name)
     if not lost:
         return []
     message = (

@@ -18,7 +18,7 @@ import numpy as np
 
 from embedtopics._utils.display import one_line
 from embedtopics.clustering.results import NOISE
-from embedtopics.corpus._joining import blank_corpus, recall_hashes
+from embedtopics.corpus._corpus import blank_corpus, recall_hashes
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
@@ -35,11 +35,7 @@ MARKUP = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$:@^=/])")
 
 
 def model_card(result: TopicResult, name: str, license: str | None = None) -> str:
-    """Write the README.md of a shared result.
-
-    Labels and keywords come from texts that anybody may have written. In the page they are plain
-    text, whatever they hold.
-    """
+    """Return the README.md of a shared result, in which labels and keywords are plain text."""
     has_text = result.documents.of_row >= 0
     n_outside = int((result.labels[has_text] == NOISE).sum())
     found = f"{result.n_topics:,} topics in {int(has_text.sum()):,} texts"

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import EMPTY, MISSING
@@ -19,11 +20,8 @@ from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
 
-TOKENS_TO_TIME = 6_000
-"""Tokens that are encoded to learn the encoder's speed on this machine: about a second."""
-
-CHARACTERS_TO_LEARN_FROM = 60_000
-"""Characters that an encoder which learns from texts is given, to learn its speed."""
+TOKENS_TO_TIME, CHARACTERS_TO_LEARN_FROM = 6_000, 60_000
+"""What an encoder reads, and what it learns from, to time it on this machine: about a second."""
 
 CHARACTERS_A_WORD = 6
 """With the space behind it, in English."""
@@ -31,14 +29,9 @@ CHARACTERS_A_WORD = 6
 TEXTS_TO_COUNT = 2_000
 """Texts that are tokenised to estimate lengths."""
 
-SECONDS_PER_PAIR = 0.9e-8
-"""Exact neighbour search, for each pair of documents; measured on two cores at 384 dimensions."""
-
-SECONDS_PER_SEARCH = 5e-5
-"""Approximate neighbour search, for each document; measured likewise."""
-
-SECONDS_PER_DOCUMENT = 1.3e-4
-"""All other stages after encoding, for each document; measured on two cores."""
+SECONDS_PER_PAIR, SECONDS_PER_SEARCH, SECONDS_PER_DOCUMENT = 0.9e-8, 5e-5, 1.3e-4
+"""Exact search for a pair of documents, approximate search for a document, and all other stages
+after encoding for a document; measured on two cores at 384 dimensions."""
 
 BASE_MEMORY = 0.9e9
 """Bytes of the interpreter, the libraries and a small encoder."""
@@ -112,6 +105,8 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
     encoder, learning = _taught(encoder, sample, n_characters)
     mean_tokens, mean_seen, truncated, speed = _measure(encoder, sample, learning)
+    is_exact = n_documents <= EXACT_LIMIT
+    search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
     width = getattr(encoder, "dimensions", 384)
     warning = language_warning(encoder, languages) if encoder is not None else None
     return Inspection(
@@ -127,7 +122,7 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
         unseen_share=1 - mean_seen / mean_tokens if mean_tokens else 0.0,
         tokens_per_second=speed,
         seconds_to_encode=mean_seen * n_documents / speed if speed else 0.0,
-        seconds_after=_seconds_after(n_documents),
+        seconds_after=2.0 + (search + SECONDS_PER_DOCUMENT) * n_documents,
         # Embeddings are held about three times for a moment; a text's words and counts take
         # about six bytes for each of its characters.
         memory=BASE_MEMORY + 12.0 * n_documents * width + 6.0 * n_characters,
@@ -141,8 +136,7 @@ def _taught(
     """Let an encoder learn from some texts; return also the seconds that a character will take."""
     if encoder is None or not sample or getattr(encoder, "is_fitted", True):
         return encoder, 0.0
-    reach = np.searchsorted(np.cumsum([len(text) for text in sample]), CHARACTERS_TO_LEARN_FROM)
-    some = sample[: int(reach) + 1]
+    some = sample[: _reach([len(text) for text in sample], CHARACTERS_TO_LEARN_FROM)]
     with suppress(InputError):
         fitted(encoder, some[: max(2, len(some) // 8)])  # the first call also sets things up
     begin = time.perf_counter()
@@ -155,34 +149,25 @@ def _taught(
     return taught, seconds / n_learnt * later / now
 
 
+def _reach(lengths: npt.ArrayLike, most: int) -> int:
+    """Return how many texts, the first ones, are just longer than `most`."""
+    return int(np.searchsorted(np.cumsum(lengths), most)) + 1
+
+
 def _measure(
     encoder: Encoder | None, sample: Sequence[str], learning: float
 ) -> tuple[float, float, float, float]:
-    """Return mean tokens, mean tokens read, share of texts cut, and tokens a second.
-
-    `learning` are the seconds that each character takes before the encoding.
-    """
+    """Return mean tokens, mean tokens read, share of texts cut, and tokens a second."""
     count = getattr(encoder, "count_tokens", None)
     if encoder is None or count is None or not sample:
         return float("nan"), float("nan"), 0.0, float("nan")
     counted = count(sample)
-    reach = int(np.searchsorted(np.cumsum(counted.n_seen), TOKENS_TO_TIME)) + 1
+    n_timed = _reach(counted.n_seen, TOKENS_TO_TIME)
     encoder = getattr(encoder, "uncached", encoder)
     encoder.encode(sample[:1])  # the first call also sets things up
     begin = time.perf_counter()
-    encoder.encode(sample[:reach])
-    seconds = time.perf_counter() - begin
-    seconds += learning * sum(map(len, sample[:reach]))
-    speed = float(counted.n_seen[:reach].sum() / seconds)
-    return (
-        float(counted.n_tokens.mean()),
-        float(counted.n_seen.mean()),
-        float(counted.truncated_share),
-        speed,
-    )
-
-
-def _seconds_after(n_documents: int) -> float:
-    is_exact = n_documents <= EXACT_LIMIT
-    search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH
-    return 2.0 + (search + SECONDS_PER_DOCUMENT) * n_documents
+    encoder.encode(sample[:n_timed])
+    seconds = time.perf_counter() - begin + learning * sum(map(len, sample[:n_timed]))
+    speed = float(counted.n_seen[:n_timed].sum() / seconds)
+    shares = counted.n_tokens.mean(), counted.n_seen.mean(), counted.truncated_share
+    return float(shares[0]), float(shares[1]), float(shares[2]), speed

@@ -114,7 +114,7 @@ def mix(
 ) -> None:
     """Do the same as `step` where every document has a place for the share of every topic.
 
-    Documents whose label is not -1 are wholly their label's, or nobody's: theirs are not read.
+    Documents whose label is not -1 are wholly their label's: their shares are not read.
     """
     n_passing = passing.shape[0]
     n_topics = shares.shape[1]
@@ -167,8 +167,7 @@ def add_products(
 ) -> None:
     """Add up the products of the weights that every two topics give to a term.
 
-    SciPy's sparse product counts the entries of its outcome first, which takes as long as filling
-    them, and knows nothing of the symmetry.
+    SciPy's sparse product counts its entries first, and does not know that it is symmetric.
     """
     for term in range(len(begins) - 1):
         for one in range(begins[term], begins[term + 1]):

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.background import in_background
-from embedtopics._utils.machine import package_versions, peak_memory
+from embedtopics._utils.machine import in_background, package_versions, peak_memory
 from embedtopics._utils.table_files import storable
 from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree
@@ -69,8 +68,7 @@ stay apart; for clustering it is 0."""
 class Stages:
     """The object of each stage and its parameters; "auto" is resolved in the fit.
 
-    Without a `resolution` the clusterer's labels are taken as they are. `has_encoder` is whether
-    the caller named an encoder, where embeddings are given.
+    Without a `resolution` the clusterer's labels are taken as they are.
     """
 
     make_encoder: Callable[[Sequence[str]], Encoder]
@@ -92,10 +90,7 @@ class Stages:
 def fit_topics(
     corpus: Corpus, embeddings: npt.ArrayLike | None, stages: Stages, settings: Mapping[str, Any]
 ) -> TopicResult:
-    """Find the topics of a corpus.
-
-    Shapes: `embeddings` (n_rows, n_dimensions).
-    """
+    """Find the topics of a corpus."""
     log = Log()
     with log.stage("corpus"):
         require_text(corpus)
@@ -162,11 +157,7 @@ Encode = Callable[[Sequence[str]], FloatArray]
 
 
 def _take_given(
-    log: Log,
-    corpus: Corpus,
-    texts: Sequence[str],
-    embeddings: npt.ArrayLike,
-    stages: Stages,
+    log: Log, corpus: Corpus, texts: Sequence[str], embeddings: npt.ArrayLike, stages: Stages
 ) -> tuple[FloatArray, dict[str, Any], Encode]:
     """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
     vectors, n_conflicts = given_vectors(embeddings, corpus)
@@ -301,10 +292,7 @@ def _cluster(
     documents: DistinctDocuments,
     constraints: TopicConstraints | None,
 ) -> tuple[Clustering, SpanningTree | None]:
-    """Return the clusters, and the hierarchy of our own clusterer.
-
-    Where all topics are given, nothing is clustered.
-    """
+    """Return the clusters, and the hierarchy of our own clusterer."""
     if constraints is not None and constraints.is_complete:
         persistence = np.full(len(constraints.names), np.nan)
         return Clustering(constraints.groups, constraints.probabilities, persistence), None
@@ -430,10 +418,7 @@ def note_encoding(log: Log, encoding: Any, max_length: int | None) -> None:
 
 
 def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocuments) -> None:
-    """Note texts of which the encoder makes nothing.
-
-    They have a similarity of 0 to all others, and so lead, and are led, to no topic.
-    """
+    """Note texts of which the encoder makes nothing: similar to none, they are in no topic."""
     without = ~vectors.any(axis=1)
     if not without.any():
         return
@@ -482,10 +467,7 @@ def note_topics(
 
 
 def note_terms(
-    log: Log,
-    stop_words: Sequence[str],
-    function_words: Sequence[str],
-    languages: tuple[str, ...],
+    log: Log, stop_words: Sequence[str], function_words: Sequence[str], languages: tuple[str, ...]
 ) -> None:
     unlisted = [code for code in languages if not stop_words_for([code])]
     if unlisted:

@@ -56,10 +56,9 @@ LARGEST_MARGIN = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Propagation:
-    """The topics that each document's neighbours lead to.
+    """The topics that each document's neighbours lead to, 16 at most by descending share.
 
-    `topics` int32 (n_documents, 16) by descending share, equal ones by number, -1 where there are
-    fewer; `shares` float32 (n_documents, 16), of which a row sums to at most 1.
+    `topics` int32 and `shares` float32, both (n_documents, 16); -1 and 0 where there are fewer.
     """
 
     topics: Int32Array
@@ -145,7 +144,7 @@ def _on_threads(
 class OutlierAssignment:
     """Documents with their topics, numbered from the largest down, outliers assigned.
 
-    `min_margin` is the margin that was set, or that the wanted coverage led to; see `margin`.
+    `min_margin` was set, or follows from the wanted coverage; see `margin`.
     """
 
     clustering: Clustering
@@ -165,10 +164,7 @@ def assign_outliers(
 ) -> OutlierAssignment:
     """Assign documents outside the clusters to a topic, or record why not.
 
-    A document without any neighbour of a similarity above 0 is in no topic, wherever a layout put
-    it, unless it is held.
-
-    Shapes: `is_informative` (n_clusters,), `weights` (n_documents,), `is_held` (n_documents,).
+    A document without any neighbour of a similarity above 0 is in no topic, unless it is held.
     """
     # Without neighbours at all nothing is known of any document.
     is_lonely = graph.similarities[:, 0] <= 0 if graph.k else np.zeros(len(graph), dtype=np.bool_)
@@ -226,10 +222,7 @@ def assign_outliers(
 def margin(
     best: npt.NDArray[Any], second: npt.NDArray[Any], none: npt.NDArray[Any]
 ) -> Float64Array:
-    """Return how many times larger a document's best share is than its closest rival.
-
-    Shapes: `best, second, none` (n_documents,) -> (n_documents,).
-    """
+    """Return how many times larger each document's best share is than its closest rival."""
     best = best.astype(np.float64)
     rival = np.maximum(np.maximum(second, NONE_WEIGHT * none), best / LARGEST_MARGIN)
     margins = np.zeros(len(best))
@@ -259,10 +252,7 @@ def _margin_for(coverage: float, missing: float, margins: Float64Array, chosen: 
 
 
 def _memberships(labels: Int32Array, propagated: Propagation, new_id: Int32Array) -> csr_matrix:
-    """Mix each document's own label with the shares that propagation gave it.
-
-    Shapes: `labels` (n_documents,), `new_id` (n_topics,) -> (n_documents, n_topics).
-    """
+    """Mix each document's own label with its propagated shares, (n_documents, n_topics)."""
     from scipy.sparse import csr_matrix
 
     rows, slots = np.nonzero(propagated.topics >= 0)
@@ -285,10 +275,7 @@ def closeness(similarities: FloatArray) -> Float64Array:
 
 
 def rank(fitted: Float64Array, near: Float64Array) -> FloatArray:
-    """Return the share of the fitted documents that are closer to their neighbours.
-
-    Shapes: `fitted` (n_documents,), `near` (n_texts,) -> (n_texts,).
-    """
+    """Return the share of the fitted documents that are closer to their neighbours, (n_texts,)."""
     ordered = np.sort(fitted)
     above = len(ordered) - np.searchsorted(ordered, near, side="right")
     return (above / len(ordered)).astype(np.float32)
@@ -297,11 +284,7 @@ def rank(fitted: Float64Array, near: Float64Array) -> FloatArray:
 def vote(
     indices: Int32Array, similarities: FloatArray, labels: Int32Array, n_topics: int
 ) -> csr_matrix:
-    """Return the topics of the neighbours, weighted by similarity.
-
-    Shapes: `indices, similarities` (n_queries, k), `labels` (n_documents,) ->
-    (n_queries, n_topics).
-    """
+    """Return the topics of the neighbours weighted by similarity, shape (n_queries, n_topics)."""
     from scipy.sparse import csr_matrix
 
     n_queries, k = indices.shape

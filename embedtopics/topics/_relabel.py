@@ -13,7 +13,7 @@ from embedtopics._utils.checks import is_whole
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
-from embedtopics.terms._keywords import make_labels
+from embedtopics.terms._keywords import unique_labels
 from embedtopics.topics._describe import (
     describe_topics,
     describe_weighting,
@@ -80,12 +80,7 @@ def edit_of(
     marked: Sequence[int] = (),
     new_ids: npt.ArrayLike | None = None,
 ) -> Edit:
-    """Return the record of an edit, its parameters as JSON holds them.
-
-    A saved edit, read again, so equals the one that was made.
-
-    Shapes: `new_ids` (result.n_topics,).
-    """
+    """Return the record of an edit, its parameters as they come back from JSON."""
     return Edit(
         name,
         _as_json(parameters),
@@ -104,11 +99,15 @@ def _as_json(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
-    """Add up the shares of the topics of each group.
+def keep_labels(labels: npt.NDArray[Any], is_kept: npt.NDArray[np.bool_]) -> Int32Array:
+    """Return the labels that are kept, numbered anew; the others, and noise, become noise."""
+    number = np.full(len(is_kept) + 1, NOISE, dtype=np.int32)
+    number[:-1][is_kept] = np.arange(int(is_kept.sum()), dtype=np.int32)
+    return np.asarray(number[labels], dtype=np.int32)
 
-    Shapes: `memberships` (n_documents, n_topics), `group` (n_topics,) -> (n_documents, n_groups).
-    """
+
+def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> csr_matrix:
+    """Add up the shares of the topics of each group, shape (n_documents, n_groups)."""
     from scipy.sparse import csr_matrix
 
     of_topic = np.asarray(group, dtype=np.int64)
@@ -121,11 +120,7 @@ def regrouped(memberships: csr_matrix, group: npt.ArrayLike, n_groups: int) -> c
 
 
 def with_own_share(memberships: csr_matrix, labels: Int32Array) -> csr_matrix:
-    """Make a document's own topic its largest share, as it is after a fit.
-
-    Where it is not already the largest by far, six tenths of the document become its own topic's
-    and what there was shares the rest.
-    """
+    """Make a document's own topic its largest share: where it is below a half, six tenths."""
     from scipy.sparse import csr_matrix, diags_array
 
     inside = np.flatnonzero(labels != NOISE)
@@ -161,11 +156,9 @@ def relabeled(
 ) -> TopicResult:
     """Return a result with other labels; everything that follows from them is made anew.
 
-    Topics are numbered from the largest down, those of one size as they come, weighed and
-    described with the settings of the result, and keep the names that the user gave them. Nothing
-    is tokenised. Where the topics are no longer as they were asked for before the fit, a decision
-    says so. What was measured of the topics' stability stays only where every document has
-    the label that it had.
+    Topics are numbered from the largest down, described with the settings of the result, and keep
+    the names that the user gave them. A decision says where constraints of the fit are broken.
+    Stability stays only where every document has the label that it had.
     """
     drafts = np.asarray(labels, dtype=np.int32)
     number, order = _numbers(drafts, len(origins), result.documents.weights)
@@ -248,8 +241,7 @@ def _clustering(
 def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
     """Return the typical documents of topics that hold the very documents of an old one.
 
-    They follow from a topic's documents, their probabilities and vectors alone. Of a draft, whose
-    topics are not described yet, none are known.
+    Of a draft, whose topics are not described yet, none are known.
     """
     if not result.topics:
         return {}
@@ -287,7 +279,7 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
     """Let topics keep what the user said of those that they continue; others get other names."""
     given = [old.label for old in origins if old is not None and (old.is_named or old.is_seeded)]
     # A name that is given is taken first, so that no name made of keywords can equal it.
-    made = make_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
+    made = unique_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
     named = []
     for topic, old, label in zip(topics, origins, made[len(given) :], strict=True):
         if old is None:

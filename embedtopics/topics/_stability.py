@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from embedtopics._utils.background import side_by_side
 from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.machine import side_by_side
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._spanning_tree import spanning_tree
@@ -64,10 +64,7 @@ ROWS_AT_ONCE = 2048
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """What all replicates of a result have in common.
-
-    Shapes: `embeddings` (n_documents, n_dimensions), `weights` (n_documents,).
-    """
+    """What all replicates of a result have in common."""
 
     embeddings: FloatArray
     weights: Int64Array
@@ -119,10 +116,7 @@ def recipe_of(result: TopicResult) -> Recipe:
 
 
 def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
-    """Find topics in a random half of the documents.
-
-    Shape: (n_documents,).
-    """
+    """Find topics in a random half of the documents, shape (n_documents,)."""
     n_documents = len(recipe)
     held = np.sort(rng.choice(n_documents, _size_of_half(n_documents), replace=False))
     seed = int(rng.integers(2**31))
@@ -165,8 +159,7 @@ def _single_words(counts: TermCounts) -> TermCounts:
 def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGraph:
     """List more neighbours of each document, from those of its neighbours and followers.
 
-    Followers of a document are those that have it in their list; as many of them as it has
-    neighbours are asked, the most similar first, because a hub may have thousands.
+    Followers list the document; the k most similar are asked, because a hub may have thousands.
     """
     n_documents = len(graph)
     links = _links(graph)
@@ -315,10 +308,7 @@ def with_stability(
 def compare(
     labels: Int32Array, replicates: Sequence[Int32Array], weights: Int64Array, seed: int = 0
 ) -> Stability:
-    """Compare topics with those of replicates, however these were made.
-
-    Shapes: `labels` (n_documents,), `replicates` (n_documents,), `weights` (n_documents,).
-    """
+    """Compare topics with those of replicates, however these were made."""
     n_topics = int(labels.max(initial=NOISE)) + 1
     overlaps = np.empty((len(replicates), n_topics))
     by_chance = np.empty((len(replicates), n_topics))
@@ -352,8 +342,7 @@ def best_matches(
 ) -> tuple[Float64Array, Int64Array]:
     """Return each topic's best Jaccard overlap with a found topic, and which that is.
 
-    The overlap is NaN where no document of the topic is there; the match is -2 where no found
-    topic shares a document with it.
+    NaN where no document of the topic is there; -2 where no found topic shares one with it.
     """
     n_found = int(found.max(initial=NOISE)) + 1
     # Noise is -1 and thus the last row and the last column.
@@ -370,10 +359,7 @@ def best_matches(
 
 
 def _adjusted_rand(one: Int32Array, other: Int32Array) -> float:
-    """Return the adjusted Rand index where both hold a document that one of them has in a topic.
-
-    Noise counts as a class. Where neither found a topic, nothing came back: 0.
-    """
+    """Return the adjusted Rand index where either has a topic, with noise as a class; else 0."""
     from sklearn.metrics import adjusted_rand_score
 
     compared = (one != NOT_HELD) & (other != NOT_HELD) & ((one != NOISE) | (other != NOISE))
@@ -392,8 +378,7 @@ def _mean(overlaps: Float64Array) -> Float64Array:
 def _interval(overlaps: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return, for each column, the interval in which the next value falls nine times in ten.
 
-    The quantiles of Weibull: of those by linear interpolation between twenty values, the next
-    value would fall outside twice as often.
+    Weibull's quantiles: by linear interpolation the next value would be outside twice as often.
     """
     bounds = np.full((2, overlaps.shape[1]), np.nan)
     for topic, column in enumerate(overlaps.T):

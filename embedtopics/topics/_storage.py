@@ -10,8 +10,8 @@
     embeddings.npy    unit vectors, float32
     words.json        words of the token stream, terms, stop words
 
-Formats 1 and 2 had the arrays in ``arrays.npz``, not compressed, and edits of which nothing but a
-sentence was kept; format 1 had no hierarchy, no reasons, no memory and no stability. All are read.
+Formats 1 and 2 had the arrays in ``arrays.npz``, not compressed, and edits of which only a
+sentence was kept; format 1 had no hierarchy, reasons, memory or stability. All are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,8 +30,7 @@ import numpy.typing as npt
 from embedtopics._utils.folders import MANIFEST, read_manifest, replacing_folder, write_manifest
 from embedtopics._utils.table_files import storable, unique_names
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._joining import recall_hashes
+from embedtopics.corpus._corpus import Corpus, recall_hashes
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import CorruptFileError
 from embedtopics.neighbors.results import NeighborGraph
@@ -50,121 +49,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# Whether the parts of a result that was read belong together.
-#
-# Compiled functions trust the numbers of documents and terms that they are given: one out of range
-# would make them read, or write, memory that is not theirs. A folder may come from anybody.
-
-KINDS = {"u": "uint", "i": "int", "f": "float", "b": "bool"}
-"""Of any width: stages of the user's own may give wider ones."""
-
-Expected = tuple[str, npt.NDArray[Any] | None, str, tuple[int, ...]]
-
-
-def check_parts(result: TopicResult) -> None:
-    """Make sure that every array has its kind and shape, and every number in it is of something."""
-    n_rows, n, n_topics = len(result.corpus), len(result.documents), result.n_topics
-    if [topic.topic_id for topic in result.topics] != list(range(n_topics)):
-        raise ValueError("topics are not numbered from 0")
-    documents, graph, tokens = result.documents, result.graph, result.tokens
-    clustering, counts, k = result.clustering, result.term_counts, result.graph.k
-    expected: list[Expected] = [
-        ("hashes", documents.hashes, "u", (n, 2)),
-        ("first_rows", documents.first_rows, "i", (n,)),
-        ("of_row", documents.of_row, "i", (n_rows,)),
-        ("weights", documents.weights, "i", (n,)),
-        ("embeddings", result.embeddings, "f", (n, *result.embeddings.shape[1:2])),
-        ("neighbours", graph.indices, "i", (n, k)),
-        ("similarities", graph.similarities, "f", (n, k)),
-        ("coordinates", result.coordinates, "f", (n, *result.coordinates.shape[1:2])),
-        ("map", result.map, "f", (n, 2)),
-        ("labels", clustering.labels, "i", (n,)),
-        ("probabilities", clustering.probabilities, "f", (n,)),
-        ("persistence", clustering.persistence, "f", (n_topics,)),
-        ("reasons", clustering.reasons, "i", (n,)),
-        ("tokens", tokens.ids, "i", (int(tokens.offsets[-1]),)),
-        ("offsets", tokens.offsets, "i", (n + 1,)),
-        ("lengths of terms", counts.lengths, "i", (len(counts.terms),)),
-        ("added", result.added, "b", (n,)),
-        *_parts_that_may_lack(result),
-    ]
-    for name, array, kind, shape in expected:
-        if array is not None and (array.dtype.kind != kind or array.shape != shape):
-            found = f"{array.dtype} of shape {array.shape}"
-            raise ValueError(f"{name}: {found}, expected {KINDS[kind]} of shape {shape}")
-    if documents.hashes.dtype != np.uint64:
-        raise ValueError(f"hashes: {documents.hashes.dtype}, expected uint64")
-    _within("first_rows", documents.first_rows, 0, n_rows)
-    _within("of_row", documents.of_row, NOISE, n)
-    _within("neighbours", graph.indices, 0, n)
-    _within("labels", clustering.labels, NOISE, n_topics)
-    _within("reasons", clustering.reasons, 0, 127)
-    _within("tokens", tokens.ids, 0, len(tokens.words))
-    _within("lengths of tokens", np.diff(tokens.offsets, prepend=0), 0, len(tokens.ids) + 1)
-    n_terms = len(counts.terms)
-    _check_sparse("memberships", result.memberships, (n, n_topics))
-    _check_sparse("counts", counts.counts, (n, n_terms))
-    _check_sparse("topic_terms", result.topic_terms, (n_topics, n_terms))
-    for topic in result.topics:
-        _within("representatives", np.array(topic.representatives, dtype=np.int64), 0, n_rows)
-    if result.tree is not None:
-        _within("hierarchy", result.tree.edges, 0, n)
-    if result.constraints is not None:
-        _within(
-            "groups of the constraints",
-            result.constraints.groups,
-            NOISE,
-            len(result.constraints.names),
-        )
-        _within("pairs of the constraints", result.constraints.cannot_link, 0, n)
-
-
-def _within(name: str, numbers: npt.NDArray[Any] | None, low: int, high: int) -> None:
-    """Refuse whole numbers below the low or not below the high."""
-    if numbers is not None and numbers.size:
-        least, most = int(numbers.min()), int(numbers.max())
-        if least < low or most >= high:
-            raise ValueError(f"{name}: from {least} to {most}, expected {low} to {high - 1}")
-
-
-def _parts_that_may_lack(
-    result: TopicResult,
-) -> Iterable[Expected]:
-    n, n_topics = len(result.documents), result.n_topics
-    tree, stability, constraints = result.tree, result.stability, result.constraints
-    if tree is not None:
-        yield "hierarchy", tree.edges, "i", (max(0, n - 1), 2)
-        yield "lengths of the hierarchy", tree.distances, "f", (max(0, n - 1),)
-        yield "core distances", tree.core_distances, "f", (n,)
-    if stability is not None:
-        for name in ("recurrence", "low", "high", "chance"):
-            yield name, getattr(stability, name), "f", (n_topics,)
-        yield "agreement", stability.agreement, "f", (n,)
-    if constraints is not None:
-        yield "groups of the constraints", constraints.groups, "i", (n,)
-        yield "probabilities of the constraints", constraints.probabilities, "f", (n,)
-        yield (
-            "pairs of the constraints",
-            constraints.cannot_link,
-            "i",
-            (len(constraints.cannot_link), 2),
-        )
-
-
-def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
-    if matrix.shape != shape:
-        raise ValueError(f"{name} has the shape {matrix.shape}, expected {shape}")
-    starts, columns = matrix.indptr, matrix.indices
-    if starts.dtype.kind != "i" or columns.dtype.kind != "i":
-        raise ValueError(f"{name} has places that are not whole numbers")
-    if matrix.data.dtype.kind not in "if" or len(columns) != len(matrix.data):
-        raise ValueError(f"{name} has {len(matrix.data)} values in {len(columns)} places")
-    if len(starts) != shape[0] + 1 or starts[0] != 0 or starts[-1] != len(columns):
-        raise ValueError(f"{name} has rows that do not hold its values")
-    _within(f"rows of {name}", np.diff(starts), 0, len(columns) + 1)
-    _within(f"columns of {name}", columns, 0, shape[1])
-
-
 KIND = "embedtopics topic result"
 FORMAT = 3
 SPARSE = ("memberships", "counts", "topic_terms")
@@ -172,6 +56,7 @@ IN_RESULT = (
     "corpus", "graph", "topics", "decisions", "settings", "versions", "timings", "history",
 )  # fmt: skip
 IN_WORDS = ("words", "terms", "stop_words", "function_words")
+COLUMNS = ("text_column", "time_column", "group_column")
 
 ON_DISK = {
     "probabilities": "strengths", "cannot_link": "apart", "is_seeded": "is_anchor",
@@ -212,8 +97,8 @@ def write_result(result: TopicResult, folder: Path) -> None:
     # Compressing texts and compressing arrays each keep one core busy.
     with ThreadPoolExecutor(2) as threads:
         written = [
-            threads.submit(write_rows, result.corpus, folder / "rows.parquet"),
-            threads.submit(write_arrays, folder / "arrays.arrow", _arrays(result)),
+            threads.submit(_write_rows, result.corpus, folder / "rows.parquet"),
+            threads.submit(write_arrays, folder / "arrays.arrow", _arrays_of(result)),
         ]
         np.save(folder / "embeddings.npy", result.embeddings, allow_pickle=False)
         _write_texts(result, folder)
@@ -224,31 +109,88 @@ def write_result(result: TopicResult, folder: Path) -> None:
 
 def _write_texts(result: TopicResult, folder: Path) -> None:
     """Write what is kept as JSON."""
-    _write_json(folder / "words.json", {
+    corpus, counts, stability = result.corpus, result.term_counts, result.stability
+    words = {
         "words": result.tokens.words,
-        "terms": result.term_counts.terms,
-        "stop_words": result.term_counts.stop_words,
-        "function_words": result.term_counts.function_words,
-    })  # fmt: skip
-    _write_json(folder / "result.json", {
+        "terms": counts.terms,
+        "stop_words": counts.stop_words,
+        "function_words": counts.function_words,
+    }
+    content = {
         "corpus": {
-            "text_column": saved_name(result.corpus, result.corpus.text_column),
-            "time_column": saved_name(result.corpus, result.corpus.time_column),
-            "group_column": saved_name(result.corpus, result.corpus.group_column),
-            "source": result.corpus.source,
-            "notes": [dataclasses.asdict(note) for note in result.corpus.notes],
+            **{name: _saved_name(corpus, getattr(corpus, name)) for name in COLUMNS},
+            "source": corpus.source,
+            "notes": corpus.notes,
         },
         "graph": {"method": result.graph.method, "recall": result.graph.recall},
-        "topics": [_stored(dataclasses.asdict(topic)) for topic in result.topics],
-        "decisions": [dataclasses.asdict(decision) for decision in result.decisions],
-        "settings": dict(result.settings),
-        "versions": dict(result.versions),
-        "timings": dict(result.timings),
-        "history": [dataclasses.asdict(edit) for edit in result.history],
+        **{name: getattr(result, name) for name in IN_RESULT[2:]},
         "peak_memory": result.peak_memory,
-        "n_replicates": None if result.stability is None else result.stability.n_replicates,
-        "guide": _constraints_content(result.constraints),
-    })  # fmt: skip
+        "n_replicates": None if stability is None else stability.n_replicates,
+        "guide": None
+        if result.constraints is None
+        else {
+            name: value
+            for name, value in _fields(result.constraints).items()
+            if not isinstance(value, np.ndarray)
+        },
+    }
+    for name, values in (("words.json", words), ("result.json", content)):
+        with (folder / name).open("w", encoding="utf-8") as stream:
+            stream.write(json.dumps(_plain(values), allow_nan=False))
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def _plain(value: Any) -> Any:
+    """Turn a value into what JSON knows; NaN, which it does not, becomes null."""
+    if dataclasses.is_dataclass(value):
+        value = _fields(value)
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value if isinstance(value, (int, float, type(None))) else repr(value)
+
+
+def _fields(part: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass under the names that files keep."""
+    names = [item.name for item in dataclasses.fields(part)]
+    return {ON_DISK.get(name, name): getattr(part, name) for name in names}
+
+
+def _arrays_of(result: TopicResult) -> dict[str, npt.NDArray[Any]]:
+    arrays: dict[str, Any] = {
+        "coordinates": result.coordinates,
+        "map": result.map,
+        "lengths": result.term_counts.lengths,
+    }
+    if result.added is not None:
+        arrays["added"] = result.added
+    parts = {
+        "documents": result.documents,
+        "graph": result.graph,
+        "clustering": result.clustering,
+        "tokens": result.tokens,
+        "tree": result.tree,
+        "stability": result.stability,
+        "guide": result.constraints,
+    }
+    for name, part in parts.items():
+        for field, value in {} if part is None else _fields(part).items():
+            if isinstance(value, np.ndarray):
+                arrays[f"{name}.{field}"] = value
+    matrices = (result.memberships, result.term_counts.counts, result.topic_terms)
+    for name, matrix in zip(SPARSE, matrices, strict=True):
+        for field in ("data", "indices", "indptr"):
+            arrays[f"{name}.{field}"] = getattr(matrix, field)
+        arrays[f"{name}.shape"] = np.array(matrix.shape, dtype=np.int64)
+    return arrays
 
 
 def load_result(folder: str | Path) -> TopicResult:
@@ -285,7 +227,7 @@ def load_result(folder: str | Path) -> TopicResult:
         embeddings = _read(
             folder / "embeddings.npy", lambda path: np.load(path, allow_pickle=False)
         )
-        rows = _read(folder / "rows.parquet", lambda path: read_rows(path, content["corpus"]))
+        rows = _read(folder / "rows.parquet", lambda path: _read_rows(path, content["corpus"]))
         arrays = unpacked.result()
     try:
         result = _result_of(content, words, arrays, embeddings, rows)
@@ -326,7 +268,7 @@ def _read_json(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
 
 def _read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     with np.load(path, allow_pickle=False) as stored:
-        return {name: stored[name] for name in stored.files}
+        return dict(stored)
 
 
 def _result_of(
@@ -336,8 +278,10 @@ def _result_of(
     embeddings: FloatArray,
     rows: Corpus,
 ) -> TopicResult:
-    sparse = {name: _sparse(arrays, name) for name in SPARSE}
+    sparse = {name: _sparse(_part(arrays, name)) for name in SPARSE}
     documents = DistinctDocuments(**_part(arrays, "documents"))
+    tree, guide = _part(arrays, "tree"), content.get("guide")
+    n_replicates = content.get("n_replicates")
     return TopicResult(
         corpus=recall_hashes(rows, documents),
         documents=documents,
@@ -350,10 +294,8 @@ def _result_of(
         tokens=TokenStream(**_part(arrays, "tokens"), words=tuple(words["words"])),
         term_counts=TermCounts(
             counts=sparse["counts"],
-            terms=tuple(words["terms"]),
             lengths=arrays["lengths"],
-            stop_words=tuple(words["stop_words"]),
-            function_words=tuple(words["function_words"]),
+            **{name: tuple(words[name]) for name in IN_WORDS[1:]},
         ),
         topic_terms=sparse["topic_terms"],
         topics=tuple(_topic(topic) for topic in content["topics"]),
@@ -362,80 +304,16 @@ def _result_of(
         versions=content["versions"],
         timings=content["timings"],
         history=tuple(_edit(edit) for edit in content["history"]),
-        tree=_read_tree(arrays),
+        tree=SpanningTree(**tree) if tree else None,
         peak_memory=_number(content.get("peak_memory")),
-        stability=_read_stability(arrays, content.get("n_replicates")),
-        constraints=_read_constraints(arrays, content.get("guide")),
+        stability=None
+        if n_replicates is None
+        else Stability(**_part(arrays, "stability"), n_replicates=n_replicates),
+        constraints=None
+        if guide is None
+        else TopicConstraints(**_part(arrays, "guide"), **_with_tuples(guide)),
         added=arrays.get("added"),
     )
-
-
-def _read_tree(arrays: dict[str, Any]) -> SpanningTree | None:
-    """Return the hierarchy; None where there was none, and in format 1, which had none."""
-    part = _part(arrays, "tree")
-    return SpanningTree(**part) if part else None
-
-
-def _read_stability(arrays: dict[str, Any], n_replicates: int | None) -> Stability | None:
-    if n_replicates is None:
-        return None
-    return Stability(**_part(arrays, "stability"), n_replicates=n_replicates)
-
-
-def _constraints_content(constraints: TopicConstraints | None) -> dict[str, Any] | None:
-    """Return of a constraints what is no array."""
-    if constraints is None:
-        return None
-    values = {
-        item.name: getattr(constraints, item.name) for item in dataclasses.fields(constraints)
-    }
-    return {name: value for name, value in values.items() if not isinstance(value, np.ndarray)}
-
-
-def _read_constraints(
-    arrays: dict[str, Any], content: dict[str, Any] | None
-) -> TopicConstraints | None:
-    if content is None:
-        return None
-    return TopicConstraints(
-        **_part(arrays, "guide"), **{**content, "names": tuple(content["names"])}
-    )
-
-
-def _number(value: float | None) -> float:
-    """Turn null back into NaN."""
-    return float("nan") if value is None else float(value)
-
-
-def _arrays(result: TopicResult) -> dict[str, Any]:
-    arrays: dict[str, Any] = {
-        "coordinates": result.coordinates,
-        "map": result.map,
-        "lengths": result.term_counts.lengths,
-    }
-    parts: dict[str, Any] = {
-        "documents": result.documents,
-        "graph": result.graph,
-        "clustering": result.clustering,
-        "tokens": result.tokens,
-        "tree": result.tree,
-        "stability": result.stability,
-        "guide": result.constraints,
-    }
-    if result.added is not None:
-        arrays["added"] = result.added
-    for name, part in parts.items():
-        for item in dataclasses.fields(part) if part is not None else ():
-            value = getattr(part, item.name)
-            if isinstance(value, np.ndarray):
-                arrays[f"{name}.{ON_DISK.get(item.name, item.name)}"] = value
-    matrices = (result.memberships, result.term_counts.counts, result.topic_terms)
-    for name, matrix in zip(SPARSE, matrices, strict=True):
-        arrays[f"{name}.data"] = matrix.data
-        arrays[f"{name}.indices"] = matrix.indices
-        arrays[f"{name}.indptr"] = matrix.indptr
-        arrays[f"{name}.shape"] = np.array(matrix.shape, dtype=np.int64)
-    return arrays
 
 
 def _part(arrays: dict[str, Any], name: str) -> dict[str, Any]:
@@ -444,14 +322,9 @@ def _part(arrays: dict[str, Any], name: str) -> dict[str, Any]:
     return {IN_CODE.get(key, key): value for key, value in found.items()}
 
 
-def _stored(fields: dict[str, Any]) -> dict[str, Any]:
-    return {ON_DISK.get(name, name): value for name, value in fields.items()}
-
-
-def _sparse(arrays: dict[str, Any], name: str) -> csr_matrix:
+def _sparse(part: dict[str, Any]) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
-    part = _part(arrays, name)
     matrix = csr_matrix(
         (part["data"], part["indices"], part["indptr"]), shape=tuple(part["shape"].tolist())
     )
@@ -460,59 +333,132 @@ def _sparse(arrays: dict[str, Any], name: str) -> csr_matrix:
     return matrix
 
 
-def _topic(content: dict[str, Any]) -> Topic:
-    lists: dict[str, Any] = {
-        IN_CODE.get(key, key): tuple(value) if isinstance(value, list) else value
-        for key, value in content.items()
+def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
+    """Turn the lists of JSON back into tuples, and names on disk into those of the code."""
+    return {
+        IN_CODE.get(name, name): tuple(value) if isinstance(value, list) else value
+        for name, value in content.items()
     }
-    lists["persistence"] = _number(lists["persistence"])
-    return Topic(**lists)
+
+
+def _number(value: float | None) -> float:
+    """Turn null back into NaN."""
+    return float("nan") if value is None else float(value)
+
+
+def _topic(content: dict[str, Any]) -> Topic:
+    return Topic(**{**_with_tuples(content), "persistence": _number(content["persistence"])})
 
 
 def _edit(content: dict[str, Any] | str) -> Edit:
     """Read an edit; up to format 2 there was only what it said of itself."""
     if isinstance(content, str):
         return Edit("note", message=content)
-    marks = tuple(
-        TopicMark(
-            mark["topic_id"], mark["label"], tuple(mark["keywords"]), tuple(mark["documents"])
-        )
-        for mark in content["marks"]
-    )
-    new_ids = content["new_ids"]
-    return Edit(
-        content["name"],
-        content["parameters"],
-        content["message"],
-        marks,
-        None if new_ids is None else tuple(new_ids),
-    )
+    marks = tuple(TopicMark(**_with_tuples(mark)) for mark in content["marks"])
+    return Edit(**{**_with_tuples(content), "marks": marks})
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        stream.write(json.dumps(_plain(content), allow_nan=False))
-        stream.flush()
-        os.fsync(stream.fileno())
+# Whether the parts of a result that was read belong together.
+#
+# Compiled functions trust the numbers of documents and terms that they are given: one out of range
+# would make them read, or write, memory that is not theirs. A folder may come from anybody.
+
+KINDS = {"u": "uint", "i": "int", "f": "float", "b": "bool"}
+"""Of any width: stages of the user's own may give wider ones."""
 
 
-def _plain(value: Any) -> Any:
-    """Turn a value into what JSON knows; NaN, which it does not, becomes null."""
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.ndarray):
-        return _plain(value.tolist())
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    if isinstance(value, (int, float, bool, type(None))):
-        return value
-    return repr(value)
+def check_parts(result: TopicResult) -> None:
+    """Make sure that every array has its kind and shape, and every number in it is of something."""
+    n_rows, n, n_topics = len(result.corpus), len(result.documents), result.n_topics
+    n_terms = len(result.term_counts.terms)
+    if [topic.topic_id for topic in result.topics] != list(range(n_topics)):
+        raise ValueError("topics are not numbered from 0")
+    for name, array, kind, shape in _expected(result):
+        if array is not None and (array.dtype.kind != kind or array.shape != shape):
+            found = f"{array.dtype} of shape {array.shape}"
+            raise ValueError(f"{name}: {found}, expected {KINDS[kind]} of shape {shape}")
+    documents, clustering, tokens = result.documents, result.clustering, result.tokens
+    if documents.hashes.dtype != np.uint64:
+        raise ValueError(f"hashes: {documents.hashes.dtype}, expected uint64")
+    _within("first_rows", documents.first_rows, 0, n_rows)
+    _within("of_row", documents.of_row, NOISE, n)
+    _within("neighbours", result.graph.indices, 0, n)
+    _within("labels", clustering.labels, NOISE, n_topics)
+    _within("reasons", clustering.reasons, 0, 127)
+    _within("tokens", tokens.ids, 0, len(tokens.words))
+    _within("lengths of tokens", np.diff(tokens.offsets, prepend=0), 0, len(tokens.ids) + 1)
+    _check_sparse("memberships", result.memberships, (n, n_topics))
+    _check_sparse("counts", result.term_counts.counts, (n, n_terms))
+    _check_sparse("topic_terms", result.topic_terms, (n_topics, n_terms))
+    for topic in result.topics:
+        _within("representatives", np.array(topic.representatives, dtype=np.int64), 0, n_rows)
+    if result.tree is not None:
+        _within("hierarchy", result.tree.edges, 0, n)
+    constraints = result.constraints
+    if constraints is not None:
+        _within("groups of the constraints", constraints.groups, NOISE, len(constraints.names))
+        _within("pairs of the constraints", constraints.cannot_link, 0, n)
+
+
+def _expected(
+    result: TopicResult,
+) -> Iterator[tuple[str, npt.NDArray[Any] | None, str, tuple[int, ...]]]:
+    """Return the name, array, kind and shape of each part; None where a result may lack it."""
+    n, n_topics = len(result.documents), result.n_topics
+    documents, graph, clustering = result.documents, result.graph, result.clustering
+    tree, stability, constraints = result.tree, result.stability, result.constraints
+    yield "hashes", documents.hashes, "u", (n, 2)
+    yield "first_rows", documents.first_rows, "i", (n,)
+    yield "of_row", documents.of_row, "i", (len(result.corpus),)
+    yield "weights", documents.weights, "i", (n,)
+    yield "embeddings", result.embeddings, "f", (n, *result.embeddings.shape[1:2])
+    yield "neighbours", graph.indices, "i", (n, graph.k)
+    yield "similarities", graph.similarities, "f", (n, graph.k)
+    yield "coordinates", result.coordinates, "f", (n, *result.coordinates.shape[1:2])
+    yield "map", result.map, "f", (n, 2)
+    yield "labels", clustering.labels, "i", (n,)
+    yield "probabilities", clustering.probabilities, "f", (n,)
+    yield "persistence", clustering.persistence, "f", (n_topics,)
+    yield "reasons", clustering.reasons, "i", (n,)
+    yield "tokens", result.tokens.ids, "i", (int(result.tokens.offsets[-1]),)
+    yield "offsets", result.tokens.offsets, "i", (n + 1,)
+    yield "lengths of terms", result.term_counts.lengths, "i", (len(result.term_counts.terms),)
+    yield "added", result.added, "b", (n,)
+    if tree is not None:
+        yield "hierarchy", tree.edges, "i", (max(0, n - 1), 2)
+        yield "lengths of the hierarchy", tree.distances, "f", (max(0, n - 1),)
+        yield "core distances", tree.core_distances, "f", (n,)
+    if stability is not None:
+        for name in ("recurrence", "low", "high", "chance"):
+            yield name, getattr(stability, name), "f", (n_topics,)
+        yield "agreement", stability.agreement, "f", (n,)
+    if constraints is not None:
+        pairs = constraints.cannot_link
+        yield "groups of the constraints", constraints.groups, "i", (n,)
+        yield "probabilities of the constraints", constraints.probabilities, "f", (n,)
+        yield "pairs of the constraints", pairs, "i", (len(pairs), 2)
+
+
+def _within(name: str, numbers: npt.NDArray[Any] | None, low: int, high: int) -> None:
+    """Refuse whole numbers below the low or not below the high."""
+    if numbers is not None and numbers.size:
+        least, most = int(numbers.min()), int(numbers.max())
+        if least < low or most >= high:
+            raise ValueError(f"{name}: from {least} to {most}, expected {low} to {high - 1}")
+
+
+def _check_sparse(name: str, matrix: Any, shape: tuple[int, int]) -> None:
+    if matrix.shape != shape:
+        raise ValueError(f"{name} has the shape {matrix.shape}, expected {shape}")
+    starts, columns = matrix.indptr, matrix.indices
+    if starts.dtype.kind != "i" or columns.dtype.kind != "i":
+        raise ValueError(f"{name} has places that are not whole numbers")
+    if matrix.data.dtype.kind not in "if" or len(columns) != len(matrix.data):
+        raise ValueError(f"{name} has {len(matrix.data)} values in {len(columns)} places")
+    if len(starts) != shape[0] + 1 or starts[0] != 0 or starts[-1] != len(columns):
+        raise ValueError(f"{name} has rows that do not hold its values")
+    _within(f"rows of {name}", np.diff(starts), 0, len(columns) + 1)
+    _within(f"columns of {name}", columns, 0, shape[1])
 
 
 # Arrays in one compressed file that any Arrow library reads.
@@ -593,7 +539,7 @@ def _bytes_of(array: npt.NDArray[Any]) -> Any:
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
 
 
-def write_rows(corpus: Corpus, path: Path) -> None:
+def _write_rows(corpus: Corpus, path: Path) -> None:
     """Write the rows; columns that parquet cannot hold are written as their text."""
     frame, _ = storable(corpus.metadata)
     frame.insert(0, TEXT, list(corpus.texts))
@@ -604,7 +550,7 @@ def write_rows(corpus: Corpus, path: Path) -> None:
     frame.to_parquet(path, engine="pyarrow", compression="zstd", use_dictionary=columns)
 
 
-def saved_name(corpus: Corpus, column: Any) -> str | None:
+def _saved_name(corpus: Corpus, column: Any) -> str | None:
     """Return the name under which a column of the metadata is saved."""
     if column is None:
         return None
@@ -612,7 +558,7 @@ def saved_name(corpus: Corpus, column: Any) -> str | None:
     return unique_names(names)[names.index(column)] if column in names else str(column)
 
 
-def read_rows(path: Path, about: dict[str, Any]) -> Corpus:
+def _read_rows(path: Path, about: dict[str, Any]) -> Corpus:
     from pyarrow import parquet
 
     table = parquet.read_table(path)
@@ -624,9 +570,6 @@ def read_rows(path: Path, about: dict[str, Any]) -> Corpus:
         ids=ids,
         status=frame.pop(STATUS).to_numpy(dtype=np.int8),
         metadata=frame,
-        text_column=about["text_column"],
-        time_column=about["time_column"],
-        group_column=about["group_column"],
-        source=about["source"],
         notes=tuple(Decision(**note) for note in about["notes"]),
+        **{name: about[name] for name in (*COLUMNS, "source")},
     )

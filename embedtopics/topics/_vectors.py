@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import DistinctDocuments, Encoding
 from embedtopics.encoders._registry import encoder_from_settings, fitted, learns, resolve_encoder
@@ -47,12 +48,9 @@ another encoder they are near 0; a title before the text leaves them near 1."""
 def given_vectors(
     embeddings: npt.ArrayLike, corpus: Corpus, documents: Int64Array | None = None
 ) -> tuple[FloatArray, int]:
-    """Return the unit vectors of documents from the vectors of the rows.
+    """Return the unit vectors of documents from those of the rows, and the number of conflicts.
 
-    Where rows of the same text have different vectors, the smallest in lexicographic order is
-    taken, whatever the order of the rows.
-
-    Shapes: `embeddings` (n_rows, n_dimensions) -> `vectors` (n_wanted, n_dimensions).
+    Where rows of one text differ, the smallest in lexicographic order is taken.
     """
     given = np.asarray(embeddings)
     if given.ndim != 2 or len(given) != len(corpus):
@@ -88,10 +86,7 @@ def _chosen_rows(
 def encode_documents(
     encoder: Encoder, texts: Sequence[str], rows: Int64Array, show_progress: bool | None
 ) -> tuple[FloatArray, Encoding | None]:
-    """Return the unit vectors that an encoder makes, and its report where it gives one.
-
-    Shapes: `rows` (n,) -> `vectors` (n, n_dimensions).
-    """
+    """Return the unit vectors that an encoder makes, and its report where it gives one."""
     with_report = getattr(encoder, "encode_with_report", None)
     report = None if with_report is None else with_report(texts, show_progress=show_progress)
     made: Any = encoder.encode(texts) if report is None else report.embeddings
@@ -140,10 +135,9 @@ def recorded_encoder(result: TopicResult) -> Encoder:
 def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     """Return an encoder after making sure that it is the one of the fit.
 
-    One that is fitted on texts, and is not fitted yet, is fitted on the documents of the fit. One
-    of another fingerprint passes where some documents get the vectors that they had: on another
-    machine, what is learned differs in the last digits. One without a fingerprint must make
-    vectors of some documents that are of the space of the fit.
+    An unfitted one is fitted on the documents of the fit. One of another fingerprint passes where
+    it makes the same vectors of some documents: on another machine the last digits differ. One
+    without a fingerprint must make vectors that are of the space of the fit.
     """
     resolved = resolve_encoder(encoder)
     if not getattr(resolved, "is_fitted", True):
@@ -195,10 +189,7 @@ def encoder_of_given(
     vectors: FloatArray,
     texts: Sequence[str],
 ) -> Encoder:
-    """Return the encoder of the given vectors, checked on some texts.
-
-    Shapes: `vectors` (n_documents, n_dimensions).
-    """
+    """Return the encoder of the given vectors, checked on some texts."""
     if not is_named:
         raise InputError(
             "encoder",
@@ -253,12 +244,10 @@ def encode_uncached(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class UniqueVectors:
-    """The distinct vectors of documents, so that those that share one are laid out as one.
+    """The distinct vectors of documents, `first` (n_unique,) and `of_document` (n_documents,).
 
-    Short texts, cut texts and texts of unknown words often share a vector. Their nearest
-    neighbours would be one another by chance, and a layout would separate them.
-
-    Shapes: `first` (n_unique,), `of_document` (n_documents,).
+    Those that share a vector are laid out as one: their nearest neighbours would be one another by
+    chance, and a layout would separate them.
     """
 
     first: Int64Array
@@ -284,10 +273,7 @@ class UniqueVectors:
 
 
 def find_unique_vectors(vectors: FloatArray) -> UniqueVectors:
-    """Find the documents that share a vector.
-
-    Shapes: `vectors` (n_documents, n_dimensions).
-    """
+    """Find the documents that share a vector."""
     n_documents = len(vectors)
     # Equal vectors have equal sums, so that only documents of equal sums need be compared.
     sums = vectors.sum(axis=1, dtype=np.float64)
@@ -329,10 +315,7 @@ def core_centroids(result: TopicResult) -> Float64Array:
 
 
 def row_centroids(result: TopicResult) -> Float64Array:
-    """Return the mean vector of each topic's rows, scaled to length 1.
-
-    Shape: (n_topics, n_dimensions).
-    """
+    """Return the unit mean vector of each topic's rows, shape (n_topics, n_dimensions)."""
     labels, weights = result.clustering.labels, result.documents.weights
     order = np.argsort(labels, kind="stable")
     ends = np.searchsorted(labels[order], np.arange(result.n_topics + 1))
@@ -352,10 +335,7 @@ def cosines(first: Float64Array, second: Float64Array) -> Float64Array:
 
 
 def term_cosines(rows: csr_matrix) -> Float64Array:
-    """Return the cosines of all pairs of sparse rows, shape (n_rows, n_rows).
-
-    A row without entries has a cosine of 0 with all others, and of 1 with itself.
-    """
+    """Return the cosines of all pairs of sparse rows; an empty one has 0, and 1 with itself."""
     from embedtopics.topics._kernels import add_products
 
     by_term = unit_term_rows(rows).tocsc()
@@ -370,6 +350,14 @@ def term_cosines(rows: csr_matrix) -> Float64Array:
     found = np.tril(found) + np.tril(found, -1).T
     np.fill_diagonal(found, 1.0)
     return np.clip(found, -1.0, 1.0)
+
+
+def topic_cosines(result: TopicResult, by: str) -> Float64Array:
+    """Return the cosines of all pairs of topics, by their weighted terms or their mean vectors."""
+    if checked_choice(by, "by", ("terms", "embeddings")) == "terms":
+        return term_cosines(result.topic_terms)
+    means = row_centroids(result)
+    return cosines(means, means)
 
 
 def unit_term_rows(rows: csr_matrix) -> csr_matrix:
@@ -390,11 +378,7 @@ def _unit(rows: Float64Array) -> Float64Array:
 def centroids(
     embeddings: FloatArray, labels: Int32Array, n_topics: int, weights: Int64Array | None = None
 ) -> Float64Array:
-    """Add up the vectors of each topic's documents.
-
-    Shapes: `embeddings` (n_documents, n_dimensions), `labels` (n_documents,), `weights`
-    (n_documents,) -> (n_topics, n_dimensions).
-    """
+    """Add up the vectors of each topic's documents, shape (n_topics, n_dimensions)."""
     from scipy.sparse import csr_matrix
 
     members = np.flatnonzero(labels >= 0)
@@ -404,10 +388,7 @@ def centroids(
 
 
 def tightness(sums: Float64Array, sizes: npt.NDArray[np.int64]) -> Float64Array:
-    """Return the mean cosine similarity of two different documents of each group.
-
-    Shapes: `sums` (n_groups, n_dimensions), `sizes` (n_groups,) -> (n_groups,).
-    """
+    """Return the mean cosine similarity of two different documents of each group, (n_groups,)."""
     squares = np.einsum("id,id->i", sums, sums)
     pairs = sizes * (sizes - 1.0)
     out = np.full(len(sums), np.nan)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from embedtopics.training._fit import fit_sts as fit_sts
     from embedtopics.training._fit import fit_triplets as fit_triplets
     from embedtopics.training._fit import fit_unsupervised as fit_unsupervised
-    from embedtopics.training._hard_negatives import mine_hard_negatives as mine_hard_negatives
     from embedtopics.training._pairs import make_pairs as make_pairs
-    from embedtopics.training._report_files import read_report as read_report
+    from embedtopics.training._pairs import mine_hard_negatives as mine_hard_negatives
+    from embedtopics.training._report import read_report as read_report
     from embedtopics.training._settings import TrainingSettings as TrainingSettings
     from embedtopics.training._split import overlap as overlap
     from embedtopics.training._split import split as split

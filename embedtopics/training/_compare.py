@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics.comparison._compare import Groups, dense_groups, given_groups, scored_classes
+from embedtopics.comparison._maps import edges_of
+from embedtopics.comparison._tables import real_neighbors
+from embedtopics.comparison._vectors import Log, Vectors, neighbor_graph
+from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
-from embedtopics.training import _corpus_changes as on_corpus
+from embedtopics.evaluation._agreement import Contingency
+from embedtopics.evaluation._bootstrap import resampled_means, resampled_sums
+from embedtopics.evaluation._label_probes import neighbor_votes
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
 from embedtopics.training._examples import Examples
 from embedtopics.training._figures import (
     CONFIDENCE,
     Difference,
-    Embedded,
+    Figure,
     compare_scores,
     embed,
     figures_of,
     holm,
+    mean,
+    p_of,
     units_of,
+    wide_interval,
 )
 from embedtopics.training._split import in_order
 from embedtopics.training.results import Change
@@ -32,6 +45,19 @@ SCORED = ("graded", "nli", "triplets", "binary", "pairs")
 
 FEW_UNITS = 30
 """Examples below which a note says that an interval is rough."""
+
+TASK = "corpus"
+NEIGHBORS = 10
+"""Neighbours that are kept or lost, and that vote on a class."""
+
+GRAPH = 15
+"""Neighbours by which texts are grouped, as by the topic model."""
+
+MOST_DOCUMENTS = 5000
+"""Documents that are looked at where nothing else is asked for."""
+
+N_RUNS = 2
+"""Groupings by each encoder, from different seeds: what they differ by is no encoder's doing."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +76,7 @@ def compare_before_after(
     general: Examples | Mapping[str, Examples] | None = None,
     corpus: Any = None,
     classes: str | npt.ArrayLike | None = None,
-    max_documents: int = on_corpus.MOST_DOCUMENTS,
+    max_documents: int = MOST_DOCUMENTS,
     n_resamples: int = 2000,
     random_state: Any = 0,
 ) -> tuple[Change, ...]:
@@ -123,10 +149,10 @@ def compare_before_after(
         raise InputError("test", "given, or general or a corpus", None)
     seed = resolve_seed(random_state)
     checked_count(n_resamples, "n_resamples", 100)
-    checked_count(max_documents, "max_documents", on_corpus.GRAPH + 2)
+    checked_count(max_documents, "max_documents", GRAPH + 2)
     if classes is not None and corpus is None:
         raise InputError("corpus", "given with classes", None)
-    texts = None if corpus is None else on_corpus.corpus_texts(corpus, classes, max_documents)
+    texts = None if corpus is None else corpus_texts(corpus, classes, max_documents)
     columns = [column for examples in sets.values() for column in examples.columns]
     if texts is not None:
         columns.append(texts.texts)
@@ -134,28 +160,24 @@ def compare_before_after(
     embedded = embed(encoders[0], columns, "before"), embed(encoders[1], columns, "after")
     judged: list[Judged] = []
     for task, examples in sets.items():
-        judged += [
-            replace(each, change=replace(each.change, n_looks=1))
-            for each in _score(task, examples, embedded, n_resamples, seed)
-        ]
+        ordered = examples.take(in_order(examples))
+        units, note = units_of(ordered)
+        for each in figures_of(ordered, *embedded, units):
+            found = compare_scores(each, n_resamples, seed)
+            judged.append(judge(task, each.metric, found, len(each.before), note, n_looks=1))
     described: list[Change] = []
     if texts is not None:
         rows = embedded[0].of(texts.texts), embedded[1].of(texts.texts)
-        described, figures = on_corpus.score_neighborhoods(rows, texts, n_resamples, seed)
-        judged += [
-            judge(on_corpus.TASK, metric, found, found.n_units, texts.note)
-            for metric, found in figures
-        ]
+        described, figures = score_neighborhoods(rows, texts, n_resamples, seed)
+        judged += [judge(TASK, name, each, each.n_units, texts.note) for name, each in figures]
     unlike = _unlike(*encoders)
     return tuple(_with_note(c, unlike) for c in (*_with_multiplicity(judged), *described))
 
 
 def _unlike(before: Any, after: Any) -> str:
     """Return a note where two encoders are read in different ways: no effect of training."""
-    ways = [
-        settings if isinstance(settings, Mapping) else {}
-        for settings in (getattr(encoder, "settings", None) for encoder in (before, after))
-    ]
+    found = [getattr(encoder, "settings", None) for encoder in (before, after)]
+    ways = [settings if isinstance(settings, Mapping) else {} for settings in found]
     return " ".join(
         f"Part of the difference may come from {name.replace('_', ' ')} {ways[0][name]} before and "
         f"{ways[1][name]} after."
@@ -179,22 +201,7 @@ def _named(given: Any, name: str) -> dict[str, Examples]:
     return {key: each for key, each in sets.items() if each.kind in SCORED and len(each)}
 
 
-def _score(
-    task: str,
-    examples: Examples,
-    embedded: tuple[Embedded, Embedded],
-    n_resamples: int,
-    seed: int,
-) -> list[Judged]:
-    ordered = examples.take(in_order(examples))
-    units, note = units_of(ordered)
-    return [
-        judge(task, each.metric, compare_scores(each, n_resamples, seed), len(each.before), note)
-        for each in figures_of(ordered, *embedded, units)
-    ]
-
-
-def judge(task: str, metric: str, found: Difference, n: int, note: str) -> Judged:
+def judge(task: str, metric: str, found: Difference, n: int, note: str, n_looks: int = 0) -> Judged:
     """Return a difference with its verdict, and what is to be noted of it."""
     notes = [note] if note else []
     verdict = "no difference shown"
@@ -219,20 +226,191 @@ def judge(task: str, metric: str, found: Difference, n: int, note: str) -> Judge
         notes.append(f"{found.n_units:,} groups of examples with common texts were drawn anew.")
     difference = found.after - found.before
     figures = (found.before, found.after, difference, found.low, found.high)
-    return Judged(Change(task, metric, *figures, n, verdict, 0, " ".join(notes)), found.p)
+    return Judged(Change(task, metric, *figures, n, verdict, n_looks, " ".join(notes)), found.p)
 
 
 def _with_multiplicity(judged: list[Judged]) -> list[Change]:
     """Note which verdicts do not outlast the correction for so many figures."""
-    adjusted = holm([each.p for each in judged])
     changes = []
-    for each, p in zip(judged, adjusted, strict=True):
-        change = each.change
-        if change.verdict != "no difference shown" and p > 1 - CONFIDENCE:
+    for each, p in zip(judged, holm([each.p for each in judged]), strict=True):
+        said = ""
+        if each.change.verdict != "no difference shown" and p > 1 - CONFIDENCE:
             said = (
                 f"Among {len(judged)} figures this may be chance: p = {each.p:.3f}, and {p:.2f} "
                 "after the correction of Holm."
             )
-            change = _with_note(change, said)
-        changes.append(change)
+        changes.append(_with_note(each.change, said))
     return changes
+
+
+# What another encoder changes for texts of one's own: their neighbors, topics and classes.
+
+
+@dataclass(frozen=True, eq=False)
+class CorpusTexts:
+    """The documents that are looked at."""
+
+    texts: tuple[str, ...]
+    weights: npt.NDArray[np.int64]  # (n_documents,), rows that hold each
+    classes: Int32Array | None  # (n_documents,), -1 where there is none
+    note: str  # what was left out
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    graph: NeighborGraph
+    runs: tuple[Int32Array, ...]
+
+
+def corpus_texts(corpus: Any, classes: Any, most: int) -> CorpusTexts:
+    """Read distinct texts of a corpus, of many those with the lowest hashes, a random sample."""
+    corpus = Corpus.of(corpus)
+    require_text(corpus)
+    documents = corpus.distinct()
+    if len(documents) < GRAPH + 2:
+        raise InputError("corpus", f"one of {GRAPH + 2} different texts or more", len(documents))
+    log, part = Log(), slice(0, most)
+    known = None
+    if classes is not None:
+        found = given_groups(log, classes, corpus)
+        sampled = Groups(found.of_document[part], found.names, found.grouped_by)
+        known = scored_classes(log, sampled)
+    said = [decision.message for decision in log.decisions]
+    if len(documents) > most:
+        said.insert(0, f"A random sample of {most:,} of {len(documents):,} texts.")
+    texts = tuple(corpus.document_texts()[part])
+    return CorpusTexts(texts, documents.weights[part], known, " ".join(said))
+
+
+def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
+    vectors = Vectors(name, rows, np.asarray(rows.any(axis=1)), float("nan"), {})
+    graph = neighbor_graph(Log(), vectors, GRAPH, seed)
+    edges = edges_of(graph)
+    runs = [dense_groups(vectors, edges, corpus.weights, seed + run) for run in range(N_RUNS)]
+    return _View(graph, tuple(runs))
+
+
+def score_neighborhoods(
+    rows: tuple[FloatArray, FloatArray], corpus: CorpusTexts, n_resamples: int, seed: int
+) -> tuple[list[Change], list[tuple[str, Difference]]]:
+    """Measure what changes in neighbors, topics and classes; `rows` (n_documents, n_dimensions)."""
+    views = _view(rows[0], corpus, "before", seed), _view(rows[1], corpus, "after", seed)
+    described = [
+        _neighbors_kept(views, n_resamples, seed, corpus.note),
+        _topics_kept(views, n_resamples, seed, corpus.note),
+    ]
+    if corpus.classes is None:
+        return described, []
+    return described, score_classes(views, corpus.classes, n_resamples, seed)
+
+
+def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
+    lists = [real_neighbors(view.graph)[:, :NEIGHBORS] for view in views]
+    n = len(lists[0])
+    shared = np.zeros(n)
+    for column in lists[0].T:
+        shared += (column[:, None] == lists[1]).any(axis=1) & (column >= 0)
+    there = (lists[0] >= 0).sum(axis=1)
+    kept = np.divide(shared, there, out=np.full(n, np.nan), where=there > 0)
+    value = float(np.nanmean(kept)) if (there > 0).any() else float("nan")
+    drawn = resampled_means(kept[:, None], n_resamples, seed)[:, 0]
+    low, high = wide_interval(drawn - 1.0, n)
+    chance = NEIGHBORS / (n - 1)
+    note = f"Of neighbours drawn at random, {chance:.1%} would be kept. {note}"
+    return _described(f"{NEIGHBORS} nearest neighbours kept", (1.0, value, low, high), n, note)
+
+
+def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:
+    """Compare topics of both encoders, and beside that topics of the first with its own."""
+    # Across seeds: runs of one share their luck, and would make encoders look more similar.
+    (own, again), (new, newer) = (view.runs for view in views)
+    name = "topics of two runs agree (ARI)"
+    without = sum(int(run.max() < 0) for run in (own, again, new, newer))
+    if without:
+        said = f"In {without} of {2 * N_RUNS} runs no topics were found: nothing can be compared."
+        return _described(name, (math.nan,) * 4, len(own), f"{said} {note}")
+    first = _resampled([(own, again)], "ARI", n_resamples, seed)
+    table = Contingency.of(new, newer)
+    itself = float(table.adjusted_rand(table.counts[None, :])[0])
+    second = _resampled([(own, newer), (new, again)], "ARI", n_resamples, seed)
+    before, after = float(first[0].mean()), float(second[0].mean())
+    # Texts that a resample holds twice agree with themselves: its figures are a little high.
+    drawn = second[1].mean(axis=1) - first[1][:, 0]
+    low, high = wide_interval(drawn - np.nanmean(drawn) + (after - before), len(own))
+    numbers = " and ".join(
+        f"{view.runs[0].max() + 1} topics with {(view.runs[0] >= 0).mean():.0%} of the texts"
+        for view in views
+    )
+    said = (
+        "Adjusted Rand index, 0 by chance, of two runs from different seeds; before: both of the "
+        "encoder before training, which is what an encoder that stays the same reaches; "
+        f"after: one of each encoder. Two runs of one encoder agree by {before:.2f} before and by "
+        f"{itself:.2f} after training. {numbers}, before and after."
+    )
+    return _described(name, (before, after, low, high), len(own), f"{said} {note}")
+
+
+def _described(
+    metric: str, figures: tuple[float, float, float, float], n: int, note: str
+) -> Change:
+    """Return a change that is neither good nor bad; figures are before, after, low and high."""
+    before, after, low, high = figures
+    found = (before, after, after - before, low, high)
+    return Change(TASK, metric, *found, n, "descriptive", 0, note.strip())
+
+
+def score_classes(
+    views: tuple[_View, ...], classes: Int32Array, n_resamples: int, seed: int
+) -> list[tuple[str, Difference]]:
+    """Measure how well neighbors and topics match given classes."""
+    asked = np.flatnonzero(classes >= 0)
+    right = []
+    for view in views:
+        near, weights = view.graph.indices[:, :NEIGHBORS], view.graph.similarities[:, :NEIGHBORS]
+        right.append((neighbor_votes(near, weights, classes) == classes)[asked].astype(float))
+    figure = Figure(
+        "accuracy", mean, right[0], right[1], np.ones(len(asked)), np.arange(len(asked))
+    )
+    judged = [(f"{NEIGHBORS}-NN accuracy", compare_scores(figure, n_resamples, seed))]
+    for metric in ("NMI", "AMI"):
+        values, drawn = [], []
+        for view in views:
+            runs = [(classes[asked], run[asked]) for run in view.runs]
+            value, resampled = _resampled(runs, metric, n_resamples, seed)
+            values.append(float(value.mean()))
+            drawn.append(resampled - resampled.mean(axis=0) + value)
+        # Each resample with every run of both encoders: topics change from run to run, too, and of
+        # two runs one drawn at random varies on average as much as the mean of two.
+        apart = (drawn[1][:, :, None] - drawn[0][:, None, :]).ravel()
+        low, high = wide_interval(apart, len(asked))
+        p = p_of(apart, len(asked))
+        n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
+        found = Difference(values[0], values[1], low, high, p, len(asked), n_changed)
+        judged.append((f"{metric} of topics and classes", found))
+    return judged
+
+
+def _resampled(
+    pairs: list[tuple[npt.NDArray[Any], npt.NDArray[Any]]], metric: str, n: int, seed: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return the agreement of pairs of labels, (n_pairs,), and of n resamples, (n, n_pairs)."""
+    from scipy.sparse import csr_matrix
+
+    values, drawn = [], []
+    for one, other in pairs:
+        table = Contingency.of(one, other)
+        places = (np.arange(len(one)), table.cell_of)
+        cells: Any = csr_matrix((np.ones(len(one)), places), shape=(len(one), len(table.counts)))
+        measure = _measure(table, metric)
+        values.append(measure(table.counts[None, :])[0])
+        drawn.append(measure(resampled_sums(cells, n, seed)))
+    return np.array(values), np.column_stack(drawn)
+
+
+def _measure(table: Contingency, metric: str) -> Callable[[Float64Array], Float64Array]:
+    if metric == "ARI":
+        return table.adjusted_rand
+    if metric == "NMI":
+        return lambda counts: table.information(counts).normalized()
+    expected = table.expected_information()
+    return lambda counts: table.information(counts).adjusted(expected)

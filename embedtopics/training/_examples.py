@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,22 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from embedtopics._utils.checks import is_number
 from embedtopics.corpus._columns import find_column
-from embedtopics.corpus._hashing import TextRows, read_texts
-from embedtopics.corpus._readers import read_file
-from embedtopics.corpus._tables import MISSING_MARKERS, Table, as_table, is_frame, name_rows
+from embedtopics.corpus._hashing import TEXT, TextRows, is_missing, read_texts
+from embedtopics.corpus._readers import (
+    MISSING_MARKERS,
+    Table,
+    as_table,
+    is_frame,
+    name_rows,
+    read_file,
+)
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
-from embedtopics.training._labels import (
-    ReadLabels,
-    describe_repeats,
-    read_binary,
-    read_classes,
-    read_scores,
-    require_difference,
-    usable_rows,
-)
 
 _SIDES = "sentence1 sentence_1 sentence_a text1 text_1 text_a question1".split()
 _OTHERS = "sentence2 sentence_2 sentence_b text2 text_2 text_b question2".split()
@@ -71,6 +71,22 @@ _KINDS = {
     "taught": _Kind(("text",), (), more_columns=True),
 }
 KINDS = tuple(_KINDS)
+
+
+NLI_NAMES = ("entailment", "neutral", "contradiction")
+"""The classes of inference, in the order in which they are numbered."""
+
+_SPELLINGS = {
+    "entailment": ("entailment", "entailed", "entails", "entail", "e"),
+    "neutral": ("neutral", "n"),
+    "contradiction": (
+        "contradiction", "contradictory", "contradicted", "contradicts", "contradict", "c",
+    ),
+}  # fmt: skip
+_CLASS_OF = {spelling: name for name, known in _SPELLINGS.items() for spelling in known}
+_NO_GOLD = {"-", "-1"}  # how SNLI and its copies mark pairs on which the annotators disagreed
+_TRUTHS = {"0": 0, "1": 1, "false": 0, "true": 1}
+_MOST_LISTED = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +224,6 @@ def read_examples(
     label_order: Sequence[str] | None = None,
     scale: tuple[float, float] | None = None,
     drop_invalid: bool = False,
-    join_lists: bool = False,
     encoding: str = "utf-8",
 ) -> Examples:
     """Read training or test examples.
@@ -238,8 +253,6 @@ def read_examples(
         Lowest and highest score that could be given, of "graded"; by default (0, 1).
     drop_invalid : bool
         Leave out rows with an empty or missing text, label or score, instead of refusing them.
-    join_lists : bool
-        Join a list of texts in a cell with spaces.
     encoding : str
 
     Returns
@@ -271,25 +284,28 @@ def read_examples(
     if not len(table.frame):
         raise InputError("examples", "one or more", found=f"no rows in {table.source}")
     chosen, label_column = _choose_columns(table, kind, columns, label)
-    sides = [_read_side(table, name, join_lists) for name in chosen]
-    order = label_order
-    if order is None and kind == "nli":
+    sides = [_read_side(table, name) for name in chosen]
+    if label_order is None and kind == "nli":
         # A datasets.Dataset names its numbers.
         features = getattr(source, "features", None)
         known = features.get(label_column) if isinstance(features, Mapping) else None
-        order = getattr(known, "names", None)
-    labels = _read_labels(table, kind, label_column, order, scale)
-    kept, decisions = usable_rows(table, chosen, sides, label_column, labels, drop_invalid)
+        label_order = getattr(known, "names", None)
+    labels = _read_labels(table, kind, label_column, label_order, scale)
+    kept, left_out = _usable_rows(table, chosen, sides, label_column, labels, drop_invalid)
     named = [*chosen, *([] if label_column is None else [label_column])]
     message = f"Examples are read from the columns {', '.join(map(repr, named))}."
+    decisions = [*table.notes, Decision("training", "columns", named, message)]
+    values = None
     if labels is not None:
-        require_difference(labels, kept, table.source)
+        values = labels.values[kept]
+        _require_difference(values, labels.names, table.source)
+        decisions += labels.decisions
+    decisions += left_out
     repaired = sum(side.n_repaired for side in sides)
     if repaired:
         text = f"Half characters (lone surrogates) were replaced by U+FFFD in {repaired} texts."
         decisions.append(Decision("training", "replaced_characters", repaired, text))
-    values = None if labels is None else labels.values[kept]
-    decisions += describe_repeats([side.hashes[kept] for side in sides], values, kind)
+    decisions += _describe_repeats([side.hashes[kept] for side in sides], values, kind)
     return Examples(
         kind=kind,
         columns=tuple(tuple(side.texts[row] for row in kept.tolist()) for side in sides),
@@ -297,12 +313,7 @@ def read_examples(
         rows=kept,
         names=() if labels is None else labels.names,
         source=table.source,
-        decisions=(
-            *table.notes,
-            Decision("training", "columns", named, message),
-            *(() if labels is None else labels.decisions),
-            *decisions,
-        ),
+        decisions=tuple(decisions),
     )
 
 
@@ -358,10 +369,7 @@ def _choose_columns(
     """Return the columns of texts and of labels: those asked for, else those of usual names."""
     known = _KINDS[kind]
     if columns is None:
-        chosen = [
-            _guess(table, usual, role)
-            for usual, role in zip(known.columns, known.roles, strict=True)
-        ]
+        chosen = [_guess(table, *each) for each in zip(known.columns, known.roles, strict=True)]
         for name in map(str, table.frame.columns if known.more_columns else ()):
             stem, _, number = name.casefold().rpartition("_")
             if stem in ("negative", "neg") and number.isdecimal() and name not in chosen:
@@ -409,24 +417,20 @@ def _guess(
     )
 
 
-def _read_side(table: Table, name: str, join_lists: bool) -> TextRows:
+def _read_side(table: Table, name: str) -> TextRows:
     values: list[Any] = table.frame[name].tolist()
     if table.cells_only:
         values = [None if value in MISSING_MARKERS else value for value in values]
     for row, value in enumerate(values):
         if _is_row(value):
-            if not join_lists:
-                where = f"a list of {len(value)} texts in {table.source}, {table.name_row(row)}"
-                raise InputError(
-                    name, "one text a row", found=where, remedy="join_lists=True joins them"
-                )
-            values[row] = " ".join(str(part) for part in value)
+            where = f"a list of {len(value)} texts in {table.source}, {table.name_row(row)}"
+            raise InputError(name, "one text a row", found=where)
     return read_texts(values, f"{table.source}: column {name!r}", table.name_row)
 
 
 def _read_labels(
     table: Table, kind: str, column: str | None, order: Sequence[str] | None, scale: Any
-) -> ReadLabels | None:
+) -> _Labels | None:
     for name, of, value in (("label_order", "nli", order), ("scale", "graded", scale)):
         if kind != of and value is not None:
             raise InputError(name, f"left out for {kind!r}", value)
@@ -437,7 +441,198 @@ def _read_labels(
     if table.cells_only:
         values = [None if value in MISSING_MARKERS or value == "" else value for value in values]
     if kind == "nli":
-        return read_classes(values, order, where)
+        return _read_classes(values, order, where)
     if kind == "binary":
-        return read_binary(values, where)
-    return read_scores(values, scale, where, lambda rows: name_rows(rows, table.lines))
+        return _read_binary(values, where)
+    return _read_scores(values, scale, where, lambda rows: name_rows(rows, table.lines))
+
+
+# What examples are labelled with: classes of inference, scores on a scale, yes or no.
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """A column of labels after its reading."""
+
+    values: npt.NDArray[Any]  # (n_rows,), int64 or float64
+    status: tuple[str, ...]  # "" where the label can be used, "missing", or "no gold label"
+    names: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+
+def _read_classes(values: Sequence[object], order: Sequence[str] | None, source: str) -> _Labels:
+    """Read the classes of inference."""
+    numbered: tuple[str, ...] = ()
+    if order is not None:
+        names = [] if isinstance(order, str) else order
+        numbered = tuple(_CLASS_OF.get(_spelled(name), "") for name in names)
+        if sorted(numbered) != sorted(NLI_NAMES):
+            raise InputError("label_order", f"{', '.join(NLI_NAMES)}, each once", order)
+    status, codes, unknown, changed = [], [], False, 0
+    for value in values:
+        spelled = _spelled(value)
+        name = _CLASS_OF.get(spelled)
+        if name is None and spelled.isdecimal() and int(spelled) < len(numbered):
+            name = numbered[int(spelled)]
+        is_gold = spelled not in _NO_GOLD
+        unknown |= name is None and is_gold and spelled != ""
+        changed += name is not None and name != value
+        codes.append(-1 if name is None else NLI_NAMES.index(name))
+        status.append("missing" if spelled == "" else "" if is_gold else "no gold label")
+    if unknown:
+        numbers = all(_spelled(value) in {"", "-1", "0", "1", "2"} for value in values)
+        remedy = (
+            f"say what the numbers mean with label_order, such as label_order={NLI_NAMES!r}"
+            if numbers and not numbered
+            else "rename them, or leave those rows out"
+        )
+        raise InputError(
+            "label", f"{', '.join(NLI_NAMES)} in {source}", found=_listed(values), remedy=remedy
+        )
+    decisions = []
+    if changed:
+        message = f"{changed:,} labels were read as one of {', '.join(NLI_NAMES)}."
+        decisions.append(Decision("training", "label_spellings", changed, message))
+    absent = [name for code, name in enumerate(NLI_NAMES) if code not in codes]
+    if absent:
+        message = f"No example has the label {absent[0]}."
+        decisions.append(Decision("training", "absent_label", absent[0], message))
+    return _Labels(np.array(codes, np.int64), tuple(status), NLI_NAMES, tuple(decisions))
+
+
+def _read_binary(values: Sequence[object], source: str) -> _Labels:
+    """Read labels that say whether two texts belong together: 0 or 1, or truth values."""
+    spelled = [_spelled(value) for value in values]
+    if any(cell and cell not in _TRUTHS for cell in spelled):
+        remedy = "write 1 where the two texts belong together and 0 where not"
+        raise InputError("label", f"0 or 1 in {source}", found=_listed(values), remedy=remedy)
+    codes = np.array([_TRUTHS.get(cell, -1) for cell in spelled], dtype=np.int64)
+    return _Labels(codes, tuple("" if cell else "missing" for cell in spelled))
+
+
+def _read_scores(
+    values: Sequence[object], scale: Any, source: str, name: Callable[[Sequence[int]], str]
+) -> _Labels:
+    """Read scores, and bring them from their scale to the one from 0 to 1."""
+    low, high = 0.0, 1.0
+    if scale is not None:
+        is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
+        is_scale = is_pair and all(map(is_number, scale))
+        if not is_scale or not -math.inf < scale[0] < scale[1] < math.inf:
+            wanted = "the lowest and highest possible score, such as (0, 5)"
+            raise InputError("scale", wanted, scale)
+        low, high = float(scale[0]), float(scale[1])
+    scores = np.array([_number(value, row, source, name) for row, value in enumerate(values)])
+    known = ~np.isnan(scores)
+    outside = np.flatnonzero(known & ~((scores >= low) & (scores <= high)))
+    if len(outside):
+        lowest, highest = scores[known].min(), scores[known].max()
+        found = (
+            f"{scores[outside[0]]:g} in {source}, {name([int(outside[0])])}, where scores go "
+            f"from {lowest:g} to {highest:g}, and the scale from {low:g} to {high:g}"
+        )
+        wanted = "the lowest and highest score that could be given, such as (0, 5)"
+        raise InputError("scale", wanted, found=found)
+    message = f"Scores are on a scale from {low:g} to {high:g}."
+    status = tuple("" if is_known else "missing" for is_known in known.tolist())
+    decision = Decision("training", "scale", [str(low), str(high)], message)
+    return _Labels((scores - low) / (high - low), status, decisions=(decision,))
+
+
+def _require_difference(values: npt.NDArray[Any], names: tuple[str, ...], source: str) -> None:
+    """Refuse labels that are all the same on the rows that are used."""
+    if (values == values[0]).all():
+        one = names[int(values[0])] if names else f"{float(values[0]):g}"
+        found = f"{one} in all {len(values):,} usable rows"
+        raise InputError("label", f"of two different values at least in {source}", found=found)
+
+
+def _spelled(value: object) -> str:
+    """Return a label in small letters, whole numbers without a fraction; "" where missing."""
+    if is_missing(value):
+        return ""
+    if isinstance(value, (bool, np.bool_)):
+        return str(bool(value)).lower()
+    if isinstance(value, (int, float, np.integer, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return str(value).strip().casefold()
+
+
+def _listed(values: Sequence[object]) -> str:
+    """Name the labels that were found, the most frequent first, with counts."""
+    counts = Counter("none" if is_missing(value) else str(value)[:40] for value in values)
+    parts = [f"{shown!r} ({count:,})" for shown, count in counts.most_common(_MOST_LISTED)]
+    return ", ".join([*parts, *["..."] * (len(counts) > _MOST_LISTED)])
+
+
+def _number(value: object, row: int, source: str, name: Callable[[Sequence[int]], str]) -> float:
+    """Return a score, NaN where there is none."""
+    if is_missing(value) or (isinstance(value, str) and not value.strip()):
+        return math.nan
+    try:
+        if isinstance(value, (bool, np.bool_)):
+            raise ValueError
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        where = f"{value!r} in {source}, {name([row])}"
+        raise InputError("label", "a number as score", found=where) from None
+
+
+def _usable_rows(
+    table: Table,
+    names: Sequence[str],
+    sides: Sequence[TextRows],
+    label_column: str | None,
+    labels: _Labels | None,
+    drop_invalid: bool,
+) -> tuple[npt.NDArray[np.int64], list[Decision]]:
+    """Return the rows that can be used, and what was said of the others."""
+    keep = np.ones(len(table.frame), dtype=bool)
+    decisions = []
+    bad = {f"text in column {n!r}": s.status != TEXT for n, s in zip(names, sides, strict=True)}
+    if labels is not None:
+        status = np.array(labels.status)
+        bad[f"label in column {label_column!r}"] = status == "missing"
+        keep = status != "no gold label"
+        if not keep.all():
+            count = int((~keep).sum())
+            message = f"{count:,} examples without a gold label were left out."
+            decisions.append(Decision("training", "no_gold_label", count, message))
+    for what, where in bad.items():
+        rows = np.flatnonzero(where & keep).tolist()
+        if rows and not drop_invalid:
+            found = f"none in {name_rows(rows, table.lines)} of {table.source}"
+            wanted = f"True to leave out rows without a {what}"
+            raise InputError("drop_invalid", wanted, found=found)
+        if rows:
+            message = f"{len(rows):,} rows without a {what} were left out."
+            decisions.append(Decision("training", "dropped_invalid", len(rows), message))
+        keep &= ~where
+    if not keep.any():
+        raise InputError("examples", "usable", found=f"no usable row in {table.source}")
+    return np.flatnonzero(keep), decisions
+
+
+def _describe_repeats(
+    hashes: Sequence[npt.NDArray[np.uint64]], labels: npt.NDArray[Any] | None, kind: str
+) -> list[Decision]:
+    """Count what is kept as it is and yet should be known; `hashes` (n_examples, 2) a column."""
+    halves = {f"{side}.{half}": h[:, half] for side, h in enumerate(hashes) for half in (0, 1)}
+    texts = pd.DataFrame(halves)
+    with_label = texts if labels is None else texts.assign(label=labels)
+    n_conflicting = len(with_label.drop_duplicates()) - len(texts.drop_duplicates())
+    found = [
+        ("repeated_examples", with_label.duplicated().sum(), "repeat an earlier one"),
+        ("conflicting_labels", n_conflicting, "have the texts of another and a different label"),
+    ]
+    if kind in ("pairs", "triplets"):
+        same = (hashes[0] == hashes[1]).all(axis=1).sum()
+        found.append(("identical_sides", same, "have an anchor equal to its positive"))
+    if kind == "triplets":
+        wrong = np.logical_or.reduce([(h == hashes[1]).all(axis=1) for h in hashes[2:]]).sum()
+        found.append(("negative_is_positive", wrong, "have their positive as a negative too"))
+    return [
+        Decision("training", name, int(n), f"{int(n):,} examples {what}; they are kept.")
+        for name, n, what in found
+        if n
+    ]

@@ -69,11 +69,9 @@ def _by_score(
 ) -> tuple[Float64Array, Float64Array]:
     """Return how many true and false examples have each score, the lowest first."""
     order, starts, _ = _groups(scores)
-    is_true = (np.asarray(truth) > 0)[order]
-    drawn = counts[:, order]
-    positive = np.add.reduceat(drawn * is_true, starts, axis=1)
-    negative = np.add.reduceat(drawn * ~is_true, starts, axis=1)
-    return positive, negative
+    is_true, drawn = (np.asarray(truth) > 0)[order], counts[:, order]
+    positive, negative = drawn * is_true, drawn * ~is_true
+    return np.add.reduceat(positive, starts, axis=1), np.add.reduceat(negative, starts, axis=1)
 
 
 def _ranks(values: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
@@ -85,7 +83,7 @@ def _ranks(values: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
 
 
 def _groups(values: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
-    """Return the ascending order, where each distinct value begins in it, and whose each is."""
+    """Return the ascending order, where distinct values begin in it, and which each value is."""
     distinct, group_of = np.unique(values, return_inverse=True)
     order = np.argsort(group_of, kind="stable")
     starts = np.searchsorted(group_of[order], np.arange(len(distinct)))
@@ -101,13 +99,10 @@ def _correlation(x: npt.NDArray[Any], y: npt.NDArray[Any], counts: Float64Array)
     both, of_x, of_y = (
         (counts * one * other).sum(axis=1) for one, other in ((dx, dy), (dx, dx), (dy, dy))
     )
-    varies = (of_x > _SMALL * _spread(x)) & (of_y > _SMALL * _spread(y))
+    largest = [np.square(z, dtype=np.float64).sum(axis=1).max(initial=0.0) for z in (x, y)]
+    varies = (of_x > _SMALL * largest[0]) & (of_y > _SMALL * largest[1])
     correlation = _ratio(both, np.sqrt(of_x) * np.sqrt(of_y))
     return np.where(varies, np.clip(correlation, -1.0, 1.0), np.nan)
-
-
-def _spread(values: npt.NDArray[Any]) -> float:
-    return float(np.square(values, dtype=np.float64).sum(axis=1).max(initial=0.0))
 
 
 def _ratio(above: Float64Array, below: Float64Array, empty: float = np.nan) -> Float64Array:
@@ -121,7 +116,7 @@ class Figure:
     """One figure of both encoders, by what each gives every example."""
 
     metric: str
-    statistic: Statistic  # of `embedtopics.training.effects.statistics`
+    statistic: Statistic
     before: Float64Array  # (n,), scores of the examples
     after: Float64Array  # (n,), scores of the examples
     truth: npt.NDArray[Any]  # (n,), what the scores are held against
@@ -145,20 +140,19 @@ class Difference:
 def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
     """Draw the units of a figure anew, the same for both encoders, and see how it differs.
 
-    The interval is that of the percentiles, widened for small samples as Student's t is (the
-    expanded percentile interval of Hesterberg 2015, "What teachers should know about the
-    bootstrap"). Bias and skewness of a figure are much the same for both encoders and cancel in
-    the difference of the two: the corrections of a BCa interval would be about nothing.
+    The interval is the expanded percentile interval of Hesterberg (2015), "What teachers should
+    know about the bootstrap": bias and skewness cancel in the difference of two encoders.
     """
     _, unit_of = np.unique(figure.units, return_inverse=True)
     n_units, n = int(unit_of.max()) + 1, len(unit_of)
-    before, after = (float(x[0]) for x in _both(figure, np.ones((1, n))))
-    drawn = np.concatenate(
-        [
-            np.subtract(*_both(figure, counts)[::-1])
-            for counts in _resamples(unit_of, n_resamples, seed)
-        ]
-    )
+
+    def both(counts: Float64Array) -> tuple[Float64Array, Float64Array]:
+        before = figure.statistic(figure.before, figure.truth, counts)
+        return before, figure.statistic(figure.after, figure.truth, counts)
+
+    before, after = (float(x[0]) for x in both(np.ones((1, n))))
+    resamples = map(both, _resamples(unit_of, n_resamples, seed))
+    drawn = np.concatenate([changed - first for first, changed in resamples])
     moved = np.bincount(unit_of, (figure.before != figure.after).astype(float)) > 0
     low, high = wide_interval(drawn, n_units)
     n_changed = int(moved.sum())
@@ -172,11 +166,6 @@ def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
         low = high = math.nan
         p = 1.0
     return Difference(before, after, low, high, p, n_units, n_changed, exact)
-
-
-def _both(figure: Figure, counts: Float64Array) -> tuple[Float64Array, Float64Array]:
-    before = figure.statistic(figure.before, figure.truth, counts)
-    return before, figure.statistic(figure.after, figure.truth, counts)
 
 
 def _resamples(unit_of: Int64Array, n_resamples: int, seed: int) -> Iterator[Float64Array]:
@@ -205,10 +194,7 @@ def wide_interval(drawn: Float64Array, n_units: int) -> tuple[float, float]:
 
 
 def p_of(drawn: Float64Array, n_units: int) -> float:
-    """Return the two-sided p-value of no difference: the level at which the interval reaches 0.
-
-    Not below what the number of resamples can tell.
-    """
+    """Return the two-sided p-value of no difference, as far as the number of resamples can tell."""
     from scipy.stats import norm, t
 
     known = np.sort(drawn[~np.isnan(drawn)])
@@ -284,13 +270,9 @@ class Embedded:
     rows: FloatArray  # (n_texts, n_dimensions), of length one
     place: dict[str, int]  # row of each text
 
-    def places(self, texts: Sequence[str]) -> Int64Array:
-        """Return the row of each text."""
-        return np.array([self.place[text] for text in texts], dtype=np.int64)
-
     def of(self, texts: Sequence[str]) -> FloatArray:
         """Return the vectors of texts, shape (n, n_dimensions)."""
-        return self.rows[self.places(texts)]
+        return self.rows[np.array([self.place[text] for text in texts], dtype=np.int64)]
 
 
 def embed(encoder: Any, columns: Iterable[Sequence[str]], what: str) -> Embedded:
@@ -344,50 +326,32 @@ def figures_of(
     examples: Examples, before: Embedded, after: Embedded, units: Int64Array
 ) -> list[Figure]:
     """Return the figures of a set of examples; units (n,)."""
-    made = {
-        "graded": _graded,
-        "nli": _inference,
-        "triplets": _triplets,
-        "binary": _binary,
-        "pairs": _pairs,
-    }[examples.kind](examples, (before, after))
+    measures = {"nli": _inference, "triplets": _triplets, "pairs": _pairs}
+    made = measures.get(examples.kind, _labelled)(examples, (before, after))
     return [
         Figure(metric, statistic, scores[0], scores[1], truth, units[rows])
         for metric, statistic, scores, truth, rows in made
     ]
 
 
-def _graded(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
-    labels = _different(examples)
-    scores, rows = _similarities(examples, encoders), np.arange(len(examples))
-    return [
-        ("Spearman correlation", spearman, scores, labels, rows),
-        ("Pearson correlation", pearson, scores, labels, rows),
-    ]
-
-
-def _binary(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
-    labels = _different(examples)
-    scores, rows = _similarities(examples, encoders), np.arange(len(examples))
-    return [("average precision", average_precision, scores, labels, rows)]
-
-
-def _different(examples: Examples) -> npt.NDArray[Any]:
-    """Return labels of which not all are equal."""
+def _labelled(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
+    """Compare cosines with scores, or with whether two texts belong together."""
     labels = np.asarray(examples.labels)
     if np.ptp(labels) == 0:
         raise InputError("test", "of different labels", found=f"{labels[0]:g} for all examples")
-    return labels
+    statistics: dict[str, Statistic] = {"average precision": average_precision}
+    if examples.kind == "graded":
+        statistics = {"Spearman correlation": spearman, "Pearson correlation": pearson}
+    scores, rows = _similarities(examples, encoders), np.arange(len(examples))
+    return [(metric, statistic, scores, labels, rows) for metric, statistic in statistics.items()]
 
 
 def _inference(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
     """Compare entailed with contradicted hypotheses, of one premise and of all."""
     names = [name.strip().casefold() for name in examples.names]
+    labels = np.asarray(examples.labels)
     entailed, contradicted = (
-        np.isin(
-            np.asarray(examples.labels),
-            [i for i, name in enumerate(names) if name.startswith(stem)],
-        )
+        np.isin(labels, [i for i, name in enumerate(names) if name.startswith(stem)])
         for stem in ("entail", "contrad")
     )
     if not entailed.any() or not contradicted.any():
@@ -441,8 +405,7 @@ def _pairs(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
 def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
     """Return the rank of each second text among all second texts, for its first as query.
 
-    Other texts that the same first text is paired with, and the first text itself, do not compete;
-    of equals, the right one comes last.
+    Its other partners and the query itself do not compete; of equals, the right one comes last.
     """
     from threadpoolctl import threadpool_limits
 

@@ -9,6 +9,7 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from typing import Any
 
 from embedtopics._utils.checks import (
+    checked_choice,
     checked_count,
     checked_level,
     is_number,
@@ -17,8 +18,10 @@ from embedtopics._utils.checks import (
 )
 from embedtopics.errors import InputError
 
-PRECISIONS = ("float32", "bfloat16", "float16")
-REPORT_TO = ("none", "tensorboard", "wandb")
+CHOICES = {
+    "precision": ("float32", "bfloat16", "float16"),
+    "report_to": ("none", "tensorboard", "wandb"),
+}
 
 SYNONYMS = {
     "lr": "learning_rate", "n_epochs": "epochs", "num_epochs": "epochs", "epoch": "epochs",
@@ -135,9 +138,8 @@ class TrainingSettings:
         checked["matryoshka"] = tuple(checked_count(length, "matryoshka") for length in lengths)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        for name, known in (("precision", PRECISIONS), ("report_to", REPORT_TO)):
-            if getattr(self, name) not in (None, *known):
-                raise InputError(name, f"one of {', '.join(known)}", getattr(self, name))
+        for name, known in CHOICES.items():
+            checked_choice(getattr(self, name), name, (None, *known))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings that change the weights, in what JSON can hold."""

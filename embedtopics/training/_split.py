@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level, resolve_seed
 from embedtopics.corpus._hashing import normalize_text
-from embedtopics.corpus._tables import name_rows
+from embedtopics.corpus._readers import name_rows
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int64Array
@@ -32,10 +31,8 @@ def text_key(text: str) -> str:
 
 def in_order(examples: Examples) -> Int64Array:
     """Return the places of the examples in an order that depends on their content alone."""
-    labels: Sequence[Any] = (
-        [0] * len(examples) if examples.labels is None else examples.labels.tolist()
-    )
-    keys = list(zip(*examples.columns, labels, strict=True))
+    labels = [] if examples.labels is None else [examples.labels.tolist()]
+    keys = list(zip(*examples.columns, *labels, strict=True))
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
@@ -125,10 +122,7 @@ def _uncertainty(n: int, least: int) -> str:
 
 
 def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:
-    """Group examples that share texts; return each example's group, and groups in random order.
-
-    The order comes from the texts and the seed, not from the examples' places.
-    """
+    """Return the group of each example, by shared texts, and the groups in a random order."""
     import pandas as pd
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
@@ -143,14 +137,13 @@ def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:
         shape=(n_texts, n_texts),
     )
     n_groups, group_of_text = connected_components(links, directed=False)
-    # The least digest names a group; it is hashed once more, because the least of many is small.
+    # The least digest names a group, so that the order comes from the texts and the seed; it is
+    # hashed once more, because the least of many is small.
     least: list[bytes] = [b"\xff" * 16] * n_groups
     for key, group in zip(distinct.tolist(), group_of_text.tolist(), strict=True):
         least[group] = min(least[group], _digest(key.encode("utf-8", "surrogatepass"), seed))
     again = [_digest(name, seed) for name in least]
-    order: npt.NDArray[np.int64] = np.array(
-        sorted(range(n_groups), key=again.__getitem__), dtype=np.int64
-    )
+    order = np.array(sorted(range(n_groups), key=again.__getitem__), dtype=np.int64)
     return group_of_text[of_example[0]].astype(np.int64), order
 
 
@@ -202,11 +195,7 @@ def refuse_overlap(
     what: str = "held-out",
     used_for: str = "training",
 ) -> tuple[Decision, ...]:
-    """Refuse to measure on examples that were learned from, or that chose the weights.
-
-    Returns what the sets have in common: texts that both know, in different examples, are reported
-    and not refused.
-    """
+    """Refuse examples that were learned from, or chose the weights; report texts in common."""
     found = overlap(train, held_out)
     n_repeated = len(found.repeated)
     if n_repeated and not allow:
@@ -226,21 +215,16 @@ def refuse_overlap(
 
 
 def without(train: Examples, held_out: Sequence[Examples], texts: bool) -> Examples:
-    """Leave out the examples that are in held-out sets; with `texts`, that share a text with any.
-
-    Of some published sets the latter leaves next to nothing.
-    """
+    """Leave out the examples that are in held-out sets, or (`texts`) share a text with them."""
     is_left = np.ones(len(train), dtype=bool)
     for test in held_out:
         is_directed = train.kind == test.kind == "nli"
-        forbidden: set[Any]
-        if texts:
-            forbidden = {key for side in _keys(test) for key in side}
-            of_train: list[Any] = list(zip(*_keys(train), strict=True))
-        else:
-            forbidden = {unit for units in _units(test, is_directed) for unit in units}
-            of_train = list(_units(train, is_directed))
-        is_left &= [forbidden.isdisjoint(units) for units in of_train]
+        of_both: list[Any] = [
+            list(zip(*_keys(each), strict=True)) if texts else _units(each, is_directed)
+            for each in (train, test)
+        ]
+        forbidden = {unit for units in of_both[1] for unit in units}
+        is_left &= [forbidden.isdisjoint(units) for units in of_both[0]]
     if not is_left.any():
         raise InputError("held_out", "other examples", found=f"all {len(train):,} examples in it")
     n_left_out = int((~is_left).sum())

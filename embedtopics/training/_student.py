@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
-from embedtopics._utils.progress import progress_bar
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import readable, slabs
@@ -33,17 +31,17 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._compare import judge
 from embedtopics.training._figures import Figure, compare_scores, mean
-from embedtopics.training._report_files import write_report
+from embedtopics.training._report import write_report
 from embedtopics.training._settings import StudentSettings, settings_from
 from embedtopics.training._student_table import (
     Bagged,
     Learned,
     learn,
-    plan,
     student_vectors,
 )
 from embedtopics.training.curves._verdict import read_curves
 from embedtopics.training.results import Change, StudentReport
+from embedtopics.training.trainer._checkpoints import refuse_finished
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -85,6 +83,7 @@ def fit_static_student(
     *,
     general: Any = None,
     out: str | os.PathLike[str] | None = None,
+    overwrite: bool = False,
     cached: bool = True,
     show_progress: bool | None = None,
     **options: Any,
@@ -111,6 +110,8 @@ def fit_static_student(
         knows the words of its corpus only.
     out : path, optional
         Folder to save the student in, in model2vec's format, with its report and model card.
+    overwrite : bool
+        Replace a finished encoder in `out`.
     cached : bool
         Whether the vectors of a teacher given by name are kept on disk, see `CachedEncoder`.
     show_progress : bool, optional
@@ -145,6 +146,7 @@ def fit_static_student(
     """
     settings: StudentSettings = settings_from(StudentSettings, options)
     if out is not None:
+        refuse_finished(out, overwrite)
         check_output_folder(Path(out).expanduser(), KIND)
     encoder = resolve_encoder(teacher, cached=cached)
     tokenizer = getattr(encoder, "tokenizer_json", None)
@@ -157,17 +159,31 @@ def fit_static_student(
     clock.append(time.perf_counter())
     material = _prepare(encoder, vocabulary, gathered, settings, show_progress)
     clock.append(time.perf_counter())
-    n_steps = plan(len(material.training.targets), settings)[2]
-    with progress_bar(
-        total=n_steps, unit="step", description="Learning", show=show_progress
-    ) as bar:
-        learned = learn(
-            material.table, material.weights, material.training, material.validation, settings, bar
-        )
+    start = material.table, material.weights
+    learned = learn(*start, material.training, material.validation, settings, show_progress)
     clock.append(time.perf_counter())
     seconds = dict(zip(("words", "teacher", "learning"), np.diff(clock).tolist(), strict=True))
     report = _report(encoder, gathered, settings, material, learned, (words, phrases), seconds)
-    result = StudentResult(_student(encoder, vocabulary, learned, report), report)
+    made_from: dict[str, Any] = {
+        "method": "static student",
+        "encoder": report.teacher,
+        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
+    }
+    for name in (
+        "n_texts", "n_general", "n_words", "n_phrases", "dimensions", "explained_variance",
+        "n_steps", "best_step",
+    ):  # fmt: skip
+        made_from[name] = getattr(report, name)
+    made_from |= {"agreement": round(report.agreement.after, 4), "settings": report.settings}
+    made = StaticEncoder.from_arrays(
+        learned.table * learned.weights[:, None],
+        vocabulary.tokenizer,
+        max_length=settings.max_length,
+        name=f"student {report.teacher}",
+        languages=getattr(encoder, "languages", None),
+        made_from=made_from,
+    )
+    result = StudentResult(made, report)
     if out is not None:
         result.save(out)
     return result
@@ -236,12 +252,12 @@ def _report(
     name = Path(name).name if getattr(encoder, "source", "path") == "path" else name
     agreement, finding = _changes(material, learned, settings.random_state)
     n_corpus = int((gathered.training < gathered.n_corpus).sum())
+    n_general, n_validation = len(gathered.training) - n_corpus, len(material.validation.targets)
     data: dict[str, Any] = {"texts": gathered.sources[0], "n_texts": n_corpus}
     if gathered.sources[1:]:
-        n_general = len(gathered.training) - n_corpus
         data |= {"general": gathered.sources[1], "n_general": n_general}
     data |= {
-        "n_validation": len(material.validation.targets),
+        "n_validation": n_validation,
         "n_words_added": len(words),
         "n_phrases_added": len(phrases),
     }
@@ -250,8 +266,8 @@ def _report(
         dimensions=int(learned.table.shape[1]),
         explained_variance=round(material.explained, 4),
         n_texts=n_corpus,
-        n_general=len(gathered.training) - n_corpus,
-        n_validation=len(material.validation.targets),
+        n_general=n_general,
+        n_validation=n_validation,
         n_tokens=len(learned.table),
         n_words=len(words),
         n_phrases=len(phrases),
@@ -275,21 +291,21 @@ def _report(
 def _decisions(
     material: _Material, learned: Learned, settings: StudentSettings
 ) -> tuple[Decision, ...]:
-    found: list[tuple[str, Any, str]] = []
+    found = []
     if material.n_unread:
         message = f"{material.n_unread} texts hold no token that the student reads; left out"
-        found.append(("unread", material.n_unread, message))
+        found.append(Decision("training", "unread", material.n_unread, message))
     width = learned.table.shape[1]
     if width < settings.dimensions:
         message = f"the teacher's vectors have {width} dimensions, and so have the student's"
-        found.append(("dimensions", width, message))
+        found.append(Decision("training", "dimensions", width, message))
     if learned.best_step == 0:
         message = (
             "no step came nearer to the teacher on held-out texts than the start; the student is "
             "the distilled table"
         )
-        found.append(("nothing learned", True, message))
-    return tuple(Decision("training", *each) for each in found)
+        found.append(Decision("training", "nothing learned", True, message))
+    return tuple(found)
 
 
 def _changes(material: _Material, learned: Learned, seed: int) -> tuple[Change, Change]:
@@ -297,59 +313,21 @@ def _changes(material: _Material, learned: Learned, seed: int) -> tuple[Change, 
     from threadpoolctl import threadpool_limits
 
     cosines, hits = [], []
-    targets = material.validation.targets
+    held = material.validation
+    n = len(held.targets)
     with threadpool_limits(limits=1, user_api="blas"):
-        for table, weights in (
-            (material.table, material.weights),
-            (learned.table, learned.weights),
-        ):
-            vectors = student_vectors(material.validation.bags, table, weights)
-            similarities = vectors @ targets.T
+        for made in (material, learned):
+            similarities = student_vectors(held.bags, made.table, made.weights) @ held.targets.T
             own = np.diagonal(similarities)
             cosines.append(own.astype(np.float64))
-            hits.append((similarities >= own[:, None]).sum(axis=1) == 1)
-    return (
-        _change("mean cosine with the teacher", cosines, seed),
-        _change("own vector nearest", hits, seed),
-    )
+            hits.append(((similarities >= own[:, None]).sum(axis=1) == 1).astype(np.float64))
 
+    def change(metric: str, values: list[Float64Array]) -> Change:
+        figure = Figure(metric, mean, values[0], values[1], np.ones(n), np.arange(n))
+        found = compare_scores(figure, N_RESAMPLES, seed)
+        return judge("held-out texts", metric, found, n, CHOSEN).change
 
-def _change(metric: str, values: list[npt.NDArray[Any]], seed: int) -> Change:
-    before, after = (np.asarray(each, dtype=np.float64) for each in values)
-    n = len(before)
-    figure = Figure(metric, mean, before, after, np.ones(n), np.arange(n))
-    found = compare_scores(figure, N_RESAMPLES, seed)
-    return judge("held-out texts", metric, found, n, CHOSEN).change
-
-
-def _student(
-    encoder: Any, vocabulary: Vocabulary, learned: Learned, report: StudentReport
-) -> StaticEncoder:
-    settings = report.settings
-    made_from = {
-        "method": "static student",
-        "encoder": report.teacher,
-        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
-        "n_texts": report.n_texts,
-        "n_general": report.n_general,
-        "n_words": report.n_words,
-        "n_phrases": report.n_phrases,
-        "dimensions": report.dimensions,
-        "explained_variance": report.explained_variance,
-        "n_steps": report.n_steps,
-        "best_step": report.best_step,
-        "agreement": round(report.agreement.after, 4),
-        "settings": dict(settings),
-    }
-    return StaticEncoder.from_arrays(
-        learned.table * learned.weights[:, None],
-        vocabulary.tokenizer,
-        normalize=True,
-        max_length=settings["max_length"],
-        name=f"student {report.teacher}",
-        languages=getattr(encoder, "languages", None),
-        made_from=made_from,
-    )
+    return change("mean cosine with the teacher", cosines), change("own vector nearest", hits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,15 +377,9 @@ def vocabulary_of(
 def frequent_phrases(
     vocabulary: Vocabulary, texts: Sequence[str], settings: StudentSettings
 ) -> list[str]:
-    """Return phrases of two and three words, most frequent first.
-
-    A phrase is a run of words with nothing but space between them, with enough normalized pointwise
-    mutual information (G. Bouma, "Normalized (pointwise) mutual information in collocation
-    extraction", GSCL 2009).
-    """
-    max_phrases, min_count = settings.max_phrases, settings.min_phrase_count
-    min_npmi = settings.min_npmi
-    if not max_phrases:
+    """Return phrases of two and three words with enough NPMI (Bouma 2009), most frequent first."""
+    min_count, min_npmi = settings.min_phrase_count, settings.min_npmi
+    if not settings.max_phrases:
         return []
     ids, words = _read(vocabulary, texts, min_count)
     singles = np.bincount(ids, minlength=len(words) + 1)[1:]
@@ -429,16 +401,13 @@ def frequent_phrases(
     for count, parts_of in found:
         phrase = " ".join(words[part] for part in parts_of)
         named[phrase] = named.get(phrase, 0) + count
-    return sorted(named, key=lambda phrase: (-named[phrase], phrase))[:max_phrases]
+    return sorted(named, key=lambda phrase: (-named[phrase], phrase))[: settings.max_phrases]
 
 
 def _read(
     vocabulary: Vocabulary, texts: Sequence[str], min_count: int
 ) -> tuple[Int64Array, list[str]]:
-    """Return all words of all texts as numbers from 1, and the word of each number less one.
-
-    0 is whatever is no frequent word, and stands between texts.
-    """
+    """Return all words of all texts as numbers from 1 (0: between texts, or not frequent)."""
     reader, raw = word_reader(vocabulary, texts, min_count)
     words = sorted({word for word in raw if word})
     number = {word: place for place, word in enumerate(words, start=1)}
@@ -454,10 +423,7 @@ def _read(
 def _runs(
     left: Int64Array, right: Int64Array, n_right: int, min_count: int
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Count pairs of neighbours; those with a negative number are none.
-
-    Shape: `of_place` (n_places,).
-    """
+    """Return frequent pairs of neighbours, the pair at each place, (n_places,), and counts."""
     keys = np.where((left >= 0) & (right >= 0), left * n_right + right, -1)
     pairs, counts = np.unique(keys[keys >= 0], return_counts=True)
     is_frequent = counts >= min_count
@@ -523,10 +489,7 @@ def encode_with(
 
 
 def axes_of(vectors: FloatArray, dimensions: int) -> tuple[FloatArray, float]:
-    """Return principal axes of vectors of length 1, and their share of the sums of squares.
-
-    They are not centred, so that cosines are kept; (n_teacher, n_dimensions).
-    """
+    """Return principal axes of vectors, not centred, (n_teacher, n_dimensions), and their share."""
     from threadpoolctl import threadpool_limits
 
     # On one thread: the order in which BLAS sums depends on how many it has.
@@ -548,18 +511,13 @@ def project(rows: FloatArray, axes: FloatArray) -> FloatArray:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(limits=1, user_api="blas"):
-        projected: FloatArray = rows @ axes
-    return projected
+        return np.asarray(rows @ axes)
 
 
 def start_table(
     vectors: FloatArray, stands_for_text: Int64Array, counts: Int64Array, coefficient: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the table and the weights that learning starts from: a distilled static encoder.
-
-    Shapes: `vectors` (n_kept, n_dimensions), `stands_for_text` (n_kept,), `counts` (n_tokens,) ->
-    `table` (n_tokens, n_dimensions), `weights` (n_tokens,).
-    """
+    """Return table (n_tokens, n_dimensions) and weights (n_tokens,) of a distilled encoder."""
     centred = vectors - vectors.mean(axis=0, dtype=np.float64).astype(np.float32)
     length = float(np.sqrt((centred.astype(np.float64) ** 2).sum(axis=1)).mean())
     table = np.zeros((len(counts), vectors.shape[1]), dtype=np.float32)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.progress import progress_bar
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.training._settings import StudentSettings
 from embedtopics.training.results import Curves
@@ -98,12 +99,9 @@ def learn(
     training: Bagged,
     validation: Bagged,
     settings: StudentSettings,
-    bar: Any,
+    show_progress: bool | None = False,
 ) -> Learned:
-    """Learn token vectors and weights from the teacher's vectors.
-
-    The loss of a text with student vector s and teacher vector t, both of length 1, is
-    """
+    """Learn token vectors and weights from the teacher's vectors."""
     from threadpoolctl import threadpool_limits
 
     state = _State(table.copy(), np.log(weights).astype(np.float32))
@@ -118,7 +116,10 @@ def learn(
     best = (-math.inf, 0, state.table.copy(), weights)
     step = 0
     # On one thread: the order in which BLAS sums depends on how many it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with (
+        threadpool_limits(limits=1, user_api="blas"),
+        progress_bar(total=n_steps, unit="step", description="Learning", show=show_progress) as bar,
+    ):
         batches = _batches(training.bags.shape[0], n_batches, rng)
         while True:
             if step % every == 0 or step == n_steps:
@@ -132,22 +133,34 @@ def learn(
             if step == n_steps or stopped == "no improvement":
                 break
             step += 1
-            rate = settings.learning_rate * _schedule(step, n_steps)
+            # Rises over the warm-up, then falls towards zero in a straight line.
+            share = min(1.0, step / max(1.0, WARMUP * n_steps)) * (1 - (step - 1) / n_steps)
+            rate = settings.learning_rate * share
             notes.since.append(_step(state, training.take(next(batches)), rate, step, settings))
             bar.update(1)
     _, best_step, best_table, best_weights = best
-    curves = _curves(notes, n_batches, n_steps, validation.bags.shape[0])
+    at, losses, sample_losses, cosines = np.array(notes.validation).T.copy()
+    steps, training_losses = np.array(notes.training).T.copy()
+    n_held = validation.bags.shape[0]
+    curves = Curves(
+        training_steps=steps.astype(np.int64),
+        training_loss=training_losses,
+        validation_steps=at.astype(np.int64),
+        validation_loss=losses,
+        sample_loss=sample_losses,
+        metric=cosines,
+        metric_name="mean cosine with the teacher",
+        steps_per_epoch=n_batches,
+        n_steps_planned=n_steps,
+        n_validation=n_held,
+        n_sample=n_held,
+    )
     return Learned(best_table, best_weights, curves, best_step, step, stopped)
 
 
 def _batches(n_texts: int, n_batches: int, rng: np.random.Generator) -> Iterator[Int64Array]:
     while True:
         yield from np.array_split(rng.permutation(n_texts), n_batches)
-
-
-def _schedule(step: int, n_steps: int) -> float:
-    """Rise over the warm-up, then fall towards zero in a straight line."""
-    return min(1.0, step / max(1.0, WARMUP * n_steps)) * (1 - (step - 1) / n_steps)
 
 
 def student_vectors(bags: csr_matrix, table: FloatArray, weights: FloatArray) -> FloatArray:
@@ -247,21 +260,3 @@ def _validate(
         notes.training.append((step, float(np.mean(notes.since))))
         notes.since.clear()
     return cosine
-
-
-def _curves(notes: _Notes, n_batches: int, n_steps: int, n_validation: int) -> Curves:
-    steps, losses = zip(*notes.training, strict=True)
-    at, validation, sample, cosines = zip(*notes.validation, strict=True)
-    return Curves(
-        training_steps=np.array(steps, dtype=np.int64),
-        training_loss=np.array(losses),
-        validation_steps=np.array(at, dtype=np.int64),
-        validation_loss=np.array(validation),
-        sample_loss=np.array(sample),
-        metric=np.array(cosines),
-        metric_name="mean cosine with the teacher",
-        steps_per_epoch=n_batches,
-        n_steps_planned=n_steps,
-        n_validation=n_validation,
-        n_sample=n_validation,
-    )

@@ -92,6 +92,11 @@ def test_trains_on_graded_pairs_and_reads_the_report_again(tiny_bert, pairs_file
     assert again.stdout.split("\nthe encoder lies in")[0] == same
     assert f"the encoder lies in {moved}" in again.stdout and again.stderr == done.stderr
     assert (tmp_path / "again.html").stat().st_size > 10_000
+    # A finished encoder is replaced only where that is asked for.
+    student = ("train", "student", pairs_file, "--text", "one", "--teacher", tiny_bert)
+    for command in (("train", "sts", pairs_file, *STS, "--encoder", tiny_bert, *QUICK), student):
+        assert "--overwrite" in refused(*command, "--out", moved)
+    assert training.read_report(moved).settings == report.settings
 
 
 @pytest.fixture()
@@ -201,6 +206,7 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
     assert train.fingerprint == validation.fingerprint
     assert seen == {
         "encoder": "all-MiniLM-L6-v2", "out": tmp_path / "out", "resume": False,
+        "overwrite": False,
         "allow_overlap": True, "objective": "cosine", "epochs": 3.0, "batch_size": 32,
         "learning_rate": 2e-5, "max_length": 32, "lora_rank": 2, "precision": "bfloat16",
         "device": None, "validations_per_epoch": 4.0, "random_state": 7, "patience": None,

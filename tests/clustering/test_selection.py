@@ -277,12 +277,7 @@ def test_one_place_is_no_cluster_unless_the_root_may_be_one(points):
 @pytest.mark.parametrize("least", [20, 100, 400])
 def test_a_single_cluster_equals_hdbscan(least):
     points = np.random.default_rng(5).normal(size=(500, 3))
-    theirs = by_hdbscan(
-        points,
-        min_cluster_size=least,
-        min_samples=1,
-        allow_single_cluster=True,
-    )
+    theirs = by_hdbscan(points, min_cluster_size=least, min_samples=1, allow_single_cluster=True)
     condensed = condense(spanning_tree(points, min_samples=1), least)
     found = label(condensed, select(condensed, allow_single_cluster=True))
     assert_same_as_library(

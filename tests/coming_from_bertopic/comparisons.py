@@ -349,7 +349,7 @@ def visualize_topics_per_class(theirs, ours, both):
 @compares("visualize_distribution")
 def visualize_distribution(theirs, ours, both):
     # BERTopic's windows are of all words; those of mixtures are of the words that are terms.
-    shares = both.et.topics.token_topics(both.result, 0, over="words", credit="windows").shares
+    shares = both.et.topics.token_topics(both.result, 0, over="words").shares
     np.testing.assert_allclose(sorted(shares[shares > 0]), sorted(x for x in theirs.data[0].x if x),
                                atol=1e-6)  # fmt: skip
     drawn = np.array([x for trace in xs(ours, "bar") for x in trace])
@@ -359,8 +359,7 @@ def visualize_distribution(theirs, ours, both):
 
 @compares("visualize_approximate_distribution")
 def visualize_approximate_distribution(theirs, ours, both):
-    by_token = both.et.topics.token_topics(both.result, 0, over="words", credit="windows")
-    np.testing.assert_allclose(by_token.weights.toarray(), both.by_token[0], atol=1e-6)
+    # BERTopic credits every word of a window with its cosine; here words add up to the mixture.
     text = json.dumps(ours.to_plotly_json(), default=str)
     assert all(word in text for word in both.docs[0].split()[:5])
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._joining import join_corpora
+from embedtopics.corpus._corpus import join_corpora
 from embedtopics.errors import InputError
 
 FIRST = {"text": ["one", "two", None], "when": ["2024-01-01", "2024-01-02", None], "n": [1, 2, 3]}

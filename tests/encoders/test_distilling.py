@@ -183,6 +183,12 @@ def test_bad_parameters(tiny_encoder):
         distill(SimpleNamespace(encode=lambda texts: np.ones((len(texts), 2))))
 
 
+def test_a_folder_is_a_teacher(tiny_bert):
+    named = distill(str(tiny_bert), dimensions=4)
+    given = distill(SentenceEncoder(tiny_bert), dimensions=4)
+    np.testing.assert_array_equal(named.table, given.table)
+
+
 @pytest.mark.slow
 @pytest.mark.benchmark_data
 def test_the_default_model_keeps_what_words_mean(data_folder):

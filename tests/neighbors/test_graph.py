@@ -7,12 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.neighbors import (
-    _approximate as approximate,
-)
-from embedtopics.neighbors import (
-    _approximate as comparing,
-)
+from embedtopics.neighbors import _approximate as approximate
+from embedtopics.neighbors import _approximate as comparing
 from embedtopics.neighbors import _graph as graph_module
 from embedtopics.neighbors._graph import build_graph, nearest, unit_rows
 

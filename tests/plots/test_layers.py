@@ -137,10 +137,10 @@ def test_several_tasks_are_panels_on_one_scale_or_on_their_own():
     assert len({t.yaxis for t in curves}) == 4  # scores and selectivity of two tasks
     headings = [note.text for note in figure.layout.annotations]
     assert any(text.startswith("<b>one</b>") for text in headings)
-    ranges = {figure.layout[f"yaxis{n}"].range for n in ("", "4")}
+    ranges = {figure.layout[f"yaxis{n}"].range for n in ("", "2")}
     assert len(ranges) == 1
     own = plots.layers(both, same_scale=False)
-    assert own.layout.yaxis.range != own.layout.yaxis4.range
+    assert own.layout.yaxis.range != own.layout.yaxis2.range
 
 
 def test_names_beside_lines_do_not_touch():

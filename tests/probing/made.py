@@ -37,3 +37,18 @@ def random_states(texts, *, n_layers=3, width=4, seed=0, **others):
     n = sum(len(text.split()) for text in texts)
     vectors = np.random.default_rng(seed).normal(size=(n_layers, n, width))
     return made_states(texts, vectors, **others)
+
+
+def unit(rows):
+    """Vectors of length one."""
+    rows = np.asarray(rows, dtype=np.float64)
+    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+
+
+def reordered(states, order=None):
+    """The same states with their texts in another order, and that order."""
+    n = len(states.texts)
+    order = np.random.default_rng(1).permutation(n).tolist() if order is None else list(order)
+    rows = np.concatenate([np.arange(len(states))[states.rows_of(text)] for text in order])
+    texts = [states.texts[text] for text in order]
+    return made_states(texts, [layer[rows] for layer in states.vectors]), order

@@ -22,18 +22,6 @@ def test_texts_are_the_means_of_their_words():
     assert found.rows_of(2) == slice(2, 3)
 
 
-def test_sentences_are_told_apart(tiny_bert):
-    texts = ["The cat sat. A dog ran! Light", "", "one"]
-    states = probing.hidden_states(texts, tiny_bert, dtype="float32")
-    found = probing.pooled(states, by="sentence")
-    assert found.words == ("The cat sat.", "A dog ran!", "Light", "one")
-    assert found.of_text.tolist() == [0, 0, 0, 2]
-    assert found.position.tolist() == [0, 1, 2, 0]
-    for row, words in enumerate([range(4), range(4, 8), [8], [9]]):
-        expected = states.layer(2)[list(words)].mean(axis=0)
-        np.testing.assert_allclose(found.layer(2)[row], expected, rtol=1e-6)
-
-
 def test_reading_in_parts_changes_nothing(monkeypatch):
     states = random_states(["a b c d e", "f g", "", "h i j"], n_layers=2)
     whole = probing.pooled(states)
@@ -46,12 +34,9 @@ def test_no_words_at_all(tiny_bert):
     states = probing.hidden_states(["", " "], tiny_bert)
     assert len(states) == 0 and states.width == 16
     assert probing.pooled(states).missing.tolist() == [True, True]
-    assert len(probing.pooled(states, by="sentence")) == 0
 
 
 def test_bad_input():
     states = made_states(["a"], [[[1, 2]]])
-    with refuses("by"):
-        probing.pooled(states, by="word")
     with refuses("states"):
         probing.pooled(probing.pooled(states))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from embedtopics.probing import read_conllu, read_token_table, sentence_task
-from embedtopics.probing.tasks._sentences import (
+from embedtopics.probing._sentence_tasks import (
     SENTENCE_TASKS,
     depth,
     main_verb,
@@ -220,10 +220,6 @@ def test_no_form_that_is_asked_for_is_in_two_parts(what, place, labels):
         homes[text.split()[place]].add(part)
     assert all(len(own) == 1 for own in homes.values())
     assert "disjoint_targets" in {decision.name for decision in task.decisions}
-    kept = sentence_task(parts, what, disjoint_targets=False)
-    of_test = {one.text for one in lines[200:]}
-    assert {t for t, p in zip(kept.texts, kept.parts, strict=True) if p == "test"} <= of_test
-    assert set(kept.parts) == {"train", "test"}
 
 
 def test_nouns_that_are_joined_or_are_none_are_not_asked():
@@ -267,7 +263,7 @@ def test_sentences_of_the_test_are_not_learnt_from():
 
 def test_what_is_no_question():
     bank = treebank(*clauses(20))
-    with refuses("what"):
+    with refuses("task"):
         sentence_task(bank, "sentiment")
     with refuses("n_classes"):
         sentence_task(bank, "tense", n_classes=3)
@@ -287,7 +283,7 @@ def test_what_is_no_question():
         sentence_task(treebank(sentence("a b c d e", [0, 1, 1, 1, 1], deprel="root a b c d",
                                         xpos="X X X X X")), "tense")  # fmt: skip
     with refuses("treebanks"):
-        sentence_task(treebank(*clauses(12)), "object number", disjoint_targets=False)
+        sentence_task(treebank(*clauses(12)), "object number")
 
 
 @pytest.mark.benchmark_data

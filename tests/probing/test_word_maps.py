@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from embedtopics import probing
 from tests.factories import refuses
-from tests.probing.made import made_states, random_states
+from tests.probing.made import made_states, random_states, reordered, unit
 
 TEXTS = (
     "the bat flew", "a Bat hit the ball", "bat and bat", "no animal here", "BAT", "the bat slept",
@@ -19,8 +19,7 @@ def states_of(texts=TEXTS, **more):
 
 
 def units(states, layer, rows):
-    vectors = np.asarray(states.layer(layer)[rows], dtype=np.float64)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit(states.layer(layer)[rows])
 
 
 def test_the_uses_are_found_in_the_order_of_the_texts_whatever_their_capitals():
@@ -91,10 +90,7 @@ def test_a_mirrored_and_turned_layer_lies_as_the_one_that_it_comes_from():
 
 def test_the_order_of_the_texts_changes_no_bit():
     states = states_of()
-    order = [4, 2, 0, 5, 1, 3]
-    rows = np.concatenate([np.arange(len(states))[states.rows_of(text)] for text in order])
-    vectors = [np.asarray(one)[rows] for one in states.vectors]
-    moved = made_states([TEXTS[text] for text in order], np.array(vectors))
+    moved, _ = reordered(states, [4, 2, 0, 5, 1, 3])
     first, second = (probing.word_map(each, "bat") for each in (states, moved))
     places = [(use.sentence, use.start) for use in second.uses]
     same = [places.index((use.sentence, use.start)) for use in first.uses]
@@ -143,29 +139,6 @@ def test_layers_are_chosen_by_number():
     assert probing.word_map(states, "bat", 2).layers == (2,)
     everything = probing.word_map(states, "bat")
     np.testing.assert_allclose(found.coordinates[1], everything.coordinates[3], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("word", "layers", "says"),
-    [
-        ("bta", "all", "word"),
-        ("", "all", "word"),
-        ([], "all", "word"),
-        ("bat", 4, "layers"),
-        ("bat", "some", "layers"),
-        ("bat", [], "layers"),
-        ("bat", [1, 1], "layers"),
-        ("bat", 1.5, "layers"),
-    ],
-)
-def test_what_is_not_there_is_refused(word, layers, says):
-    with refuses(says):
-        probing.word_map(states_of(), word, layers)
-
-
-def test_states_of_whole_texts_have_no_words():
-    with refuses("states"):
-        probing.word_map(random_states(["bat"], unit="text"), "bat")
 
 
 def test_a_vector_of_zeros_is_like_none():

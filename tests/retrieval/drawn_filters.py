@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 import pandas as pd
 from hypothesis import strategies as st
@@ -40,16 +41,19 @@ def quoted(text):
     return quote + text.replace("\\", "\\\\").replace(quote, quote * 2) + quote
 
 
-def compared(column, operator, value):
-    """Compare as pandas does; of nothing all comparisons are false but that for being unequal."""
-    return {
-        "==": column == value, "!=": ~(column == value), "<": column < value,
-        "<=": column <= value, ">": column > value, ">=": column >= value,
-    }[operator].fillna(operator == "!=").astype(bool)  # fmt: skip
+OPERATORS = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le,
+    ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+ORDERS = st.sampled_from(list(OPERATORS))
 
 
-OPERATORS = ["==", "!=", "<", "<=", ">", ">="]
-ORDERS = st.sampled_from(OPERATORS)
+def compared(column, sign, value):
+    """Compare one by one, for pandas would round integers above 2**53; of nothing all comparisons
+    are false but that for being unequal."""
+    return column.map(
+        lambda own: sign == "!=" if pd.isna(own) else bool(OPERATORS[sign](own, value))
+    ).astype(bool)
 
 
 @st.composite
@@ -64,27 +68,8 @@ def of_numbers(draw):
             f"{NAMES[name]} {negation}in ({written})",
             lambda f: ~inside(f).astype(bool) if negation else inside(f).astype(bool),
         )
-    operator = draw(ORDERS)
-    return (
-        f"{NAMES[name]} {operator} {values[0]!r}",
-        lambda f: (
-            f[name]
-            .map(
-                lambda v: (
-                    operator == "!=" if v is None else bool(compare_exactly(v, operator, values[0]))
-                )
-            )
-            .astype(bool)
-        ),
-    )
-
-
-def compare_exactly(value, operator, asked):
-    # Python's integers, because pandas would round those above 2**53 to floats.
-    return {
-        "==": value == asked, "!=": value != asked, "<": value < asked, "<=": value <= asked,
-        ">": value > asked, ">=": value >= asked,
-    }[operator]  # fmt: skip
+    sign = draw(ORDERS)
+    return f"{NAMES[name]} {sign} {values[0]!r}", lambda f: compared(f[name], sign, values[0])
 
 
 @st.composite

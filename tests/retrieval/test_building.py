@@ -1,3 +1,5 @@
+"""Building an index and adding to it: what is kept, what is refused, and what is noted."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -5,16 +7,16 @@ import pandas as pd
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.retrieval import SearchIndex
+from embedtopics.errors import InputError
+from embedtopics.retrieval import SearchIndex, _build
 from tests.factories import refuses
 
 TEXTS = ["Cats purr.", "", "  \n", "\u200b", "Dogs bark."]
-WRITTEN = {"a", "e"}
+FRAME = pd.DataFrame({"body": ["Cats purr.", "Dogs bark."], "id": ["1", "2"], "n": [1, 2]})
 
 
 def index_of(texts, **others):
-    frame = pd.DataFrame({"id": list("abcde"), "text": texts})
-    corpus = Corpus.from_frame(frame, text="text", id="id")
+    corpus = Corpus.from_texts(texts, ids=list("abcde"))
     return SearchIndex.build(corpus, **{"encoder": "random", "languages": ["en"], **others})
 
 
@@ -24,14 +26,96 @@ def test_no_query_finds_a_row_without_text(mode, passages):
     index = index_of(TEXTS, passages=passages)
     assert len(index) == 5
     found = index.search("cats and dogs", k=5, mode=mode)
-    assert {hit.id for hit in found.hits[0]} == WRITTEN
+    assert {hit.id for hit in found} == {"a", "e"}
     assert [note.value for note in index.decisions if note.name == "without text"] == [3]
+    # Nor does it count among the passages in which a word is rare.
+    (hit,) = index.search("purrs", 1, "lexical")
+    assert hit.bm25 == pytest.approx(np.log(1 + 1.5 / 1.5) / 2.5)
 
 
 def test_nor_is_it_similar_to_another_whatever_vector_it_was_given():
-    vectors = np.ones((5, 4), dtype=np.float32)
-    index = index_of(TEXTS, embeddings=vectors, encoder=None)
-    assert {hit.id for hit in index.similar("a", k=5).hits[0]} == {"e"}
+    index = index_of(TEXTS, embeddings=np.ones((5, 4), dtype=np.float32), encoder=None)
+    assert {hit.id for hit in index.similar("a", k=5)} == {"e"}
     assert index.duplicates().groups == (("a", "e"),)
     with refuses("id"):
         index.similar("c")
+
+
+def test_a_recall_that_is_missed_is_reported():
+    # Rounded to float16, vectors that differ this little are no longer told apart.
+    rng = np.random.default_rng(0)
+    vectors = 0.02 * rng.normal(size=(400, 256))
+    vectors[:, 0] = 20
+    texts = [f"text {i}" for i in range(400)]
+    given = {"encoder": None, "embeddings": vectors, "languages": []}
+    made = SearchIndex.build(texts, kind="ivf", memory_limit=1, **given)
+    notes = {note.name: note for note in made.decisions}
+    assert notes["recall missed"].value == made.measured[0]["measured"]["recall"] < 0.95
+    assert "less than the 95.0%" in notes["recall missed"].message
+    exact = SearchIndex.build(texts, kind="flat", **given)
+    assert "recall missed" not in {note.name for note in exact.decisions}
+
+
+# What cannot be stored is refused before anything is encoded.
+
+
+def corpus(**columns):
+    return Corpus.from_frame(FRAME.assign(**columns), text="body", id="id")
+
+
+@pytest.fixture
+def index():
+    made = SearchIndex.build(corpus(), encoder=None, embeddings=np.eye(2), languages=["en"])
+    yield made
+    assert len(made) == 2
+
+
+@pytest.fixture
+def no_encoding(index, monkeypatch):
+    monkeypatch.setattr(_build, "prepare", None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "parameter"),
+    [
+        ({}, "id"), ({"id": ["3", "4"], "n": ["a", "b"]}, "column 'n' of the metadata"),
+        ({"id": ["3", "4"], "when": pd.to_timedelta([1, 2], "D")}, "column 'when' of the metadata"),
+    ],
+)  # fmt: skip
+def test_adding(index, no_encoding, columns, parameter):
+    with refuses(parameter, row=0):
+        index.add(corpus(**columns), embeddings=np.eye(2))
+
+
+def test_building(no_encoding, tmp_path):
+    with refuses("column 'when' of the metadata", row=0):
+        years = corpus(when=pd.period_range("2020", periods=2, freq="Y"))
+        SearchIndex.build(years, tmp_path / "a", encoder="random")
+    for name in ("languages", "stop_words"):
+        for wrong in ([3], "en"):
+            with refuses(name):
+                SearchIndex.build(corpus(), tmp_path / "a", encoder="random", **{name: wrong})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_column_does_not_become_one_of_attached_topics(index, no_encoding):
+    with index._reader.collection.writing() as writer:
+        frame = pd.DataFrame({"topic": [1]})
+        writer.annotate([1], frame, {"topics": {"columns": ["topic"]}})
+    with pytest.raises(InputError, match="a column 'topic' of its own"):
+        index.add(corpus(id=["3", "4"], topic=[5, 6]), embeddings=np.eye(2))
+
+
+def test_numerals_of_a_csv_file_are_numbers_and_keep_the_kind_of_their_column(tmp_path):
+    columns = {"year": ["1999", "2020", ""], "share": ["0.5", "1", "NA"], "code": ["01", "75", "3"]}
+    texts = ["One text.", "Another text.", "A third."]
+    pd.DataFrame({"text": texts, **columns}).to_csv(tmp_path / "a.csv", index=False)
+    index = SearchIndex.build(tmp_path / "a.csv", encoder="random")
+    assert index.columns == {"year": "integer", "share": "real", "code": "text"}
+    assert [hit.text for hit in index.search("text", 10, "dense", "year >= 2000")] == texts[1:2]
+    more = pd.DataFrame({"text": ["A fourth text."], "year": ["2024"], "code": ["752"]})
+    more.to_csv(tmp_path / "b.csv", index=False)
+    index.add(tmp_path / "b.csv")
+    assert index.columns["code"] == "text"
+    found = index.search("text", 10, "dense", "year >= 2000 and code startswith '75'")
+    assert sorted(hit.metadata["year"] for hit in found) == [2020, 2024]

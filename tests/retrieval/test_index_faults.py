@@ -1,10 +1,8 @@
 """Kills, full disks, damaged files, and many at once: an index is as before, or as after."""
 
-import errno
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -18,10 +16,9 @@ import pytest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval import _reader as opened_module
-from embedtopics.retrieval.storage import _segments as segments
-from embedtopics.retrieval.storage import _writing as writing
 from embedtopics.retrieval.storage._checks import check
 from tests.factories import refuses
+from tests.retrieval.collection.fake import Disk
 from tests.retrieval.killed import build, corpus
 
 REPOSITORY = Path(__file__).parents[2]
@@ -154,14 +151,6 @@ def test_leftovers_of_a_killed_build_are_swept_and_no_others(tmp_path, name):
     assert all((path / "file").is_file() for path in others)
 
 
-def test_what_is_set_aside_for_another_index_is_left_alone(tmp_path):
-    build(tmp_path / "a.b", TEXTS)
-    (tmp_path / "a.b").rename(tmp_path / ".a.b.abcd1234.old")
-    with refuses("folder"):
-        SearchIndex.load(tmp_path / "a")
-    assert len(SearchIndex.load(tmp_path / "a.b")) == 5
-
-
 def test_a_folder_that_is_taken_is_refused_before_anything_is_encoded(tmp_path, monkeypatch):
     index = build(tmp_path / "i", TEXTS)
     monkeypatch.setattr("embedtopics.retrieval._build.prepare", None)
@@ -174,31 +163,6 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_encoded(tmp_path, 
     with refuses("folder"):
         build(tmp_path / "file", TEXTS, overwrite=True)
     assert len(index) == 5
-
-
-def test_two_writers(tmp_path):
-    index = build(tmp_path / "i", TEXTS)
-    code = (
-        "import sys; from embedtopics.retrieval import SearchIndex\n"
-        "index = SearchIndex.load(sys.argv[1])\n"
-        "with index._reader.collection.writing():\n"
-        "    print('writes', flush=True); sys.stdin.read()\n"
-    )
-    other = subprocess.Popen(
-        [sys.executable, "-c", code, tmp_path / "i"], cwd=REPOSITORY, text=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    assert other.stdout.readline() == "writes\n"
-    for write in (
-        lambda: index.add(["a new one"], show_progress=False), lambda: index.remove(["a"]),
-        index.compact, lambda: build(tmp_path / "i", TEXTS, overwrite=True),
-    ):  # fmt: skip
-        with pytest.raises(InputError, match="another process writes it now"):
-            write()
-    assert held(index) == TEXTS
-    other.communicate("")
-    assert index.remove(["a"]) == 1 and len(index) == 4
-    assert check(index.folder) == []
 
 
 def test_threads_search_while_another_writes(tmp_path):
@@ -281,28 +245,6 @@ def test_a_search_goes_on_in_a_version_whose_files_are_gone(tmp_path):
     np.testing.assert_allclose(version.mean_vector, total / 5, atol=1e-7)
 
 
-class Disk:
-    """Stands before functions that write, and fails at one of their calls."""
-
-    def __init__(self, monkeypatch):
-        self.left = None
-        for module, name in (
-            (os, "fsync"), (os, "mkdir"), (np, "save"), (np, "savez"), (os, "link"),
-            (writing, "write_passages"), (segments, "_flush_file"),
-        ):  # fmt: skip
-            monkeypatch.setattr(module, name, self.failing(getattr(module, name)))
-
-    def failing(self, function):
-        def wrapped(*args, **others):
-            if self.left is not None:
-                self.left -= 1
-                if self.left < 0:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return function(*args, **others)
-
-        return wrapped
-
-
 @pytest.mark.parametrize("kind", ["build", "overwrite", "add", "compact"])
 def test_a_disk_that_fills_up(tmp_path, monkeypatch, kind):
     writes = {
@@ -315,19 +257,11 @@ def test_a_disk_that_fills_up(tmp_path, monkeypatch, kind):
     index.add(corpus({"f": "owl owl"}), show_progress=False)
     before = {**TEXTS, "f": "owl owl"}
     disk = Disk(monkeypatch)
-    for step in range(0, 300, 9):
-        disk.left = step
-        try:
-            writes[kind]()
-        except InputError as error:
-            disk.left = None
-            assert "No space left" in str(error), error
-            assert held(index) == before and check(index.folder) == []
-            assert [p.name for p in tmp_path.iterdir() if p.name != "i"] == []
-        else:
-            break
-        finally:
-            disk.left = None
+    step = 0
+    while disk.fails_at(step, writes[kind]):
+        assert held(index) == before and check(index.folder) == []
+        assert [p.name for p in tmp_path.iterdir() if p.name != "i"] == []
+        step += 9
     assert step >= 9
     assert (held(index) == before) == (kind in ("build", "compact"))
 
@@ -397,16 +331,3 @@ def test_a_sum_that_is_none_is_named(tmp_path, content):
         path.write_bytes(path.read_bytes()[:40] if content == "header" else content)
     with pytest.raises(CorruptFileError, match=r"sum\.npy is damaged"):
         index.search("a", vectors=np.eye(1, 8))
-
-
-def test_a_damaged_catalogue_is_named(tmp_path):
-    build(tmp_path / "i", TEXTS)
-    path = tmp_path / "i" / "catalog.sqlite"
-    content = path.read_bytes()
-    for damaged in (content[:-100], content[:50], b""):
-        path.write_bytes(damaged)
-        with pytest.raises(CorruptFileError, match=r"catalog\.sqlite"):
-            SearchIndex.load(tmp_path / "i")
-    shutil.rmtree(tmp_path / "i")
-    with refuses("folder"):
-        SearchIndex.load(tmp_path / "i")

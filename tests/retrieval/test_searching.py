@@ -83,17 +83,6 @@ def test_many_passages_of_one_document_do_not_hide_the_others(monkeypatch):
         assert len(hits) == n and hits[0].text.startswith("cat cat")
 
 
-def test_documents_without_text_are_kept_and_never_found(index, frame):
-    assert len(index) == 120
-    assert any(d.name == "without text" and d.value == 2 for d in index.decisions)
-    (hits,) = index.search("w1", 500, "dense").hits
-    assert len(hits) == 118 and not {"1005", "1006"} & {hit.id for hit in hits}
-    whole = build(["cat", "\n", "\u200b", "dog"], passages=False)
-    assert [hit.text for hit in whole.search("cat", 9, "dense").hits[0]] == ["cat", "dog"]
-    # Nor do they count among the passages in which a word is rare.
-    assert whole.search("cat", 1, "lexical")[0].bm25 == pytest.approx(np.log(1 + 1.5 / 1.5) / 2.5)
-
-
 def test_documents_without_text_may_be_added_alone():
     index = build(["cat", "dog"])
     assert index.add([None, " "], show_progress=False) == 2
@@ -300,6 +289,21 @@ def test_vectors_of_queries_are_scaled(index):
     assert [hit.id for hit in found] == [hit.id for hit in expected]
     assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
     assert index.search("w1", vectors=np.zeros((1, 24)), mode="dense").hits == ((),)
+
+
+@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
+def test_diversity_is_the_same_for_scores_that_lie_lower(index, mode):
+    def found(lower, **others):
+        def logits(pairs):
+            return [len(passage) / 10 - lower for _, passage in pairs]
+
+        hits = index.search("w1 w2", 4, mode, reranker=logits, **others)
+        return [hit.id for hit in hits]
+
+    # From the lowest to the highest, whatever the cross-encoder's zero is.
+    assert found(5, diversity=0.7) == found(50, diversity=0.7)
+    if mode == "dense":
+        assert found(50, diversity=0.7) != found(50)
 
 
 def test_diversity_counts_whatever_the_scale_of_scores(index):

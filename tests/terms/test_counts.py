@@ -8,23 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from embedtopics.errors import InputError
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._tokens import tokenize
+from tests.factories import refuses
 
 
 def count_naively(texts, shortest, longest, min_df, stops):
     documents = []
     for text in texts:
         words = text.split()
-        grams = [
-            words[i : i + n]
-            for n in range(shortest, longest + 1)
-            for i in range(len(words) - n + 1)
+        spans = [
+            (i, i + n) for n in range(shortest, longest + 1) for i in range(len(words) - n + 1)
         ]
-        documents.append(
-            Counter(" ".join(g) for g in grams if g[0] not in stops and g[-1] not in stops)
-        )
+        grams = [words[i:j] for i, j in spans if not {words[i], words[j - 1]} & set(stops)]
+        documents.append(Counter(map(" ".join, grams)))
     held = Counter(term for document in documents for term in document)
     terms = sorted(term for term in held if held[term] >= min_df)
     return terms, [[document[term] for term in terms] for document in documents]
@@ -63,8 +60,6 @@ def test_what_makes_no_term():
     }  # fmt: skip
     assert found.stop_words == ("by", "in", "of")
     assert found.function_words == ("said",)
-    numbers = count_terms(tokenize(["in 2004 1,000"]), min_df=1, numbers=True)
-    assert numbers.terms == ("1,000", "2004", "2004 1,000", "in", "in 2004")
 
 
 def test_limits_count_documents():
@@ -116,16 +111,6 @@ def test_topics_are_sums_of_documents():
 
 def test_bad_input():
     stream = tokenize(["a b"])
-    with pytest.raises(InputError, match="ngram_range"):
-        count_terms(stream, ngram_range=(2, 1))
-    with pytest.raises(InputError, match="min_df"):
-        count_terms(stream, min_df=1.5)
-    with pytest.raises(InputError, match="max_df"):
-        count_terms(stream, max_df=-1)
-    counts = csr_matrix(np.ones((2, 2)))
-    with pytest.raises(InputError, match="2 documents"):
-        count_by_topic(counts, [0])
-    with pytest.raises(InputError, match="weights"):
-        count_by_topic(counts, [0, 1], weights=[1])
-    with pytest.raises(InputError, match="below n_topics = 1"):
-        count_by_topic(counts, [0, 1], 1)
+    for wrong in ({"ngram_range": (2, 1)}, {"min_df": 1.5}, {"max_df": -1}):
+        with refuses(*wrong):
+            count_terms(stream, **wrong)

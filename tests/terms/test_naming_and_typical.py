@@ -1,24 +1,20 @@
 """Labels and representative documents."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.errors import InputError
-from embedtopics.terms._keywords import make_label, make_labels
+from embedtopics.terms._keywords import unique_labels
 from embedtopics.terms._representative import representatives
 
 
 def test_labels():
-    assert make_label(["a", "b", "c", "d"]) == "a, b, c"
-    assert make_label([]) == "no terms"
-    assert make_labels([[], []]) == ["no terms", "no terms (2)"]
+    assert unique_labels(["abcd", [], []]) == ["a, b, c", "no terms", "no terms (2)"]
 
 
 @given(st.lists(st.lists(st.sampled_from("abc"), max_size=5), max_size=8), st.integers(1, 4))
 def test_labels_are_unique(keywords, n):
-    labels = make_labels(keywords, n)
+    labels = unique_labels(keywords, n)
     assert len(set(labels)) == len(keywords)
 
 
@@ -27,7 +23,7 @@ def unit(rows):
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def test_representatives_are_central_and_not_alike():
+def test_representatives_are_central_and_not_similar():
     vectors = unit([[1, 0.3], [1, 0.0], [1, 0.01], [1, -0.6], [0, 1], [-1, 0]])
     found = representatives(vectors, [0, 0, 0, 0, 1, -1], n=3)
     assert [topic.tolist() for topic in found] == [[1, 3], [4]]
@@ -45,8 +41,3 @@ def test_ties_go_to_the_lower_index_and_empty_topics_stay_empty():
     vectors = unit([[0, 1], [0, 1], [0, 1]])
     found = representatives(vectors, [1, 1, 1], n=2, n_topics=3)
     assert [topic.tolist() for topic in found] == [[], [0], []]
-
-
-def test_lengths_must_agree():
-    with pytest.raises(InputError, match="2, 1 and 1"):
-        representatives(unit([[1, 0], [0, 1]]), [0])

@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from embedtopics.errors import InputError
-from embedtopics.terms._tokens import tokenize
+from embedtopics.terms._spans import words_of
+from embedtopics.terms._tokens import join_tokens, tokenize
 
 
 def words(text, **options):
@@ -153,3 +154,28 @@ def test_more_different_words_than_the_first_table_holds():
     texts = [f"w{i} w{i // 2} w{i % 7}" for i in range(20_000)]
     stream = tokenize(texts)
     assert [stream.words[i] for i in stream.ids] == " ".join(texts).split()
+
+
+@given(st.text(max_size=80))
+@example("L'EAU, caf&eacute; &amp; x-ray a@b.org <b>long-term</b> 3.11 \ud800 日本語 bank's")
+@example("a\u0000b\u0085c\u2028d\u0345e \u0130stanbul na\u0308ive")
+def test_one_text_has_the_words_that_it_has_in_a_corpus(text):
+    stream = tokenize([text])
+    assert words_of(text) == [stream.words[i] for i in stream.ids]
+
+
+TEXTS = st.lists(st.text("ab cé", max_size=12), max_size=6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(TEXTS, TEXTS, st.randoms(use_true_random=False))
+def test_a_joint_stream_is_that_of_all_texts(first, second, random):
+    order = list(range(len(first) + len(second)))
+    random.shuffle(order)
+    order = order[: len(order) - random.randint(0, len(order)) // 3]
+    joint = join_tokens(tokenize(first), tokenize(second), np.array(order, dtype=np.int64))
+    whole = tokenize([(first + second)[place] for place in order])
+    assert joint.words == whole.words
+    np.testing.assert_array_equal(joint.ids, whole.ids)
+    np.testing.assert_array_equal(joint.offsets, whole.offsets)
+    assert joint.ids.dtype == np.int32 and joint.offsets.dtype == np.int64

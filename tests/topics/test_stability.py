@@ -273,10 +273,7 @@ def test_many_in_one_place():
 
 def test_other_stages_cannot_be_repeated(toy):
     texts, vectors, _ = toy
-    for stages in (
-        {"clusterer": KMeans(3, n_init=1, random_state=0)},
-        {"reducer": PCA(2)},
-    ):
+    for stages in ({"clusterer": KMeans(3, n_init=1, random_state=0)}, {"reducer": PCA(2)}):
         model = et.TopicModel(languages=["en"], **stages).fit(texts, embeddings=vectors)
         with pytest.raises(InputError):
             stability(model.result_)

@@ -76,11 +76,11 @@ def test_a_full_disk_leaves_the_old_model_whole(fitted, tmp_path, monkeypatch):
     folder = fitted.save(tmp_path / "model")
     before = {p.name: p.read_bytes() for p in folder.iterdir()}
 
-    def fail(path, content):
-        path.write_text("half")
+    def fail(result, folder):
+        (folder / "words.json").write_text("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage, "_write_json", fail)
+    monkeypatch.setattr(storage, "_write_texts", fail)
     with pytest.raises(InputError):
         fitted.save(folder)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before

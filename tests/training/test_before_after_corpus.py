@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from embedtopics.training import _corpus_changes as on_corpus
+from embedtopics.training import _compare as on_corpus
 from embedtopics.training import compare_before_after
 from tests.training.tables import Table, random_vectors
 

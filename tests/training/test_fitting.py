@@ -11,7 +11,7 @@ from scipy.stats import spearmanr
 from sentence_transformers.sentence_transformer import losses
 
 import embedtopics as et
-from embedtopics.training import _run as runs
+from embedtopics.training import _fit as runs
 from tests.factories import refuses
 from tests.training.engine.conftest import CONTENT, graded_pairs, partner_pairs
 from tests.training.reports import same
@@ -317,12 +317,39 @@ def test_input_examples_callbacks_steps_and_a_loss_of_the_library(tiny_bert, tmp
 def test_test_sets_are_counted_in_the_report_of_the_folder(tiny_bert, tmp_path, sets):
     train, validation, test = sets
     quick = {**FAST, "max_steps": 1, "out": tmp_path / "tuned", "validation": validation}
+    quick["overwrite"] = True
     looks = []
     for measured in (test, test, test.take(range(30))):
         report = et.training.fit_sts(tiny_bert, train, test=measured, **quick)
         looks.append({change.n_looks for change in report.before_after})
     assert looks == [{1}, {2}, {1}]
     assert not any("looks" in path.name for path in tmp_path.rglob("*"))
+
+
+def test_a_finished_encoder_is_not_replaced_unasked(tiny_bert, tmp_path, sets, monkeypatch):
+    train, validation, _ = sets
+    quick = {**FAST, "max_steps": 1, "out": tmp_path / "tuned", "validation": validation}
+    et.training.fit_sts(tiny_bert, train, **quick)
+    weights = (tmp_path / "tuned" / "model.safetensors").read_bytes()
+    for resume in (True, False):
+        with refuses("out") as caught:
+            et.training.fit_sts(tiny_bert, train, resume=resume, **quick)
+    assert "overwrite=True (--overwrite)" in str(caught.value)
+    with refuses("out"):
+        et.training.fit_static_student(tiny_bert, CONTENT, out=tmp_path / "tuned")
+    assert (tmp_path / "tuned" / "model.safetensors").read_bytes() == weights
+    assert et.training.fit_sts(tiny_bert, train, overwrite=True, **quick).stopped == "finished"
+
+    def fails(*_arguments):
+        raise OSError("the disk is full")
+
+    # Killed after the encoder was written: the same run goes on to its report, unasked.
+    monkeypatch.setattr("embedtopics.training._report.write_report", fails)
+    with pytest.raises(OSError, match="full"):
+        et.training.fit_sts(tiny_bert, train, overwrite=True, **quick)
+    monkeypatch.undo()
+    report = et.training.fit_sts(tiny_bert, train, **quick)
+    assert "resumed" in [decision.name for decision in report.decisions]
 
 
 def test_a_warning_says_when_few_examples_can_be_used(tiny_bert, tmp_path):

@@ -52,7 +52,7 @@ def circle(**degrees):
     )
 
 
-def brute_force(rows, encoder, n, share, margin, alike, skip, labels, extra):
+def brute_force(rows, encoder, n, share, margin, alike, skip, extra):
     """Nearest texts of each anchor that pass, straight from the words of the docstring."""
     texts = {text for row in rows for text in row} | set(extra)
     made = {text: encoder.encode([text])[0].astype(float) for text in texts}
@@ -62,17 +62,13 @@ def brute_force(rows, encoder, n, share, margin, alike, skip, labels, extra):
     for anchor, positive in rows:
         positives = {b for a, b in rows if a == anchor}
         paired = positives | {a for a, b in rows if b == anchor} | {anchor}
-        own = {g for row, g in zip(rows, labels, strict=True) if anchor in row and g is not None}
         worst = min(made[anchor] @ made[p] for p in positives)
         passed = []
         for text in sorted(pool - paired):
             near = made[anchor] @ made[text]
-            theirs = {g for row, g in zip(rows, labels, strict=True) if text in row}
             if share is not None and near > worst - (1 - share) * abs(worst):
                 continue
             if margin is not None and near > worst - margin:
-                continue
-            if own & theirs:
                 continue
             if (
                 alike is not None
@@ -102,17 +98,13 @@ ROWS = st.lists(
     margin=st.sampled_from([None, 0.1]),
     alike=st.sampled_from([None, 0.8]),
     skip=st.integers(0, 2),
-    data=st.data(),
     extra=st.lists(st.sampled_from(["d1", "d2", "a9", "b9"]), unique=True),
 )
-def test_mining_is_brute_force(rows, n, share, margin, alike, skip, data, extra):
-    labels = data.draw(
-        st.lists(st.sampled_from(["x", "y", None]), min_size=len(rows), max_size=len(rows))
-    )
+def test_mining_is_brute_force(rows, n, share, margin, alike, skip, extra):
     encoder = Scattered()
-    expected = brute_force(rows, encoder, n, share, margin, alike, skip, labels, extra)
+    expected = brute_force(rows, encoder, n, share, margin, alike, skip, extra)
     options = {"n_negatives": n, "share": share, "margin": margin, "alike": alike,
-               "skip_top": skip, "groups": labels, "candidates": extra or None}  # fmt: skip
+               "skip_top": skip, "candidates": extra or None}  # fmt: skip
     if not expected:
         with refuses("n_negatives"):
             mine_hard_negatives(pairs(rows), encoder, **options)
@@ -216,16 +208,6 @@ def test_a_farther_second_positive_sets_the_limit():
     assert mined.columns[2][:2] == ("m", "m")
 
 
-def test_texts_of_one_group_are_no_negatives():
-    rows = [("a", "p"), ("b", "q"), ("c", "r")]
-    encoder = circle(a=0, p=5, b=20, q=30, c=50, r=60)
-    assert mine_hard_negatives(pairs(rows), encoder).columns[2][0] == "q"
-    grouped = mine_hard_negatives(pairs(rows), encoder, groups=["x", "x", "y"])
-    assert grouped.columns[2][0] == "r" and told(grouped)["negatives_left_out_group"] >= 1
-    nothing = mine_hard_negatives(pairs(rows), encoder, groups=[None, float("nan"), "y"])
-    assert nothing.columns[2][0] == "q"
-
-
 def test_a_copy_of_the_positive_in_other_letters_is_no_negative():
     rows = [("a", "P"), ("b", " p"), ("c", "q")]
     encoder = circle(a=0, b=2, c=90, q=120, **{"P": 10, " p": 10})
@@ -268,7 +250,6 @@ def test_what_is_mined_is_told():
         {"share": float("nan")},
         {"margin": -0.1},
         {"alike": "yes"},
-        {"groups": ["x"]},
         {"n_negatives": 3},
     ],
 )

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.training._model_card import escaped, model_card, one_line, yaml_text
+from embedtopics.training._report import escaped, model_card, one_line, yaml_text
 from tests.training.reports import HOSTILE, make_report
 
 markdown_it = pytest.importorskip("markdown_it")

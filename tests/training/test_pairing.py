@@ -252,7 +252,6 @@ GRAPH = NeighborGraph(np.array([[1], [0], [0], [0]]), np.full((4, 1), 0.5))
         ("group", "bye", {}, "column"),
         ("group", "cites", {}, "corpus"),
         ("citations", "cites", {}, "column"),
-        ("citations", "cites", {"separators": ""}, "separators"),
     ],
 )
 def test_what_gives_no_pairs_is_refused(by, column, options, parameter):

@@ -167,11 +167,10 @@ def test_texts_are_read_from_lists_and_columns():
     assert refused(["a", None], "texts") == "drop_invalid"
 
 
-def test_lists_of_premises_are_joined_only_if_asked():
+def test_a_list_of_texts_is_no_text():
     rows = [{"premises": ["a", "b"], "hypothesis": "c", "label": "neutral"},
             {"premises": ["d"], "hypothesis": "e", "label": "entailment"}]  # fmt: skip
     assert refused(rows, "nli") == "premises"
-    assert read_examples(rows, "nli", join_lists=True).columns[0] == ("a b", "d")
 
 
 def test_repeats_and_conflicts_are_kept_and_counted():
@@ -213,7 +212,6 @@ def test_what_is_kept_is_what_has_text(texts):
         ("sick/sick.jsonl.gz", "nli", {}, 9_927),
         ("sick/sick.jsonl.gz", "graded", {"scale": (1, 5)}, 9_927),
         ("stsb/en_test.jsonl.gz", "graded", {"scale": (0, 5)}, 1_379),
-        ("mpe/dev.jsonl.gz", "nli", {"join_lists": True}, 1_000),
     ],
 )
 def test_published_sets_are_read_whole(data_folder, name, kind, options, size):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.errors import CorruptFileError
 from embedtopics.training import read_report
-from embedtopics.training._report_files import _plain, _restored, write_report
+from embedtopics.training._report import _plain, _restored, write_report
 from tests.factories import refuses
 from tests.training.reports import make_report, same
 

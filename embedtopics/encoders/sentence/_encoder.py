@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.background import computed_once
 from embedtopics._utils.checks import checked_count, optional_count
+from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._base import (

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import readable, slabs
+from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.static._encoder import StaticEncoder, bag_tokens, unknown_token
 from embedtopics.encoders.static._files import parse_tokenizer
 from embedtopics.errors import InputError
@@ -54,7 +55,7 @@ def distill(
 
     Parameters
     ----------
-    encoder : SentenceEncoder
+    encoder : SentenceEncoder, CachedEncoder, or the name or folder of a checkpoint
         Its checkpoint has to have a tokenizer.json.
     vocabulary_from : Corpus, sequence of str or whatever `Corpus.of` takes, optional
         Texts whose frequent words get vectors of their own where the tokenizer would split them,
@@ -98,10 +99,11 @@ def distill(
 
     Examples
     --------
-    >>> static = distill(SentenceEncoder(), vocabulary_from=corpus)  # doctest: +SKIP
+    >>> static = distill("all-MiniLM-L6-v2", vocabulary_from=corpus)  # doctest: +SKIP
     >>> static.save("minilm-static")  # doctest: +SKIP
     """
     _check(max_words, min_count, dimensions, weighting, sif_coefficient, remove_components)
+    encoder = resolve_encoder(encoder)
     tokenizer = getattr(encoder, "tokenizer_json", None)
     if not isinstance(tokenizer, str):
         raise InputError(

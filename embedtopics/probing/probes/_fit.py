@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -65,10 +64,18 @@ class Features:
         return x
 
     def standardised(self, units: Int64Array) -> Features:
-        """Return features with mean 0 and variance 1 over some units; constant ones become 0."""
-        self._refuse_infinite()
-        total = torch.zeros(self.width, dtype=torch.float64)
-        squares = torch.zeros(self.width, dtype=torch.float64)
+        """Return features with mean 0 and variance 1 over some units; constant ones become 0.
+
+        Vectors of any unit that overflowed half precision are refused: a probe would learn them.
+        """
+        stored = np.asarray(self.vectors)
+        for rows in pieces_of(self.rows):
+            is_finite = np.isfinite(stored[rows]).all(axis=2)
+            if not is_finite.all():
+                remedy = "extract the states again in float32"
+                row = int(rows[~is_finite][0])
+                raise InputError("states", "finite", remedy=remedy, found="infinity", row=row)
+        total, squares = torch.zeros(2, self.width, dtype=torch.float64)
         bare = Features(self.vectors, self.rows)
         begin = bare.take(units[:1])[0].double()  # near the mean: no digits are lost
         for piece in pieces_of(units):
@@ -81,16 +88,6 @@ class Features:
         scale = torch.where(varies, 1 / deviation, torch.zeros_like(deviation))
         return Features(self.vectors, self.rows, (mean + begin).float(), scale.float())
 
-    def _refuse_infinite(self) -> None:
-        """Refuse vectors that overflowed half precision: a probe would learn from them."""
-        stored = np.asarray(self.vectors)
-        for piece in pieces_of(self.rows):
-            is_finite = np.isfinite(stored[piece]).all(axis=2)
-            if not is_finite.all():
-                row = int(piece[~is_finite][0])
-                remedy = "extract the states again in float32"
-                raise InputError("states", "finite", remedy=remedy, found="infinity", row=row)
-
 
 def pieces_of(units: Int64Array, size: int = UNITS_AT_ONCE) -> Iterator[Int64Array]:
     """Yield some units at a time."""
@@ -98,40 +95,42 @@ def pieces_of(units: Int64Array, size: int = UNITS_AT_ONCE) -> Iterator[Int64Arr
         yield units[begin : begin + size]
 
 
-class Linear:
+class _SideBySide:
+    """Weights of several probes: two arrays have them in the last axis, others in the first."""
+
+    def keep(self, best: Weights, weights: Weights, better: torch.Tensor) -> None:
+        """Copy the weights of some probes."""
+        for old, new in zip(best[:2], weights[:2], strict=True):
+            columns = better.repeat_interleave(new.shape[-1] // len(better))
+            old[..., columns] = new[..., columns]
+        for old, new in zip(best[2:], weights[2:], strict=True):
+            old[better] = new[better]
+
+    def only(self, weights: Weights, probe: int, n_probes: int) -> Weights:
+        """Return the weights of one probe."""
+        flat = [one.tensor_split(n_probes, dim=-1)[probe] for one in weights[:2]]
+        deep = [one[probe : probe + 1] for one in weights[2:]]
+        return [one.clone() for one in (*flat, *deep)]
+
+
+class Linear(_SideBySide):
     """Multinomial logistic regression; all weights start at 0."""
 
     def start(self, width: int, n_probes: int, n_classes: int, _: torch.Generator) -> Weights:
         """Return a matrix of shape (width, n_probes * n_classes) and its offsets."""
         return [torch.zeros(width, n_probes * n_classes), torch.zeros(n_probes * n_classes)]
 
-    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> tuple[torch.Tensor, Any]:
-        """Return logits of shape (n, n_probes, n_classes), and what `backward` needs again."""
+    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> torch.Tensor:
+        """Return logits of shape (n, n_probes, n_classes)."""
         matrix, offset = weights
-        return torch.addmm(offset, x, matrix).view(len(x), n_probes, -1), None
-
-    def backward(self, _: Weights, x: torch.Tensor, kept: Any, error: torch.Tensor) -> Weights:
-        """Return the gradient of each of the weights, from those of the logits."""
-        flat = error.view(len(x), -1)
-        return [x.T @ flat, flat.sum(dim=0)]
+        return torch.addmm(offset, x, matrix).view(len(x), n_probes, -1)
 
     def spread(self, penalties: torch.Tensor, n_classes: int) -> list[torch.Tensor | None]:
         """Return the penalties in the shape of each of the weights; None for offsets."""
         return [penalties.repeat_interleave(n_classes)[None, :], None]
 
-    def keep(self, best: Weights, weights: Weights, better: torch.Tensor) -> None:
-        """Copy the weights of some probes."""
-        for old, new in zip(best, weights, strict=True):
-            columns = better.repeat_interleave(new.shape[-1] // len(better))
-            old[..., columns] = new[..., columns]
 
-    def only(self, weights: Weights, probe: int, n_probes: int) -> Weights:
-        """Return the weights of one probe."""
-        size = weights[0].shape[1] // n_probes
-        return [one[..., probe * size : (probe + 1) * size].clone() for one in weights]
-
-
-class Perceptron:
+class Perceptron(_SideBySide):
     """One hidden layer of rectified units (Hewitt and Liang 2019, section 3.2); as `Linear`."""
 
     def __init__(self, n_hidden: int = 64) -> None:
@@ -151,43 +150,17 @@ class Perceptron:
             torch.zeros(n_probes, 1, n_classes),
         ]
 
-    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> tuple[torch.Tensor, Any]:
-        """Return logits of shape (n, n_probes, n_classes), and the hidden units."""
+    def forward(self, weights: Weights, x: torch.Tensor, n_probes: int) -> torch.Tensor:
+        """Return logits of shape (n, n_probes, n_classes)."""
         inner, inner_offset, outer, outer_offset = weights
-        hidden = torch.addmm(inner_offset, x, inner).relu_()
+        hidden = torch.addmm(inner_offset, x, inner).relu()
         by_probe = hidden.view(len(x), n_probes, -1).transpose(0, 1)
-        logits = torch.baddbmm(outer_offset, by_probe, outer)
-        return logits.transpose(0, 1).contiguous(), by_probe
-
-    def backward(
-        self, weights: Weights, x: torch.Tensor, kept: Any, error: torch.Tensor
-    ) -> Weights:
-        """Return the gradients of both matrices and offsets."""
-        by_probe = error.transpose(0, 1)
-        at_hidden = by_probe @ weights[2].transpose(1, 2)
-        at_hidden.mul_(kept > 0)
-        flat = at_hidden.transpose(0, 1).reshape(len(x), -1)
-        outer = [kept.transpose(1, 2) @ by_probe, by_probe.sum(dim=1, keepdim=True)]
-        return [x.T @ flat, flat.sum(dim=0), *outer]
+        return torch.baddbmm(outer_offset, by_probe, outer).transpose(0, 1).contiguous()
 
     def spread(self, penalties: torch.Tensor, n_classes: int) -> list[torch.Tensor | None]:
         """Return the penalty of each column of the inner, and of each outer matrix."""
         inner = penalties.repeat_interleave(self.n_hidden)[None, :]
         return [inner, None, penalties[:, None, None], None]
-
-    def keep(self, best: Weights, weights: Weights, better: torch.Tensor) -> None:
-        """Copy the weights of some probes."""
-        columns = better.repeat_interleave(self.n_hidden)
-        for old, new in zip(best[:2], weights[:2], strict=True):
-            old[..., columns] = new[..., columns]
-        for old, new in zip(best[2:], weights[2:], strict=True):
-            old[better] = new[better]
-
-    def only(self, weights: Weights, probe: int, n_probes: int) -> Weights:
-        """Return the weights of one probe."""
-        columns = slice(probe * self.n_hidden, (probe + 1) * self.n_hidden)
-        inner = [one[..., columns].clone() for one in weights[:2]]
-        return [*inner, *(one[probe : probe + 1].clone() for one in weights[2:])]
 
 
 Architecture = Linear | Perceptron
@@ -259,16 +232,17 @@ def fit(
     for step, units in enumerate(batches, start=1):
         x = inputs.take(units)
         gold = torch.from_numpy(targets[units]).repeat_interleave(n_penalties, dim=1)
-        logits, kept = architecture.forward(weights, x, n_probes)
-        error = torch.softmax(logits, dim=2)
+        logits = architecture.forward([one.requires_grad_() for one in weights], x, n_probes)
+        error = torch.softmax(logits.detach(), dim=2)
         error.scatter_add_(2, gold[:, :, None], torch.full((*gold.shape, 1), -1.0))
-        slopes = architecture.backward(weights, x, kept, error.div_(len(units)))
+        slopes = list(torch.autograd.grad(logits, weights, error.div_(len(units))))
+        weights = [one.detach() for one in weights]
         for weight, slope, factor in zip(weights, slopes, decay, strict=True):
             if factor is not None:
                 slope.addcmul_(weight, factor)
         _adam(weights, slopes, means, squares, step, rate * falling(step - 1, n_steps))
         if step in evaluated:
-            found = _dev_losses(inputs, targets, dev, architecture, weights, n_penalties)
+            found = _losses(inputs, targets, dev, architecture, weights, n_penalties)
             architecture.keep(best, weights, found < losses)
             losses = torch.minimum(found, losses)
     table = losses.numpy().reshape(n_tasks, n_penalties)
@@ -285,7 +259,7 @@ def log_probabilities(
 ) -> FloatArray:
     """Return the log probabilities of one probe, of shape (n, n_classes)."""
     found = [
-        torch.log_softmax(architecture.forward(weights, inputs.take(piece), 1)[0][:, 0], dim=1)
+        torch.log_softmax(architecture.forward(weights, inputs.take(piece), 1)[:, 0], dim=1)
         for piece in pieces_of(units)
     ]
     return np.asarray(torch.cat(found).numpy())
@@ -298,33 +272,15 @@ def run_side_by_side(
     n_threads = torch.get_num_threads()
     bar = progress_bar(total=len(jobs), unit="fit", description=description, show=show_progress)
     results: list[R] = []
-    with bar, _one_thread_each():
-        if n_threads == 1 or len(jobs) < 2:
-            for job in jobs:
-                results.append(work(job))
-                bar.update()
-            return results
-        with ThreadPoolExecutor(n_threads) as pool:
-            futures = [pool.submit(work, job) for job in jobs]
-            try:
-                for future in futures:
-                    results.append(future.result())
-                    bar.update()
-            finally:
-                for future in futures:
-                    future.cancel()
-            return results
-
-
-@contextmanager
-def _one_thread_each() -> Iterator[None]:
-    """Let torch compute on one thread: the order of its sums depends on their number."""
-    n_threads = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # the order of its sums depends on their number
     try:
-        yield
+        with bar, ThreadPoolExecutor(n_threads) as pool:
+            for result in pool.map(work, jobs):
+                results.append(result)
+                bar.update()
     finally:
         torch.set_num_threads(n_threads)
+    return results
 
 
 def batches_of(train: Int64Array, plan: Plan, seed: int) -> tuple[int, Iterator[Int64Array]]:
@@ -351,6 +307,20 @@ def falling(step: int, n_steps: int) -> float:
     return float(0.5 * (1 + np.cos(np.pi * step / n_steps)))
 
 
+def stepper(groups: list[dict[str, Any]], n_steps: int) -> Callable[[torch.Tensor], None]:
+    """Return a function that takes a step of Adam down a loss; rates fall as those of `fit`."""
+    optimizer = torch.optim.Adam(groups, betas=MOMENTS)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: falling(step, n_steps))
+
+    def take(loss: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        schedule.step()
+
+    return take
+
+
 def _adam(
     weights: Weights, slopes: Weights, means: Weights, squares: Weights, step: int, rate: float
 ) -> None:
@@ -363,20 +333,20 @@ def _adam(
         weight.addcdiv_(mean, below, value=-rate / (1 - first**step))
 
 
-def _dev_losses(
+def _losses(
     inputs: Features,
     targets: Int64Array,
-    dev: Int64Array,
+    units: Int64Array,
     architecture: Architecture,
     weights: Weights,
     n_penalties: int,
 ) -> torch.Tensor:
-    """Return the mean loss of every probe on the dev part."""
+    """Return the mean loss of every probe on some units."""
     n_probes = targets.shape[1] * n_penalties
     total = torch.zeros(n_probes, dtype=torch.float64)
-    for piece in pieces_of(dev):
-        logits, _ = architecture.forward(weights, inputs.take(piece), n_probes)
+    for piece in pieces_of(units):
+        logits = architecture.forward(weights, inputs.take(piece), n_probes)
         gold = torch.from_numpy(targets[piece]).repeat_interleave(n_penalties, dim=1)
         right = logits.gather(2, gold[:, :, None])[:, :, 0]
         total += (torch.logsumexp(logits, dim=2) - right).double().sum(dim=0)
-    return total / len(dev)
+    return total / len(units)

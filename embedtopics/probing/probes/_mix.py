@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,11 @@ from embedtopics.probing.probes._fit import (
     Fit,
     Plan,
     batches_of,
-    falling,
     fit,
     log_probabilities,
     pieces_of,
     run_side_by_side,
+    stepper,
 )
 from embedtopics.probing.probes._scores import Answers, mean_per_unit
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, Units
@@ -35,8 +35,7 @@ SHARE_RATE = 0.03
 """Rate of Adam for the weights of the layers and the gain, which have no scale of their own."""
 
 MOST_WITHOUT = 0.025
-"""Share of the draws without an expected layer, from which on there is no interval: the lower end
-of the interval of the total that the layers add lies below 0."""
+"""Share of the draws without an expected layer, from which on there is no interval."""
 
 PORTIONS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.0625, 0.125, 0.25, 0.5, 1.0)
 """Shares of the train part after which the probe is trained again (Voita and Titov 2020, section
@@ -54,19 +53,20 @@ def measure_mixes(
 ) -> tuple[list[Answers], ScalarMix]:
     """Train mixes of the layers up to each, from several seeds, and predict the test part.
 
-    Answers are those of the "cumulative mix" up to each layer, then those of the "scalar mix" of
-    all. Each mix takes the penalty of the layer that is best on the dev part among those it mixes.
+    Each mix takes the penalty of the layer that is best on the dev part among those it mixes.
     """
     losses = [float(one.losses[0].min()) for one in fits]
     penalties = [fits[int(np.argmin(losses[: last + 1]))].penalties[0] for last in range(len(fits))]
     train, test = units.of(TRAIN), units.of(TEST)
 
-    def work(number: int) -> tuple[Int64Array, Float64Array, Float64Array]:
+    def work(number: int) -> tuple[Int64Array, Float64Array, float]:
         features = [Features(one, units.rows).standardised(train) for one in vectors]
         model = fit_mixes(
             features, units.target, len(units.classes), train, penalties, Plan(), seed + number
         )
-        return model.predicted(features, test), *model.shares_and_gain()
+        with torch.no_grad():
+            shares, gain = model.softmax()[-1].double().numpy(), float(model.gain[-1, 0])
+        return model.predicted(features, test), shares, gain
 
     done = run_side_by_side(
         work, list(range(n_seeds)), description="mixing layers", show_progress=show_progress
@@ -78,8 +78,7 @@ def measure_mixes(
         for layer, own in zip(layers, predicted, strict=True)
     ]
     answers.append(Answers("scalar mix", None, predicted[-1], gold))
-    shares = np.stack([own[-1] for _, own, _ in done])
-    gain = np.array([own[-1] for _, _, own in done])
+    shares, gain = np.stack([own for _, own, _ in done]), np.array([own for _, _, own in done])
     return answers, ScalarMix(tuple(layers), shares, gain)
 
 
@@ -96,14 +95,14 @@ def with_mixes(
     share = float(np.isnan(again).mean()) if len(again) else 0.0
     if np.isnan(value[0]):
         message = "No mix is better than the first layer alone: the task has no expected layer."
-        decisions = (*decisions, Decision("probing", "no_expected_layer", True, message))
+        decisions += (Decision("probing", "no_expected_layer", True, message),)
+        low = high = np.nan
     elif share > MOST_WITHOUT:
         message = (
             f"In {share:.0%} of the resamples the layers together add nothing: the expected layer "
             "has no interval."
         )
-        decisions = (*decisions, Decision("probing", "unsure_expected_layer", share, message))
-    if np.isnan(value[0]) or share > MOST_WITHOUT:
+        decisions += (Decision("probing", "unsure_expected_layer", share, message),)
         low = high = np.nan
     return replace(
         scores,
@@ -129,8 +128,7 @@ def expected_layer(
     return expected, added
 
 
-@dataclass(frozen=True, eq=False)
-class MixModel:
+class MixModel(NamedTuple):
     """Linear probes, each of its own mix of layers; mix i takes the layers up to the i-th."""
 
     shares: torch.Tensor  # before the softmax: (n_mixes, n_layers)
@@ -154,11 +152,6 @@ class MixModel:
         with torch.no_grad():
             found = [self.logits(_stacked(features, p)).argmax(dim=2) for p in pieces_of(units)]
         return np.asarray(torch.cat(found, dim=1).numpy())
-
-    def shares_and_gain(self) -> tuple[Float64Array, Float64Array]:
-        """Return the share of each layer, and the gain, of each mix."""
-        with torch.no_grad():
-            return self.softmax().double().numpy(), self.gain[:, 0].double().numpy()
 
 
 def fit_mixes(
@@ -190,9 +183,8 @@ def fit_mixes(
         {"params": [model.matrix, model.offset], "lr": rate},
         {"params": [model.shares, model.gain], "lr": SHARE_RATE},
     ]
-    optimizer = torch.optim.Adam(groups, betas=(0.9, 0.99))
     n_steps, batches = batches_of(train, plan, seed)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: falling(step, n_steps))
+    take_step = stepper(groups, n_steps)
     decay = torch.tensor(list(penalties), dtype=torch.float32)[:, None, None] / 2
     for units in batches:
         logits = model.logits(_stacked(features, units))
@@ -204,11 +196,7 @@ def fit_mixes(
         )
         # Of gain and weights together: a large gain would otherwise undo the penalty.
         weights = model.gain[:, :, None] * model.matrix
-        loss = loss / len(units) + (decay * weights.square()).sum()
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
+        take_step(loss / len(units) + (decay * weights.square()).sum())
     return model
 
 
@@ -253,10 +241,7 @@ def code_lengths(
 
 
 def portions_of(group: Int64Array) -> list[int]:
-    """Return after how many units each portion ends, always at the end of a sentence.
-
-    Shapes: `group` (n_train,).
-    """
+    """Return after how many units each portion ends, always at the end of a sentence."""
     ends = np.append(np.flatnonzero(np.diff(group)) + 1, len(group))
     wanted = np.array(PORTIONS) * len(group)
     nearest = np.abs(ends[None, :] - wanted[:, None]).argmin(axis=1)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import difference_of
 from embedtopics.evaluation.results import Estimate
-from embedtopics.probing._layers import Layers, chosen_layers
+from embedtopics.probing._layers import Layers, layer_numbers
 from embedtopics.probing.probes._fit import (
     Architecture,
     Features,
@@ -87,7 +87,7 @@ def probe(
     control : bool
         Whether to train the same probe on labels that each word type is assigned at random, and
         to report the selectivity: by how much the accuracy exceeds that of the control (Hewitt and
-        Liang 2019). Words of the test part that the train part does not have count as all others.
+        Liang 2019).
     baselines : sequence of str
         Of "majority", the most frequent class of the train part; "word type", the most frequent
         class of the word there, and the majority for a new word; "embedding layer", layer 0.
@@ -98,19 +98,17 @@ def probe(
     mix : bool
         Whether to learn the weight of each layer (Peters et al. 2018, equation 1), and where the
         task is solved on average (Tenney et al. 2019, equations 3 and 4): linear probes of a
-        "scalar mix" of all layers, and of a "cumulative mix" of those up to each. Layers are
-        standardised before they are mixed; of pairs, their features are mixed.
+        "scalar mix" of all standardised layers, and of a "cumulative mix" of those up to each.
     description_length : bool
         Whether to report the bits that a label takes in an online code, and the compression over
         a uniform code (Voita and Titov 2020).
     parts : sequence of str, optional
-        "train", "dev" or "test" of each text (pairs: of each pair). By default those of the task;
-        where there are none, whole sentences are split by their text and `random_state`.
+        "train", "dev" or "test" of each text or pair. By default those of the task; where there
+        are none, whole sentences are split by their text and `random_state`.
     test_share, dev_share : float
         Of the units, where they are split.
     n_seeds : int
-        Fits with different first weights of probes with a hidden layer and of mixes, whose scores
-        are averaged. A linear probe has one optimum, and is fitted once.
+        Fits with different first weights of hidden layers and mixes, whose scores are averaged.
     random_state : int, Generator or None
         Of parts, control labels, first weights, batches and resamples.
     show_progress : bool, optional
@@ -138,10 +136,9 @@ def probe(
     for name, flag in flags.items():
         if not isinstance(flag, bool):
             raise InputError(name, "True or False", flag)
-    if probe not in PLANS:
-        raise InputError("probe", f"one of {', '.join(PLANS)}", probe)
+    checked_choice(probe, "probe", PLANS)
     n_seeds, seed = checked_count(n_seeds, "n_seeds"), resolve_seed(random_state)
-    wanted = sorted(set(chosen_layers(states, layers)))
+    wanted = sorted(set(layer_numbers(layers, states.layers)))
     if mix and (len(wanted) < 2 or vectors is not None):
         raise InputError("mix", "False without at least two layers", mix)
     labelled = labelled_units(states, tags, parts)
@@ -150,9 +147,13 @@ def probe(
     units = split_units(states, labelled, test_share=test_share, dev_share=dev_share, seed=seed)
     baselines, decisions = _checked_baselines(states, units, baselines)
     task = _Task(units, probe, control, n_seeds, seed, show_progress)
-    probed = [_Source(task.what, layer, states.layer(layer)) for layer in wanted]
+    probed = [_Source(PLANS[probe][0], layer, states.layer(layer)) for layer in wanted]
     if vectors is not None:
-        probed = [_Source("combination", None, _checked_vectors(states, vectors))]
+        given = np.asarray(vectors)
+        if given.ndim != 2 or len(given) != len(states) or given.dtype.kind != "f":
+            expected = f"floats, a row for each of the {len(states):,} {states.unit}s"
+            raise InputError("vectors", expected, found=f"shape {given.shape} of {given.dtype}")
+        probed = [_Source("combination", None, given)]
     others = _baseline_sources(states, random_states, baselines, wanted, vectors is None)
     trained = task.train([*probed, *others])
     answers = [one for source in trained for one in source.answers]
@@ -184,8 +185,7 @@ def probe(
     return with_mixes(found, learned, estimates) if learned else found
 
 
-@dataclass(frozen=True, eq=False)
-class _Source:
+class _Source(NamedTuple):
     """Vectors to be probed, of shape (n_rows, width); a baseline has no control."""
 
     what: str
@@ -194,13 +194,12 @@ class _Source:
     is_baseline: bool = False
 
 
-@dataclass(frozen=True, eq=False)
-class _Trained:
+class _Trained(NamedTuple):
     """The answers of the probes of one source, to the task and the control, and their fits."""
 
     source: _Source
-    answers: tuple[Answers, ...]
-    fits: tuple[Fit, ...]
+    answers: Sequence[Answers]
+    fits: Sequence[Fit]
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,11 +212,6 @@ class _Task:
     n_seeds: int
     seed: int
     show_progress: bool | None
-
-    @property
-    def what(self) -> str:
-        """The name of the scores."""
-        return PLANS[self.kind][0]
 
     @property
     def targets(self) -> Int64Array:
@@ -266,7 +260,7 @@ class _Task:
                     zip((source.what, "control"), *(one for one, _ in own), strict=False)
                 )
             ]
-            trained.append(_Trained(source, tuple(answers), tuple(found for _, found in own)))
+            trained.append(_Trained(source, answers, [found for _, found in own]))
         return trained
 
     def scores(
@@ -275,18 +269,15 @@ class _Task:
         """Return all scores, and the accuracies with their resamples."""
         units = self.units
         found = measured(answers, units.group[units.of(TEST)], len(units.classes), self.seed)
-        accuracies = {
-            (one.what, one.layer): accuracy
-            for one, (accuracy, _) in zip(answers, found, strict=True)
-        }
+        keys = [(one.what, one.layer) for one in answers]
+        accuracies = {key: accuracy for key, (accuracy, _) in zip(keys, found, strict=True)}
         scores = []
-        for one, (accuracy, macro) in zip(answers, found, strict=True):
-            scores.append(score(one.what, one.layer, "accuracy", accuracy))
-            scores.append(score(one.what, one.layer, "macro F1", macro))
-            control = accuracies.get(("control", one.layer))
-            if one.what in (self.what, "combination") and control is not None:
-                difference = difference_of(accuracy, control)
-                scores.append(score(one.what, one.layer, "selectivity", difference))
+        for (what, layer), (accuracy, macro) in zip(keys, found, strict=True):
+            scores.append(score(what, layer, "accuracy", accuracy))
+            scores.append(score(what, layer, "macro F1", macro))
+            control = accuracies.get(("control", layer))
+            if what in (PLANS[self.kind][0], "combination") and control is not None:
+                scores.append(score(what, layer, "selectivity", difference_of(accuracy, control)))
         return scores, accuracies
 
     def code_lengths(self, sources: Sequence[_Source]) -> list[ProbeScore]:
@@ -332,18 +323,11 @@ def _baseline_sources(
         sources.append(_Source("embedding layer", 0, states.layer(0), is_baseline=True))
     if random_states is not None:
         check_random_states(states, random_states)
-        for layer in chosen_layers(random_states, layers):
-            own = random_states.layer(layer)
-            sources.append(_Source("random model", layer, own, is_baseline=True))
+        sources += [
+            _Source("random model", layer, random_states.layer(layer), is_baseline=True)
+            for layer in layer_numbers(layers, random_states.layers)
+        ]
     return sources
-
-
-def _checked_vectors(states: HiddenStates, vectors: npt.ArrayLike) -> npt.NDArray[Any]:
-    given = np.asarray(vectors)
-    if given.ndim != 2 or len(given) != len(states) or given.dtype.kind != "f":
-        expected = f"floats, a row for each of the {len(states):,} {states.unit}s"
-        raise InputError("vectors", expected, found=f"shape {given.shape} of {given.dtype}")
-    return given
 
 
 def _checked_baselines(
@@ -374,10 +358,10 @@ def check_random_states(states: HiddenStates, other: HiddenStates) -> None:
 
 def _penalties(trained: Sequence[_Trained]) -> Decision:
     chosen = []
-    for one in trained:
-        where = "" if one.source.layer is None else f", layer {one.source.layer}"
-        penalties = ", ".join(f"{found.penalties[0]:.1e}" for found in one.fits)
-        chosen.append(f"{one.source.what}{where}: {penalties}")
+    for source, _, fits in trained:
+        where = "" if source.layer is None else f", layer {source.layer}"
+        penalties = ", ".join(f"{found.penalties[0]:.1e}" for found in fits)
+        chosen.append(f"{source.what}{where}: {penalties}")
     message = (
         "The penalty of the squared weights was chosen on the dev part, by its cross-entropy: "
         f"{'; '.join(chosen)}."
@@ -388,8 +372,8 @@ def _penalties(trained: Sequence[_Trained]) -> Decision:
 def _chosen_layer(trained: Sequence[_Trained]) -> int | None:
     """Return the layer with the least mean cross-entropy on dev; of equal ones the first."""
     losses = {
-        one.source.layer: float(np.mean([found.losses[0].min() for found in one.fits]))
-        for one in trained
-        if not one.source.is_baseline and one.source.layer is not None
+        source.layer: float(np.mean([found.losses[0].min() for found in fits]))
+        for source, _, fits in trained
+        if not source.is_baseline and source.layer is not None
     }
-    return min(losses, key=lambda layer: losses[layer]) if losses else None
+    return min(losses, key=losses.__getitem__, default=None)

@@ -40,12 +40,9 @@ class Answers:
 def measured(
     answers: Sequence[Answers], group: Int64Array, n_classes: int, seed: int
 ) -> list[tuple[Estimate, Estimate]]:
-    """Measure accuracy and macro F1 of each, with intervals over sentences.
+    """Measure accuracy and macro F1 of each, means over seeds, with intervals over sentences.
 
-    The same sentences are resampled for all answers, so that scores can be subtracted draw by
-    draw. Where a probe was trained from several seeds, the score is the mean of theirs.
-
-    Shapes: `group` (n_units,).
+    The same sentences are resampled for all answers: scores can be subtracted draw by draw.
     """
     numbered = np.unique(group, return_inverse=True)[1]
     n_groups = int(numbered.max()) + 1

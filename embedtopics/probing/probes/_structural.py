@@ -15,13 +15,13 @@ from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import estimate, resampled_sums
-from embedtopics.probing._layers import Layers, chosen_layers
-from embedtopics.probing.probes._fit import Features, Plan, batches_of, falling, run_side_by_side
+from embedtopics.probing._layers import Layers, layer_numbers
+from embedtopics.probing._tasks import PARTS
+from embedtopics.probing.probes._fit import Features, Plan, batches_of, run_side_by_side, stepper
 from embedtopics.probing.probes._probe import check_random_states
 from embedtopics.probing.probes._scores import N_RESAMPLES, score
 from embedtopics.probing.probes._units import (
     DEV,
-    PARTS,
     TEST,
     TRAIN,
     label_of_each_unit,
@@ -31,7 +31,14 @@ from embedtopics.probing.probes._units import (
     start_of,
 )
 from embedtopics.probing.results import HiddenStates, LayerScores, ProbeScore, ProbeTask
-from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
+
+PLAN = Plan(n_epochs=10, least_steps=600, rate=0.02, largest_batch=32, n_evaluations=10)
+MOST_RANK = 64
+"""Hewitt and Manning (2019, figure 5) find no gain beyond it."""
+SHORTEST, LONGEST = 5, 50
+FIRST_DISTANCE = 4.0
+"""Mean squared distance under the first weights, about that of a tree."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,55 +53,43 @@ class Tree:
     rows: Int64Array
     distances: Float64Array
     edges: frozenset[tuple[int, int]]
-    counts: npt.NDArray[np.bool_]
+    counts: BoolArray
 
 
-def read_trees(states: HiddenStates, heads: Sequence[str], *, punctuation: bool) -> list[Tree]:
+def read_trees(states: HiddenStates, heads: Sequence[str]) -> list[Tree]:
     """Read the tree of each sentence that has heads, and two words or more with a vector."""
     begins = np.flatnonzero(np.diff(states.sentences, prepend=states.sentences[0] - 1))
     is_missing = states.missing
     trees = []
     for begin, end in zip(begins.tolist(), [*begins[1:].tolist(), len(states)], strict=True):
-        own = heads[begin:end]
-        if not any(own):
+        if not any(heads[begin:end]):
             continue
-        places = _checked_heads(own, states, begin)
-        distances = tree_distances(places)
+        own = _checked_heads(heads[begin:end], states, begin)
+        distances = tree_distances(own)
         kept = np.flatnonzero(~is_missing[begin:end])
         if len(kept) < 2:
             continue
-        counts = np.array(
-            [punctuation or not _is_punctuation(states.words[begin + i]) for i in kept.tolist()]
-        )
+        counts = [not _is_punctuation(states.words[begin + i]) for i in kept.tolist()]
         number = {int(place): i for i, place in enumerate(kept) if counts[i]}
-        links = [(place, head - 1) for place, head in enumerate(places) if head]
+        links = [(place, head - 1) for place, head in enumerate(own) if head]
         edges = frozenset(
             (min(number[a], number[b]), max(number[a], number[b]))
             for a, b in links
             if a in number and b in number
         )
-        trees.append(Tree(begin + kept, distances[np.ix_(kept, kept)], edges, counts))
+        trees.append(Tree(begin + kept, distances[np.ix_(kept, kept)], edges, np.array(counts)))
     return trees
 
 
 def tree_distances(heads: Sequence[int]) -> Float64Array:
     """Return the number of edges between any two words, shape (n, n)."""
-    children: list[list[int]] = [[] for _ in range(len(heads) + 1)]
+    from scipy.sparse.csgraph import shortest_path
+
+    links = np.zeros((len(heads), len(heads)))
     for place, head in enumerate(heads):
-        children[head].append(place)
-    if len(children[0]) != 1:
-        raise ValueError(f"{len(children[0])} roots")
-    distances = np.zeros((len(heads), len(heads)))
-    order = [children[0][0]]
-    for at, node in enumerate(order):
-        known = order[:at]
-        if known:
-            steps = distances[heads[node] - 1, known] + 1
-            distances[node, known] = distances[known, node] = steps
-        order += children[node + 1]
-    if len(order) != len(heads):
-        raise ValueError(f"a cycle of {len(heads) - len(order)} words")
-    return distances
+        if head:
+            links[place, head - 1] = 1
+    return np.asarray(shortest_path(links, directed=False, unweighted=True))
 
 
 def spanning_tree(distances: Float64Array) -> set[tuple[int, int]]:
@@ -151,35 +146,15 @@ def _checked_heads(own: Sequence[str], states: HiddenStates, begin: int) -> list
             expected = f"from 0 to {len(own)}, and not the word itself,{where}"
             raise InputError("heads", expected, found=f"{head!r} of word {place}", row=text)
     heads = [int(head) for head in own]
-    try:
-        tree_distances(heads)
-    except ValueError as error:
-        raise InputError("heads", f"a tree{where}", found=str(error), row=text) from None
+    n_roots, apart = heads.count(0), np.isinf(tree_distances(heads)).any()
+    if n_roots != 1 or apart:
+        found = "a cycle" if n_roots == 1 else f"{n_roots} roots"
+        raise InputError("heads", f"a tree{where}", found=found, row=text)
     return heads
 
 
 def _is_punctuation(word: str) -> bool:
     return all(unicodedata.category(one).startswith("P") for one in word)
-
-
-PLAN = Plan(n_epochs=10, least_steps=600, rate=0.02, largest_batch=32, n_evaluations=10)
-MOST_RANK = 64
-"""Hewitt and Manning (2019, figure 5) find no gain beyond it."""
-SHORTEST, LONGEST = 5, 50
-FIRST_DISTANCE = 4.0
-"""Mean squared distance under the first weights, about that of a tree."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Trees:
-    """Sentences of one part, and the group of each."""
-
-    trees: list[Tree]
-    group: Int64Array
-
-    @property
-    def n_words(self) -> int:
-        return sum(len(tree.rows) for tree in self.trees)
 
 
 def structural_probe(
@@ -188,7 +163,6 @@ def structural_probe(
     *,
     layers: Layers = "all",
     rank: int | None = None,
-    punctuation: bool = False,
     random_states: HiddenStates | None = None,
     parts: Sequence[str] | None = None,
     test_share: float = 0.2,
@@ -212,8 +186,6 @@ def structural_probe(
     layers : int, sequence of int, "all" or "last N"
     rank : int, optional
         Rows of B; by default 64, or the width where that is less.
-    punctuation : bool
-        Whether edges to punctuation count; by convention they do not.
     random_states : HiddenStates, optional
         From `embedtopics.probing.random_states`, of the same texts.
     parts : sequence of str, optional
@@ -228,9 +200,9 @@ def structural_probe(
     LayerScores
         "spearman": the correlation of distances from a word with the true ones, averaged over the
         words of sentences of one length, and over the lengths from 5 to 50. "uuas": the share of
-        edges in the minimum spanning tree. Baselines are "embedding layer" (layer 0), "linear
-        chain" (distance in the sentence) and "random model"; 95 % intervals are over resampled
-        test sentences.
+        edges, without those to punctuation, in the minimum spanning tree. Baselines are "embedding
+        layer" (layer 0), "linear chain" (distance in the sentence) and "random model"; 95 %
+        intervals are over resampled test sentences.
 
     Raises
     ------
@@ -243,22 +215,21 @@ def structural_probe(
     if rank is not None and checked_count(rank, "rank") > states.width:
         raise InputError("rank", f"at most the width, {states.width}", rank)
     n_rows = rank or min(MOST_RANK, states.width)
-    wanted = sorted(set(chosen_layers(states, layers)))
-    split, decisions = _split_trees(
-        states, heads, parts, test_share, dev_share, seed, punctuation=punctuation
-    )
+    wanted = sorted(set(layer_numbers(layers, states.layers)))
+    split, group, decisions = _split_trees(states, heads, parts, test_share, dev_share, seed)
     sources = [("probe", layer, states.layer(layer)) for layer in wanted]
     if 0 in states.layers and 0 not in wanted:
         sources.append(("embedding layer", 0, states.layer(0)))
     if random_states is not None:
         check_random_states(states, random_states)
-        found = chosen_layers(random_states, wanted)
+        found = layer_numbers(wanted, random_states.layers)
         sources += [("random model", layer, random_states.layer(layer)) for layer in found]
 
     def work(source: tuple[str, int, npt.NDArray[Any]]) -> list[ProbeScore]:
         what, layer, vectors = source
-        predict = fit_distances(vectors, split[TRAIN].trees, split[DEV].trees, n_rows, PLAN, seed)
-        return _measured(what, layer, [predict(tree) for tree in split[TEST].trees], split, seed)
+        predict = fit_distances(vectors, split[TRAIN], split[DEV], n_rows, PLAN, seed)
+        predicted = [predict(tree) for tree in split[TEST]]
+        return _measured(what, layer, predicted, split[TEST], group, seed)
 
     done = run_side_by_side(
         work, sources, description="training structural probes", show_progress=show_progress
@@ -266,16 +237,17 @@ def structural_probe(
     scores = [one for own in done for one in own]
     first = [one for one in scores if one.what == "probe" and one.layer == 0]
     scores += [replace(one, what="embedding layer") for one in first]
-    chains = [np.abs(np.subtract.outer(t.rows, t.rows)).astype(float) for t in split[TEST].trees]
-    scores += _measured("linear chain", None, chains, split, seed)
+    chains = [np.abs(np.subtract.outer(t.rows, t.rows)).astype(float) for t in split[TEST]]
+    scores += _measured("linear chain", None, chains, split[TEST], group, seed)
+    n_train, n_dev, n_test = (sum(len(tree.rows) for tree in trees) for trees in split)
     return LayerScores(
         task="tree distance",
         encoder=states.encoder,
         labels=(),
         scores=tuple(scores),
-        n_train=split[TRAIN].n_words,
-        n_dev=split[DEV].n_words,
-        n_test=split[TEST].n_words,
+        n_train=n_train,
+        n_dev=n_dev,
+        n_test=n_test,
         decisions=decisions,
     )
 
@@ -296,24 +268,18 @@ def fit_distances(
     Shapes: `vectors` (n_rows, width).
     """
     rows = np.concatenate([tree.rows for tree in train])
-    bare = Features(vectors, np.arange(len(vectors))[:, None])
-    features = bare.standardised(rows)
+    features = Features(vectors, np.arange(len(vectors))[:, None]).standardised(rows)
     width = features.width
     generator = torch.Generator().manual_seed(seed)
     matrix = torch.randn(width, rank, generator=generator)
     matrix *= float(np.sqrt(FIRST_DISTANCE / (2 * width * rank)))
     matrix.requires_grad_()
     n_steps, batches = batches_of(np.arange(len(train)), plan, seed)
-    optimizer = torch.optim.Adam([matrix], lr=plan.rate / np.sqrt(width), betas=(0.9, 0.99))
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: falling(step, n_steps))
+    take_step = stepper([{"params": [matrix], "lr": plan.rate / np.sqrt(width)}], n_steps)
     evaluated = plan.evaluated(n_steps)
     best, least = matrix.detach().clone(), np.inf
     for step, chosen in enumerate(batches, start=1):
-        loss = _loss(features, matrix, [train[i] for i in chosen.tolist()]).mean()
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        schedule.step()
+        take_step(_loss(features, matrix, [train[i] for i in chosen.tolist()]).mean())
         if step in evaluated:
             with torch.no_grad():
                 pieces = [dev[begin : begin + 64] for begin in range(0, len(dev), 64)]
@@ -356,13 +322,11 @@ def _split_trees(
     test_share: float,
     dev_share: float,
     seed: int,
-    *,
-    punctuation: bool,
-) -> tuple[list[_Trees], tuple[Decision, ...]]:
-    """Read all trees and split them, in an order that depends on their words alone."""
+) -> tuple[list[list[Tree]], Int64Array, tuple[Decision, ...]]:
+    """Return the trees of each part, by their words alone, and the groups of those of the test."""
     of_unit = label_of_each_unit(states, heads)
     labelled = labelled_units(states, heads, parts)
-    trees = read_trees(states, of_unit, punctuation=punctuation)
+    trees = read_trees(states, of_unit)
     of_row = number_sentences(states, seed)
     part, decisions = parts_of(labelled, of_row[labelled.rows[:, 0]], test_share, dev_share)
     part_of_row = dict(zip(labelled.rows[:, 0].tolist(), part.tolist(), strict=True))
@@ -372,25 +336,26 @@ def _split_trees(
         own.sort(key=lambda tree: (of_row[tree.rows[0]], tree.distances.tobytes()))
         if not own:
             raise InputError("heads", f"of sentences of two words or more in {name}", found="none")
-        split.append(_Trees(own, np.array([of_row[tree.rows[0]] for tree in own])))
-    n_measured = sum(SHORTEST <= len(tree.rows) <= LONGEST for tree in split[TEST].trees)
+        split.append(own)
+    group = np.array([of_row[tree.rows[0]] for tree in split[TEST]])
+    n_measured = sum(SHORTEST <= len(tree.rows) <= LONGEST for tree in split[TEST])
     message = (
-        f"The rank correlation is over {n_measured:,} of {len(split[TEST].trees):,} test "
-        f"sentences: those of {SHORTEST} to {LONGEST} words."
+        f"The rank correlation is over {n_measured:,} of {len(group):,} test sentences: those of "
+        f"{SHORTEST} to {LONGEST} words."
     )
     lengths = Decision("probing", "sentence_lengths", n_measured, message)
-    return split, (*labelled.decisions, *decisions, lengths)
+    return split, group, (*labelled.decisions, *decisions, lengths)
 
 
 def _measured(
     what: str,
     layer: int | None,
     predicted: Sequence[Float64Array],
-    split: Sequence[_Trees],
+    trees: Sequence[Tree],
+    group: Int64Array,
     seed: int,
 ) -> list[ProbeScore]:
     """Return both scores of the predicted distances of the test sentences."""
-    trees, group = split[TEST].trees, split[TEST].group
     numbered = np.unique(group, return_inverse=True)[1]
     n_lengths = LONGEST - SHORTEST + 1
     # By sentence group: edges found and there are; then sums and numbers of sentences by length.
@@ -413,8 +378,8 @@ def _measured(
 def _by_length(sums: Float64Array, whole: Float64Array) -> Float64Array:
     """Average over the words of a length, and then over lengths.
 
-    A length of which no sentence was drawn keeps the mean of all its sentences: without it the
-    score would shift, since long sentences are rare and hard.
+    A length of which no sentence was drawn keeps the mean of all its sentences: long ones are rare
+    and hard.
     """
     (total, n), (of_all, n_of_all) = (np.split(one[:, 2:], 2, axis=1) for one in (sums, whole))
     there = n_of_all[0] > 0
@@ -425,7 +390,6 @@ def _by_length(sums: Float64Array, whole: Float64Array) -> Float64Array:
     return np.asarray(means.mean(axis=1))
 
 
-def _edge_share(sums: Float64Array, whole: Float64Array) -> Float64Array:
-    found = np.full(len(sums), np.nan)
-    np.divide(sums[:, 0], sums[:, 1], out=found, where=sums[:, 1] > 0)
-    return found
+def _edge_share(sums: Float64Array, _: Float64Array) -> Float64Array:
+    n_edges = np.where(sums[:, 1] > 0, sums[:, 1], np.nan)
+    return np.asarray(sums[:, 0] / n_edges)

@@ -8,21 +8,21 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_level, is_whole
+from embedtopics._utils.display import excerpt
 from embedtopics.corpus._hashing import is_missing, normalize_text
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
+from embedtopics.probing._tasks import PARTS, first_connected
 from embedtopics.probing.results import HiddenStates, ProbeTask
 from embedtopics.probing.words._uses import numbered
-from embedtopics.protocols import Int64Array
+from embedtopics.protocols import BoolArray, Int64Array
 
-PARTS = ("train", "dev", "test")
 TRAIN, DEV, TEST = range(3)
 FEW_SENTENCES = 20
 """Sentences under which an interval is unreliable."""
-SHOWN_WORDS, SHOWN_CLASSES = 8, 10
+SHOWN, SHOWN_CLASSES = 60, 10
 STATES_OF = {"word": ("word",), "text": ("text",), "pair": ("word", "text")}
 
 
@@ -79,18 +79,18 @@ def labelled_units(
         rows, of_part = np.arange(len(states))[:, None], states.of_text.astype(np.int64)
     unit = task.unit if task else states.unit
     given = parts if parts is not None else (task.parts if task else ())
-    n_parts = len(labels) if unit == "pair" else len(states.texts)
-    if len(given) and (
-        isinstance(given, str) or len(given) != n_parts or not set(given) <= set(PARTS)
-    ):
-        what = "pairs" if unit == "pair" else "texts"
+    n_parts, what = len(states.texts), "texts"
+    if unit == "pair":
+        n_parts, what = len(labels), "pairs"
+    is_good = not isinstance(given, str) and len(given) == n_parts and set(given) <= set(PARTS)
+    if len(given) and not is_good:
         raise InputError("parts", f"train, dev or test for each of the {n_parts:,} {what}", given)
     has_label = np.array([bool(label) for label in labels], dtype=bool)
-    has_vector = ~np.asarray(states.missing[rows].any(axis=1))
+    has_vector = ~states.missing[rows].any(axis=1)
     kept = np.flatnonzero(has_label & has_vector)
     if not len(kept):
         raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
-    decisions = []
+    decisions = list(task.decisions if task else ())
     if n := int((~has_label).sum()):
         message = f"{n:,} of {len(labels):,} {unit}s have no label and were left out."
         decisions.append(Decision("probing", "unlabelled", n, message))
@@ -103,7 +103,7 @@ def labelled_units(
         rows=rows[kept].astype(np.int64),
         labels=tuple(labels[i] for i in kept.tolist()),
         parts=tuple(str(given[i]) for i in of_part[kept].tolist()) if len(given) else (),
-        decisions=(*(task.decisions if task else ()), *decisions),
+        decisions=tuple(decisions),
     )
 
 
@@ -138,7 +138,7 @@ def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) ->
         f"of the {len(states.texts):,} texts"
     )
     n_expected = len(states.texts) if any(is_nested) else len(states)
-    if len(given) != n_expected or (any(is_nested) and not all(is_nested)):
+    if len(given) != n_expected or len(set(is_nested)) > 1:
         raise InputError("tags", expected, found=f"{len(given):,}, {sum(is_nested):,} sequences")
     if any(is_nested):
         n_units = np.bincount(states.of_text, minlength=len(states.texts))
@@ -161,7 +161,7 @@ def _label(value: Any, row: int) -> str:
 
 def _pairs(states: HiddenStates, task: ProbeTask) -> tuple[Int64Array, list[str], Int64Array]:
     """Return the two rows and the label of each pair, and its own number."""
-    pairs = np.asarray(task.pairs if task.pairs is not None else np.empty((0, 4)), dtype=np.int64)
+    pairs = np.asarray([] if task.pairs is None else task.pairs, dtype=np.int64)
     if pairs.shape != (len(task.labels), 4) or any(len(own) != 1 for own in task.labels):
         expected = f"text, word, text, word for each of the {len(task.labels):,} single labels"
         raise InputError("pairs", expected, found=f"shape {pairs.shape}")
@@ -180,13 +180,8 @@ def _pairs(states: HiddenStates, task: ProbeTask) -> tuple[Int64Array, list[str]
 
 
 def start_of(text: str) -> str:
-    """Return the first words of a text, quoted, for a message."""
-    words = text.split()
-    more = " ..." if len(words) > SHOWN_WORDS else ""
-    return repr(" ".join(words[:SHOWN_WORDS])[:80] + more)
-
-
-# The split.
+    """Return the beginning of a text, quoted, for a message."""
+    return repr(excerpt(text, SHOWN))
 
 
 def split_units(
@@ -198,7 +193,9 @@ def split_units(
         raise InputError("tags", "labels of at least two classes", found=f"only {classes[0]!r}")
     rows = labelled.rows
     sentence = number_sentences(states, seed)[rows]
-    group = sentence[:, 0] if sentence.shape[1] == 1 else _connected(sentence)
+    group = sentence[:, 0]
+    if labelled.unit == "pair":
+        group = np.unique(first_connected(sentence), return_inverse=True)[1]
     types = [" ".join(states.words[row] for row in own) for own in rows.tolist()]
     # The position in the text, or among pairs both positions.
     place = states.position[rows].astype(np.int64) @ [len(states) + 1, 1][-rows.shape[1] :]
@@ -223,7 +220,7 @@ def split_units(
 def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
     """Return a number for the sentence of each unit, equal for equal text, in random order.
 
-    White space and case do not count. The order depends on the texts and the seed.
+    White space and case do not count.
     """
     of_unit = np.arange(len(states)) if states.unit == "text" else states.sentences
     begins = np.flatnonzero(np.diff(of_unit, prepend=-1))
@@ -241,17 +238,11 @@ def number_sentences(states: HiddenStates, seed: int) -> Int64Array:
 def parts_of(
     labelled: Labelled, group: Int64Array, test_share: float, dev_share: float
 ) -> tuple[Int64Array, tuple[Decision, ...]]:
-    """Return the part of each unit: the given one, or one drawn group by group."""
-    if not labelled.parts:
-        return _drawn_parts(group, test_share, dev_share, labelled.unit)
-    part = np.array([PARTS.index(one) for one in labelled.parts], dtype=np.int64)
-    return _completed_parts(part, group, dev_share, labelled.unit)
-
-
-def _drawn_parts(
-    group: Int64Array, test_share: float, dev_share: float, unit: str
-) -> tuple[Int64Array, tuple[Decision, ...]]:
-    """Assign whole groups to the test and the dev part until their shares are reached."""
+    """Return the part of each unit: the given one, or whole groups up to the shares."""
+    unit = labelled.unit
+    if labelled.parts:
+        part = np.array([PARTS.index(one) for one in labelled.parts], dtype=np.int64)
+        return _completed_parts(part, group, dev_share, unit)
     checked_level(test_share, "test_share")
     checked_level(dev_share, "dev_share")
     if test_share + dev_share >= 1:
@@ -267,9 +258,7 @@ def _drawn_parts(
     return part, (Decision("probing", "parts", float(np.mean(part == TEST)), message),)
 
 
-def _first_groups(
-    group: Int64Array, part: Int64Array, wanted: float, unit: str
-) -> npt.NDArray[np.bool_]:
+def _first_groups(group: Int64Array, part: Int64Array, wanted: float, unit: str) -> BoolArray:
     """Return the units of the first groups of the train part that fit into a number of units."""
     numbers, sizes = np.unique(group[part == TRAIN], return_counts=True)
     n_free = max(1, round(wanted))
@@ -312,21 +301,6 @@ def _completed_parts(
         )
         decisions.append(Decision("probing", "test_in_train", int(both.sum()), message))
     return part, tuple(decisions)
-
-
-def _connected(sentence: Int64Array) -> Int64Array:
-    """Return a number for each group of pairs connected by sentences, in random order."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
-    n = int(sentence.max()) + 1
-    links = coo_matrix((np.ones(len(sentence)), (sentence[:, 0], sentence[:, 1])), shape=(n, n))
-    of_sentence = connected_components(links, directed=False)[1]
-    # Components are renumbered by their first sentence, whose number is random.
-    _, first, component = np.unique(of_sentence, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return np.asarray(rank[component[sentence[:, 0]]])
 
 
 def _class_decisions(units: Units) -> tuple[Decision, ...]:

@@ -9,7 +9,6 @@ from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._hashing import is_missing
@@ -66,11 +65,10 @@ def semantic_change(
     nothing changed: read its test first. The prototype distance is that of the mean vectors; it
     grows where uses are few, which `by_chance` shows.
 
-    The permutation test reassigns the texts that hold the word to the groups: uses within one text
-    are not independent. All assignments are tried where they are at most `n_permutations`, and p
-    is the share with a value as large; otherwise p is (1 + b) / (1 + m), with b of m random ones
-    as large (Phipson and Smyth 2010). It is valid if texts are exchangeable: where one author
-    wrote many, merge them into one.
+    The permutation test reassigns the texts that hold the word to the groups. All assignments are
+    tried where they are at most `n_permutations`, and p is the share with a value as large;
+    otherwise p is (1 + b) / (1 + m), with b of m random ones as large (Phipson and Smyth 2010). It
+    is valid if texts are exchangeable: where one author wrote many, merge them into one.
 
     Parameters
     ----------
@@ -123,19 +121,19 @@ def semantic_change(
             too_rare.append(RareWord(word, n_uses, (first, second)))
             continue
         sums = _text_sums(states, space, rows, of_text)
-        measured, exact = _measure(sums, n_permutations, n_resamples, seed)
-        changes.append(WordChange(word, n_uses, (first, second), *measured, exact))
+        measured = _measure(sums, n_permutations, n_resamples, seed)
+        changes.append(WordChange(word, n_uses, (first, second), *measured))
     changes = _with_false_discovery_rates(changes)
     changes.sort(key=lambda change: (-change.excess.value, change.word))
     return SemanticChange(
-        names,
-        tuple(changes),
-        tuple(sorted(too_rare, key=lambda rare: rare.word)),
-        space.layer,
-        states.encoder,
-        adjust,
-        n_permutations,
-        (*states.decisions, *decisions),
+        groups=names,
+        words=tuple(changes),
+        too_rare=tuple(sorted(too_rare, key=lambda rare: rare.word)),
+        layer=space.layer,
+        encoder=states.encoder,
+        adjust=adjust,
+        n_permutations=n_permutations,
+        decisions=(*states.decisions, *decisions),
     )
 
 
@@ -143,7 +141,7 @@ def semantic_change(
 class _TextSums:
     """Sums over the uses in each text that holds a word."""
 
-    group: npt.NDArray[np.int64]
+    group: Int64Array
     n: Float64Array
     unit: Float64Array
     raw: Float64Array
@@ -152,7 +150,7 @@ class _TextSums:
 
 def _two_groups(
     states: HiddenStates, groups: Sequence[Any]
-) -> tuple[tuple[str, str], npt.NDArray[np.int64], list[Decision]]:
+) -> tuple[tuple[str, str], Int64Array, list[Decision]]:
     """Return the names of the groups and the group of each text, -1 for none."""
     is_sequence = hasattr(groups, "__len__") and not isinstance(groups, (str, bytes))
     if not is_sequence or len(groups) != len(states.texts):
@@ -193,7 +191,7 @@ def _rows_by_word(
 
 
 def _text_sums(
-    states: HiddenStates, space: Space, rows: Int64Array, of_text: npt.NDArray[np.int64]
+    states: HiddenStates, space: Space, rows: Int64Array, of_text: Int64Array
 ) -> _TextSums:
     """Add up the uses in each text, in an order of the texts that is that of their contents."""
     texts, counts = np.unique(states.of_text[rows], return_counts=True)
@@ -218,7 +216,7 @@ def _text_sums(
 
 def _measure(
     sums: _TextSums, n_permutations: int, n_resamples: int, seed: int
-) -> tuple[tuple[ChangeMeasure, ChangeMeasure, ChangeMeasure], bool]:
+) -> tuple[ChangeMeasure, ChangeMeasure, ChangeMeasure, bool]:
     """Return the measures of one word, in the order of `MEASURES`, with q still to come."""
     first = (sums.group == 0).astype(np.float64)
     exact = comb(len(first), int(first.sum())) <= n_permutations
@@ -227,26 +225,32 @@ def _measure(
         value = _split_values(sums, first[None], whole)[:, 0]
         ways = _assignments(first, exact, n_permutations, seed)
         assigned = np.concatenate([_split_values(sums, times, whole) for times in ways], axis=1)
-        resamples = _resamples(sums, n_resamples, seed)
-        drawn = np.concatenate([_values(*sides) for sides in resamples], axis=1)
+        members = [np.flatnonzero(sums.group == g) for g in (0, 1)]
+        draws = [resampled_counts(len(m), n_resamples, seed + g) for g, m in enumerate(members)]
+        resamples = [
+            _values(*(_side(sums, *side) for side in zip(times, members, strict=True)))
+            for times in zip(*draws, strict=True)
+        ]
+        drawn = np.concatenate(resamples, axis=1)
     low, high = interval(drawn.T)
     # Draws of one text alone have no pairs within the group; those left show too little.
     low, high = np.where(np.isnan(drawn).mean(axis=1) > MOST_UNKNOWN, np.nan, [low, high])
     as_large = (assigned >= value[:, None] - TIED).sum(axis=1)
     p = as_large / assigned.shape[1] if exact else (1 + as_large) / (1 + assigned.shape[1])
     least = (0.0, -np.inf, 0.0)
-    found = [
-        ChangeMeasure(
-            float(value[i]),
-            float(np.maximum(2 * value[i] - high[i], least[i])),
-            float(np.maximum(2 * value[i] - low[i], least[i])),
-            float(assigned[i].mean()),
-            float(p[i]),
-            float("nan"),
-        )
-        for i in range(len(MEASURES))
-    ]
-    return (found[0], found[1], found[2]), exact
+    columns = np.stack(
+        [
+            value,
+            np.maximum(2 * value - high, least),
+            np.maximum(2 * value - low, least),
+            assigned.mean(axis=1),
+            p,
+            np.full(len(MEASURES), np.nan),
+        ],
+        axis=1,
+    )
+    apd, excess, prototype = (ChangeMeasure(*row) for row in columns.tolist())
+    return apd, excess, prototype, exact
 
 
 class _Side(NamedTuple):
@@ -320,14 +324,6 @@ def _assignments(
         yield rng.permuted(np.tile(first, (part.stop - part.start, 1)), axis=1)
 
 
-def _resamples(sums: _TextSums, n_resamples: int, seed: int) -> Iterator[tuple[_Side, _Side]]:
-    """Draw the texts of each group with replacement, some resamples at a time."""
-    members = [np.flatnonzero(sums.group == g) for g in (0, 1)]
-    draws = [resampled_counts(len(m), n_resamples, seed + g) for g, m in enumerate(members)]
-    for first, second in zip(*draws, strict=True):
-        yield _side(sums, first, members[0]), _side(sums, second, members[1])
-
-
 def _with_false_discovery_rates(changes: list[WordChange]) -> list[WordChange]:
     """Return the words with the false discovery rate of each measure over all of them."""
     if not changes:
@@ -338,8 +334,7 @@ def _with_false_discovery_rates(changes: list[WordChange]) -> list[WordChange]:
         name: false_discovery_control([getattr(change, name).p for change in changes])
         for name in MEASURES
     }
-    found = []
-    for i, change in enumerate(changes):
-        rated = {n: replace(getattr(change, n), q=float(rates[n][i])) for n in MEASURES}
-        found.append(replace(change, **rated))
-    return found
+    return [
+        replace(change, **{n: replace(getattr(change, n), q=float(rates[n][i])) for n in MEASURES})
+        for i, change in enumerate(changes)
+    ]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.probing._layers import chosen_layers, one_blas_thread
+from embedtopics.probing._layers import Layers, layer_numbers, one_blas_thread
 from embedtopics.probing.results import HiddenStates
 from embedtopics.probing.words._uses import checked_words, find_rows, use_at
 from embedtopics.probing.words.results import WordMap
@@ -24,20 +24,17 @@ SAME = 1e-12
 def word_map(
     states: HiddenStates,
     word: str | Sequence[str],
-    layers: str | int | Sequence[int] = "all",
+    layers: Layers = "all",
     *,
     max_uses: int = 1000,
 ) -> WordMap:
     """Project all uses of a word onto a plane at each layer.
 
-    The vectors of the uses are normalized, and those of a layer are projected onto their first two
-    principal components. Each layer's map is then rotated or reflected, but not scaled, so that
-    uses lie as near as possible to where they lie at the next layer (orthogonal Procrustes),
-    starting from the last. A second plane, the same for all layers, holds the paths of the uses:
-    the first two principal components of all layers' vectors together, each layer centred.
-
-    Distances on two maps are comparable; the axes have no meaning. What separates the uses at
-    layer 0 is their position in the text.
+    The normalized vectors of a layer are projected onto their first two principal components. Each
+    layer's map is then rotated or reflected, but not scaled, so that uses lie as near as possible
+    to where they lie at the next layer (orthogonal Procrustes). A second plane, the same for all
+    layers, holds the paths of the uses: the first two principal components of all layers' vectors
+    together, each layer centred. The axes have no meaning.
 
     Parameters
     ----------
@@ -62,7 +59,7 @@ def word_map(
     """
     words = checked_words(word)
     checked_count(max_uses, "max_uses")
-    chosen = chosen_layers(states, layers)
+    chosen = layer_numbers(layers, states.layers)
     if len(set(chosen)) < len(chosen):
         raise InputError("layers", "distinct layers", layers)
     every = find_rows(states, words)
@@ -151,8 +148,7 @@ def _planes(
 def _principal_axes(centred: Float64Array) -> Float64Array:
     """Return the first two right singular vectors (Jolliffe 2002, section 3.5), (width, 2).
 
-    By way of the smaller product of the matrix with itself; the sign is the one that makes the
-    largest weight positive.
+    The sign is the one that makes the largest weight positive.
     """
     n, width = centred.shape
     axes = np.zeros((width, 2))
@@ -170,10 +166,7 @@ def _principal_axes(centred: Float64Array) -> Float64Array:
 
 
 def _procrustes(moving: Float64Array, target: Float64Array) -> Float64Array:
-    """Return the rotation or reflection that brings points nearest to their partners.
-
-    The orthogonal Procrustes problem (Schönemann 1966), in closed form for the plane.
-    """
+    """Return the rotation or reflection that brings points nearest (Schönemann 1966), (2, 2)."""
     (a, b), (c, d) = (
         [float((moving[:, i] * target[:, j]).sum()) for j in range(2)] for i in range(2)
     )

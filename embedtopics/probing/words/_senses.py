@@ -1,29 +1,53 @@
-"""Clusters of the uses of a word, tested against the clusters of single normal clouds."""
+"""Senses of a word: clusters of its uses, and how well each layer separates given senses."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level, optional_count, resolve_seed
+from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
+from embedtopics.evaluation._bootstrap import interval, resampled_sums
 from embedtopics.evaluation._label_probes import silhouettes
-from embedtopics.probing._layers import lengths_of, one_blas_thread, open_space
+from embedtopics.probing._layers import (
+    Layers,
+    blocks,
+    layer_numbers,
+    lengths_of,
+    one_blas_thread,
+    open_space,
+)
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words._uses import numbered, rows_of_word, use_at, word_key
-from embedtopics.probing.words.results import SenseCount, WordSenses, WordUse
-from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
-
-# Clusters of unit vectors for every number of clusters, from one tree.
+from embedtopics.probing.words._uses import (
+    numbered,
+    refuse_texts,
+    rows_of_word,
+    use_at,
+    word_key,
+)
+from embedtopics.probing.words.results import (
+    SenseCount,
+    SenseScore,
+    SenseSeparation,
+    WordSenses,
+    WordUse,
+)
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array, RandomState
 
 MOST_BRANCHES = 60
 """Most branches that a tree is cut into, to find large ones beside single uses."""
-
 MOST_STEPS = 50
+KEPT_SHARE = 0.8
+"""Of the texts, in each resample."""
+MEASURES = ("1-NN accuracy", "centroid accuracy", "silhouette")
+MAJORITY = "majority"
+QUERIES_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +67,7 @@ class _Cuts:
 
 
 def _cut(vectors: Float64Array, most: int, min_size: int) -> _Cuts:
-    """Cluster unit vectors into 2 to `most` clusters of at least `min_size`."""
+    """Cluster unit vectors into 2 to `most` clusters of at least `min_size`, from one tree."""
     from scipy.cluster.hierarchy import fcluster, linkage
 
     n = len(vectors)
@@ -76,7 +100,7 @@ def _nearest_center(vectors: Float64Array, centers: Float64Array) -> Int32Array:
     return np.asarray((vectors @ centers.T).argmax(axis=1), dtype=np.int32)
 
 
-def _spherical_k_means(vectors: Float64Array, members: list[npt.NDArray[np.bool_]]) -> Int32Array:
+def _spherical_k_means(vectors: Float64Array, members: list[BoolArray]) -> Int32Array:
     """Assign every vector to the nearest center, until none moves."""
     labels = np.full(len(vectors), -1, dtype=np.int32)
     for _ in range(MOST_STEPS):
@@ -90,10 +114,7 @@ def _spherical_k_means(vectors: Float64Array, members: list[npt.NDArray[np.bool_
 
 
 def _mean_silhouette(vectors: Float64Array, labels: Int32Array) -> float:
-    """Return the mean of `embedtopics.evaluation.silhouettes`, without its thread limit.
-
-    Setting that at each call takes longer than all the sums.
-    """
+    """Return the mean of `embedtopics.evaluation.silhouettes`, without its slow thread limit."""
     belongs = np.eye(int(labels.max()) + 1)[labels]
     sizes = belongs.sum(axis=0)
     sums = vectors @ (belongs.T @ vectors).T
@@ -107,10 +128,6 @@ def _mean_silhouette(vectors: Float64Array, labels: Int32Array) -> float:
     widths = np.zeros(len(labels))
     np.divide(nearest - within, largest, out=widths, where=largest > 0)
     return float(widths.mean())
-
-
-KEPT_SHARE = 0.8
-"""Of the texts, in each resample."""
 
 
 def senses(
@@ -133,17 +150,16 @@ def senses(
 
     For every number of senses from 2 to `max_senses`, uses are clustered by cosine: Ward's tree is
     cut where as many branches of at least `min_size` uses appear, then spherical k-means starts
-    from them. The number with the largest mean silhouette is chosen, if that silhouette exceeds
-    those of single clouds: normal clouds with the mean and the covariance of the uses, normalized,
-    are clustered in the same way, and p is the share of them whose best silhouette is as large (as
-    the test of Liu et al. 2008, "Statistical significance of clustering for high-dimension,
-    low-sample size data", on the silhouette). Otherwise all uses are one sense.
+    from them. The number with the largest mean silhouette is chosen, if it exceeds that of single
+    clouds: normal clouds with the mean and the covariance of the uses, normalized, are clustered
+    in the same way, and p is the share of them whose best silhouette is as large (as the test of
+    Liu et al. 2008, "Statistical significance of clustering for high-dimension, low-sample size
+    data", on the silhouette). Otherwise all uses are one sense.
 
-    The test is whether the uses are one cloud, not whether the word has one sense: a rare sense
-    beside a frequent one is not found, and uses of a single sense separate too where a word is
-    also used in lists or set phrases. `counts` shows how often each number is chosen when a fifth
-    of the texts is left out, and `stability` how often each cluster is recovered (Hennig 2007,
-    "Cluster-wise assessment of cluster stability").
+    A rare sense beside a frequent one is not found, and uses of a single sense separate too where
+    a word is also used in lists or set phrases. `counts` shows how often each number is chosen
+    when a fifth of the texts is left out, and `stability` how often each cluster is recovered
+    (Hennig 2007, "Cluster-wise assessment of cluster stability").
 
     Parameters
     ----------
@@ -206,20 +222,20 @@ def senses(
     if len(centers) > 1 and len(np.unique(labels)) > 1:
         widths = silhouettes(vectors, labels)  # type: ignore[arg-type]
     return WordSenses(
-        word_key(word.strip(), match_case),
-        space.layer,
-        states.encoder,
-        adjust,
-        uses,
-        labels,
-        np.einsum("ij,ij->i", vectors, centers[labels]),
-        widths,
-        centers.astype(np.float32),
-        found.counts,
-        found.p,
-        found.stability[order],
-        n_senses is None,
-        (*states.decisions, *decisions),
+        word=word_key(word.strip(), match_case),
+        layer=space.layer,
+        encoder=states.encoder,
+        adjust=adjust,
+        uses=uses,
+        labels=labels,
+        similarities=np.einsum("ij,ij->i", vectors, centers[labels]),
+        silhouettes=widths,
+        centers=centers.astype(np.float32),
+        counts=found.counts,
+        p=found.p,
+        stability=found.stability[order],
+        chosen=n_senses is None,
+        decisions=(*states.decisions, *decisions),
     )
 
 
@@ -280,17 +296,20 @@ def _choose(
         if given is not None:
             numbers = range(given, given + 1)
         by_chance = [max(one.widths.get(k, -np.inf) for k in numbers) for one in clouds]
+
+        def p_of(cuts: _Cuts, number: int) -> float:
+            width = cuts.widths.get(number, -np.inf)
+            return (1 + sum(chance >= width for chance in by_chance)) / (1 + len(by_chance))
+
         best = own.best(numbers)
-        width = own.widths.get(best, -np.inf)
-        p = (1 + sum(chance >= width for chance in by_chance)) / (1 + len(by_chance))
+        p = p_of(own, best)
         chosen = 1 if given is None and p > settings.alpha else best
         kept, resampled = _resampled(vectors, texts, settings)
-    chosen_there = []
-    for one in resampled:
-        number = one.best(numbers)
-        as_large = sum(chance >= one.widths.get(number, -np.inf) for chance in by_chance)
-        is_more = (1 + as_large) / (1 + len(by_chance)) <= settings.alpha
-        chosen_there.append(number if is_more else 1)
+    numbers_there = [one.best(numbers) for one in resampled]
+    chosen_there = [
+        number if p_of(one, number) <= settings.alpha else 1
+        for one, number in zip(resampled, numbers_there, strict=True)
+    ]
     counts = _counts(own, clouds, chosen_there, settings.most)
     if chosen == 1:
         return _Choice(None, counts, p if len(own.widths) else float("nan"), np.full(1, np.nan))
@@ -384,3 +403,194 @@ def _labelled(
     renumbered = np.empty(n, dtype=np.int32)
     renumbered[order] = np.arange(n)
     return renumbered[every], centers[order], order
+
+
+# How well each layer separates given senses.
+
+
+def sense_separation(
+    states: HiddenStates,
+    rows: str | Sequence[int] | npt.NDArray[np.integer],
+    labels: Sequence[str],
+    *,
+    layers: Layers = "all",
+    adjust: str = "none",
+    match_case: bool = False,
+    n_resamples: int = 1000,
+    random_state: RandomState = 0,
+) -> SenseSeparation:
+    """Measure, layer by layer, how well uses of words with known senses are separated.
+
+    Each use is assigned the sense of the nearest other use of the word ("1-NN accuracy"), and the
+    sense whose centroid is nearest ("centroid accuracy"); uses in its own text, or in a text of the
+    same wording, are left out of both. The silhouette is that of the senses, by cosine. "majority"
+    is the share of the most frequent sense, the least that a layer should reach.
+
+    Parameters
+    ----------
+    states : HiddenStates
+        Of words or tokens.
+    rows : str or sequence of int
+        A word, all of whose uses have a label; or units, of one word or several. In texts that
+        are split into words, word `i` of text `t` is ``states.rows_of(t).start + i``.
+    labels : sequence of str
+        The sense of each; those without, "", None or NaN, are left out.
+    layers : int, sequence of int, "all" or "last N"
+    adjust : {"none", "center", "standardize"}
+    match_case : bool
+    n_resamples : int
+        Of the intervals, over texts; neighbors are those of all texts.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    SenseSeparation
+        Scores of each word; with several, also the unweighted means over words.
+
+    Raises
+    ------
+    InputError
+        If labels and units do not fit, or no word has two senses in several texts.
+
+    References
+    ----------
+    Loureiro et al. (2021), "Analysis and evaluation of language models for word sense
+    disambiguation", sections 4 and 5. Rousseeuw (1987), "Silhouettes".
+    """
+    refuse_texts(states)
+    checked_count(n_resamples, "n_resamples")
+    units, senses, decisions = _given_senses(states, rows, labels, match_case)
+    numbers = layer_numbers(layers, states.layers)
+    by_word: dict[str, list[int]] = {}
+    for place, row in enumerate(units.tolist()):
+        by_word.setdefault(word_key(states.words[row], match_case), []).append(place)
+    kept, left_out = {}, []
+    for word in sorted(by_word):
+        places = np.array(by_word[word])
+        texts = {states.texts[states.of_text[r]] for r in units[places].tolist()}
+        if len(set(senses[places].tolist())) > 1 and len(texts) > 1:
+            kept[word] = places
+        else:
+            left_out.append(word)
+    if not kept:
+        raise InputError("labels", "of two senses of a word or more, in at least two texts")
+    if left_out:
+        message = f"{len(left_out)} words with a single sense, or in one text, were left out."
+        decisions.append(Decision("probing", "words_of_one_sense", left_out, message))
+    seed = resolve_seed(random_state)
+    spaces = [open_space(states, number, adjust) for number in numbers]
+    scores: list[SenseScore] = []
+    drawn: list[Float64Array] = []
+    with one_blas_thread():
+        for word, places in kept.items():
+            figures = _figures(states, spaces, units[places], senses[places])
+            drawn.append(_resampled_means(*figures, n_resamples, seed + len(drawn)))
+            scores += _scores(word, numbers, drawn[-1], len(places))
+    if len(kept) > 1:
+        n = sum(len(places) for places in kept.values())
+        scores += _scores("", numbers, np.mean(drawn, axis=0), n)
+    return SenseSeparation(
+        encoder=states.encoder,
+        words=tuple(kept),
+        n_senses=tuple(len(set(senses[p].tolist())) for p in kept.values()),
+        scores=tuple(scores),
+        adjust=adjust,
+        decisions=(*states.decisions, *decisions),
+    )
+
+
+def _given_senses(
+    states: HiddenStates, rows: Any, labels: Sequence[str], match_case: bool
+) -> tuple[Int64Array, npt.NDArray[Any], list[Decision]]:
+    """Return the units that have a sense and a vector, in the order of their texts' contents."""
+    if isinstance(rows, str):
+        units = rows_of_word(states, rows, match_case)
+    else:
+        units = np.asarray(rows)
+        is_1d = units.ndim == 1 and len(units) > 0 and units.dtype.kind in "iu"
+        if not is_1d or units.min() < 0 or units.max() >= len(states):
+            raise InputError("rows", f"a word, or units from 0 to {len(states) - 1}", rows)
+        if len(np.unique(units)) < len(units):
+            raise InputError("rows", "distinct units", rows)
+    if isinstance(labels, (str, bytes)) or len(labels) != len(units):
+        raise InputError("labels", f"a sense for each of the {len(units)} uses", labels)
+    senses = np.array(["" if is_missing(label) else str(label) for label in labels], dtype=object)
+    known = np.flatnonzero((senses != "") & ~states.missing[units])
+    decisions = []
+    if len(known) < len(units):
+        n = len(units) - len(known)
+        message = f"{n} of {len(units)} uses without a sense or a vector were left out."
+        decisions.append(Decision("probing", "uses_left_out", n, message))
+    order = sorted(
+        known.tolist(),
+        key=lambda i: (states.texts[states.of_text[units[i]]], states.position[units[i]], units[i]),
+    )
+    return units[order].astype(np.int64), senses[order], decisions
+
+
+def _figures(
+    states: HiddenStates, spaces: list[Any], units: Int64Array, senses: npt.NDArray[Any]
+) -> tuple[Float64Array, npt.NDArray[Any]]:
+    """Return what each use adds to each figure, shape (n_uses, 1 + 3 * n_layers), and its text."""
+    classes = np.unique(senses.astype(str), return_inverse=True)[1]
+    texts = numbered([states.texts[t] for t in states.of_text[units]])
+    most = np.bincount(classes).argmax()
+    columns = [(classes == most).astype(np.float64)]
+    for space in spaces:
+        vectors = space.unit(units)
+        columns.append((classes[_nearest_elsewhere(vectors, texts)] == classes).astype(float))
+        columns.append((_nearest_centroid(vectors, classes, texts) == classes).astype(float))
+        columns.append(silhouettes(vectors, classes))
+    return np.stack(columns, axis=1), texts
+
+
+def _nearest_elsewhere(vectors: Float64Array, texts: npt.NDArray[Any]) -> Int64Array:
+    """Return the place of the nearest use in another text; of equal ones the first."""
+    found = np.empty(len(vectors), dtype=np.int64)
+    for part in blocks(len(vectors), QUERIES_AT_ONCE):
+        cosines = vectors[part] @ vectors.T
+        cosines[texts[part][:, None] == texts] = -np.inf
+        found[part] = cosines.argmax(axis=1)
+    return found
+
+
+def _nearest_centroid(
+    vectors: Float64Array, classes: npt.NDArray[Any], texts: npt.NDArray[Any]
+) -> Int64Array:
+    """Return the class whose mean, without the uses in the same text, is nearest."""
+    n_classes = int(classes.max()) + 1
+    sums = np.array([vectors[classes == c].sum(axis=0) for c in range(n_classes)])
+    sizes = np.bincount(classes, minlength=n_classes)
+    order = np.argsort(texts, kind="stable")
+    starts = np.searchsorted(texts[order], np.arange(int(texts.max()) + 2))
+    found = np.empty(len(vectors), dtype=np.int64)
+    for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+        own = order[begin:end]
+        others, left = sums.copy(), sizes.copy()
+        for use in own.tolist():
+            others[classes[use]] -= vectors[use]
+            left[classes[use]] -= 1
+        cosines = np.einsum("ij,kj->ik", vectors[own], others) / lengths_of(others)
+        found[own] = np.where(left > 0, cosines, -np.inf).argmax(axis=1)
+    return found
+
+
+def _resampled_means(
+    figures: Float64Array, texts: npt.NDArray[Any], n_resamples: int, seed: int
+) -> Float64Array:
+    """Return the means, and then those over resampled texts, shape (1 + n_resamples, n)."""
+    n_texts = int(texts.max()) + 1
+    columns = np.zeros((n_texts, figures.shape[1] + 1))
+    np.add.at(columns, texts, np.column_stack([figures, np.ones(len(figures))]))
+    sums = np.concatenate([columns.sum(axis=0)[None], resampled_sums(columns, n_resamples, seed)])
+    return np.asarray(sums[:, :-1] / sums[:, -1:])
+
+
+def _scores(word: str, numbers: tuple[int, ...], drawn: Float64Array, n: int) -> list[SenseScore]:
+    low, high = interval(drawn[1:])
+    names: list[tuple[int | None, str]] = [(None, MAJORITY)]
+    names += [(number, measure) for number in numbers for measure in MEASURES]
+    return [
+        SenseScore(word, layer, measure, float(drawn[0, i]), float(low[i]), float(high[i]), n)
+        for i, (layer, measure) in enumerate(names)
+    ]

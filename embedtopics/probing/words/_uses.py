@@ -1,4 +1,4 @@
-"""Where a word is used, and in which sentence."""
+"""Uses of a word: where they are, and which other uses and words are nearest to them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from embedtopics._utils.checks import is_count
+from embedtopics._utils.checks import checked_choice, checked_count, is_count
 from embedtopics.errors import InputError
+from embedtopics.probing._layers import Space, blocks, lengths_of, one_blas_thread, open_space
 from embedtopics.probing.results import HiddenStates
-from embedtopics.probing.words.results import WordUse
-from embedtopics.protocols import Int64Array
+from embedtopics.probing.words.results import StaticNeighbors, WordNeighbors, WordUse
+from embedtopics.protocols import BoolArray, Float64Array, Int32Array, Int64Array
 
 SUGGESTED, LISTED = 3, 5
 """Similar words, and uses, that a message shows."""
 CONTEXT = 30
 """Characters on either side of a word that a message shows."""
+AMONG = ("all", "same word", "other words")
+SLACK = 1e-5
+"""Error of single precision: cosines this close to the last are computed again in double."""
 
 
 def word_key(word: str, match_case: bool = False) -> str:
@@ -34,9 +37,7 @@ def numbered(texts: Sequence[str]) -> Int64Array:
     return np.array([number[text] for text in texts], dtype=np.int64)
 
 
-def types_of(
-    states: HiddenStates, match_case: bool = False
-) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+def types_of(states: HiddenStates, match_case: bool = False) -> tuple[tuple[str, ...], Int32Array]:
     """Return the distinct words, in alphabetical order, and which of them each unit is."""
     keys = {word: word_key(word, match_case) for word in set(states.words)}
     names = sorted(set(keys.values()))
@@ -79,7 +80,7 @@ def rows_of_word(states: HiddenStates, word: Any, match_case: bool = False) -> I
     return present
 
 
-def find_use(
+def _find_use(
     states: HiddenStates, word: str, in_text: Any, occurrence: Any, match_case: bool = False
 ) -> int:
     """Return the unit that is one particular use."""
@@ -88,14 +89,11 @@ def find_use(
         if not is_count(in_text, 0) or in_text >= len(states.texts):
             expected = f"the number of a text, 0 to {len(states.texts) - 1}, or None"
             raise InputError("in_text", expected, in_text)
-        own = states.rows_of(int(in_text))
-        inside = rows[(rows >= own.start) & (rows < own.stop)]
-        if not len(inside):
-            texts = np.unique(states.of_text[rows]).tolist()
-            more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
-            listed = ", ".join(map(str, texts[:LISTED])) + more
+        texts = states.of_text[rows]
+        if in_text not in texts:
+            listed = ", ".join(map(str, np.unique(texts)[:LISTED]))
             raise InputError("in_text", f"a text with {word!r}, such as {listed}", in_text)
-        rows = inside
+        rows = rows[texts == in_text]
     if occurrence is None and len(rows) == 1:
         return int(rows[0])
     if is_count(occurrence, 0) and occurrence < len(rows):
@@ -150,9 +148,193 @@ def _suggestions(states: HiddenStates, word: str, match_case: bool) -> str:
     if " " in wanted:
         return "give a single word"
     # Comparing with every word would take seconds; a misspelling changes few letters.
-    known = {word_key(one, match_case) for one in set(states.words)}
-    near = sorted(name for name in known if abs(len(name) - len(wanted)) <= 2)
+    names, _ = types_of(states, match_case)
+    near = [name for name in names if abs(len(name) - len(wanted)) <= 2]
     close = difflib.get_close_matches(wanted, near, n=SUGGESTED, cutoff=0.6)
     if close:
         return f"similar words are {', '.join(map(repr, close))}"
     return "states.words lists them all"
+
+
+def neighbors(
+    states: HiddenStates,
+    word: str,
+    *,
+    in_text: int | None = None,
+    occurrence: int | None = None,
+    layer: int = -1,
+    k: int = 10,
+    among: str = "all",
+    adjust: str = "none",
+    match_case: bool = False,
+) -> WordNeighbors:
+    """Find the uses of words nearest to one use of a word.
+
+    Exact, by cosine, over all units of the layer but those of the same text and of texts equal to
+    it.
+
+    Parameters
+    ----------
+    states : HiddenStates
+        Of words or tokens.
+    word : str
+    in_text : int, optional
+        The text of the use; not needed where the word occurs once.
+    occurrence : int, optional
+        Which of the uses in that text, or in all texts, from 0; not needed where there is one.
+    layer : int
+        Negative from the last.
+    k : int
+    among : {"all", "same word", "other words"}
+        Which uses may be neighbours.
+    adjust : {"none", "center", "standardize"}
+        Whether to center or standardize every dimension over all units first.
+    match_case : bool
+        Whether "Play" and "play" are different words.
+
+    Returns
+    -------
+    WordNeighbors
+
+    Raises
+    ------
+    InputError
+        If the word does not occur (similar ones are named), if it has several uses (they are
+        listed), or if there is no such layer.
+
+    References
+    ----------
+    Peters et al. (2018), "Deep contextualized word representations", table 4.
+    """
+    checked_count(k, "k")
+    checked_choice(among, "among", AMONG)
+    row = _find_use(states, word, in_text, occurrence, match_case)
+    space = open_space(states, layer, adjust)
+    own = states.texts[states.of_text[row]]
+    is_other = np.array([text != own for text in states.texts], dtype=bool)
+    allowed = ~states.missing & is_other[states.of_text]
+    if among != "all":
+        names, types = types_of(states, match_case)
+        is_word = types == names.index(word_key(states.words[row], match_case))
+        allowed &= is_word if among == "same word" else ~is_word
+    rows, similarities = _nearest(states, space, row, allowed, k)
+    return WordNeighbors(
+        query=use_at(states, row),
+        uses=tuple(use_at(states, one) for one in rows.tolist()),
+        similarities=similarities,
+        layer=space.layer,
+        encoder=states.encoder,
+        among=among,
+        adjust=adjust,
+        n_compared=int(allowed.sum()),
+        decisions=states.decisions,
+    )
+
+
+def static_neighbors(
+    states: HiddenStates,
+    word: str,
+    *,
+    layer: int = -1,
+    k: int = 10,
+    min_count: int = 5,
+    adjust: str = "none",
+    match_case: bool = False,
+) -> StaticNeighbors:
+    """Find the words whose mean vectors are nearest to that of a word.
+
+    The mean over contexts makes one static vector a word, as word2vec has (Bommasani et al. 2020,
+    "Interpreting pretrained contextualized representations via reductions to static embeddings").
+
+    Parameters
+    ----------
+    states : HiddenStates
+    word : str
+    layer, k : int
+    min_count : int
+        Words with fewer uses are left out: their means depend on these uses more than on the word.
+    adjust : {"none", "center", "standardize"}
+    match_case : bool
+
+    Returns
+    -------
+    StaticNeighbors
+
+    Raises
+    ------
+    InputError
+        If the word does not occur, or there is no such layer.
+    """
+    checked_count(k, "k")
+    checked_count(min_count, "min_count")
+    own = rows_of_word(states, word, match_case)
+    space = open_space(states, layer, adjust)
+    names, types = types_of(states, match_case)
+    present = ~states.missing
+    counts = np.bincount(types[present], minlength=len(names))
+    query = int(types[own[0]])
+    kept = np.flatnonzero((counts >= min_count) | (np.arange(len(names)) == query))
+    means = _type_sums(space, types, present, kept) / counts[kept, None]
+    means /= lengths_of(means)[:, None]
+    place = int(np.searchsorted(kept, query))
+    similarities = np.einsum("ij,j->i", means, means[place])
+    others = np.delete(np.arange(len(kept)), place)
+    # The words are in alphabetical order, so that a stable sort breaks ties by the alphabet.
+    best = others[np.argsort(-similarities[others], kind="stable")][:k]
+    return StaticNeighbors(
+        word=names[query],
+        n_uses=len(own),
+        words=tuple(names[kept[i]] for i in best.tolist()),
+        similarities=similarities[best],
+        counts=counts[kept[best]].astype(np.int32),
+        layer=space.layer,
+        encoder=states.encoder,
+        min_count=min_count,
+        adjust=adjust,
+        n_compared=len(others),
+    )
+
+
+def _nearest(
+    states: HiddenStates, space: Space, row: int, allowed: BoolArray, k: int
+) -> tuple[Int64Array, Float64Array]:
+    """Return the k nearest allowed units; ties by text and position."""
+    query = space.unit(np.array([row]))[0]
+    narrow = query.astype(np.float32)
+    rows, rough = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+    with one_blas_thread():
+        for part in blocks(len(allowed)):
+            inside = np.flatnonzero(allowed[part])
+            if not len(inside):
+                continue
+            found = (space.unit(part, np.float32) @ narrow)[inside]
+            rows = np.concatenate([rows, part.start + inside])
+            rough = np.concatenate([rough, found])
+            if len(rough) > k:
+                least = np.partition(rough, len(rough) - k)[len(rough) - k]
+                near = rough >= least - SLACK
+                rows, rough = rows[near], rough[near]
+    exact = np.einsum("ij,j->i", space.unit(rows), query)
+    texts = [states.texts[t] for t in states.of_text[rows]]
+    order = sorted(
+        range(len(rows)), key=lambda i: (-exact[i], texts[i], states.position[rows[i]], rows[i])
+    )[:k]
+    return rows[order], exact[order]
+
+
+def _type_sums(
+    space: Space, types: Int32Array, present: BoolArray, kept: Int64Array
+) -> Float64Array:
+    """Return the sum of the vectors of each type that is kept, of shape (n_kept, width)."""
+    from scipy.sparse import csr_matrix
+
+    sums = np.zeros((len(kept), space.vectors.shape[1]))
+    place = np.full(int(types.max()) + 1, -1)
+    place[kept] = np.arange(len(kept))
+    for part in blocks(len(types)):
+        inside = np.flatnonzero(present[part] & (place[types[part]] >= 0))
+        of_type, numbered = np.unique(place[types[part][inside]], return_inverse=True)
+        entries = np.ones(len(inside)), (numbered, inside)
+        belongs = csr_matrix(entries, shape=(len(of_type), part.stop - part.start))
+        sums[of_type] += belongs @ space.raw(part)
+    return sums

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
+import pandas as pd
 
 from embedtopics._utils.checks import is_count
+from embedtopics._utils.display import Displayed
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.probing.results import Displayed, scores_frame
+from embedtopics.probing.results import by_layer, scores_frame
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,10 @@ class WordUse:
         """The sentence before the word, the word, and the sentence after it."""
         end = self.start + self.span[1] - self.span[0]
         return self.sentence[: self.start], self.sentence[self.start : end], self.sentence[end:]
+
+
+def _columns_of(uses: Sequence[WordUse], *names: str) -> dict[str, list[object]]:
+    return {name: [getattr(use, name) for use in uses] for name in names}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,16 +92,16 @@ class WordNeighbors(Displayed):
 
         `start` and `end` are those of the word in its text.
         """
-        import pandas as pd
-
-        rows = [
-            (rank, use.word, float(similarity), use.text, use.position, *use.span, use.sentence)
-            for rank, (use, similarity) in enumerate(
-                zip(self.uses, self.similarities, strict=True), start=1
-            )
-        ]
-        columns = ["rank", "word", "similarity", "text", "position", "start", "end", "sentence"]
-        return pd.DataFrame(rows, columns=columns)
+        columns = {
+            "rank": np.arange(1, len(self.uses) + 1),
+            **_columns_of(self.uses, "word"),
+            "similarity": self.similarities,
+            **_columns_of(self.uses, "text", "position"),
+            "start": [use.span[0] for use in self.uses],
+            "end": [use.span[1] for use in self.uses],
+            **_columns_of(self.uses, "sentence"),
+        }
+        return pd.DataFrame(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,8 +144,6 @@ class StaticNeighbors(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a neighbor: rank, word, similarity and count."""
-        import pandas as pd
-
         columns = {
             "rank": np.arange(1, len(self.words) + 1),
             "word": list(self.words),
@@ -164,7 +165,7 @@ class SenseCount:
     by_chance : float
         Mean silhouette of single clouds with the same covariance.
     share : float
-        Share of the resamples that would have chosen this number; NaN without resamples.
+        Of the resamples, that would have chosen this number; NaN without any.
     """
 
     n_senses: int
@@ -185,20 +186,17 @@ class WordSenses(Displayed):
     uses : tuple of WordUse
     labels : int32 ndarray of shape (n_uses,)
         The sense of each use, from 0, the largest first.
-    similarities : float64 ndarray of shape (n_uses,)
-        Cosine of each use with the center of its sense.
-    silhouettes : float64 ndarray of shape (n_uses,)
-        NaN with one sense.
+    similarities, silhouettes : float64 ndarray of shape (n_uses,)
+        Cosine of each use with the center of its sense; NaN silhouettes with one sense.
     centers : float32 ndarray of shape (n_senses, width)
         Of length one.
     counts : tuple of SenseCount
         How well other numbers of senses fit.
     p : float
-        Share of single clouds with the same covariance whose clusters are at least as distinct;
-        NaN where that was not tested.
+        Share of single clouds whose clusters are at least as distinct; NaN if not tested.
     stability : float64 ndarray of shape (n_senses,)
-        Mean over resamples of the texts of the largest Jaccard coefficient with a cluster found
-        there, from 0 to 1; NaN without resamples.
+        Mean of the largest Jaccard coefficient with a cluster of each resample of the texts; NaN
+        without resamples.
     chosen : bool
         Whether the number of senses was chosen by `senses`, not given.
     decisions : tuple of Decision
@@ -252,14 +250,11 @@ class WordSenses(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a use: sense, similarity, silhouette, text, position, word, sentence."""
-        import pandas as pd
-
-        names = ["text", "position", "word", "sentence"]
         columns = {
             "sense": self.labels,
             "similarity": self.similarities,
             "silhouette": self.silhouettes,
-            **{name: [getattr(use, name) for use in self.uses] for name in names},
+            **_columns_of(self.uses, "text", "position", "word", "sentence"),
         }
         return pd.DataFrame(columns)
 
@@ -317,15 +312,12 @@ class SenseSeparation(Displayed):
 
     def of(self, measure: str, word: str = "") -> tuple[SenseScore, ...]:
         """Return the scores of one measure by layer; without a word, the means over words."""
-        found = [s for s in self.scores if s.measure == measure and s.word == word]
-        return tuple(sorted(found, key=lambda s: -1 if s.layer is None else s.layer))
+        return by_layer(self.scores, measure=measure, word=word)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the scores as a table: word, layer, measure, value, low, high and n."""
         return scores_frame(SenseScore, self.scores)
 
-
-# Whether a word is used differently in two groups of texts.
 
 MEASURES = ("apd", "excess", "prototype")
 
@@ -338,7 +330,7 @@ class ChangeMeasure:
     ----------
     value, low, high : float
         The measure, and its 95 % interval over texts; NaN bounds of the excess where a group has
-        three texts or fewer, of which too many draws hold one alone.
+        three texts or fewer.
     by_chance : float
         Its mean when texts are assigned to the groups at random.
     p, q : float
@@ -364,7 +356,7 @@ class WordChange:
         In the first and the second group.
     apd : ChangeMeasure
         Average pairwise distance: mean cosine distance between a use in one group and one in the
-        other. Large for words of many senses too, whether they changed or not.
+        other; large for words of many senses, too.
     excess : ChangeMeasure
         How far that exceeds the mean distance within the groups; 0 on average without change.
     prototype : ChangeMeasure
@@ -424,34 +416,21 @@ class SemanticChange(Displayed):
     def to_frame(self) -> pd.DataFrame:
         """Return a row a word, those too rare last and without measures.
 
-        Returns
-        -------
-        DataFrame
-            Columns word, n_first, n_second, texts_first, texts_second; for each measure its value
-            (apd, excess, prototype) and, after its name, _low, _high, _by_chance, _p and _q; exact.
+        Columns word, n_first, n_second, texts_first, texts_second; for each measure its value
+        (apd, excess, prototype) and, after its name, _low, _high, _by_chance, _p and _q; exact.
         """
-        import pandas as pd
-
-        parts = ("value", "low", "high", "by_chance", "p", "q")
-        names = {
-            (measure, part): measure if part == "value" else f"{measure}_{part}"
-            for measure in MEASURES
-            for part in parts
-        }
         counts = ["word", "n_first", "n_second", "texts_first", "texts_second"]
-        rows = []
+        ends = ("", "_low", "_high", "_by_chance", "_p", "_q")
+        names = [name + end for name in MEASURES for end in ends]
         every: list[WordChange | RareWord] = [*self.words, *self.too_rare]
-        for word in every:
-            row: dict[str, object] = dict(
-                zip(counts, (word.word, *word.n_uses, *word.n_texts), strict=True)
-            )
-            if isinstance(word, WordChange):
-                measured = asdict(word)
-                row |= {name: measured[measure][part] for (measure, part), name in names.items()}
-                row["exact"] = word.exact
-            rows.append(row)
-        columns = [*counts, *names.values(), "exact"]
-        return pd.DataFrame(rows, columns=columns).astype({"exact": "boolean"})
+        rows = [(one.word, *one.n_uses, *one.n_texts) for one in every]
+        measured = [
+            (*astuple(one.apd), *astuple(one.excess), *astuple(one.prototype), one.exact)
+            for one in self.words
+        ]
+        found = pd.DataFrame(rows, columns=counts)
+        found = found.join(pd.DataFrame(measured, columns=[*names, "exact"]))
+        return found.astype({**dict.fromkeys(names, float), "exact": "boolean"})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -471,7 +450,7 @@ class WordMap(Displayed):
         On the plane of each layer on which its uses are spread most, rotated or reflected towards
         the map of the next layer.
     joint : float64 ndarray of shape (n_layers, n_uses, 2)
-        On one plane for all layers, on which the path of a use can be followed.
+        On one plane for all layers.
     explained_variance, joint_explained_variance : float64 ndarray of shape (n_layers,)
         Share of each layer's variance in its own plane, and in the joint one; NaN where all uses
         have one vector.
@@ -503,17 +482,12 @@ class WordMap(Displayed):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row a layer and use: layer, use, x, y, text, word and sentence."""
-        import pandas as pd
-
         n_layers, n_uses = self.coordinates.shape[:2]
         columns = {
             "layer": np.repeat(self.layers, n_uses),
             "use": np.tile(np.arange(n_uses), n_layers),
             "x": self.coordinates[:, :, 0].ravel(),
             "y": self.coordinates[:, :, 1].ravel(),
-            **{
-                name: [getattr(use, name) for use in self.uses] * n_layers
-                for name in ("text", "word", "sentence")
-            },
+            **_columns_of(self.uses * n_layers, "text", "word", "sentence"),
         }
         return pd.DataFrame(columns)

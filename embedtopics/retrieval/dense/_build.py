@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -15,18 +15,15 @@ import numpy.typing as npt
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._codes import CODE_FILES, build_codes, open_codes
 from embedtopics.retrieval.dense._exact import nearest_among, nearest_exactly, one_thread
-from embedtopics.retrieval.dense._files import (
+from embedtopics.retrieval.dense._segment import (
     ABOUT,
-    FLAT_BYTES,
     FORMAT,
+    DenseSegment,
     DenseSettings,
-    checked_vectors,
     choose_kind,
     read_vectors,
-    write_about,
     write_vectors,
 )
-from embedtopics.retrieval.dense._segment import DenseSegment
 
 # How far an index must look: measured on queries, and measured again on others.
 
@@ -181,33 +178,25 @@ def _speed(search: Callable[[FloatArray], Any], queries: FloatArray) -> float:
 
 
 def build_dense(
-    folder: str | Path,
-    vectors: npt.ArrayLike,
-    settings: DenseSettings | None = None,
-    flat_bytes: int = FLAT_BYTES,
+    folder: str | Path, vectors: npt.ArrayLike, settings: DenseSettings
 ) -> dict[str, Any]:
-    """Write the vectors (n, d) of a segment and an index of them, and measure how good that is."""
+    """Write the unit vectors (n, d) of a segment and an index of them, and measure the index."""
     start = time.perf_counter()
     folder = Path(folder)
-    settings = settings or DenseSettings()
-    values = checked_vectors(vectors)
+    values = np.ascontiguousarray(vectors, dtype=np.float32)
     n, d = values.shape
-    kind, why = choose_kind(n, d, settings, flat_bytes)
+    kind, why = choose_kind(n, d, settings)
     (folder / "dense").mkdir(exist_ok=True)
     name = write_vectors(folder, values, half=kind == "ivfpq")
     if kind != "flat":
         build_codes(folder / "dense", values, settings.seed)
-    stored = read_vectors(folder, name, n, d, mmap=True)
+    stored = read_vectors(folder, name, n, d)
     index = None if kind == "flat" else open_codes(folder / "dense", n, d)
     calibration, held_out = samples(values, settings.seed)
     segment = DenseSegment(kind, stored, index, 1, 1, {})
     segment = calibrated(segment, calibration, values, settings.recall)
     found = measured(segment, held_out, values)
-    files = [name]
-    for own in CODE_FILES if index is not None else ():
-        with (folder / "dense" / own).open("rb") as stream:
-            os.fsync(stream.fileno())
-        files.append(f"{Path(ABOUT).parent}/{own}")
+    files = [name, *(f"dense/{own}" for own in CODE_FILES if index is not None)]
     sizes = {file: (folder / file).stat().st_size for file in files}
     in_index = sum(sizes.values()) - sizes[name]
     about = {
@@ -237,5 +226,5 @@ def build_dense(
         },
         "seconds": round(time.perf_counter() - start, 3),
     }  # fmt: skip
-    write_about(folder, about)
+    (folder / ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", "utf-8")
     return about

@@ -7,47 +7,42 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int64Array
+
+Mask = npt.NDArray[np.bool_]
 
 # The nearest of several segments.
 
 
-def merge_nearest(
-    found: Sequence[tuple[FloatArray, Int64Array]], k: int | None = None
-) -> tuple[FloatArray, Int64Array, Int64Array]:
-    """Merge what was found in each segment into one list for each query.
+class Nearest(NamedTuple):
+    """The nearest passages of some queries, each (n_queries, k); -1 where there are no more."""
 
-    Shape: `similarities` (n_queries, k), `segments, rows` (n_queries, k).
-    """
-    if not found:
-        raise InputError("expected what was found in at least one segment; got none")
+    similarities: FloatArray
+    segments: Int64Array
+    rows: Int64Array
+
+
+def merge_nearest(found: Sequence[tuple[FloatArray, Int64Array]], k: int) -> Nearest:
+    """Merge the similarities and rows of one segment or more into one list for each query."""
     n_queries = len(found[0][0])
-    for number, (similarities, rows) in enumerate(found):
-        if similarities.shape != rows.shape or len(rows) != n_queries:
-            raise InputError(
-                f"expected similarities and rows of {n_queries:,} queries from every segment; "
-                f"segment {number} has {similarities.shape} and {rows.shape}"
-            )
-    k = max(rows.shape[1] for _, rows in found) if k is None else k
     near = np.concatenate([similarities for similarities, _ in found], axis=1)
     names = np.concatenate([rows for _, rows in found], axis=1)
     segments = np.repeat(np.arange(len(found)), [rows.shape[1] for _, rows in found])
     segments = np.where(names < 0, -1, segments[None, :])
     order = np.lexsort((names, segments, -near, names < 0), axis=1)[:, :k]
-    merged = (
+    merged: list[npt.NDArray[Any]] = [
         np.full((n_queries, k), -np.inf, dtype=np.float32),
         np.full((n_queries, k), -1, dtype=np.int64),
         np.full((n_queries, k), -1, dtype=np.int64),
-    )
+    ]
     for whole, values in zip(merged, (near, segments, names), strict=True):
         whole[:, : order.shape[1]] = np.take_along_axis(values, order, axis=1)
-    return merged
+    return Nearest(*merged)
 
 
 # FAISS, and threads of ours beside one another, each with one of its own.
@@ -119,7 +114,7 @@ def nearest_among(
     """Find the nearest among some rows, by similarities that depend on nothing else.
 
     Shapes: `queries` (n_queries, d), `vectors` (n, d), `rows` (1 or n_queries, n_rows) ->
-    `similarities` (n_queries, k), `found` (n_queries, k).
+    `similarities, found` (n_queries, k).
     """
     from embedtopics.retrieval.dense import _kernels
 
@@ -135,13 +130,7 @@ def nearest_among(
 def nearest_exactly(
     queries: FloatArray, vectors: npt.NDArray[Any], rows: Int64Array, k: int
 ) -> tuple[FloatArray, Int64Array]:
-    """Find the nearest of all allowed vectors to each query.
-
-    The answer is that of `nearest_among`, to the last bit.
-
-    Shapes: `queries` (n_queries, d), `vectors` (n, d), `rows` (n_rows,) -> `similarities`
-    (n_queries, k), `found` (n_queries, k).
-    """
+    """Find the nearest of all allowed rows (n_rows,), as `nearest_among` to the last bit."""
     if len(queries) == 1:
         return nearest_among(queries, vectors, rows[None], k)
     similarities = np.empty((len(queries), k), dtype=np.float32)
@@ -197,13 +186,10 @@ def _by_products(
 
 
 @dataclass(frozen=True, eq=False)
-class Allowed:
-    """Rows that may be found, as they are needed.
+class AllowedRows:
+    """Rows that may be found; `mask` is (n,)."""
 
-    Shapes: `mask` (n,).
-    """
-
-    mask: npt.NDArray[np.bool_]
+    mask: Mask
     n_rows: int
 
     @property
@@ -229,28 +215,8 @@ class Allowed:
         return faiss.IDSelectorBitmap(bits), bits
 
 
-def allowed_rows(rows: npt.ArrayLike | None, n: int) -> Allowed:
-    """Return which of n rows may be found.
-
-    Shapes: `rows` (n,).
-    """
-    if rows is None:
-        return Allowed(np.broadcast_to(np.True_, n), n)
-    given = np.asarray(rows)
-    if given.dtype == np.bool_:
-        if given.shape != (n,):
-            raise InputError(
-                f"expected a mask of shape ({n},), one truth value a row; got {given.shape}"
-            )
-        return Allowed(given, int(np.count_nonzero(given)))
-    if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-        raise InputError(
-            "expected allowed rows as a one-dimensional array of whole numbers, or a mask; got "
-            f"{given.dtype} of shape {given.shape}"
-        )
-    if given.size and (given.min() < 0 or given.max() >= n):
-        bad = given.min() if given.min() < 0 else given.max()
-        raise InputError(f"expected allowed rows from 0 to {n - 1}; got {bad}")
-    mask = np.zeros(n, dtype=np.bool_)
-    mask[given.astype(np.int64)] = True
-    return Allowed(mask, int(np.count_nonzero(mask)))
+def allowed_rows(mask: Mask | None, n: int) -> AllowedRows:
+    """Return which of n rows may be found: those of a mask (n,), or all."""
+    if mask is None:
+        return AllowedRows(np.broadcast_to(np.True_, n), n)
+    return AllowedRows(mask, int(np.count_nonzero(mask)))

@@ -1,7 +1,9 @@
-"""Searching one segment."""
+"""A segment's vectors on disk, what is known about them, and searching them."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,19 +11,154 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count
+from embedtopics._utils.checks import checked_count, checked_share, optional_count
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._codes import Codes, open_codes
 from embedtopics.retrieval.dense._exact import (
-    Allowed,
+    AllowedRows,
+    Mask,
     allowed_rows,
     nearest_among,
     nearest_exactly,
     parts_of,
     work_on_parts,
 )
-from embedtopics.retrieval.dense._files import KINDS, read_about, read_vectors
+
+# Which kind of index a segment's vectors take.
+
+KINDS = ("flat", "ivf", "ivfpq", "sq", "hnsw")
+"""Kinds that a segment may have; "sq" and "hnsw" only in folders of version 0.1. Graphs are not
+read: these vectors are compared one by one until the index is compacted."""
+
+FLAT_BYTES = 80_000_000
+"""Bytes of vectors that one core reads in about 10 ms. A size and not a stop-watch decides, so that
+the same vectors get the same kind of index on every machine, and under any load."""
+
+LEAST_CODED = 256
+"""Vectors from which codes can be learned; fewer are compared one by one."""
+
+
+@dataclass(frozen=True)
+class DenseSettings:
+    """Options of the dense index; see `SearchIndex.build`."""
+
+    kind: str = "auto"
+    recall: float = 0.95
+    memory_limit: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("auto", "flat", "ivf"):
+            raise InputError("kind", "'auto', 'flat' or 'ivf'", self.kind)
+        checked_share(self.recall, "recall")
+        checked_count(self.seed, "random_state", 0)
+        optional_count(self.memory_limit, "memory_limit")
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> DenseSettings:
+        """Return the settings of an index; those of version 0.1 have more, and more kinds."""
+        kind = {"hnsw": "auto", "sq": "ivf", "ivfpq": "ivf"}.get(values["kind"], values["kind"])
+        return cls(kind, values["recall"], values["memory_limit"], values["seed"])
+
+
+def choose_kind(n: int, d: int, settings: DenseSettings) -> tuple[str, str]:
+    """Return the kind of index for so many vectors, and why it is that."""
+    size, limit = 4 * n * d, settings.memory_limit
+    if settings.kind == "flat":
+        return "flat", "asked for"
+    if n < LEAST_CODED:
+        asked = "; 'ivf' was asked for" if settings.kind == "ivf" else ""
+        return "flat", f"{n:,} vectors are too few to learn codes from{asked}"
+    if settings.kind == "auto":
+        if settings.recall == 1.0:
+            return "flat", "only a comparison with every vector finds all of the nearest"
+        if size <= FLAT_BYTES and (limit is None or size <= limit):
+            return "flat", (
+                f"{size:,} bytes of vectors are read in a few milliseconds; "
+                f"up to {FLAT_BYTES:,} every vector is compared"
+            )
+    # Codes of two bits a dimension, and eight bytes for the number of a vector.
+    whole = size + n * (d // 4 + 8)
+    if limit is None or whole <= limit:
+        is_auto = settings.kind == "auto"
+        why = f"{size:,} bytes of vectors are more than {FLAT_BYTES:,}" if is_auto else "asked for"
+        return "ivf", why
+    reason = f"vectors in float32 and their codes would take {whole:,} bytes of {limit:,}"
+    if whole - size // 2 > limit:
+        reason += "; those in float16 are above the limit too, and stay on disk"
+    return "ivfpq", reason
+
+
+# Files.
+
+ABOUT = "dense/dense.json"
+FORMAT = 1
+
+ROWS_AT_ONCE = 8192
+"""Vectors that are rounded and written at a time."""
+
+_DTYPES: dict[str, np.dtype[Any]] = {"vectors.f32": np.dtype("<f4"), "vectors.f16": np.dtype("<f2")}
+
+
+def write_vectors(folder: Path, vectors: FloatArray, half: bool) -> str:
+    """Write vectors row by row, without a header, and return the file's name."""
+    name = "vectors.f16" if half else "vectors.f32"
+    with (folder / name).open("wb") as stream:
+        for start in range(0, len(vectors), ROWS_AT_ONCE):
+            stream.write(vectors[start : start + ROWS_AT_ONCE].astype(_DTYPES[name]).tobytes())
+    return name
+
+
+def read_vectors(folder: Path, name: str, n: int, d: int) -> npt.NDArray[Any]:
+    """Map the vectors, float32 or the bits of float16."""
+    dtype = np.dtype("<u2") if name == "vectors.f16" else np.dtype("<f4")
+    _check_size(folder / name, n * d * dtype.itemsize)
+    if not n:  # nothing of nothing can be mapped
+        return np.empty((0, d), dtype=dtype)
+    return np.asarray(np.memmap(folder / name, dtype=dtype, mode="r", shape=(n, d)))
+
+
+def read_about(folder: Path) -> dict[str, Any]:
+    """Read what is known, and hold the sizes of all files against it."""
+    path = folder / ABOUT
+    try:
+        about = json.loads(path.read_text("utf-8"))
+        found = int(about["format"])
+        sizes = {str(name): int(size) for name, size in about["files"].items()}
+        n, d = int(about["n"]), int(about["d"])
+        kind, name = str(about["kind"]), str(about["vectors"])
+        breadth = about["parameters"].get("breadth"), about["parameters"].get("n_candidates")
+        well_formed = n >= 0 and d >= 1 and name in _DTYPES and name in sizes
+        if not well_formed or not all(b is None or int(b) > 0 for b in breadth):
+            raise ValueError(f"{kind} index of {n} vectors with {d} dimensions in {name}")
+    except FileNotFoundError:
+        raise CorruptFileError(f"{path} is missing; build the segment again") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptFileError(f"{path} is damaged ({error}); build again") from error
+    if found > FORMAT:
+        raise CorruptFileError(
+            f"{path} is of format {found}, newer than this version reads ({FORMAT}); "
+            "upgrade embedtopics"
+        )
+    for file, size in sizes.items():
+        if ".." in Path(file).parts or Path(file).is_absolute():
+            raise CorruptFileError(f"{path} is damaged (it lists {file!r}); build again")
+        _check_size(folder / file, size)
+    return dict(about)
+
+
+def _check_size(path: Path, size: int) -> None:
+    if not path.is_file():
+        raise CorruptFileError(f"{path} is missing; build the segment again")
+    if path.stat().st_size != size:
+        raise CorruptFileError(
+            f"{path} is damaged: it has {path.stat().st_size:,} bytes, not the {size:,} that "
+            "were written; build the segment again"
+        )
+
+
+# Searching.
 
 QUERIES_AT_ONCE = 16
 """Queries that are given to FAISS together; from twenty on it would sum in another order."""
@@ -57,17 +194,16 @@ class DenseSegment:
         return len(self.vectors)
 
     def search(
-        self, queries: npt.ArrayLike, k: int, rows: npt.ArrayLike | None = None
+        self, queries: FloatArray, k: int, mask: Mask | None = None
     ) -> tuple[FloatArray, Int64Array]:
-        """Find the nearest vectors to each query.
+        """Find the nearest vectors to each query, (n_queries, d), among those of a mask, (n,).
 
         Every similarity is the inner product of the query and the vector as it is stored, summed
         in float32 in one order: it depends neither on other queries nor on the kind of index, but
         for the rounding of vectors that are kept in float16.
         """
-        k = checked_count(k, "k")
-        asked = self._checked_queries(queries)
-        allowed = allowed_rows(rows, len(self))
+        asked = np.ascontiguousarray(queries, dtype=np.float32)
+        allowed = allowed_rows(mask, len(self))
         near = np.full((len(asked), k), -np.inf, dtype=np.float32)
         found = np.full((len(asked), k), -1, dtype=np.int64)
         n_wanted = min(k, allowed.n_rows)
@@ -79,22 +215,7 @@ class DenseSegment:
             near[:, :n_wanted], found[:, :n_wanted] = answer
         return near, found
 
-    def _checked_queries(self, queries: npt.ArrayLike) -> FloatArray:
-        asked = np.asarray(queries)
-        d = self.vectors.shape[1]
-        if asked.ndim != 2 or asked.shape[1] != d or asked.dtype.kind not in "fiu":
-            raise InputError(
-                "queries", f"vectors of shape (n_queries, {d})",
-                found=f"{asked.dtype} of {asked.shape}",
-            )  # fmt: skip
-        with np.errstate(over="ignore"):  # too large is not finite, and refused as such
-            asked = np.asarray(asked, dtype=np.float32, order="C")
-        if not np.isfinite(asked).all():
-            row = int(np.argmin(np.isfinite(asked).all(axis=1)))
-            raise InputError("queries", "finite", found="NaN or infinity", row=row)
-        return asked
-
-    def _is_few(self, allowed: Allowed, n_wanted: int) -> bool:
+    def _is_few(self, allowed: AllowedRows, n_wanted: int) -> bool:
         """Return whether it is best to compare every allowed vector."""
         if self.index is None or 2 * self._n_candidates(n_wanted) >= allowed.n_rows:
             return True
@@ -104,11 +225,18 @@ class DenseSegment:
         """Return how many vectors are compared in full."""
         return self.n_candidates * max(10, n_wanted) // 10
 
-    def _look(self, queries: FloatArray, allowed: Allowed, k: int) -> tuple[FloatArray, Int64Array]:
+    def _look(
+        self, queries: FloatArray, allowed: AllowedRows, k: int
+    ) -> tuple[FloatArray, Int64Array]:
         """Find candidates, compare them in full, and compare all where candidates were too few."""
         index = self.index
         assert index is not None
-        n_probe = min(index.n_lists, int(np.ceil(self.n_probe * self._further(allowed, k))))
+        n_probe = index.n_lists
+        # Those that are allowed may all lie far away, as with a filter by subject. Where less than
+        # half are, all lists are looked into: with their short codes that costs little.
+        if allowed.share >= HALF:
+            further = max(1.0, k / 10.0) ** 0.5 / allowed.share
+            n_probe = min(n_probe, int(np.ceil(self.n_probe * further)))
         n_candidates = min(allowed.n_rows, self._n_candidates(k))
         selector, _bits = allowed.selector()
         near = np.empty((len(queries), k), dtype=np.float32)
@@ -126,25 +254,15 @@ class DenseSegment:
             )
         return near, found
 
-    def _further(self, allowed: Allowed, k: int) -> float:
-        """Return how many times further than for the ten nearest of all the index looks.
 
-        Those that are allowed may all lie far away, as with a filter by subject. Where less than
-        half are, all lists are looked into: with their short codes that costs little.
-        """
-        if allowed.share < HALF:
-            return float(self.index.n_lists if self.index else 1)
-        return float(max(1.0, k / 10.0) ** 0.5 / allowed.share)
-
-
-def open_dense(folder: str | Path, mmap: bool = True) -> DenseSegment:
+def open_dense(folder: str | Path) -> DenseSegment:
     """Open what `build_dense` wrote."""
     folder = Path(folder)
     about = read_about(folder)
     n, d, kind = int(about["n"]), int(about["d"]), str(about["kind"])
     if kind not in KINDS:
         raise CorruptFileError(f"{folder} holds an index of unknown kind {kind!r}; build again")
-    vectors = read_vectors(folder, str(about["vectors"]), n, d, mmap)
+    vectors = read_vectors(folder, str(about["vectors"]), n, d)
     parameters = about["parameters"]
     is_flat = kind in ("flat", "hnsw")
     index = None if is_flat else open_codes(folder / "dense", n, d)

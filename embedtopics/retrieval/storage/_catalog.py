@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,7 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.protocols import Int64Array
 
 CATALOG = "catalog.sqlite"
 SEGMENTS = "segments"
@@ -276,19 +278,16 @@ def explaining(folder: Path, is_writing: bool = False) -> Iterator[None]:
         ) from error
 
 
+def read_numbers(
+    connection: sqlite3.Connection, query: str, parameters: Sequence[Any] = ()
+) -> Int64Array:
+    """Return the one column of whole numbers that a query gives."""
+    rows = connection.execute(query, tuple(parameters))
+    return np.fromiter((number for (number,) in rows), np.int64)
+
+
 def in_chunks(values: Sequence[T], size: int = 900) -> Iterator[tuple[str, Sequence[T]]]:
     """Yield values in parts that one statement takes, with the question marks for each."""
     for start in range(0, len(values), size):
         part = values[start : start + size]
         yield ",".join("?" * len(part)), part
-
-
-def flush_folder(folder: Path) -> None:
-    """Put on disk which files a folder has; Windows does so by itself."""
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

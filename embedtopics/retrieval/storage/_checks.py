@@ -16,28 +16,27 @@ from pathlib import Path
 
 import numpy as np
 
-from embedtopics._utils.folders import only_writer
+from embedtopics._utils.folders import flush_file, flush_folder, only_writer, take_the_place
 from embedtopics.errors import CorruptFileError, InputError
-from embedtopics.protocols import Int64Array
 from embedtopics.retrieval.storage._catalog import (
     CATALOG,
     SEGMENTS,
     ask,
     document_digest,
     explaining,
-    flush_folder,
     make_catalog,
     read_meta,
+    read_numbers,
 )
 from embedtopics.retrieval.storage._metadata import present, read_columns
 from embedtopics.retrieval.storage._segments import (
-    SegmentFile,
     check_sizes,
     damage,
     damaged_files,
     is_segment_name,
     list_files,
     living_passages,
+    named_segments,
     read_passages,
     segment_folder,
     unnamed_folders,
@@ -86,8 +85,7 @@ def _copy_into(source: Path, fresh: Path) -> None:
             for path in fresh.iterdir():
                 path.unlink()
     (fresh / SEGMENTS).mkdir(exist_ok=True)
-    with (fresh / CATALOG).open("r+b") as catalog:  # no connection to it is open
-        os.fsync(catalog.fileno())
+    flush_file(fresh / CATALOG)  # no connection to it is open
     for below in sorted((p for p in fresh.rglob("*") if p.is_dir()), reverse=True):
         flush_folder(below)
 
@@ -100,8 +98,7 @@ def _link(source: Path, target: Path) -> None:
         raise
     except OSError:  # another disk, or a file system without links
         shutil.copyfile(source, target)
-        with target.open("r+b") as file:
-            os.fsync(file.fileno())
+        flush_file(target)
 
 
 def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None:
@@ -114,9 +111,7 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
         try:
             fill(fresh)
-            fresh.chmod(0o777 & ~_umask())
-            flush_folder(fresh)
-            _take_the_place(fresh, folder)
+            take_the_place(fresh, folder)
         finally:
             shutil.rmtree(fresh, ignore_errors=True)
 
@@ -157,24 +152,6 @@ def _is_ours(folder: Path) -> bool:
         if not in_segment and parts not in {(SEGMENTS,), *((name,) for name in catalog)}:
             return False
     return True
-
-
-def _take_the_place(fresh: Path, folder: Path) -> None:
-    old = fresh.with_suffix(".old")
-    if folder.exists():
-        folder.rename(old)
-    try:
-        fresh.rename(folder)
-        flush_folder(folder.parent)
-    except BaseException:  # an interrupt too
-        if folder.exists() and not fresh.exists():
-            folder.rename(fresh)
-        if old.exists() and not folder.exists():
-            old.rename(folder)
-        raise
-    if old.exists():
-        # First out of the way, so that one half deleted is never taken for a collection.
-        shutil.rmtree(old.rename(fresh), ignore_errors=True)
 
 
 def find_folder(folder: str | Path) -> Path:
@@ -222,12 +199,6 @@ def _sweep_beside(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
-
-
 _RESTORE = "restore the folder from a copy, or build the index again"
 
 
@@ -266,7 +237,7 @@ def check(folder: str | Path) -> list[Problem]:
     folder = find_folder(folder)
     problems = find_damage(folder)
     try:
-        named = ask(folder, lambda c: {n for (n,) in c.execute("SELECT number FROM segments")})
+        named = ask(folder, named_segments)
     except CorruptFileError:
         return problems
     remedy = "nothing is lost: the next writer deletes it, unless one is at work on it now"
@@ -280,11 +251,13 @@ def find_damage(folder: Path) -> list[Problem]:
     """Return all that is damaged, what a killed writer left behind not counted."""
     while True:
         try:
-            version, problems, files = ask(folder, _check_catalog)
-            problems += [Problem(path, what) for path, what in damaged_files(folder, files)]
+            version = ask(folder, lambda c: int(read_meta(c, "version")))
+            problems = [Problem(folder / CATALOG, what) for what in ask(folder, _check_catalog)]
+            files = damaged_files(folder, ask(folder, list_files))
+            problems += [Problem(path, what) for path, what in files]
             problems += ask(folder, lambda c: list(_check_passages(c, folder)))
             if ask(folder, lambda c: int(read_meta(c, "version"))) == version:
-                return [Problem(folder / p.file, p.what, p.remedy) for p in problems]
+                return problems
         except CorruptFileError as error:
             return [Problem(folder / CATALOG, str(error))]
         except sqlite3.Error as error:  # such as a table that is not there
@@ -310,17 +283,14 @@ _LACKING = (
 _ORPHANS = "SELECT number FROM metadata WHERE number NOT IN (SELECT number FROM documents)"
 
 
-def _check_catalog(
-    connection: sqlite3.Connection,
-) -> tuple[int, list[Problem], list[SegmentFile]]:
+def _check_catalog(connection: sqlite3.Connection) -> list[str]:
     run = connection.execute
     found = [f"SQLite finds: {m}" for (m,) in run("PRAGMA integrity_check(20)") if m != "ok"]
     found += [f"the id {id!r} has {count} documents" for id, count in run(_DOUBLED)]
     found += [f"it does not name all files of segment {n:06d}" for (n,) in run(_LACKING)]
     found += _check_documents(connection)
     found += [f"metadata {number} belong to no document" for (number,) in run(_ORPHANS)]
-    problems = [Problem(Path(CATALOG), what) for what in found]
-    return int(read_meta(connection, "version")), problems, list_files(connection)
+    return found
 
 
 def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
@@ -340,7 +310,10 @@ def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
     """Compare documents with the passages of segments."""
-    numbers, removed = _numbers(connection, "documents"), _numbers(connection, "removed")
+    numbers, removed = (
+        read_numbers(connection, f"SELECT number FROM {table} ORDER BY number")
+        for table in ("documents", "removed")
+    )
     with_passages = [np.empty(0, np.int64)]
     query = "SELECT number, first, last, n_passages, n_living FROM segments"
     for segment, first, last, n_passages, n_living in connection.execute(query):
@@ -366,17 +339,4 @@ def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Pr
     for wrong, what in ((bare, "have no passage"), (both, "are there and removed")):
         if wrong.size:
             what = f"{wrong.size:,} documents {what}, such as number {wrong[0]}"
-            yield Problem(Path(CATALOG), what)
-
-
-def _numbers(connection: sqlite3.Connection, table: str) -> Int64Array:
-    rows = connection.execute(f"SELECT number FROM {table} ORDER BY number")
-    return np.fromiter((number for (number,) in rows), np.int64)
-
-
-def require_whole(folder: Path) -> None:
-    """Read and compare everything."""
-    problems = find_damage(folder)
-    if problems:
-        more = f" (and {len(problems) - 1:,} more problems)" if len(problems) > 1 else ""
-        raise CorruptFileError(f"{problems[0]}{more}")
+            yield Problem(folder / CATALOG, what)

@@ -4,33 +4,70 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
+import shutil
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from embedtopics.errors import InputError
-from embedtopics.protocols import Int64Array
+import numpy as np
+
+from embedtopics._utils.checks import checked_choice
+from embedtopics._utils.folders import flush_folder, only_writer
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
-from embedtopics.retrieval.storage._catalog import Moved, ask, read_meta, reading
+from embedtopics.retrieval.storage._catalog import (
+    SEGMENTS,
+    Moved,
+    ask,
+    connect_writer,
+    document_digest,
+    explaining,
+    in_chunks,
+    merge_log,
+    read_meta,
+    read_numbers,
+    reading,
+)
 from embedtopics.retrieval.storage._checks import (
     check_presence,
     copy_collection,
     create_folder,
+    find_damage,
     find_folder,
-    require_whole,
 )
-from embedtopics.retrieval.storage._metadata import read_columns
+from embedtopics.retrieval.storage._metadata import (
+    Column,
+    GivenColumn,
+    fit_columns,
+    present,
+    read_columns,
+    read_frame,
+    store_columns,
+    write_annotations,
+)
 from embedtopics.retrieval.storage._segments import (
+    MakeSegment,
     PassageCache,
+    SegmentFile,
     Snapshot,
-    fetch_batch,
-    fetch_documents,
-    find_candidates,
+    Sources,
+    damage,
+    damaged_files,
     find_numbers,
+    list_files,
+    named_segments,
     read_snapshot,
+    seal,
+    segment_folder,
+    select_documents,
+    unnamed_folders,
+    write_passages,
 )
-from embedtopics.retrieval.storage._writing import Writer, check_new, open_writer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,17 +96,15 @@ class Collection:
         """Open a collection."""
         path = find_folder(folder)
         check_presence(path)
-        if verify:
-            require_whole(path)
+        problems = find_damage(path) if verify else []
+        if problems:
+            more = f" (and {len(problems) - 1:,} more problems)" if len(problems) > 1 else ""
+            raise CorruptFileError(f"{problems[0]}{more}")
         return cls(path)
 
     def snapshot(self) -> Snapshot:
         """Return the newest version; its files may be deleted by a later compaction."""
         return read_snapshot(self.folder, self._passages)
-
-    def version(self) -> int:
-        """Return the number of the newest version; it goes up with every write."""
-        return ask(self.folder, lambda connection: int(read_meta(connection, "version")))
 
     def stamp(self) -> str:
         """Return what names the newest version's content; a copy has the same stamp."""
@@ -81,7 +116,17 @@ class Collection:
 
     def documents(self, numbers: Sequence[int]) -> list[Document | None]:
         """Return documents by number, None for each that is not there (any more)."""
-        return ask(self.folder, lambda connection: fetch_documents(connection, numbers))
+        wanted = [int(number) for number in numbers]
+
+        def fetch(connection: sqlite3.Connection) -> dict[int, Document]:
+            found: dict[int, Document] = {}
+            for marks, part in in_chunks(sorted(set(wanted))):
+                for document in select_documents(connection, f"number IN ({marks})", part):
+                    found[document.number] = document
+            return found
+
+        found = ask(self.folder, fetch)
+        return [found.get(number) for number in wanted]
 
     def numbers(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the number of each id that there is; others are left out."""
@@ -89,7 +134,12 @@ class Collection:
 
     def check_new(self, ids: Sequence[str], metadata: pd.DataFrame, *, update: bool) -> None:
         """Refuse ids and metadata that a writer would refuse, before vectors are made."""
-        ask(self.folder, lambda connection: check_new(connection, ids, metadata, update))
+
+        def refuse(connection: sqlite3.Connection) -> None:
+            find_replaced(connection, ids, update)
+            fit_columns(connection, read_frame(metadata, []), [])
+
+        ask(self.folder, refuse)
 
     def ids(self) -> list[str]:
         """Return all ids, in the order of the documents' numbers."""
@@ -101,7 +151,8 @@ class Collection:
         try:
             with reading(self.folder) as connection:
                 after = -1
-                while batch := fetch_batch(connection, after, size):
+                following = "number > ? ORDER BY number LIMIT ?"
+                while batch := list(select_documents(connection, following, (after, size))):
                     yield batch
                     after = batch[-1].number
         except Moved:
@@ -112,24 +163,291 @@ class Collection:
 
     def columns(self) -> dict[str, str]:
         """Return the kind of each column of the metadata."""
-        columns = ask(self.folder, read_columns)
-        return {name: column.kind for name, column in columns.items()}
+        return {name: column.kind for name, column in ask(self.folder, read_columns).items()}
 
     def column_sql(self, name: str) -> str:
         """Return what a column of the metadata is called in conditions of `candidates`."""
-        columns = ask(self.folder, read_columns)
-        return columns[name].sql
+        return ask(self.folder, read_columns)[name].sql
 
     def candidates(self, condition: str, parameters: Sequence[Any] = ()) -> Int64Array:
-        """Return the numbers of the documents that meet a condition."""
-        return ask(self.folder, lambda c: find_candidates(c, condition, parameters))
+        """Return the numbers of the documents that meet a condition, ascending."""
+        # SQLite leaves the join out where the condition does not speak of documents.
+        query = (
+            "SELECT metadata.number FROM metadata LEFT JOIN documents "
+            f"ON documents.number = metadata.number WHERE ({condition}) ORDER BY metadata.number"
+        )
+        return ask(self.folder, lambda connection: read_numbers(connection, query, parameters))
 
-    def writing(self) -> AbstractContextManager[Writer]:
+    @contextmanager
+    def writing(self) -> Iterator[Writer]:
         """Be the one writer of the collection, of all processes."""
-        return open_writer(self.folder)
+        folder = self.folder
+        with only_writer(folder):
+            with explaining(folder, is_writing=True):
+                connection = connect_writer(folder)
+            try:
+                with explaining(folder, is_writing=True):
+                    (folder / SEGMENTS).mkdir(exist_ok=True)
+                    flush_folder(folder)
+                    if merge_log(connection):
+                        for path in unnamed_folders(folder, named_segments(connection)):
+                            shutil.rmtree(path, ignore_errors=True)  # of writers that were killed
+                yield Writer(folder, connection)
+                merge_log(connection)  # so that closing has nothing to write that readers wait for
+            finally:
+                connection.close()
 
     def copy_to(self, folder: str | Path, *, overwrite: bool = False) -> Collection:
         """Copy the newest version to another folder; it appears there whole or not at all."""
         path = find_folder(folder)
         copy_collection(self.folder, path, overwrite)
         return Collection(path)
+
+
+def find_replaced(connection: sqlite3.Connection, ids: Sequence[str], update: bool) -> list[int]:
+    """Return the numbers of documents that new ones take the place of."""
+    found = find_numbers(connection, ids)
+    if found and not update:
+        row = next(row for row, id in enumerate(ids) if id in found)
+        raise InputError(
+            "id", "new for every document", ids[row],
+            f"{len(found):,} of the ids are in the index; pass update=True (--update) to replace "
+            "documents, or give new ids", row=row,
+        )  # fmt: skip
+    return sorted(found.values())
+
+
+class Writer:
+    """The one that writes a collection; made by `Collection.writing`.
+
+    Each call is a write of its own: when it returns, all of it is on disk, and when it fails or is
+    killed, nothing of it is. `decisions` are what was done to metadata so far.
+    """
+
+    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+        self._folder = folder
+        self._connection = connection
+        self._is_uncertain = False
+        self.decisions: list[Decision] = []
+
+    def add(
+        self,
+        ids: Sequence[str],
+        texts: Sequence[str],
+        metadata: pd.DataFrame,
+        positions: Int64Array,
+        spans: Int32Array,
+        make_segment: MakeSegment,
+        *,
+        update: bool = False,
+    ) -> None:
+        """Add documents with distinct ids.
+
+        `positions` (n_passages,) is the document of each passage, ascending from 0, each document
+        with one or more; `spans` (n_passages, 2) lie within its text.
+        """
+        if not len(ids):
+            return
+        notes: list[Decision] = []
+        given = read_frame(metadata, notes)
+        with explaining(self._folder, is_writing=True):
+            replaced = find_replaced(self._connection, ids, update)
+            columns, given = fit_columns(self._connection, given, notes)
+            first = self._next_number("documents")
+            documents = first + positions
+            with self._new_segment(documents, spans, make_segment, None) as files:
+                with self._transaction():
+                    emptied = self._tombstone(replaced)
+                    store_columns(self._connection, columns)
+                    self._insert(first, ids, texts, columns, given)
+                    self._name_segment(files, documents, len(ids))
+        self._delete(emptied)
+        self.decisions += notes
+
+    def remove(self, ids: Sequence[str], *, missing: Literal["raise", "ignore"] = "raise") -> int:
+        """Remove documents; their texts and metadata are overwritten in the file.
+
+        That is done when the writer ends; or, where another process still reads an older version,
+        when the next one does.
+        """
+        checked_choice(missing, "missing", ("raise", "ignore"))
+        with explaining(self._folder, is_writing=True):
+            found = find_numbers(self._connection, ids)
+            unknown = [id for id in dict.fromkeys(ids) if id not in found]
+            if unknown and missing == "raise":
+                raise InputError(
+                    "ids", "those of documents in the index",
+                    found=f"{len(unknown):,} that are not, such as {str(unknown[:3])[1:-1]}",
+                    remedy="leave them out, or pass missing='ignore'",
+                )  # fmt: skip
+            if not found:
+                return 0
+            with self._transaction():
+                emptied = self._tombstone(sorted(found.values()))
+        self._delete(emptied)
+        return len(found)
+
+    def compact(self, make_segment: MakeSegment) -> bool:
+        """Write all living passages to one new segment, without those of removed documents.
+
+        Readers that hold files of the old segments open, or have them mapped, keep them (but for
+        Windows, where such files stay until the next writer).
+        """
+        snapshot = read_snapshot(self._folder, {})
+        if len(snapshot.segments) <= 1 and all(s.alive.all() for s in snapshot.segments):
+            return False
+        for path, what in damaged_files(self._folder, list_files(self._connection)):
+            raise damage(path, what)
+        rows = [np.flatnonzero(view.alive) for view in snapshot.segments]
+        segment = np.repeat(np.arange(len(rows), dtype=np.int32), [part.size for part in rows])
+        # Numbers go up from segment to segment, so that this is their order already.
+        documents = np.concatenate([s.documents[s.alive] for s in snapshot.segments])
+        spans = np.concatenate([s.spans[s.alive] for s in snapshot.segments])
+        sources = Sources(snapshot.segments, segment, np.concatenate(rows))
+        old = [int(view.name) for view in snapshot.segments]
+        with explaining(self._folder, is_writing=True):
+            with self._new_segment(documents, spans, make_segment, sources) as files:
+                with self._transaction():
+                    self._forget(old)
+                    self._connection.execute("DELETE FROM removed")
+                    self._name_segment(files, documents, snapshot.n_documents)
+        self._delete(old)
+        n_before = sum(len(view.documents) for view in snapshot.segments)
+        self._shrink(n_before / len(documents) - 1)
+        return True
+
+    def annotate(
+        self, numbers: Sequence[int], frame: pd.DataFrame, settings: Mapping[str, Any]
+    ) -> None:
+        """Write columns of the metadata anew, and entries of the settings.
+
+        See `write_annotations`; documents that are not among `numbers` lose what they had there.
+        """
+        with explaining(self._folder, is_writing=True), self._transaction():
+            self.decisions += write_annotations(self._connection, numbers, frame, settings)
+
+    def _next_number(self, table: str) -> int:
+        query = "SELECT seq FROM sqlite_sequence WHERE name = ?"
+        row = self._connection.execute(query, (table,)).fetchone()
+        return 1 + (int(row[0]) if row else 0)
+
+    @contextmanager
+    def _new_segment(
+        self, documents: Int64Array, spans: Int32Array, make: MakeSegment, sources: Sources | None
+    ) -> Iterator[list[SegmentFile]]:
+        """Write a segment and put it on disk; what comes next has to name it, or it goes again."""
+        number = self._next_number("segments")
+        while segment_folder(self._folder, number).exists():  # what failed and could not be deleted
+            number += 1
+        folder = segment_folder(self._folder, number)
+        try:
+            folder.mkdir(parents=True)
+            write_passages(folder, documents, spans)
+            documents, spans = documents.view(), spans.view()
+            documents.flags.writeable = spans.flags.writeable = False
+            make(folder, documents, spans, sources)
+            yield seal(self._folder, number)
+        except BaseException:
+            # A commit that failed may still be in the log, and come back after a crash. Where the
+            # log cannot be emptied now, the next writer deletes the folder.
+            with suppress(sqlite3.Error):
+                is_certain = not self._is_uncertain or merge_log(self._connection)
+                if is_certain and number not in named_segments(self._connection):
+                    shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Make a version of what is done inside."""
+        run = self._connection.execute
+        run("BEGIN IMMEDIATE")
+        try:
+            yield
+            run("UPDATE meta SET value = value + 1 WHERE name = 'version'")
+            run("UPDATE meta SET value = ? WHERE name = 'stamp'", (secrets.token_hex(8),))
+            self._is_uncertain = True
+            run("COMMIT")
+            self._is_uncertain = False
+        except BaseException:
+            with suppress(sqlite3.Error):  # SQLite has taken it back itself
+                run("ROLLBACK")
+            raise
+
+    def _tombstone(self, numbers: list[int]) -> list[int]:
+        """Remove documents; return the segments in which none is left, which go, too."""
+        if not numbers:
+            return []
+        run, rows = self._connection.execute, [(number,) for number in numbers]
+        for statement in (
+            "DELETE FROM documents WHERE number = ?",
+            "DELETE FROM metadata WHERE number = ?",
+            "INSERT INTO removed VALUES (?)",
+        ):
+            self._connection.executemany(statement, rows)
+        emptied = []
+        removed = np.array(numbers, np.int64)
+        segments = run("SELECT number, first, last, n_living FROM segments").fetchall()
+        for segment, first, last, n_living in segments:
+            n_living -= int(((first <= removed) & (removed <= last)).sum())
+            run("UPDATE segments SET n_living = ? WHERE number = ?", (n_living, segment))
+            if not n_living:
+                emptied.append(segment)
+                run("DELETE FROM removed WHERE number BETWEEN ? AND ?", (first, last))
+        self._forget(emptied)
+        return emptied
+
+    def _forget(self, segments: list[int]) -> None:
+        for segment in segments:
+            self._connection.execute("DELETE FROM segments WHERE number = ?", (segment,))
+            self._connection.execute("DELETE FROM files WHERE segment = ?", (segment,))
+
+    def _insert(
+        self,
+        first: int,
+        ids: Sequence[str],
+        texts: Sequence[str],
+        columns: list[Column],
+        given: list[GivenColumn],
+    ) -> None:
+        n = len(ids)
+        known = list(zip(*(column.values for column in given), strict=True)) if given else [()] * n
+        positions = [column.position for column in columns]
+        self._connection.executemany(
+            "INSERT INTO documents (number, id, digest, text) VALUES (?, ?, ?, ?)",
+            (
+                (number, id, document_digest(number, id, text, present(positions, values)), text)
+                for number, (id, text, values) in enumerate(
+                    zip(ids, texts, known, strict=True), first
+                )
+            ),
+        )
+        names = "".join(f", c{position}" for position in positions)
+        self._connection.executemany(
+            f"INSERT INTO metadata (number{names}) VALUES (?{', ?' * len(positions)})",
+            ((number, *values) for number, values in enumerate(known, first)),
+        )
+
+    def _name_segment(self, files: list[SegmentFile], documents: Int64Array, n_living: int) -> None:
+        number = files[0].segment
+        self._connection.execute(
+            "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?)",
+            (number, int(documents[0]), int(documents[-1]), len(documents), n_living, len(files)),
+        )
+        self._connection.executemany(
+            "INSERT INTO files VALUES (?, ?, ?, ?)",
+            [(file.segment, file.path, file.bytes, file.sha256) for file in files],
+        )
+
+    def _delete(self, segments: list[int]) -> None:
+        for segment in segments:
+            shutil.rmtree(segment_folder(self._folder, segment), ignore_errors=True)
+
+    def _shrink(self, removed: float) -> None:
+        """Give back the space of removed passages, where these are a quarter of the others."""
+        free, pages = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("freelist_count", "page_count")
+        )
+        if removed >= 0.25 or 4 * free >= pages:
+            with suppress(sqlite3.Error):  # it needs as much space again for a while
+                self._connection.execute("VACUUM")

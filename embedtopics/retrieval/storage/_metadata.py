@@ -291,12 +291,10 @@ def write_annotations(
     notes: list[Decision] = []
     columns, given = fit_columns(connection, read_frame(frame, notes), notes)
     store_columns(connection, columns)
-    rows = zip(*(column.values for column in given), strict=True)
-    _write_values(
-        connection,
-        [column.position for column in columns],
-        dict(zip(map(int, numbers), rows, strict=False)),
-    )
+    if columns:
+        rows = zip(*(column.values for column in given), strict=True)
+        values = dict(zip(map(int, numbers), rows, strict=True))
+        _write_values(connection, [column.position for column in columns], values)
     known = {**json.loads(read_meta(connection, "settings")), **settings}
     connection.execute(
         "UPDATE meta SET value = ? WHERE name = 'settings'", (json.dumps(known, allow_nan=False),)
@@ -311,8 +309,6 @@ def _write_values(
 
     A document that differs from its checksum before does so afterwards: damage stays to be seen.
     """
-    if not written:
-        return
     positions = sorted(column.position for column in read_columns(connection).values())
     names = "".join(f", metadata.c{position}" for position in positions)
     query = (

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,10 +12,17 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.folders import flush_file, flush_folder, sha256, sha256_of
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
-from embedtopics.retrieval.storage._catalog import SEGMENTS, ask, flush_folder, in_chunks, read_meta
+from embedtopics.retrieval.storage._catalog import (
+    SEGMENTS,
+    ask,
+    in_chunks,
+    read_meta,
+    read_numbers,
+)
 from embedtopics.retrieval.storage._metadata import read_columns, restore_row
 
 PASSAGES = "passages.npz"
@@ -137,29 +141,16 @@ def seal(folder: Path, number: int) -> list[SegmentFile]:
     paths = []
     for path in sorted(root.rglob("*")):
         if path.is_file():
-            _flush_file(path)
+            flush_file(path)
             paths.append(path)
     for below in sorted((p for p in root.rglob("*") if p.is_dir()), reverse=True):
         flush_folder(below)
     for above in (root, root.parent, folder):
         flush_folder(above)
-    with ThreadPoolExecutor(4) as threads:  # hashing releases the interpreter
-        digests = list(threads.map(checksum, paths))
     return [
         SegmentFile(number, path.relative_to(root).as_posix(), path.stat().st_size, digest)
-        for path, digest in zip(paths, digests, strict=True)
+        for path, digest in zip(paths, sha256_of(paths), strict=True)
     ]
-
-
-def _flush_file(path: Path) -> None:
-    with path.open("r+b") as file:
-        os.fsync(file.fileno())
-
-
-def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, read in pieces."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
@@ -179,7 +170,7 @@ def damaged_files(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[
         path = file.below(folder)
         if path in wrong:
             yield path, wrong[path]
-        elif checksum(path) != file.sha256:
+        elif sha256(path) != file.sha256:
             yield path, "its checksum differs from the one recorded when written"
 
 
@@ -195,81 +186,56 @@ def unnamed_folders(folder: Path, named: set[int]) -> list[Path]:
     ]
 
 
+def named_segments(connection: sqlite3.Connection) -> set[int]:
+    """Return the numbers of the segments that the catalogue names."""
+    return {number for (number,) in connection.execute("SELECT number FROM segments")}
+
+
 def is_segment_name(name: str) -> bool:
     """Return whether a folder of this name was made here."""
     return len(name) >= 6 and name.isascii() and name.isdigit()
 
 
-@dataclass(frozen=True, eq=False)
-class _Version:
-    """What the catalogue records of a version."""
-
-    number: int
-    stamp: str
-    settings: Mapping[str, Any]
-    segments: list[tuple[int, int, str, str]]  # number, passages, checksums of them and of all
-    removed: Int64Array
-    n_documents: int
-
-
 def read_snapshot(folder: Path, cache: PassageCache) -> Snapshot:
     """Read one version of a collection."""
     while True:
-        version = ask(folder, _read_version)
         try:
-            return _assemble(folder, version, cache)
+            return ask(folder, lambda connection: _read_version(connection, folder, cache))
         except FileNotFoundError as error:
             # A compaction deletes segments once there is a version without them.
-            if ask(folder, lambda c: str(read_meta(c, "stamp"))) == version.stamp:
-                raise damage(Path(error.filename), "it is missing") from None
+            path = Path(error.filename)
+            named = {segment_folder(folder, n) for n in ask(folder, named_segments)}
+            if path.parent in named and not path.exists():
+                raise damage(path, "it is missing") from None
 
 
-def _read_version(connection: sqlite3.Connection) -> _Version:
-    segments = connection.execute(
-        "SELECT number, n_passages, sha256, n_living FROM segments LEFT JOIN files ON "
-        "files.segment = segments.number AND files.path = ? ORDER BY number",
-        (PASSAGES,),
-    ).fetchall()
-    contents: dict[int, str] = {}
-    for segment, checksum in connection.execute(
-        "SELECT segment, sha256 FROM files ORDER BY segment, path"
-    ):
-        contents[segment] = contents.get(segment, "") + checksum
-    removed = connection.execute("SELECT number FROM removed ORDER BY number")
-    return _Version(
-        int(read_meta(connection, "version")),
-        str(read_meta(connection, "stamp")),
-        json.loads(read_meta(connection, "settings")),
-        [
-            (number, n_passages, checksum or "", contents.get(number, ""))
-            for number, n_passages, checksum, _ in segments
-        ],
-        _as_numbers(removed),
-        sum(n_living for *_, n_living in segments),
-    )
-
-
-def _as_numbers(rows: Iterable[tuple[int]]) -> Int64Array:
-    return np.fromiter((number for (number,) in rows), np.int64)
-
-
-def _assemble(folder: Path, version: _Version, cache: PassageCache) -> Snapshot:
-    views, used = [], {}
-    for number, n_passages, checksum, content in version.segments:
-        below = segment_folder(folder, number)
-        if not checksum:
+def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCache) -> Snapshot:
+    checksums: dict[int, dict[str, str]] = {}
+    for file in list_files(connection):
+        checksums.setdefault(file.segment, {})[file.path] = file.sha256
+    removed = read_numbers(connection, "SELECT number FROM removed ORDER BY number")
+    views, used, n_documents = [], {}, 0
+    query = "SELECT number, n_passages, n_living FROM segments ORDER BY number"
+    for number, n_passages, n_living in connection.execute(query):
+        below, of_files = segment_folder(folder, number), checksums.get(number, {})
+        if PASSAGES not in of_files:
             raise damage(below / PASSAGES, "the catalogue does not name it")
-        arrays = cache.get(checksum) or read_passages(below)
-        documents, spans = used[checksum] = arrays
+        checksum = of_files[PASSAGES]
+        documents, spans = used[checksum] = cache.get(checksum) or read_passages(below)
         if len(documents) != n_passages:
             raise damage(below / PASSAGES, f"{len(documents):,} passages, not {n_passages:,}")
-        alive = living_passages(documents, version.removed)
+        alive, content = living_passages(documents, removed), "".join(of_files.values())
         views.append(SegmentView(below.name, below, documents, spans, alive, content))
+        n_documents += n_living
     for checksum in cache.keys() - used.keys():
         cache.pop(checksum, None)
     cache.update(used)
     return Snapshot(
-        version.number, version.stamp, version.settings, tuple(views), version.n_documents
+        int(read_meta(connection, "version")),
+        str(read_meta(connection, "stamp")),
+        json.loads(read_meta(connection, "settings")),
+        tuple(views),
+        n_documents,
     )
 
 
@@ -296,26 +262,10 @@ def find_numbers(connection: sqlite3.Connection, ids: Sequence[str]) -> dict[str
     return found
 
 
-def fetch_documents(
-    connection: sqlite3.Connection, numbers: Sequence[int]
-) -> list[Document | None]:
-    """Return the documents of some numbers, None for each that is not there."""
-    wanted = [int(number) for number in numbers]
-    found: dict[int, Document] = {}
-    for marks, part in in_chunks(sorted(set(wanted))):
-        for document in _select(connection, f"number IN ({marks})", part):
-            found[document.number] = document
-    return [found.get(number) for number in wanted]
-
-
-def fetch_batch(connection: sqlite3.Connection, after: int, size: int) -> list[Document]:
-    """Return the next documents after a number, in the order of their numbers."""
-    return list(_select(connection, "number > ? ORDER BY number LIMIT ?", (after, size)))
-
-
-def _select(
+def select_documents(
     connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
 ) -> Iterator[Document]:
+    """Yield the documents that meet a condition."""
     columns = list(read_columns(connection).values())
     names = "".join(f", {column.sql}" for column in columns)
     query = (
@@ -330,15 +280,3 @@ def _select(
                 f"the metadata of the document {id!r} are damaged ({error}); restore the folder "
                 "from a copy, or build the index again"
             ) from error
-
-
-def find_candidates(
-    connection: sqlite3.Connection, condition: str, parameters: Sequence[Any]
-) -> Int64Array:
-    """Return the numbers of the documents that meet a condition, ascending."""
-    # SQLite leaves the join out where the condition does not speak of documents.
-    query = (
-        "SELECT metadata.number FROM metadata LEFT JOIN documents "
-        f"ON documents.number = metadata.number WHERE ({condition}) ORDER BY metadata.number"
-    )
-    return _as_numbers(connection.execute(query, tuple(parameters)))

@@ -46,10 +46,7 @@ def constrained_graph(
     groups: Int32Array,
     k: int,
 ) -> csr_matrix:
-    """Return the fuzzy graph of a layout with the constraints applied.
-
-    Shapes: `fuzzy` (n, n), `embeddings` (n, n_dimensions), `groups` (n,).
-    """
+    """Return the fuzzy graph of a layout with the constraints applied."""
     if constraints.tie:
         fuzzy = tie_groups(fuzzy, embeddings, groups, constraints.tie, k)
     if constraints.part:
@@ -62,10 +59,7 @@ def tie_groups(
 ) -> csr_matrix:
     """Unite a fuzzy graph with ties of one weight to the nearest others of each group.
 
-    Ties that fell with the distance, as those of the layout do, would hold together what is
-    together already, and leave scattered documents where they are.
-
-    Shapes: `fuzzy` (n, n), `embeddings` (n, n_dimensions), `groups` (n,) -> (n, n).
+    Ties that fell with the distance would leave scattered documents where they are.
     """
     from scipy.sparse import csr_matrix
 
@@ -98,10 +92,7 @@ def _nearest_others(members: Int64Array, embeddings: FloatArray, k: int) -> Int3
 
 
 def part_groups(fuzzy: csr_matrix, groups: Int32Array, weight: float) -> csr_matrix:
-    """Loosen the ties between groups, as umap-learn's categorical intersection does.
-
-    Shapes: `fuzzy` (n, n), `groups` (n,) -> (n, n).
-    """
+    """Loosen the ties between groups, as umap-learn's categorical intersection does."""
     from scipy.sparse import csr_matrix, diags_array
 
     far = np.inf if weight >= 1 else FAR_DISTANCE / (1.0 - weight)
@@ -127,10 +118,7 @@ def _tidy(united: csr_matrix) -> csr_matrix:
 
 
 def groups_of_vectors(groups: Int32Array, of_document: Int64Array, n_vectors: int) -> Int32Array:
-    """Return the group of documents that share a vector: the one that they have, if only one.
-
-    Shapes: `groups, of_document` (n_documents,) -> (n_vectors,).
-    """
+    """Return the group of the documents of each distinct vector, -1 where they have several."""
     known = groups >= 0
     largest = np.full(n_vectors, -1, dtype=np.int32)
     np.maximum.at(largest, of_document[known], groups[known])
@@ -147,10 +135,7 @@ def assign_constrained(
     embeddings: FloatArray,
     constraints: TopicConstraints | None = None,
 ) -> OutlierAssignment:
-    """Assign outliers to topics with the constraints applied.
-
-    Shapes: `weights` (n_documents,), `embeddings` (n_documents, n_dimensions).
-    """
+    """Assign outliers to topics with the constraints applied."""
     clusters = cut.clustering
     if constraints is None:
         return assign_outliers(graph, clusters, cut.is_informative, weights, coverage)
@@ -183,10 +168,7 @@ def named_topics(
     weights: Int64Array,
     constraints: TopicConstraints | None,
 ) -> tuple[Topic, ...]:
-    """Give fixed topics their names.
-
-    Shapes: `labels` (n_documents,), `weights` (n_documents,).
-    """
+    """Give fixed topics their names."""
     named = list(topics)
     if constraints is None or not constraints.is_fixed:
         return tuple(named)
@@ -288,9 +270,8 @@ def _separated(
 ) -> Int32Array:
     """Move documents out of topics that hold one to which they cannot be linked.
 
-    Documents with the fewest such partners in their topic are placed first, of these the deepest,
-    and stay. Another stays where none of its partners is placed; else it moves to the clearest
-    topic without a partner, placed or not. The first of a topic always stays: none is emptied.
+    Documents with the fewest such partners in their topic are placed first, of these the deepest. A
+    document stays where no partner is placed, or moves to the clearest topic without a partner.
     """
     partners = partners_of(pairs)
     involved = np.array(sorted(partners), dtype=np.int64)

@@ -24,11 +24,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, eq=False)
 class GivenLabels:
-    """A label for each row.
-
-    `classes` are the labels that occur, ascending; `codes` int64 (n_rows,) the position of each
-    row's label among them, -1 where it is not known.
-    """
+    """A label for each row: `classes` ascending, and `codes` (n_rows,) into them, -1 for none."""
 
     classes: tuple[Any, ...]
     codes: Int64Array
@@ -47,11 +43,7 @@ class GivenLabels:
         return {"kind": kind, "classes": list(self.classes), "n_labeled": n_labeled}
 
     def of_documents(self, documents: DistinctDocuments) -> tuple[Int32Array, list[Decision]]:
-        """Return the class of each document, and decisions on rows that share a text.
-
-        Rows of one text have one topic; of their labels the most frequent is taken, the lowest of
-        several.
-        """
+        """Return the class of each document, the most frequent of its rows, and decisions."""
         of_row, codes = documents.of_row, self.codes
         if len(codes) != len(of_row):
             raise InputError(

@@ -71,10 +71,7 @@ def note(name: str, value: Any, message: str) -> Decision:
 
 
 def partners_of(pairs: Int64Array) -> dict[int, list[int]]:
-    """Return the other documents of the pairs of each document.
-
-    Shapes: `pairs` (n_pairs, 2).
-    """
+    """Return the other documents of the pairs of each document."""
     partners: dict[int, list[int]] = {}
     for one, other in pairs.tolist():
         partners.setdefault(one, []).append(other)
@@ -86,12 +83,9 @@ def partners_of(pairs: Int64Array) -> dict[int, list[int]]:
 
 
 def cannot_merge(result: TopicResult) -> BoolArray:
-    """Return which pairs of topics no automatic step may merge.
+    """Return which pairs of topics no automatic step may merge, (n_topics, n_topics).
 
-    Seeded topics; topics that hold the two documents of a pair that cannot be linked; and, under
-    strict labels, topics of different classes.
-
-    Shape: (n_topics, n_topics).
+    Seeded topics, topics with both documents of a cannot-link pair, and those of different classes.
     """
     seeded = np.array([topic.is_seeded for topic in result.topics], dtype=bool)
     apart: BoolArray = seeded[:, None] & seeded
@@ -111,10 +105,7 @@ def cannot_merge(result: TopicResult) -> BoolArray:
 def bars(
     result: TopicResult, documents: Int64Array, topics: Int32Array, order: Int64Array
 ) -> BoolArray:
-    """Return which outliers the constraints bar from the topic that each would be assigned to.
-
-    Shapes: `documents, topics, order` (n,) -> (n,).
-    """
+    """Return which outliers the constraints bar from the topics that they would be assigned to."""
     barred = np.zeros(len(documents), dtype=bool)
     constraints = result.constraints
     if constraints is None:
@@ -142,10 +133,7 @@ def departures(
     weights: Int64Array,
     edit: str,
 ) -> list[Decision]:
-    """Return decisions on where an edit broke the constraints.
-
-    Shapes: `before, after` (n_documents,), `weights` (n_documents,).
-    """
+    """Return decisions on where an edit broke the constraints."""
     if constraints is None:
         return []
     said = []

@@ -1,4 +1,4 @@
-"""The labels of topics: given, made of keywords, or edited in a spreadsheet."""
+"""The words of topics: labels, given, made of keywords or edited in a file; and their terms."""
 
 from __future__ import annotations
 
@@ -10,12 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embedtopics._utils.checks import checked_count, optional_count
+from embedtopics._utils.checks import checked_count, is_number, is_whole, optional_count
 from embedtopics._utils.display import excerpt
-from embedtopics._utils.spreadsheets import spreadsheet_safe
+from embedtopics._utils.table_files import spreadsheet_safe
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.topics._relabel import checked_topic_id, edit_of
+from embedtopics.protocols import TermWeighting
+from embedtopics.terms._counts import TermRules, recount_terms
+from embedtopics.terms._keywords import unique_labels
+from embedtopics.terms._stop_words import function_words, stop_words_for
+from embedtopics.terms.results import TermCounts
+from embedtopics.topics._describe import describe_weighting, languages_of, term_settings_of
+from embedtopics.topics._pipeline import Log, note_terms
+from embedtopics.topics._relabel import checked_topic_id, edit_of, relabeled
 from embedtopics.topics.results import TopicResult
 
 
@@ -30,12 +37,8 @@ def checked_labels(
         if not any(map(str.isprintable, name.replace(" ", ""))):
             raise InputError("label", f"a text that is not empty, for topic {topic}", label)
         if name in owner:
-            raise InputError(
-                "label",
-                "of one topic only",
-                found=f"{name!r} for {owner[name]} and {topic}",
-                remedy="give one of them another label, or merge them",
-            )
+            found = f"{name!r} for {owner[name]} and {topic}; merge them, or give one another label"
+            raise InputError("label", "of one topic only", found=found)
         owner[name] = topic
         checked[topic] = name
     return checked
@@ -75,22 +78,16 @@ def rename(
     """
     if isinstance(labels, (str, Path)):
         labels = read_labels(labels, result)
-    if isinstance(labels, Mapping):
-        given = {checked_topic_id(result, topic): label for topic, label in labels.items()}
-        given = dict(sorted(given.items()))
-    elif isinstance(labels, bytes) or not hasattr(labels, "__len__"):
+    if isinstance(labels, bytes) or not hasattr(labels, "__len__"):
         raise InputError("labels", "a mapping such as {3: 'Elections'}, a list or a path", labels)
-    elif len(labels) != result.n_topics:
-        raise InputError(
-            "labels",
-            f"one for each of the {result.n_topics} topics",
-            found=f"{len(labels)}",
-            remedy="to name only some, give a mapping such as {3: 'Elections'}",
-        )
-    else:
-        given = dict(enumerate(labels))
+    if not isinstance(labels, Mapping):
+        if len(labels) != result.n_topics:
+            expected = f"a mapping, or one for each of the {result.n_topics} topics"
+            raise InputError("labels", expected, found=f"{len(labels)}")
+        labels = dict(enumerate(labels))
+    given = {checked_topic_id(result, topic): label for topic, label in labels.items()}
     others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in given]
-    names = checked_labels(given, others)
+    names = checked_labels(dict(sorted(given.items())), others)
     called = ", ".join(f"{topic} {name!r}" for topic, name in names.items())
     message = f"called {called}" if names else "gave no labels"
     edit = edit_of(
@@ -144,23 +141,16 @@ def make_labels(
             raise InputError(name, "a string", value)
     topics = list(result.topics)
     made = [topic for topic in topics if not (topic.is_named or topic.is_seeded)]
-    taken = {topic.label for topic in topics} - {topic.label for topic in made}
-    for topic in made:
-        start = prefix.replace("{topic}", str(topic.topic_id))
-        words = [word[:word_length] for word in topic.keywords] or ["no terms"]
-        sizes = range(min(n_terms, len(words)), len(words) + 1)
-        labels = [start + separator.join(words[:size]) for size in sizes]
-        label, number = next((one for one in labels if one not in taken), labels[0]), 2
-        while label in taken:
-            label, number = f"{labels[0]} ({number})", number + 1
-        taken.add(label)
+    labels = unique_labels(
+        [[word[:word_length] for word in topic.keywords] for topic in made],
+        n_terms,
+        separator=separator,
+        starts=[prefix.replace("{topic}", str(topic.topic_id)) for topic in made],
+        taken={topic.label for topic in topics} - {topic.label for topic in made},
+    )
+    for topic, label in zip(made, labels, strict=True):
         topics[topic.topic_id] = dataclasses.replace(topic, label=label)
-    parameters = {
-        "n_terms": n_terms,
-        "separator": separator,
-        "prefix": prefix,
-        "word_length": word_length,
-    }
+    parameters = dict(n_terms=n_terms, separator=separator, prefix=prefix, word_length=word_length)
     message = f"labelled topics by {n_terms} of the keywords: {len(made):,} topics"
     edit = edit_of(result, "make_labels", parameters, message, (), range(result.n_topics))
     return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
@@ -188,22 +178,17 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
 def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int, str]:
     """Read labels by topic id, as a spreadsheet leaves them.
 
-    Cells are separated by commas, semicolons or tabs; rows may be sorted or deleted, and columns
-    moved, added or deleted, except for topic and label. With a result, an id that it does not
-    have, or another size, is an error, and only labels that differ from its own are returned.
+    Rows may be sorted or deleted, and columns other than topic and label moved, added or deleted.
+    With a result, an id that it does not have, or another size, is an error, and only labels that
+    differ from its own are returned.
     """
     path = Path(path)
     (_, head), *rows = _rows(path) or [(1, [])]
     names = [cell.strip().lower() for cell in head]
     if not names.count("topic") == names.count("label") == 1:
-        found = ", ".join(filter(None, names)) or "no columns"
-        raise InputError(
-            "labels",
-            "a table with one column topic and one column label, named in its first row",
-            found=f"{found} in {path}",
-        )
+        found = f"{', '.join(filter(None, names)) or 'no columns'} in {path}"
+        raise InputError("labels", "a table with one column topic and one label", found=found)
     labels: dict[int, str] = {}
-    first_row: dict[int, int] = {}
     for number, cells in rows:
         row = dict(zip(names, cells, strict=False))
         # Spreadsheets make an id 3.0 or 3,0.
@@ -214,50 +199,38 @@ def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int
         if topic == NOISE:  # the last row of topics.csv
             continue
         if not label:
-            raise InputError(
-                "label",
-                f"given for topic {topic} in {path}",
-                found="none",
-                row=number,
-                remedy="write one, or delete the row",
-            )
+            raise InputError("label", f"given for topic {topic} in {path}", label, row=number)
         if topic in labels:
-            raise InputError(
-                "topic",
-                f"in one row of {path}",
-                found=f"{topic} again, after row {first_row[topic]},",
-                row=number,
-            )
+            raise InputError("topic", f"in one row of {path}", topic, row=number)
         if result is not None:
             _check_topic(result, topic, row.get("size", ""), path, number)
-        labels[topic], first_row[topic] = label, number
+        labels[topic] = label
     own = {} if result is None else {topic: result.topics[topic].label for topic in labels}
-    return {
-        topic: _without_apostrophe(label)
+    edited = {
+        topic: label
         for topic, label in labels.items()
         if label not in (own.get(topic), spreadsheet_safe(own.get(topic)))
     }
+    for topic, label in edited.items():
+        if label.startswith("'") and spreadsheet_safe(label[1:]) == label:
+            edited[topic] = label[1:]
+    return edited
 
 
 def _rows(path: Path) -> list[tuple[int, list[str]]]:
     """Return the rows that are not blank, each with its number in a spreadsheet."""
+    data = b""
     try:
         data = path.read_bytes()
+        is_utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
     except OSError as error:
         reason = error.strerror or error
         raise InputError("labels", "a readable file", found=f"{path} ({reason})") from error
-    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
-    try:
-        text = data.decode(encoding)
     except UnicodeError as error:
         row = data[: getattr(error, "start", 0)].count(b"\n") + 1
-        raise InputError(
-            "labels",
-            "in UTF-8",
-            found=f"other bytes in {path}",
-            row=row,
-            remedy="save the table as CSV UTF-8",
-        ) from error
+        found = f"other bytes in {path}"
+        raise InputError("labels", "a table saved as CSV UTF-8", found=found, row=row) from error
     lines = io.StringIO(text, newline="")
     first = lines.readline()
     named = re.fullmatch(r"sep=(.)\s*", first, re.IGNORECASE)
@@ -267,36 +240,188 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     try:
         numbered = list(enumerate(reader, start=2 if named else 1))
     except csv.Error as error:
-        raise InputError(
-            "labels", "a table", found=f"{path} ({error})", remedy="save it as CSV"
-        ) from error
+        raise InputError("labels", "a table saved as CSV", found=f"{path} ({error})") from error
     return [(number, cells) for number, cells in numbered if any(cell.strip() for cell in cells)]
 
 
 def _check_topic(result: TopicResult, topic: int, size: str, path: Path, number: int) -> None:
     """Refuse a row that is about a topic of another result."""
     if not 0 <= topic < result.n_topics:
-        raise InputError(
-            "topic",
-            f"one of the {result.n_topics} topics in {path}",
-            topic,
-            "delete the row",
-            row=number,
-        )
+        expected = f"one of the {result.n_topics} topics in {path}"
+        raise InputError("topic", expected, topic, "delete the row", row=number)
     # Three zeros are thousands, fewer are decimals.
     digits = re.sub(r"\D", "", re.sub(r"[.,]0{0,2}$", "", size.strip()))
     if digits and int(digits) != result.topics[topic].size:
-        raise InputError(
-            "size",
-            f"{result.topics[topic].size:,} for topic {topic} in {path}",
-            int(digits),
-            "the file was written for other topics; take the labels.csv of these, or delete its "
-            "column size",
-            row=number,
-        )
+        expected = f"{result.topics[topic].size:,} for topic {topic} in {path}"
+        remedy = "the file is of other topics; take the labels.csv of these, or delete the column"
+        raise InputError("size", expected, int(digits), remedy, row=number)
 
 
-def _without_apostrophe(label: str) -> str:
-    """Remove what `spreadsheet_safe` added."""
-    is_guarded = label.startswith("'") and spreadsheet_safe(label[1:]) == label
-    return label[1:] if is_guarded else label
+# Other terms for the same topics.
+
+WORD_NOTES = ("stop_words", "function_words", "no_stop_words")
+"""Names of the decisions that other terms replace."""
+
+
+def update_terms(
+    result: TopicResult,
+    *,
+    stop_words: str | Sequence[str] | None = None,
+    extra_stop_words: str | Sequence[str] | None = None,
+    ngram_range: tuple[int, int] | None = None,
+    min_df: int | float | None = None,
+    max_df: int | float | None = None,
+    weighting: TermWeighting | None = None,
+    n_keywords: int | None = None,
+) -> TopicResult:
+    """Choose the terms of the topics anew, without fitting or tokenizing again.
+
+    What is not given stays as it is. Topics, their documents and given labels stay; labels made of
+    keywords follow the keywords.
+
+    Parameters
+    ----------
+    result : TopicResult
+    stop_words : "auto" or sequence of str, optional
+        Replaces the list in use, extra words included. "auto" takes the lists of the result's
+        languages and the words that the corpus uses in all topics to a similar extent.
+    extra_stop_words : str or sequence of str, optional
+        Single words to leave out in addition.
+    ngram_range : (int, int), optional
+        Shortest and longest term in words.
+    min_df, max_df : int or float, optional
+        Documents that must, and may at most, hold a term; a float is a share of the documents.
+    weighting : TermWeighting, optional
+        Such as `embedtopics.ClassTfidf` with ``bm25=True``.
+    n_keywords : int, optional
+        Keywords of each topic.
+
+    Returns
+    -------
+    TopicResult
+
+    Raises
+    ------
+    InputError
+        If a parameter is bad, or no term would be left.
+    """
+    given = {
+        "stop_words": _checked_list(stop_words),
+        "extra_stop_words": _checked_extra(extra_stop_words),
+        "ngram_range": _checked_range(ngram_range),
+        "min_df": _checked_df("min_df", min_df),
+        "max_df": _checked_df("max_df", max_df),
+        "n_keywords": optional_count(n_keywords, "n_keywords"),
+    }
+    parameters = {name: value for name, value in given.items() if value is not None}
+    settings = {**result.settings, **parameters}
+    if stop_words is None:
+        before = list(result.settings.get("extra_stop_words") or ())
+        added = [w for w in settings.get("extra_stop_words") or () if w not in before]
+        settings["extra_stop_words"] = [*before, *added]
+    elif extra_stop_words is None:
+        settings["extra_stop_words"] = []
+    counts = _recounted(result, settings)
+    if not counts.terms and result.term_counts.terms:
+        raise InputError("no term is left by these rules; leave out fewer words, or lower min_df")
+    log = Log()
+    note_terms(log, counts.stop_words, counts.function_words, languages_of(result))
+    kept = [note for note in result.decisions if note.name not in WORD_NOTES]
+    return relabeled(
+        result,
+        result.clustering.labels,
+        result.memberships,
+        list(result.topics),
+        name="update_terms",
+        parameters=parameters,
+        message=_spell(result, parameters, weighting),
+        follows=range(result.n_topics),
+        weighting=weighting,
+        settings=settings,
+        term_counts=counts,
+        decisions=(*kept, *log.decisions),
+    )
+
+
+def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
+    """Count the terms by the new settings."""
+    old, counts = term_settings_of(result), result.term_counts
+    new = term_settings_of(dataclasses.replace(result, settings=settings))
+    common = counts.function_words
+    if new.stop_words != "auto":
+        common = ()
+    elif old.stop_words != "auto":
+        common = function_words(result.tokens, result.clustering.labels)
+    rules = []
+    for rule, words in ((old, counts.function_words), (new, common)):
+        listed = rule.stop_words
+        listed = stop_words_for(languages_of(result)) if listed == "auto" else tuple(listed)
+        left_out = (*listed, *rule.extra_stop_words)
+        rules.append(TermRules(rule.ngram_range, rule.min_df, rule.max_df, left_out, words))
+    return recount_terms(result.tokens, counts, *rules)
+
+
+def _spell(result: TopicResult, parameters: dict[str, Any], weighting: TermWeighting | None) -> str:
+    """Return what was asked for, and which words to leave out are in no text, to show slips."""
+    said = []
+    if (words := parameters.get("stop_words")) is not None:
+        said.append("stop words auto" if words == "auto" else f"{len(words):,} stop words given")
+    extra = parameters.get("extra_stop_words", [])
+    if extra:
+        said.append(f"left out {', '.join(extra[:12])}" + (", ..." if len(extra) > 12 else ""))
+    if span := parameters.get("ngram_range"):
+        said.append(f"terms of {span[0]} to {span[1]} words")
+    names = ("min_df", "max_df", "n_keywords")
+    said += [f"{name} {parameters[name]}" for name in names if name in parameters]
+    if weighting is not None:
+        described = describe_weighting(weighting)
+        name = described if isinstance(described, str) else described["name"]
+        said.append(f"weighted by {name}")
+    known = {word.lower() for word in result.tokens.words}
+    if unknown := [word for word in extra if word not in known]:
+        said.append(f"no text holds {', '.join(unknown)}")
+    return f"chose terms anew: {'; '.join(said) or 'by the same rules'}"
+
+
+def _checked_list(words: Any) -> str | list[str] | None:
+    if words is None or (isinstance(words, str) and words == "auto"):
+        return words
+    is_list = hasattr(words, "__iter__") and not isinstance(words, (str, bytes))
+    listed = list(words) if is_list else []
+    if not is_list or not all(isinstance(word, str) for word in listed):
+        raise InputError("stop_words", '"auto" or a list of words', words)
+    return listed
+
+
+def _checked_extra(words: Any) -> list[str] | None:
+    if words is None:
+        return None
+    listed = [words] if isinstance(words, str) else words
+    if not hasattr(listed, "__iter__") or isinstance(listed, bytes):
+        raise InputError("extra_stop_words", "a list of words", words)
+    found: dict[str, None] = {}
+    for word in listed:
+        if not isinstance(word, str) or len(word.split()) != 1:
+            raise InputError("extra_stop_words", "single words", word)
+        found[word.strip().lower()] = None
+    return list(found)
+
+
+def _checked_range(span: Any) -> list[int] | None:
+    if span is None:
+        return None
+    ends = list(span) if hasattr(span, "__iter__") and not isinstance(span, str) else []
+    if len(ends) != 2 or not all(map(is_whole, ends)) or not 1 <= ends[0] <= ends[1] <= 9:
+        raise InputError("ngram_range", "(shortest, longest), whole numbers from 1 to 9", span)
+    return [int(end) for end in ends]
+
+
+def _checked_df(name: str, limit: Any) -> int | float | None:
+    if limit is None:
+        return None
+    if is_whole(limit) and limit >= 1:
+        return int(limit)
+    if is_number(limit) and not is_whole(limit) and 0 <= limit <= 1:
+        return float(limit)
+    expected = "a number of documents from 1 up, or a share from 0.0 to 1.0"
+    raise InputError(name, expected, limit)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, is_count
+from embedtopics._utils.checks import is_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, TermWeighting
 from embedtopics.topics._relabel import checked_topic_id, checked_topic_ids, regrouped, relabeled
-from embedtopics.topics._vectors import cosines, row_centroids, term_cosines
+from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.constraints._protocol import cannot_merge
 from embedtopics.topics.editing._labels import checked_labels, spell_topic
 from embedtopics.topics.results import Topic, TopicResult
@@ -67,38 +68,32 @@ def merge(
     )
     if labels:
         message += f" as {', '.join(map(repr, labels.values()))}"
-    return _merge_groups(result, groups, "merge", parameters, message, labels, weighting)
+    parts = sorted(_with_others(result, groups))
+    return _regroup(result, parts, "merge", parameters, message, weighting, labels)
 
 
-def _merge_groups(
-    result: TopicResult,
-    groups: Groups,
-    name: str,
-    parameters: dict[str, Any],
-    message: str,
-    labels: dict[int, str],
-    weighting: TermWeighting | None,
-) -> TopicResult:
-    """Merge the topics of each group; the others stay."""
-    merged = sorted(topic for group in groups for topic in group)
-    parts = sorted([*groups, *((t,) for t in range(result.n_topics) if t not in merged)])
-    return _regroup(result, parts, name, parameters, message, merged, labels, weighting)
+def _with_others(
+    result: TopicResult, groups: Sequence[tuple[int, ...]], removed: Sequence[int] = ()
+) -> Groups:
+    """Return the groups, and one for each topic that is neither in one nor removed."""
+    changed = {*removed, *(topic for group in groups for topic in group)}
+    return [*groups, *((topic,) for topic in range(result.n_topics) if topic not in changed)]
 
 
 def _regroup(
     result: TopicResult,
-    parts: Sequence[Sequence[int]],
+    parts: Groups,
     name: str,
     parameters: dict[str, Any],
     message: str,
-    marked: Sequence[int],
-    labels: dict[int, str],
     weighting: TermWeighting | None,
+    labels: Mapping[int, str] = MappingProxyType({}),
 ) -> TopicResult:
     """Make one topic of the topics of each part; documents of topics in no part become outliers."""
     group = np.full(result.n_topics + 1, NOISE, dtype=np.int32)  # the last is that of outliers
     for number, part in enumerate(parts):
         group[list(part)] = number
+    unchanged = {part[0] for part in parts if len(part) == 1}
     return relabeled(
         result,
         group[result.clustering.labels],
@@ -107,7 +102,7 @@ def _regroup(
         name=name,
         parameters=parameters,
         message=message,
-        marked=marked,
+        marked=[topic for topic in range(result.n_topics) if topic not in unchanged],
         follows=group[:-1],
         weighting=weighting,
     )
@@ -142,21 +137,12 @@ def _refuse_two_seeded(result: TopicResult, group: Sequence[int]) -> None:
     seeded = [topic for topic in group if result.topics[topic].is_seeded]
     if len(seeded) > 1:
         names = " and ".join(spell_topic(result, topic) for topic in seeded[:2])
-        raise InputError(
-            "topics",
-            "groups with one seeded topic at most",
-            found=names,
-            remedy="merge one of them with others, or fit again without the other",
-        )
+        raise InputError("topics", "groups with one seeded topic at most", found=names)
 
 
 def _refuse_one_topic(parameter: str, n_topics: int) -> None:
-    raise InputError(
-        parameter,
-        "such that two topics are left",
-        found=f"all {n_topics} topics made one",
-        remedy="leave one out, or remove the topics that do not belong",
-    )
+    found, remedy = f"all {n_topics} topics made one", "leave one out, or remove topics"
+    raise InputError(parameter, "such that two topics are left", found=found, remedy=remedy)
 
 
 def _listed(topics: Any) -> list[list[Any]]:
@@ -165,9 +151,7 @@ def _listed(topics: Any) -> list[list[Any]]:
     items = list(topics) if is_list else []
     is_group = [hasattr(item, "__iter__") and not isinstance(item, (str, bytes)) for item in items]
     if not items or any(is_group) != all(is_group):
-        raise InputError(
-            "topics", "two ids or more, such as [3, 5], or a list of such lists", topics
-        )
+        raise InputError("topics", "two ids or more, such as [3, 5], or a list of such", topics)
     return [list(item) for item in items] if is_group[0] else [items]
 
 
@@ -198,14 +182,10 @@ def _labels(
         return {}
     labels = list(label) if isinstance(label, (list, tuple)) else [label]
     if len(labels) != len(listed) or len(groups) != len(listed):
-        raise InputError(
-            "label",
-            f"one for each of the {len(groups)} groups that share no topic",
-            found=f"{len(labels)}",
-        )
-    given = {
-        min(group): name for group, name in zip(listed, labels, strict=True) if name is not None
-    }
+        expected = f"one for each of the {len(groups)} groups that share no topic"
+        raise InputError("label", expected, found=f"{len(labels)}")
+    pairs = zip(listed, labels, strict=True)
+    given = {min(group): name for group, name in pairs if name is not None}
     merged = {topic for group in groups if group[0] in given for topic in group}
     others = [(t.topic_id, t.label) for t in result.topics if t.topic_id not in merged]
     return checked_labels(dict(sorted(given.items())), others)
@@ -246,36 +226,24 @@ def reduce(
     pairs, of one minus the cosine.
     """
     if not is_count(n_topics) or n_topics > result.n_topics:
-        raise InputError(
-            "n_topics",
-            f"from 2 to {result.n_topics}, the topics that there are",
-            n_topics,
-            "for more, split some, or use at_resolution",
-        )
+        expected = f"from 2 to {result.n_topics}, the topics that there are"
+        raise InputError("n_topics", expected, n_topics, "for more, use split or at_resolution")
     if n_topics == 1 and result.n_topics > 1:
         _refuse_one_topic("n_topics", result.n_topics)
     least = sum(topic.is_seeded for topic in result.topics)
-    checked_choice(by, "by", ("terms", "embeddings"))
+    similarities = topic_cosines(result, by)
     groups: Groups = []
     if least <= n_topics < result.n_topics:
-        if by == "terms":
-            similarities = term_cosines(result.topic_terms)
-        else:
-            centroids = row_centroids(result)
-            similarities = cosines(centroids, centroids)
         groups = group_nearest(1.0 - similarities, int(n_topics), cannot_merge(result))
         least = result.n_topics - sum(map(len, groups)) + len(groups)
     if least > n_topics:
-        raise InputError(
-            "n_topics",
-            f"at least {least}, as the constraints of the fit keep these apart",
-            n_topics,
-            "merge some of them by hand",
-        )
+        expected = f"at least {least}, as the constraints of the fit keep these apart"
+        raise InputError("n_topics", expected, n_topics, "merge some of them by hand")
     message = f"reduced {result.n_topics} topics to {n_topics}, by {by}: "
     message += f"{sum(map(len, groups))} became {len(groups)}{_spell_lost(result, groups)}"
     parameters = {"n_topics": int(n_topics), "by": by}
-    return _merge_groups(result, groups, "reduce", parameters, message, {}, weighting)
+    parts = sorted(_with_others(result, groups))
+    return _regroup(result, parts, "reduce", parameters, message, weighting)
 
 
 def group_nearest(
@@ -341,9 +309,9 @@ def remove(
     gone = checked_topic_ids(result, topics)
     n_texts = sum(result.topics[topic].size for topic in gone)
     names = ", ".join(spell_topic(result, topic) for topic in gone)
-    kept = [(topic,) for topic in range(result.n_topics) if topic not in gone]
     message = f"removed {names}: {n_texts:,} texts are in no topic"
-    return _regroup(result, kept, "remove", {"topics": gone}, message, gone, {}, weighting)
+    kept = _with_others(result, (), gone)
+    return _regroup(result, kept, "remove", {"topics": gone}, message, weighting)
 
 
 def at_level(
@@ -386,15 +354,12 @@ def at_level(
         If the hierarchy is of another result, the level does not exist, a topic is in two groups,
         or one of `topics` holds two seeded topics.
     """
-    groups: Sequence[Sequence[int]] = ()
-    n_more = 0
-    given = [hierarchy is not None, n_topics is not None, distance is not None]
-    if (topics is None) != given[0] or (topics is not None and any(given)):
+    groups, n_more = topics or (), 0
+    is_given = hierarchy is not None or n_topics is not None or distance is not None
+    if (topics is None) != (hierarchy is not None) or (topics is not None and is_given):
         raise InputError("expected either a hierarchy and a level, or topics; got both or none")
     if hierarchy is not None:
         groups, n_more = _groups_at(result, hierarchy, n_topics, distance)
-    else:
-        groups = topics or ()
     merged = [checked_topic_ids(result, group) for group in groups]
     named = [topic for group in merged for topic in group]
     if len(set(named)) < len(named):
@@ -403,16 +368,15 @@ def at_level(
     merged = [group for group in merged if len(group) > 1]
     for group in merged:
         _refuse_two_seeded(result, group)
-    named = sorted(topic for group in merged for topic in group)
-    parts = [*merged, *((topic,) for topic in range(result.n_topics) if topic not in named)]
+    parts = _with_others(result, merged)
     message = (
-        f"read at a level of {len(parts)} topics: {len(named)} of {result.n_topics} topics "
-        f"became {len(merged)} topic{'' if len(merged) == 1 else 's'}"
+        f"read at a level of {len(parts)} topics: {sum(map(len, merged))} of {result.n_topics} "
+        f"topics became {len(merged)} topic{'' if len(merged) == 1 else 's'}"
     )
     if n_more:
         message += f"; {n_more} more than at this level, as the constraints of the fit ask for"
     message += _spell_lost(result, parts)
-    return _regroup(result, parts, "at_level", {"topics": merged}, message, named, {}, weighting)
+    return _regroup(result, parts, "at_level", {"topics": merged}, message, weighting)
 
 
 def _groups_at(
@@ -421,12 +385,8 @@ def _groups_at(
     """Return the groups of a level, and the number of those added as they must not merge."""
     sizes = [topic.size for topic in result.topics]
     if sizes != [node.size for node in hierarchy.nodes[: hierarchy.n_topics]]:
-        raise InputError(
-            "hierarchy",
-            f"of the {result.n_topics} topics of this result",
-            found=f"one of {hierarchy.n_topics} other topics",
-            remedy="make it with topics.hierarchy(result)",
-        )
+        expected = f"of the {result.n_topics} topics of this result"
+        raise InputError("hierarchy", expected, found=f"one of {hierarchy.n_topics} other topics")
     apart = cannot_merge(result)
     left = list(hierarchy.nodes_at(n_topics, distance=distance))
     n_wanted, groups = len(left), []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,43 +76,41 @@ def replay(
         If an edit cannot be applied; the message names it.
     """
     checked_choice(missing, "missing", ("raise", "skip"))
-    edits = history.history if isinstance(history, TopicResult) else history
-    edits = [edits] if isinstance(edits, Edit) else edits
+    edits: Any = history.history if isinstance(history, TopicResult) else history
     edits = list(edits) if isinstance(edits, Iterable) else [edits]
     if not all(isinstance(edit, Edit) for edit in edits):
         raise InputError("history", "a result or a list of its edits", history)
     for step, edit in enumerate(edits, start=1):
         spelled = f"{edit.name} ({edit.message})" if edit.message else edit.name
-        skipped = "it is a remark" if edit.name == "note" else ""
-        if not skipped:
-            try:
-                done = _applied(result, edit, weighting)
-            except InputError as error:
-                if missing == "raise":
-                    raise InputError(
-                        f"edit {step}, {spelled}, cannot be applied here: {error}; leave it out of "
-                        'the history, or give missing="skip"'
-                    ) from error
-                skipped = str(error)
-            else:
-                if done is not None:
-                    result = done
-                    continue
-                skipped = "the topics are one here already"
+        try:
+            result = _applied(result, edit, weighting)
+            continue
+        except _NothingToDo as reason:
+            skipped = str(reason)
+        except InputError as error:
+            if missing == "raise":
+                raise InputError(
+                    f"edit {step}, {spelled}, cannot be applied here: {error}; leave it out of the "
+                    'history, or give missing="skip"'
+                ) from error
+            skipped = str(error)
         message = f"Edit {step}, {spelled}, was not applied: {skipped}."
         decision = Decision("topics", "replay", step, message)
         result = dataclasses.replace(result, decisions=(*result.decisions, decision))
     return result
 
 
-def _applied(
-    result: TopicResult, edit: Edit, weighting: TermWeighting | None
-) -> TopicResult | None:
-    """Apply one edit; None where there is nothing to do."""
+class _NothingToDo(Exception):
+    """Raised where an edit would change nothing."""
+
+
+def _applied(result: TopicResult, edit: Edit, weighting: TermWeighting | None) -> TopicResult:
+    """Apply one edit."""
+    if edit.name == "note":
+        raise _NothingToDo("it is a remark")
     if edit.name not in EDITS:
         raise InputError(f"there is no edit {edit.name!r}")
-    module = importlib.import_module("embedtopics.topics")
-    function: Callable[..., TopicResult] = getattr(module, edit.name)
+    function = getattr(importlib.import_module("embedtopics.topics"), edit.name)
     ids: dict[int, int] = {}
     for mark in edit.marks:
         if (found := find_topic(result, mark)) is None:
@@ -121,19 +119,15 @@ def _applied(
             )
         ids[mark.topic_id] = found
     signature = inspect.signature(function)
-    parameters = {
-        name if name in signature.parameters else OLD_PARAMETERS.get(name, name): _with_ids(
-            value, ids
-        )
-        if name == EDITS[edit.name]
-        else value
-        for name, value in edit.parameters.items()
-    }
+    parameters = {}
+    for name, value in edit.parameters.items():
+        known = name if name in signature.parameters else OLD_PARAMETERS.get(name, name)
+        parameters[known] = _with_ids(value, ids) if name == EDITS[edit.name] else value
     if edit.name == "merge":
         groups = [sorted(set(group)) for group in parameters["topics"]]
         kept = [place for place, group in enumerate(groups) if len(group) > 1]
         if not kept:
-            return None
+            raise _NothingToDo("the topics are one here already")
         parameters["topics"] = [groups[place] for place in kept]
         if "label" in parameters:
             labels = [parameters["label"][place] for place in kept]
@@ -148,7 +142,8 @@ def _applied(
         signature.bind(result, **parameters)
     except TypeError as error:
         raise InputError(f"its parameters are not those of this version ({error})") from error
-    return function(result, **parameters)
+    edited: TopicResult = function(result, **parameters)
+    return edited
 
 
 def find_topic(result: TopicResult, mark: TopicMark) -> int | None:

@@ -1,19 +1,30 @@
-"""Results of different corpora as one."""
+"""Topics of several results: followed from one to the other, or put together."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import is_number
+from embedtopics._utils.checks import checked_choice, checked_share, is_number
+from embedtopics._utils.display import html_table
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph
-from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
+from embedtopics.protocols import (
+    BoolArray,
+    Float64Array,
+    FloatArray,
+    Int32Array,
+    Int64Array,
+    TermWeighting,
+)
 from embedtopics.terms._tokens import join_tokens
 from embedtopics.topics._assign import find_documents
 from embedtopics.topics._describe import (
@@ -23,12 +34,220 @@ from embedtopics.topics._describe import (
     refuse_without_texts,
     term_settings_of,
 )
-from embedtopics.topics._relabel import regrouped, relabeled
+from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
 from embedtopics.topics._vectors import SAME, centroids, cosines, find_unique_vectors, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
-from embedtopics.topics.growing._lineage import incomparable
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HALF = 0.5
+"""Share of a topic's documents from which it is linked with another."""
+
+MIN_SIMILARITY = {"centroids": 0.7, "terms": 0.3}
+"""Similarity from which topics without common documents are linked."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """What became of one topic in another result, or where a topic there came from."""
+
+    kind: str
+    old: int
+    new: int
+    shared: int = 0
+    share_of_old: float = np.nan
+    share_of_new: float = np.nan
+    similarity: float = np.nan
+
+
+@dataclass(frozen=True, repr=False)
+class Lineage:
+    """Which topics of one result became which of another."""
+
+    links: tuple[Link, ...]
+    by: str
+    n_shared: int
+    old_labels: tuple[str, ...]
+    new_labels: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        kinds = Counter(link.kind for link in self.links)
+        counts = ", ".join(f"{n} {kind}" for kind, n in kinds.items())
+        return f"Lineage(links by {self.by}: {counts or 'none'})"
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_frame(), repr(self))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a frame of the links: kind, old, new, their labels, what they have in common."""
+        import pandas as pd
+
+        names = [field.name for field in fields(Link)]
+        frame = pd.DataFrame([asdict(link) for link in self.links], columns=names)
+        for place, side, labels in ((3, "old", self.old_labels), (4, "new", self.new_labels)):
+            shown = [labels[topic] if topic >= 0 else "" for topic in frame[side].tolist()]
+            frame.insert(place, f"{side}_label", shown)
+        return frame
+
+
+def lineage(
+    old: TopicResult, new: TopicResult, *, by: str = "auto", min_similarity: float | None = None
+) -> Lineage:
+    """Return which topics of a result became which of another.
+
+    Two topics are linked if at least half of the documents of one are in the other, of those
+    documents that both results hold. An old topic that is linked with one new topic, and that with
+    no other, is continued; with several it was split; several old ones in one were merged; what is
+    linked with nothing is gone, or new.
+
+    Parameters
+    ----------
+    old, new : TopicResult
+        Their order matters for the names alone: what was split one way was merged the other way.
+    by : {"auto", "documents", "centroids", "terms"}
+        "auto" compares documents where the results have some in common, by their content; else the
+        mean vectors of topics, where both come from one encoder; else their term weights. By the
+        latter two, a topic is linked with the one most similar to it.
+    min_similarity : float, optional
+        Cosine from which topics are linked, by mean vectors (0.7) or terms (0.3).
+
+    Returns
+    -------
+    Lineage
+
+    Raises
+    ------
+    InputError
+        Where the results cannot be compared in the way that is asked for.
+
+    References
+    ----------
+    Spiliopoulou, Ntoutsi, Theodoridis and Schult (2006), "MONIC: modeling and monitoring cluster
+    transitions": topics are matched by the share of their common documents, one half at least.
+    """
+    checked_choice(by, "by", ("auto", "documents", *MIN_SIMILARITY))
+    if min_similarity is not None:
+        checked_share(min_similarity, "min_similarity")
+    place = find_documents(new.documents.hashes, old.documents.hashes)
+    n_shared = int((place >= 0).sum())
+    reason = incomparable(old, new)
+    if by == "auto":
+        by = "documents" if n_shared else "terms" if reason else "centroids"
+    labels = (tuple(topic.label for topic in result.topics) for result in (old, new))
+    if by == "documents":
+        if not n_shared:
+            remedy = "the results have no document in common"
+            raise InputError("by", '"centroids" or "terms"', by, remedy)
+        return Lineage(_links_by_documents(old, new, place), by, n_shared, *labels)
+    if by == "centroids" and reason:
+        raise InputError("by", '"terms"', by, reason)
+    similarity = _centroid_cosines(old, new) if by == "centroids" else _term_cosines(old, new)
+    least = MIN_SIMILARITY[by] if min_similarity is None else float(min_similarity)
+    linked = np.zeros(similarity.shape, dtype=np.bool_)
+    if similarity.size:
+        linked[np.arange(len(similarity)), similarity.argmax(axis=1)] = True
+        linked[similarity.argmax(axis=0), np.arange(similarity.shape[1])] = True
+    links = _links(linked & (similarity >= least), similarity=similarity)
+    return Lineage(links, by, n_shared, *labels)
+
+
+def incomparable(one: TopicResult, other: TopicResult) -> str:
+    """Return why the vectors of two results cannot be compared; "" where they can."""
+    widths = one.embeddings.shape[1], other.embeddings.shape[1]
+    if widths[0] != widths[1]:
+        return f"their vectors have {widths[0]} and {widths[1]} dimensions"
+    prints = [result.settings.get("encoder_fingerprint") for result in (one, other)]
+    names = " and ".join(str(one.settings.get("encoder", "unknown")) for one in (one, other))
+    if None not in prints and prints[0] != prints[1]:
+        return f"their vectors come from different encoders ({names}, or their settings differ)"
+    if (prints[0] is None) != (prints[1] is None):
+        return f"of one the encoder is not known ({names})"
+    return ""
+
+
+def _links_by_documents(old: TopicResult, new: TopicResult, place: Int64Array) -> tuple[Link, ...]:
+    """Link topics by the documents that they share; `place` finds an old document in the new."""
+    both = np.flatnonzero(place >= 0)
+    # The label of noise, -1, is the last row and column.
+    counts = np.zeros((old.n_topics + 1, new.n_topics + 1), dtype=np.int64)
+    np.add.at(counts, (old.clustering.labels[both], new.clustering.labels[place[both]]), 1)
+    shared = counts[:-1, :-1]
+    of_old, of_new = counts.sum(axis=1, keepdims=True), counts.sum(axis=0, keepdims=True)
+    union = (of_old + of_new - counts)[:-1, :-1]
+
+    def share(total: Int64Array, empty: float) -> Float64Array:
+        shares: Float64Array = np.full(shared.shape, empty)
+        return np.divide(shared, total, out=shares, where=total > 0)
+
+    forth, back = share(of_old[:-1], np.nan), share(of_new[:, :-1], np.nan)
+    linked = (forth >= HALF) | (back >= HALF)
+    return _links(
+        linked, shared=shared, share_of_old=forth, share_of_new=back, similarity=share(union, 0.0)
+    )
+
+
+def _centroid_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
+    """Return the cosines of the topics' mean vectors, also of drafts without described topics."""
+    sums = []
+    for one in (old, new):
+        labels, n_topics = one.clustering.labels, len(one.clustering.persistence)
+        sums.append(centroids(one.embeddings, labels, n_topics, one.documents.weights))
+    return cosines(*sums)
+
+
+def _term_cosines(old: TopicResult, new: TopicResult) -> Float64Array:
+    """Return the cosines of the topics' term weights, terms known by their words."""
+    from scipy.sparse import csr_matrix
+
+    number = {term: place for place, term in enumerate(old.term_counts.terms)}
+    columns = np.array([number.get(term, -1) for term in new.term_counts.terms], dtype=np.int64)
+    known = np.flatnonzero(columns >= 0)
+    move = csr_matrix(
+        (np.ones(len(known)), (known, columns[known])), shape=(len(columns), len(number))
+    )
+    products = np.asarray((old.topic_terms @ (new.topic_terms @ move).T).todense())
+    of_old, of_new = (
+        np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel())
+        for rows in (old.topic_terms, new.topic_terms)
+    )
+    lengths = of_old[:, None] * of_new
+    cosines: Float64Array = np.zeros(products.shape)
+    np.divide(products, lengths, out=cosines, where=lengths > 0)
+    return cosines
+
+
+def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:
+    """Return the links of pairs, with figures of each; kinds follow from connected components."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n_old, n_new = linked.shape
+    rows, columns = np.nonzero(linked)
+    size = n_old + n_new
+    graph = coo_matrix((np.ones(len(rows)), (rows, n_old + columns)), shape=(size, size))
+    part = connected_components(graph, directed=False)[1] if size else np.empty(0, dtype=int)
+    n_olds = np.bincount(part[:n_old], minlength=size)
+    n_news = np.bincount(part[n_old:], minlength=size)
+    links = []
+    for i in range(n_old):
+        is_one_new = n_news[part[i]] == 1
+        if n_olds[part[i]] == 1:
+            kind = "continued" if is_one_new else "split"
+        else:
+            kind = "merged" if is_one_new else "regrouped"
+        heirs = np.flatnonzero(linked[i]).tolist()
+        links += [
+            Link(kind, i, j, **{name: values[i, j].item() for name, values in figures.items()})
+            for j in heirs
+        ] or [Link("gone", i, NOISE)]
+    links += [Link("new", NOISE, j) for j in np.flatnonzero(~linked.any(axis=0)).tolist()]
+    return tuple(links)
+
+
+# Results of different corpora as one.
 
 GAP = 0.1
 """Between two maps side by side, as a share of the width of the first."""
@@ -120,16 +339,7 @@ def match_topics(one: TopicResult, other: TopicResult, min_similarity: float) ->
 
     Shape: (other.n_topics,).
     """
-    sums = [
-        centroids(
-            result.embeddings,
-            result.clustering.labels,
-            len(result.clustering.persistence),
-            result.documents.weights,
-        )
-        for result in (one, other)
-    ]
-    similarity = cosines(*sums)
+    similarity = _centroid_cosines(one, other)
     matches = np.full(similarity.shape[1], NOISE, dtype=np.int32)
     if similarity.size:
         nearest, back = similarity.argmax(axis=0), similarity.argmax(axis=1)
@@ -162,10 +372,8 @@ def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
             differ = (cosine < SAME) & (ours.any(axis=1) | theirs.any(axis=1))
             if differ.any():
                 text = other.corpus.texts[other.documents.first_rows[both[differ.argmax()]]]
-                reason = (
-                    f"{int(differ.sum()):,} of their {len(both):,} common texts have different "
-                    f"vectors, such as {text[:60]!r}"
-                )
+                share = f"{int(differ.sum()):,} of their {len(both):,} common texts"
+                reason = f"{share} have different vectors, such as {text[:60]!r}"
         if reason:
             raise InputError(
                 f"results 1 and {number} cannot be combined: {reason}; fit both with one encoder"
@@ -231,11 +439,9 @@ def _without_empty(result: TopicResult, origins: list[Topic]) -> tuple[TopicResu
     is_held = np.bincount(labels[labels != NOISE], minlength=len(origins)) > 0
     if is_held.all():
         return result, origins
-    n_held = int(is_held.sum())
-    number = np.full(len(origins) + 1, NOISE, dtype=np.int32)
-    number[:-1][is_held] = np.arange(n_held, dtype=np.int32)
-    clustering = dataclasses.replace(result.clustering, labels=number[labels])
-    shares = regrouped(result.memberships, number[:-1], n_held)
+    clustering = dataclasses.replace(result.clustering, labels=keep_labels(labels, is_held))
+    number = keep_labels(np.arange(len(origins)), is_held)
+    shares = regrouped(result.memberships, number, int(is_held.sum()))
     result = dataclasses.replace(result, clustering=clustering, memberships=shares)
     return result, [one for one, held in zip(origins, is_held.tolist(), strict=True) if held]
 
@@ -285,13 +491,9 @@ def _decision(
     origins: Sequence[Topic], other: TopicResult, matches: Int32Array, number: int
 ) -> Decision:
     """Return which topics of a result became one with another."""
-    pairs = [
-        f"{origins[match].label} = {other.topics[topic].label}"
-        for topic, match in enumerate(matches.tolist()) if match != NOISE
-    ]  # fmt: skip
+    matched = np.flatnonzero(matches != NOISE).tolist()
+    pairs = [f"{origins[matches[topic]].label} = {other.topics[topic].label}" for topic in matched]
     named = f" ({'; '.join(pairs)})" if pairs else ""
-    message = (
-        f"Of the topics of result {number}, {len(pairs)} became one with another{named}, and "
-        f"{other.n_topics - len(pairs)} were added."
-    )
+    message = f"Of the topics of result {number}, {len(pairs)} became one with another{named}, and "
+    message += f"{other.n_topics - len(pairs)} were added."
     return Decision("clustering", "combined", pairs, message)

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
-from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.corpus._joining import join_corpora, recall_hashes
+from embedtopics.corpus._corpus import Corpus, join_corpora, recall_hashes, require_text
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest
@@ -28,7 +27,6 @@ from embedtopics.protocols import (
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import join_tokens, tokenize
-from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics._assign import (
     QUERIES_AT_ONCE,
     Judgement,
@@ -37,22 +35,16 @@ from embedtopics.topics._assign import (
     standing,
     vectors_of,
 )
-from embedtopics.topics._describe import (
-    FITTED_ROWS,
-    describe_topics,
-    languages_of,
-    term_settings_of,
-    weighting_of,
-)
+from embedtopics.topics._describe import FITTED_ROWS, languages_of, term_settings_of
 from embedtopics.topics._propagation import FAR, MIN_MARGIN, NONE_WEIGHT, margin
-from embedtopics.topics._relabel import carry_names
 from embedtopics.topics.growing._novelty import (
     Extension,
     chance_of,
+    described,
     expected_outside,
     find_candidates,
 )
-from embedtopics.topics.results import Edit, Reason, TopicResult
+from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -124,21 +116,20 @@ def extend(
     merged = merge_documents(result, added)
     expected, n_fitted = expected_outside(result)
     n_new, weights = len(merged.new), merged.documents.weights
-    tokens = counts = None
     if n_new:
         vectors = vectors_of(result, added, merged.added, embeddings, encoder)
         found = judge(result, vectors)
-        grown = _grown(result, merged, vectors, found)
-        texts = added.document_texts()
-        tokens = tokenize([texts[number] for number in merged.added.tolist()])
-        grown = dataclasses.replace(grown, tokens=join_tokens(result.tokens, tokens, merged.order))
-        counts = _new_counts(result, grown, merged, tokens, update_terms)
+        grown = _with_terms(_grown(result, merged, vectors, found), added, merged, update_terms)
         n_outside, novelty = int((found.labels == NOISE).sum()), found.novelty
         outside = n_outside / n_new
     else:  # the texts are all there already, and weigh more
         grown = dataclasses.replace(result, corpus=merged.corpus, documents=merged.documents)
         n_outside, novelty, outside = 0, np.empty(0, dtype=np.float32), float("nan")
-    grown = _described(grown, result, counts, update_terms, weighting)
+    if update_terms:
+        topics, topic_terms = described(grown, result.topics, weighting)
+        grown = dataclasses.replace(grown, topics=topics, topic_terms=topic_terms)
+    else:
+        grown = dataclasses.replace(grown, topics=_resized(grown))
     extension = Extension(
         result=grown,
         documents=merged.new,
@@ -160,7 +151,7 @@ def _grown(
     before = np.zeros(len(merged.old), dtype=np.bool_) if result.added is None else result.added
     added = merged.put(before, True)
     hashes = merged.documents.hashes[merged.new]
-    old, stability = result.clustering, result.stability
+    old, stability, constraints = result.clustering, result.stability, result.constraints
     near = (found.indices, found.similarities, old.labels, found.labels)
     coordinates = merged.put(result.coordinates, place(result.coordinates, *near))
     reasons = old.reasons
@@ -184,13 +175,10 @@ def _grown(
             reasons=reasons,
         ),
         memberships=merged.put_rows(result.memberships, found.shares),
-        tree=grown_tree(
-            result.tree, coordinates, merged.old, merged.new, merged.old[found.indices]
-        ),
+        tree=grown_tree(result.tree, coordinates, merged, merged.old[found.indices]),
         stability=stability,
         added=added,
-        constraints=result.constraints
-        and result.constraints.among(merged.old, len(merged.documents)),
+        constraints=constraints and constraints.among(merged.old, len(merged.documents)),
     )
 
 
@@ -204,18 +192,19 @@ def _reasons(found: Judgement) -> npt.NDArray[np.int8]:
     return reasons.astype(np.int8)
 
 
-def _new_counts(
-    result: TopicResult, grown: TopicResult, merged: Merged, tokens: TokenStream, update: bool
-) -> TermCounts:
-    """Count terms as a result counts them, leaving out the words that it leaves out."""
+def _with_terms(grown: TopicResult, added: Corpus, merged: Merged, update: bool) -> TopicResult:
+    """Return the result with all words, and terms counted as before, in all or in new documents."""
     from scipy.sparse import csr_matrix
 
-    rules = term_settings_of(result)
+    texts = added.document_texts()
+    tokens = tokenize([texts[number] for number in merged.added.tolist()])
+    joined = join_tokens(grown.tokens, tokens, merged.order)
+    rules = term_settings_of(grown)
     listed = rules.stop_words
-    listed = stop_words_for(languages_of(result)) if listed == "auto" else listed
-    known = result.term_counts
+    listed = stop_words_for(languages_of(grown)) if listed == "auto" else listed
+    known = grown.term_counts
     counted = count_terms(
-        grown.tokens if update else tokens,
+        joined if update else tokens,
         ngram_range=rules.ngram_range,
         min_df=rules.min_df if update else 1,
         max_df=rules.max_df if update else 1.0,
@@ -223,7 +212,7 @@ def _new_counts(
         function_words=known.function_words,
     )
     if update:
-        return counted
+        return dataclasses.replace(grown, tokens=joined, term_counts=counted)
     number = {term: place for place, term in enumerate(known.terms)}
     column = np.array([number.get(term, -1) for term in counted.terms], dtype=np.int64)
     entries = counted.counts.tocoo()
@@ -233,36 +222,20 @@ def _new_counts(
         shape=(len(tokens), len(known.terms)),
         dtype=np.int32,
     )
-    return dataclasses.replace(known, counts=merged.put_rows(known.counts, rows))
+    counts = dataclasses.replace(known, counts=merged.put_rows(known.counts, rows))
+    return dataclasses.replace(grown, tokens=joined, term_counts=counts)
 
 
-def _described(
-    grown: TopicResult,
-    result: TopicResult,
-    counts: TermCounts | None,
-    update: bool,
-    weighting: TermWeighting | None,
-) -> TopicResult:
-    """Return the grown result with its topics described by these counts, or only of new sizes."""
-    counts = result.term_counts if counts is None else counts
-    if update:
-        topics, topic_terms = describe_topics(
-            counts, grown.embeddings, grown.clustering, grown.documents,
-            weighting_of(result, weighting), term_settings_of(result), languages_of(result),
-        )  # fmt: skip
-        topics = carry_names(topics, result.topics)
-        return dataclasses.replace(
-            grown, term_counts=counts, topic_terms=topic_terms, topics=topics
-        )
+def _resized(grown: TopicResult) -> tuple[Topic, ...]:
+    """Return the topics of a grown result with their new sizes."""
     labels, weights = grown.clustering.labels, grown.documents.weights
     inside = labels != NOISE
     sizes = np.bincount(labels[inside], weights[inside], minlength=grown.n_topics).astype(int)
     total = int(weights.sum())
-    topics = tuple(
+    return tuple(
         dataclasses.replace(topic, size=size, share=size / total)
-        for topic, size in zip(result.topics, sizes.tolist(), strict=True)
+        for topic, size in zip(grown.topics, sizes.tolist(), strict=True)
     )
-    return dataclasses.replace(grown, term_counts=counts, topics=topics)
 
 
 def _recorded(grown: TopicResult, extension: Extension, n_rows: int) -> TopicResult:
@@ -394,10 +367,8 @@ def _recall(embeddings: FloatArray, indices: Int32Array) -> float:
     return float(n_found / (k * len(sample)))
 
 
-# Positions of added documents: on the map, in the space of clustering, and in its hierarchy.
-#
-# A document is placed by the documents of the fit alone, so that its position depends neither on
-# what is added with it nor on what was added before.
+# Positions of added documents, by those of the fit alone: so they depend neither on what is added
+# with them nor on what was added before.
 
 
 def place(
@@ -416,7 +387,10 @@ def place(
     that holds half of its neighbours by weight.
     """
     there = positions[indices].astype(np.float64)
-    weights = _weights(similarities)
+    behind = similarities[:, :1].astype(np.float64) - similarities
+    scale = behind.mean(axis=1, keepdims=True)
+    # Weights fall with the distance behind the nearest, in units of its mean.
+    weights = np.exp(-np.divide(behind, scale, out=np.zeros_like(behind), where=scale > 0))
     own = (labels[indices] == topics[:, None]) | (topics == NOISE)[:, None]
     weights = np.where(own, weights, 0.0)
     weights /= weights.sum(axis=1, keepdims=True)
@@ -433,14 +407,6 @@ def place(
     return placed
 
 
-def _weights(similarities: FloatArray) -> Float64Array:
-    """Return weights that fall with the distance behind the nearest, in units of its mean."""
-    behind = similarities[:, :1].astype(np.float64) - similarities
-    scale = behind.mean(axis=1, keepdims=True)
-    relative = np.divide(behind, scale, out=np.zeros_like(behind), where=scale > 0)
-    return np.asarray(np.exp(-relative))
-
-
 def _weighted_median(values: Float64Array, weights: Float64Array) -> Float64Array:
     """Return, of each row, the least value up to which half of the weight lies."""
     order = np.argsort(values, axis=1, kind="stable")
@@ -450,25 +416,19 @@ def _weighted_median(values: Float64Array, weights: Float64Array) -> Float64Arra
 
 
 def grown_tree(
-    tree: SpanningTree | None,
-    coordinates: FloatArray,
-    old_places: Int64Array,
-    new_places: Int64Array,
-    neighbors: npt.NDArray[Any],
+    tree: SpanningTree | None, coordinates: FloatArray, merged: Merged, neighbors: npt.NDArray[Any]
 ) -> SpanningTree | None:
     """Hang new documents on a hierarchy, each on the neighbour that it reaches first."""
     if tree is None:
         return None
-    cores = np.empty(len(coordinates))
-    cores[old_places] = tree.core_distances
-    steps = coordinates[neighbors].astype(np.float64) - coordinates[new_places][:, None]
+    steps = coordinates[neighbors].astype(np.float64) - coordinates[merged.new][:, None]
     distances = np.sqrt((steps**2).sum(axis=2))
-    cores[new_places] = np.median(distances, axis=1)
-    reach = np.maximum(np.maximum(distances, cores[neighbors]), cores[new_places][:, None])
+    cores = merged.put(tree.core_distances.astype(np.float64), np.median(distances, axis=1))
+    reach = np.maximum(np.maximum(distances, cores[neighbors]), cores[merged.new][:, None])
     # Of those equally far, the one with the lowest number.
     first = np.lexsort((neighbors, reach), axis=1)[:, :1]
-    leaves = np.stack([np.take_along_axis(neighbors, first, axis=1)[:, 0], new_places], axis=1)
-    edges = np.concatenate([old_places[tree.edges], leaves.astype(np.int64)])
+    leaves = np.stack([np.take_along_axis(neighbors, first, axis=1)[:, 0], merged.new], axis=1)
+    edges = np.concatenate([merged.old[tree.edges], leaves.astype(np.int64)])
     edges.sort(axis=1)
     lengths = np.concatenate([tree.distances, np.take_along_axis(reach, first, axis=1)[:, 0]])
     order = np.lexsort((edges[:, 1], edges[:, 0], lengths))

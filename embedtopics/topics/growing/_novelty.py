@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import excerpt, html_table
@@ -26,22 +25,20 @@ from embedtopics.topics._describe import (
     weighting_of,
 )
 from embedtopics.topics._propagation import closeness, rank, vote
-from embedtopics.topics._relabel import carry_names, with_own_share
+from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._vectors import centroids, cosines, tightness
-from embedtopics.topics.results import Edit, Reason, TopicResult
+from embedtopics.topics.results import Edit, Reason, Topic, TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_matrix
 
 
-ALARMING = 0.01
+ALARMING = RARE = 0.01
+"""Chance from which more documents outside, or as large a group as before, are no accident."""
 
 LOOSEST = 0.25
 """Share of the topics that may be looser than a candidate."""
-
-RARE = 0.01
-"""Chance from which so large a group is taken for one that was there before."""
 
 MOST = 4000
 """Documents that are grouped pair by pair; of more, others join the groups of these."""
@@ -91,10 +88,8 @@ class Extension:
         n_new = len(self.documents)
         said = f"{n_new:,} new documents; {self.n_known:,} rows repeat texts that were there."
         if n_new:
-            said += (
-                f" {self.outside:.1%} of the new ones belong to no topic, where "
-                f"{self.expected:.1%} were to be expected (p = {self.p_value:.2g})."
-            )
+            said += f" {self.outside:.1%} of the new ones belong to no topic, where "
+            said += f"{self.expected:.1%} were to be expected (p = {self.p_value:.2g})."
         if self.candidates:
             named = "; ".join(f"{one.label} ({one.size:,})" for one in self.candidates)
             said += f" They may hold new topics: {named}."
@@ -114,17 +109,16 @@ class Extension:
         import pandas as pd
 
         texts = self.result.corpus.texts
-        names = [
+        names = (
             "candidate", "size", "label", "terms", "before", "similarity", "nearest_topic",
             "topic_similarity", "examples",
-        ]  # fmt: skip
-        rows = [
-            (number, one.size, one.label, list(one.keywords), one.before, one.similarity,
-             one.nearest_topic, one.topic_similarity,
-             [excerpt(texts[row]) for row in one.representatives])
-            for number, one in enumerate(self.candidates)
-        ]  # fmt: skip
-        return pd.DataFrame(rows, columns=names)
+        )  # fmt: skip
+        rows = []
+        for number, one in enumerate(self.candidates):
+            examples = [excerpt(texts[row]) for row in one.representatives]
+            about = (one.size, one.label, list(one.keywords), one.before, one.similarity)
+            rows.append((number, *about, one.nearest_topic, one.topic_similarity, examples))
+        return pd.DataFrame(rows, columns=list(names))
 
 
 def expected_outside(result: TopicResult) -> tuple[float, int]:
@@ -132,12 +126,12 @@ def expected_outside(result: TopicResult) -> tuple[float, int]:
     fit = np.arange(len(result.documents))
     if result.added is not None:
         fit = np.flatnonzero(~result.added)
-    if result.graph.k == 0:
-        return float(np.mean(result.clustering.labels[fit] == NOISE)), len(fit)
-    near = result.graph.similarities[fit]
-    shares = vote(result.graph.indices[fit], near, result.clustering.labels, result.n_topics)
-    close = closeness(near)
-    labels = decide(shares, rank(close, close), min_margin_of(result))
+    labels = result.clustering.labels[fit]
+    if result.graph.k:
+        near = result.graph.similarities[fit]
+        shares = vote(result.graph.indices[fit], near, result.clustering.labels, result.n_topics)
+        close = closeness(near)
+        labels = decide(shares, rank(close, close), min_margin_of(result))
     return float(np.mean(labels == NOISE)), len(fit)
 
 
@@ -187,11 +181,11 @@ def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tupl
         share = n_old[group] / n_fitted
         is_kept[group] = chance_of(int(n_new[group]), n_added, share, n_fitted) < RARE
     labels = np.full(len(added), NOISE, dtype=np.int32)
-    labels[new] = _kept(groups[: len(new)], is_kept)
+    labels[new] = keep_labels(groups[: len(new)], is_kept)
     n_before = n_old[is_kept]
     if len(n_before):
         is_informative = ~uninformative_topics(result.term_counts, labels, len(n_before))
-        labels[new] = _kept(labels[new], is_informative)
+        labels[new] = keep_labels(labels[new], is_informative)
         n_before = n_before[is_informative]
     return _described(result, labels, n_before) if len(n_before) else ()
 
@@ -233,13 +227,6 @@ def _groups(vectors: FloatArray, least: float) -> Int64Array:
     return np.concatenate([groups, further]).astype(np.int64)
 
 
-def _kept(labels: npt.NDArray[np.integer], is_kept: npt.NDArray[np.bool_]) -> Int32Array:
-    """Give the labels that are kept new numbers; the others, and noise, become noise."""
-    number = np.full(len(is_kept) + 1, NOISE, dtype=np.int32)
-    number[:-1][is_kept] = np.arange(int(is_kept.sum()), dtype=np.int32)
-    return np.asarray(number[labels], dtype=np.int32)
-
-
 def _described(
     result: TopicResult, groups: Int32Array, n_before: Int64Array
 ) -> tuple[Candidate, ...]:
@@ -248,17 +235,15 @@ def _described(
     n_topics, labels = result.n_topics, result.clustering.labels
     drafts = np.where(groups == NOISE, labels, n_topics + groups).astype(np.int32)
     persistence = np.full(n_topics + n_groups, np.nan)
-    described, _ = describe_topics(
-        result.term_counts, result.embeddings,
-        Clustering(drafts, np.ones(len(drafts), dtype=np.float32), persistence),
-        result.documents, ClassTfidf(), term_settings_of(result), languages_of(result),
-    )  # fmt: skip
+    clustering = Clustering(drafts, np.ones(len(drafts), dtype=np.float32), persistence)
+    drafted = dataclasses.replace(result, clustering=clustering)
+    described_groups, _ = described(drafted, [None] * len(persistence), ClassTfidf())
     sums = centroids(result.embeddings, groups, n_groups)
     tight = tightness(sums, np.bincount(groups[groups != NOISE], minlength=n_groups))
     of_topics = centroids(result.embeddings, labels, n_topics, result.documents.weights)
     similar = cosines(sums, of_topics)
     found = []
-    for group, about in enumerate(described[n_topics:]):
+    for group, about in enumerate(described_groups[n_topics:]):
         members = np.flatnonzero(groups == group)
         central = np.einsum("id,d->i", result.embeddings[members].astype(np.float64), sums[group])
         order = np.argsort(-central, kind="stable")
@@ -278,6 +263,17 @@ def _described(
         )
     # Groups of one size are ordered by their documents, which content orders.
     return tuple(sorted(found, key=lambda one: (-one.size, min(one.documents))))
+
+
+def described(
+    result: TopicResult, origins: Sequence[Topic | None], weighting: TermWeighting | None
+) -> tuple[tuple[Topic, ...], csr_matrix]:
+    """Return the topics of a result described anew, named as their origins, and term weights."""
+    topics, topic_terms = describe_topics(
+        result.term_counts, result.embeddings, result.clustering, result.documents,
+        weighting_of(result, weighting), term_settings_of(result), languages_of(result),
+    )  # fmt: skip
+    return carry_names(topics, origins), topic_terms
 
 
 def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
@@ -342,19 +338,15 @@ def adopt(
             added[members] = False
     persistence = np.append(before.persistence, np.full(len(numbers), np.nan))
     clustering = Clustering(labels, probabilities, persistence, reasons)
-    topics, topic_terms = describe_topics(
-        result.term_counts, result.embeddings, clustering, result.documents,
-        weighting_of(result, weighting), term_settings_of(result), languages_of(result),
-    )  # fmt: skip
-    topics = carry_names(topics, [*result.topics, *[None] * len(numbers)])
+    grown = dataclasses.replace(result, clustering=clustering)
+    topics, topic_terms = described(grown, [*result.topics, *[None] * len(numbers)], weighting)
     of_new = np.where(labels >= result.n_topics, labels, NOISE).astype(np.int32)
     memberships = widened(result.memberships, result.n_topics + len(numbers))
     named = ", ".join(f"{topic.topic_id} ({topic.label})" for topic in topics[result.n_topics :])
     message = f"groups of added documents became topics: {named}"
     edit = Edit("note", {"candidates": numbers}, message, (), tuple(range(result.n_topics)))
     return dataclasses.replace(
-        result,
-        clustering=clustering,
+        grown,
         memberships=with_own_share(memberships, of_new),
         topics=topics,
         topic_terms=topic_terms,

@@ -23,30 +23,23 @@ ARGUMENTS = (
     _given(numba.int64), _given(numba.int64), _given(numba.int32), _given(numba.int64),
     _given(numba.float64), numba.boolean,
     _given(numba.int64), _given(numba.int32), _given(numba.float64),
-    numba.int64, numba.int64, numba.boolean, numba.float64, numba.float64[:, ::1],
+    numba.int64, numba.int64, numba.float64, numba.float64[:, ::1],
 )  # fmt: skip
 
 
 @numba.njit(inline="always")
-def _count_windows(n: int, window: int, stride: int, padding: bool) -> int:
-    """Return how many windows lie over `n` places."""
+def _count_windows(n: int, window: int, stride: int) -> int:
+    """Return how many windows lie over `n` words."""
     if n == 0:
         return 0
-    if n < window:
-        return 1
-    if padding:
-        return (window + stride - 1) // stride - 1 + (n + stride - 1) // stride
-    return 1 + (n - window + stride - 1) // stride
+    return 1 if n < window else 1 + (n - window + stride - 1) // stride
 
 
 @numba.njit(inline="always")
-def _window(number: int, n: int, window: int, stride: int, padding: bool) -> tuple[int, int]:
-    """Return where a window begins and ends among `n` places."""
+def _window(number: int, n: int, window: int, stride: int) -> tuple[int, int]:
+    """Return where a window begins and ends among `n` words."""
     if n < window:
         return 0, n
-    if padding:
-        begin = (number - (window + stride - 1) // stride + 1) * stride
-        return max(begin, 0), min(begin + window, n)
     begin = min(number * stride, n - window)
     return begin, begin + window
 
@@ -57,10 +50,7 @@ def _compare(
     factors: Float64Array, is_root: bool, rows: Int64Array, topics: Int32Array,
     loadings: Float64Array, counts: Int32Array, products: Float64Array,
 ) -> float:  # fmt: skip
-    """Put the product of a window's weights with each topic's into `products`.
-
-    Returns the length of the window's weights; a product over it is a cosine.
-    """
+    """Put a window's products with each topic into `products`; over the length they are cosines."""
     products[:] = 0.0
     squares = 0.0
     for o in range(first[begin], first[end]):
@@ -106,28 +96,14 @@ def _credit_terms(
         counts[terms[o]] = 0
 
 
-@numba.njit(inline="always")
-def _credit_all(
-    begin: int, end: int, products: Float64Array, length: float, least: float, sums: Float64Array
-) -> None:
-    """Add the cosines that count to every place of a window."""
-    for topic in range(len(products)):
-        if products[topic] >= least * length:
-            for place in range(begin, end):
-                sums[place, topic] += products[topic] / length
-
-
 @compiled(numba.void(*ARGUMENTS), parallel=True, nogil=True)
 def add_to_documents(
     offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Float64Array, is_root: bool,
     rows: Int64Array, topics: Int32Array, loadings: Float64Array,
-    window: int, stride: int, padding: bool, least: float, sums: Float64Array,
+    window: int, stride: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
-    """Add up for each document the similarities of its windows with each topic.
-
-    Shapes: `factors` (n_terms,), `sums` (n_documents, n_topics).
-    """
+    """Add up for each document the similarities of its windows with each topic."""
     n_documents = len(offsets) - 1
     n_blocks = (n_documents + DOCUMENTS_AT_ONCE - 1) // DOCUMENTS_AT_ONCE
     for block in numba.prange(n_blocks):
@@ -137,8 +113,8 @@ def add_to_documents(
         for document in range(block * DOCUMENTS_AT_ONCE, last):
             begin = offsets[document]
             n = offsets[document + 1] - begin
-            for number in range(_count_windows(n, window, stride, padding)):
-                left, right = _window(number, n, window, stride, padding)
+            for number in range(_count_windows(n, window, stride)):
+                left, right = _window(number, n, window, stride)
                 length = _compare(
                     begin + left, begin + right, first, terms, ends, factors, is_root,
                     rows, topics, loadings, counts, products,
@@ -148,34 +124,26 @@ def add_to_documents(
                         sums[document, topic] += products[topic] / length
 
 
-@compiled(numba.void(numba.boolean, *ARGUMENTS), nogil=True)
-def add_to_places(
-    by_term: bool,
+@compiled(numba.void(*ARGUMENTS), nogil=True)
+def add_to_words(
     offsets: Int64Array, first: Int64Array, terms: Int32Array, ends: Int64Array,
     factors: Float64Array, is_root: bool,
     rows: Int64Array, topics: Int32Array, loadings: Float64Array,
-    window: int, stride: int, padding: bool, least: float, sums: Float64Array,
+    window: int, stride: int, least: float, sums: Float64Array,
 ) -> None:  # fmt: skip
-    """Add up for each place what it, or every window over it, has in common with each topic.
-
-    As `add_to_documents`, but `sums` is of shape (n_places, n_topics). With `by_term` each place
-    has what the terms there contribute; otherwise every place of a window has all of it.
-    """
+    """As `add_to_documents`, but what the terms of each word contribute, (n_words, n_topics)."""
     counts = np.zeros(len(factors), dtype=np.int32)
     products = np.empty(sums.shape[1])
     for document in range(len(offsets) - 1):
         begin = offsets[document]
         n = offsets[document + 1] - begin
-        for number in range(_count_windows(n, window, stride, padding)):
-            left, right = _window(number, n, window, stride, padding)
+        for number in range(_count_windows(n, window, stride)):
+            left, right = _window(number, n, window, stride)
             length = _compare(
                 begin + left, begin + right, first, terms, ends, factors, is_root,
                 rows, topics, loadings, counts, products,
             )  # fmt: skip
-            if by_term:
-                _credit_terms(
-                    begin + left, begin + right, first, terms, ends, factors, is_root,
-                    rows, topics, loadings, counts, products, length, least, sums,
-                )  # fmt: skip
-            else:
-                _credit_all(begin + left, begin + right, products, length, least, sums)
+            _credit_terms(
+                begin + left, begin + right, first, terms, ends, factors, is_root,
+                rows, topics, loadings, counts, products, length, least, sums,
+            )  # fmt: skip

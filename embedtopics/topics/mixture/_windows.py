@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 Words = tuple[Int32Array, Int64Array]
-"""Ids of the words of texts, one after the other, and where each text begins and the last ends."""
+"""Ids of the words of texts in a row, and where each text begins and the last ends."""
 
 
 class _Windows(NamedTuple):
@@ -31,7 +30,6 @@ class _Windows(NamedTuple):
 
     size: int
     stride: int
-    padding: bool
     least: float
     edges_only: bool
 
@@ -44,7 +42,6 @@ def mixtures(
     window: int = 4,
     stride: int = 1,
     min_similarity: float = 0.1,
-    padding: bool = False,
     over: str = "terms",
     weighting: TermWeighting | None = None,
     batch_size: int = 1024,
@@ -68,8 +65,6 @@ def mixtures(
         Words from one window to the next, at most `window`.
     min_similarity : float
         Cosines below it, from 0 to 1, count as 0.
-    padding : bool
-        Let windows reach over both ends of a text, so that its first and last words count as much.
     over : {"terms", "words"}
         What windows are counted in: words that begin or end a term; or all words, as in BERTopic's
         `approximate_distribution`. On arXiv abstracts with 220 topics the largest share was that of
@@ -92,7 +87,7 @@ def mixtures(
     """
     from scipy.sparse import csr_matrix, vstack
 
-    windows = _checked_windows(window, stride, padding, min_similarity, over)
+    windows = _checked_windows(window, stride, min_similarity, over)
     checked_count(batch_size, "batch_size")
     if texts is not None and rows is not None:
         raise InputError("expected either texts or rows, got both")
@@ -133,24 +128,21 @@ def token_topics(
     window: int = 4,
     stride: int = 1,
     min_similarity: float = 0.1,
-    padding: bool = False,
     over: str = "terms",
-    credit: str = "terms",
     weighting: TermWeighting | None = None,
 ) -> TokenMixture:
     """Return how much each word of a text contributes to each topic.
+
+    A word is given what its terms contribute to the cosines, a phrase in equal parts to its words,
+    so that the words of a text add up to its mixture.
 
     Parameters
     ----------
     result : TopicResult
     document : int or str
         Row number (position, from 0) of the result, or a new text.
-    window, stride, min_similarity, padding, over, weighting
+    window, stride, min_similarity, over, weighting
         As in `mixtures`.
-    credit : {"terms", "windows"}
-        What a word is given: what its terms contribute to the cosines, a phrase in equal parts to
-        its words, so that the words of a text add up to its mixture; or the cosine of every window
-        that it is in, as BERTopic's `calculate_tokens` does.
 
     Returns
     -------
@@ -164,8 +156,7 @@ def token_topics(
     """
     from scipy.sparse import csr_matrix
 
-    windows = _checked_windows(window, stride, padding, min_similarity, over)
-    checked_choice(credit, "credit", ("terms", "windows"))
+    windows = _checked_windows(window, stride, min_similarity, over)
     if isinstance(document, str):
         read = tokenize([document])
         tokens = tuple(read.words[i] for i in read.ids)
@@ -179,7 +170,7 @@ def token_topics(
     shares = np.zeros(result.n_topics, dtype=np.float32)
     if len(tokens) and result.n_topics:
         topics = _Topics.of(result, weighting)
-        sums = topics.of_words(words, windows, credit == "terms")
+        sums = topics.of_words(words, windows)
         shares = topics.of_documents(words, windows)[0].astype(np.float32)
     return TokenMixture(tokens, csr_matrix(sums.astype(np.float32)), shares)
 
@@ -188,8 +179,7 @@ class _Topics(NamedTuple):
     """The topics of a result, with which windows are compared.
 
     `factors` (n_terms,) multiply the counts of terms in a window, or their square roots; `rows`,
-    `topics` and `values` are the topics' weights, scaled to length 1, as a sparse matrix of shape
-    (n_terms, n_topics): row pointers, columns and values.
+    `topics` and `values` are the unit rows of topic weights as a sparse (n_terms, n_topics) matrix.
     """
 
     term_index: TermIndex
@@ -237,14 +227,13 @@ class _Topics(NamedTuple):
         sums /= np.where(totals > 0, totals, 1.0)[:, None]
         return sums
 
-    def of_words(self, words: Words, windows: _Windows, by_term: bool) -> Float64Array:
+    def of_words(self, words: Words, windows: _Windows) -> Float64Array:
         """Return what each word contributes to each topic, shape (n_words, n_topics)."""
-        from embedtopics.topics.mixture._kernels import add_to_places
+        from embedtopics.topics.mixture._kernels import add_to_words
 
         found = find_occurrences(self.term_index, *words, edges_only=windows.edges_only)
         contributed = np.zeros((len(words[0]), self.n_topics))
-        kernel = partial(add_to_places, by_term)
-        contributed[found.tokens] = self._added(kernel, found, windows, len(found.tokens))
+        contributed[found.tokens] = self._added(add_to_words, found, windows, len(found.tokens))
         return contributed
 
     def _added(
@@ -252,7 +241,7 @@ class _Topics(NamedTuple):
     ) -> Float64Array:
         sums = np.zeros((n_rows, self.n_topics))
         occurrences = found.offsets, found.first, found.terms, found.ends
-        kernel(*occurrences, *self[1:6], *windows[:4], sums)
+        kernel(*occurrences, *self[1:6], *windows[:3], sums)
         return sums
 
 
@@ -273,20 +262,20 @@ def _taken(ids: Int32Array, offsets: Int64Array, documents: Int64Array) -> Words
 
 def _checked_rows(rows: Iterable[int], n_rows: int) -> Int64Array:
     """Return row numbers of the input, or refuse them."""
-    given = list(rows) if isinstance(rows, Iterable) and not isinstance(rows, (str, bytes)) else []
-    if not given and (isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable)):
+    if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
         raise InputError("rows", "row numbers, from 0 up", rows)
+    given = list(rows)
     for row in given:
         if not is_whole(row) or not 0 <= row < n_rows:
             raise InputError("rows", f"from 0 to {n_rows - 1}, those of the input", row)
     return np.array(given, dtype=np.int64)
 
 
-def _checked_windows(window: Any, stride: Any, padding: bool, least: Any, over: str) -> _Windows:
+def _checked_windows(window: Any, stride: Any, least: Any, over: str) -> _Windows:
     """Return how windows lie, or refuse it."""
     checked_count(window, "window")
     if checked_count(stride, "stride") > window:
         raise InputError("stride", f"at most window = {window}, to miss no word", stride)
     least = checked_share(least, "min_similarity")
     over = checked_choice(over, "over", ("words", "terms"))
-    return _Windows(int(window), int(stride), bool(padding), least, over == "terms")
+    return _Windows(int(window), int(stride), least, over == "terms")

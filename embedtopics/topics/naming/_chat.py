@@ -169,8 +169,7 @@ class Record:
 class Answer(NamedTuple):
     """The name that a question got, or the reason why there is none.
 
-    A general reason lies with the endpoint and not with the answer; `was_sent` is whether anything
-    went to the endpoint.
+    A general reason lies with the endpoint; `was_sent` is whether anything went there.
     """
 
     topic_id: int
@@ -184,8 +183,7 @@ class Answer(NamedTuple):
 class Chat:
     """Questions of one run to one model; `request` holds the fields beside the messages.
 
-    `timeout` is in seconds, without an answer and for one; `name_in` returns the name in an answer
-    or raises `Unusable`.
+    `timeout` is in seconds; `name_in` returns the name in an answer or raises `Unusable`.
     """
 
     endpoint: Endpoint

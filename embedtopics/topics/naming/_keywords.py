@@ -17,7 +17,7 @@ from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from embedtopics.evaluation._coherence import npmi_of_pairs
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
 from embedtopics.terms._keywords import keywords as best_keywords
-from embedtopics.terms._keywords import make_labels, term_embeddings
+from embedtopics.terms._keywords import term_embeddings, unique_labels
 from embedtopics.terms._parts_of_speech import PATTERNS, parse_patterns, pattern_counts, tag_words
 from embedtopics.terms._representative import best_terms, choose_diverse, representatives
 from embedtopics.terms._stop_words import repeats, stems_of
@@ -473,7 +473,7 @@ def with_keywords(
     ids_renamed = {topic.topic_id for topic in renamed}
     kept = [topic.label for topic in described if topic.topic_id not in ids_renamed]
     # A name that stays is taken first, so that no name made of keywords can equal it.
-    made = make_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
+    made = unique_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
     for topic, label in zip(renamed, made[len(kept) :], strict=True):
         described[topic.topic_id] = dataclasses.replace(topic, label=label)
     edit = Edit(

@@ -212,11 +212,7 @@ class Unusable(Exception):
 
 
 def name_in(content: str, longest: int = LONGEST) -> str:
-    """Return the name that an answer consists of.
-
-    Quotation marks, emphasis, a heading such as "Topic:", a full stop at the end and, in front, a
-    model's thoughts between tags are removed.
-    """
+    """Return the name that an answer consists of, without quotation marks, headings or thoughts."""
     lines = [line for line in _THOUGHT.sub("", content).strip().splitlines() if line.strip()]
     if len(lines) != 1:
         raise Unusable(f"the answer has {len(lines)} lines in place of one")

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count, optional_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, checked_count, optional_count, resolve_seed
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
-from embedtopics.terms._spans import word_spans
-from embedtopics.terms._tokens import tokenize
+from embedtopics.terms._spans import word_spans, words_of
 from embedtopics.topics.reading._keyness import MEASURES, Table, associate, false_discovery_rates
 from embedtopics.topics.reading._rows import (
     document_weights,
@@ -38,75 +37,37 @@ class Occurrences(NamedTuple):
     n_words: int
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words of a term or a query, as those of the documents are made."""
-    stream = tokenize([normalize_text(text)])
-    return [stream.words[i] for i in stream.ids.tolist()]
-
-
-def find_occurrences(
-    result: TopicResult, term: str, *, regex: bool, within: BoolArray
-) -> Occurrences:
+def find_occurrences(result: TopicResult, term: Any, within: BoolArray) -> Occurrences:
     """Find a term in the stream of words; no text is read.
 
     Shapes: `within` (n_documents,).
     """
     tokens = result.tokens
-    wanted = _word_ids(result, term, regex)
-    places = np.flatnonzero(np.isin(tokens.ids, wanted[0]))
-    for step, words in enumerate(wanted[1:], start=1):
-        places = places[places + step < len(tokens.ids)]
-        places = places[np.isin(tokens.ids[places + step], words)]
+    wanted = words_of(normalize_text(term)) if isinstance(term, str) else []
+    if not wanted:
+        raise InputError("term", "one word or several, such as 'tax cut'", term)
+    places = np.arange(len(tokens.ids) - len(wanted) + 1)
+    for step, word in enumerate(wanted):
+        known = bisect_left(tokens.words, word)
+        is_known = known < len(tokens.words) and tokens.words[known] == word
+        places = places[tokens.ids[places + step] == known] if is_known else places[:0]
     documents = np.searchsorted(tokens.offsets, places, side="right") - 1
     inside = places + len(wanted) <= tokens.offsets[documents + 1]
     if not inside.any():
-        raise _not_found(result, term, regex)
+        near = similar_terms(result, " ".join(wanted))
+        remedy = f"close to it are {', '.join(map(repr, near))}" if near else ""
+        raise InputError("term", "in some document", term, remedy)
     inside &= within[documents]
     return Occurrences(places[inside], documents[inside], len(wanted))
-
-
-def _word_ids(result: TopicResult, term: Any, regex: bool) -> list[Int64Array]:
-    """Return the ids of each word of a term, or of the words that match each part of a pattern."""
-    parts = [] if not isinstance(term, str) else term.split() if regex else words_of(term)
-    if not parts:
-        raise InputError("term", "one word or several, such as 'tax cut'", term)
-    known = result.tokens.words  # sorted
-    if not regex:
-        places = [bisect_left(known, word) for word in parts]
-        if any(p == len(known) or known[p] != w for p, w in zip(places, parts, strict=True)):
-            raise _not_found(result, term, regex)
-        return [np.array([place]) for place in places]
-    found = []
-    for part in parts:
-        try:
-            pattern = re.compile(part, re.IGNORECASE)
-        except re.error as error:
-            raise InputError("term", "regular expressions for words", part, str(error)) from None
-        found.append(np.flatnonzero([pattern.fullmatch(word) is not None for word in known]))
-    return found
-
-
-def _not_found(result: TopicResult, term: str, regex: bool) -> InputError:
-    """Return the error for a term that is nowhere, with terms that are spelled almost like it."""
-    near = [] if regex else similar_terms(result, " ".join(words_of(term)))
-    remedy = f"close to it are {', '.join(map(repr, near))}" if near else ""
-    if regex:
-        remedy = "each part between spaces must match a whole word"
-    return InputError("term", "in some document", term, remedy)
 
 
 def similar_terms(result: TopicResult, term: str) -> list[str]:
     """Return a few terms of a result that are spelled almost like another one."""
     known = result.term_counts.terms if " " in term else result.tokens.words
     # Comparing with all would take seconds; few misspell the first letter, or by many letters.
-    similar = [
-        name for name in known
-        if name[:1] == term[:1] and abs(len(name) - len(term)) <= 2 and name != term
-    ]  # fmt: skip
+    same_letter = [name for name in known if name[:1] == term[:1] and name != term]
+    similar = [name for name in same_letter if abs(len(name) - len(term)) <= 2]
     return difflib.get_close_matches(term, similar, n=5, cutoff=0.7)
-
-
-SORTS = ("left", "right", "document")
 
 
 def concordance(
@@ -119,7 +80,6 @@ def concordance(
     n_occurrences: int | None = 20,
     random_state: Any = 0,
     sort: str = "right",
-    regex: bool = False,
 ) -> pd.DataFrame:
     """Show a term where it stands in the documents: key words in context.
 
@@ -144,9 +104,6 @@ def concordance(
         Of the sample, which depends on the texts alone and not on the order of the rows.
     sort : {"right", "left", "document"}
         By the words that follow; by those before, the nearest first; or in the order of the rows.
-    regex : bool
-        Whether the term is a regular expression, such as ``"tax(es|ation)? cuts?"``: what stands
-        between spaces must match a whole word each, case ignored.
 
     Returns
     -------
@@ -165,10 +122,9 @@ def concordance(
 
     optional_count(n_occurrences, "n_occurrences")
     checked_count(window, "window")
-    if sort not in SORTS:
-        raise InputError("sort", f"one of {', '.join(SORTS)}", sort)
+    checked_choice(sort, "sort", ("left", "right", "document"))
     weights, first_rows = document_weights(result, _selected(result, topic, where))
-    found = find_occurrences(result, term, regex=regex, within=weights > 0)
+    found = find_occurrences(result, term, weights > 0)
     inside = found.places - result.tokens.offsets[found.documents]
     hashes = result.documents.hashes[found.documents]
     keys = random_keys(hashes, resolve_seed(random_state), inside)
@@ -176,27 +132,23 @@ def concordance(
     lines = []
     spans: list[tuple[str, int, int]] = []
     read = -1
-    for document, place in zip(
-        found.documents[chosen].tolist(), inside[chosen].tolist(), strict=True
-    ):
+    places = inside[chosen].tolist()
+    for document, place in zip(found.documents[chosen].tolist(), places, strict=True):
         row = int(first_rows[document])
         if document != read:
             spans, read = _checked_spans(result, document, row), document
         line = _line(result.corpus.texts[row], spans, place, place + found.n_words, window)
-        lines.append(line | {"row": row, "rows": int(weights[document])})
+        lines.append(line | {"row": row, "rows": weights[document], "id": result.corpus.ids[row]})
     lines.sort(key=lambda line: (line["words"][sort], line["row"], line["start"]))
-    at = [line["row"] for line in lines]
+    at = np.array([line["row"] for line in lines], dtype=np.int64)
     index = result.corpus.index[at]
-    texts = {name: [line[name] for line in lines] for name in ("left", "keyword", "right")}
-    columns = {
-        "id": string_column([result.corpus.ids[row] for row in at], index),
-        **{name: string_column(values, index) for name, values in texts.items()},
-        "topic": result.labels[at] if at else np.empty(0, dtype=np.int32),
-        **{
-            name: np.array([line[name] for line in lines], np.int64)
-            for name in ("start", "stop", "rows")
-        },
+    columns: dict[str, Any] = {
+        name: string_column([line[name] for line in lines], index)
+        for name in ("id", "left", "keyword", "right")
     }
+    columns["topic"] = result.labels[at]
+    for name in ("start", "stop", "rows"):
+        columns[name] = np.array([line[name] for line in lines], np.int64)
     return pd.DataFrame(columns, index=index)
 
 
@@ -232,8 +184,7 @@ def _line(
         re.sub(r"\s+", " ", part) for part in (text[begin:start], text[start:stop], text[stop:end])
     )
     words = {"left": before[::-1], "right": after, "document": []}
-    return {"left": left, "keyword": keyword, "right": right, "start": start, "stop": stop,
-            "words": words}  # fmt: skip
+    return dict(left=left, keyword=keyword, right=right, start=start, stop=stop, words=words)
 
 
 # The words that stand near a term more often than elsewhere.
@@ -250,14 +201,13 @@ def collocates(
     measure: str = "log_odds",
     min_count: int = 3,
     stop_words: bool = False,
-    regex: bool = False,
 ) -> pd.DataFrame:
     """Find the words that stand near a term more often than in the rest of the same documents.
 
     Parameters
     ----------
     result : TopicResult
-    term, topic, where, regex
+    term, topic, where
         As in `concordance`; topics and rows also limit the places elsewhere.
     window : int
         Words on each side that are near. A place near two occurrences counts once; the words of
@@ -289,10 +239,9 @@ def collocates(
     optional_count(n_terms, "n_terms")
     checked_count(window, "window")
     checked_count(min_count, "min_count")
-    if measure not in MEASURES:
-        raise InputError("measure", f"one of {', '.join(MEASURES)}", measure)
+    checked_choice(measure, "measure", MEASURES)
     weights, _ = document_weights(result, _selected(result, topic, where))
-    found = find_occurrences(result, term, regex=regex, within=weights > 0)
+    found = find_occurrences(result, term, weights > 0)
     tokens, n_words = result.tokens, len(result.tokens.words)
     left, right, both, node = _around(result, found, window)
 
@@ -307,12 +256,10 @@ def collocates(
     words = np.flatnonzero(near >= min_count)
     if near.sum() == 0 or everywhere.sum() == near.sum():
         words = words[:0]  # there is no elsewhere to compare with
-    table = Table(
-        near[words], (everywhere - near)[words],
-        np.full(len(words), near.sum()), np.full(len(words), (everywhere - near).sum()),
-        everywhere[words] / max(everywhere.sum(), 1.0),
-    )  # fmt: skip
-    about = associate(table, measure)
+    elsewhere = everywhere - near
+    sums = np.full(len(words), near.sum()), np.full(len(words), elsewhere.sum())
+    shares = everywhere[words] / max(everywhere.sum(), 1.0)
+    about = associate(Table(near[words], elsewhere[words], *sums, shares), measure)
     q = false_discovery_rates(about.p)
     shown = np.lexsort((-about.effect, -about.statistic))
     is_shown = stop_words | _is_informative(result, words[shown])
@@ -324,7 +271,7 @@ def collocates(
             "count_near": near[at].astype(np.int64),
             "count_left": counted(left)[at].astype(np.int64),
             "count_right": counted(right)[at].astype(np.int64),
-            "count_elsewhere": (everywhere - near)[at].astype(np.int64),
+            "count_elsewhere": elsewhere[at].astype(np.int64),
             "rows_near": _rows_near(result, both, weights, at),
             "effect": about.effect[shown],
             "statistic": about.statistic[shown],
@@ -352,15 +299,10 @@ def _around(result: TopicResult, found: Occurrences, window: int) -> tuple[Int64
 
 def _is_informative(result: TopicResult, words: Int64Array) -> BoolArray:
     """Return which words are neither stop words, single letters nor mere numbers."""
-    counts = result.term_counts
-    left_out = {*counts.stop_words, *counts.function_words}
-    return np.array(
-        [
-            len(word) > 1 and word not in left_out and any(map(str.isalpha, word))
-            for word in (result.tokens.words[i] for i in words.tolist())
-        ],
-        dtype=bool,
-    )
+    left_out = {*result.term_counts.stop_words, *result.term_counts.function_words}
+    found = [result.tokens.words[i] for i in words.tolist()]
+    kept = [w not in left_out and len(w) > 1 and any(map(str.isalpha, w)) for w in found]
+    return np.array(kept, dtype=bool)
 
 
 def _rows_near(

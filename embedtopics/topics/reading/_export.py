@@ -114,14 +114,11 @@ def _history(result: TopicResult) -> pd.DataFrame:
 def _settings(result: TopicResult) -> pd.DataFrame:
     import pandas as pd
 
-    sections = {
-        "settings": result.settings, "versions": result.versions, "seconds": result.timings,
-    }  # fmt: skip
-    lines = [
-        (section, str(name), value if isinstance(value, str) else _as_json(value))
-        for section, values in sections.items()
-        for name, value in values.items()
-    ]
+    lines = []
+    for section in ("settings", "versions", "timings"):
+        for name, value in getattr(result, section).items():
+            text = value if isinstance(value, str) else _as_json(value)
+            lines.append((section.replace("timings", "seconds"), str(name), text))
     return pd.DataFrame(lines, columns=["section", "name", "value"])
 
 

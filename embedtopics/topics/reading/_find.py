@@ -1,33 +1,44 @@
-"""Topics for a query, by its vector or by its words."""
+"""Topics for a query, and the documents of a topic to read."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count
+from embedtopics._utils.checks import checked_choice, checked_count, resolve_seed
+from embedtopics._utils.display import excerpt
+from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._hashing import normalize_text
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.protocols import Encoder, Float64Array
+from embedtopics.protocols import Encoder, Float64Array, Int64Array
+from embedtopics.terms._representative import DIVERSITY, NEAR_DUPLICATE, choose_diverse
+from embedtopics.terms._spans import words_of
+from embedtopics.topics._tables import EXCERPT
 from embedtopics.topics._vectors import (
+    core_centroid,
     core_centroids,
     encode_documents,
     matching_encoder,
     recorded_encoder,
     unit_term_rows,
 )
-from embedtopics.topics.reading._concordance import similar_terms, words_of
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.reading._concordance import similar_terms
+from embedtopics.topics.reading._rows import (
+    document_weights,
+    random_keys,
+    rows_of_topics,
+    rows_where,
+    string_column,
+)
+from embedtopics.topics.results import Reason, TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-MATCHES = ("auto", "embeddings", "terms")
 
 
 def find(
@@ -78,8 +89,7 @@ def find(
 
     checked_count(n_topics, "n_topics")
     queries = _checked_queries(query)
-    if by not in MATCHES:
-        raise InputError("by", f"one of {', '.join(MATCHES)}", by)
+    checked_choice(by, "by", ("auto", "embeddings", "terms"))
     given = encoder is not None or embedding is not None
     if by == "terms" and given:
         raise InputError("by", '"embeddings" with an encoder or an embedding', by)
@@ -153,7 +163,7 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
     weights = unit_term_rows(result.topic_terms)
     similarities = np.zeros((len(queries), result.n_topics))
     for place, query in enumerate(queries):
-        words = words_of(query)
+        words = words_of(normalize_text(query))
         grams = [
             " ".join(words[i : i + size])
             for size in range(1, longest + 1)
@@ -169,3 +179,205 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
         along = weights[:, found.astype(np.int64)] @ times.astype(np.float64)
         similarities[place] = along / np.sqrt(float((times**2).sum()))
     return similarities
+
+
+# The documents of a topic: at its centre, on its boundary, all over it, or at random.
+
+
+def sample_documents(
+    result: TopicResult,
+    topic: int,
+    *,
+    strategy: str = "central",
+    n_documents: int = 10,
+    where: Any = None,
+    random_state: Any = 0,
+) -> pd.DataFrame:
+    """Choose documents of a topic to read.
+
+    Each text comes once, however many rows hold it. What is chosen does not depend on the order
+    of the rows.
+
+    Parameters
+    ----------
+    result : TopicResult
+    topic : int
+        -1 for documents in no topic, of which "central" starts with the largest share of none.
+    strategy : {"central", "representative", "diverse", "boundary", "random"}
+        - "central": nearest to the topic's centroid, without near duplicates of a text before;
+        - "representative": central and diverse; the first five of a topic are its representatives;
+        - "diverse": each the one least similar to those before it, among the half of the documents
+          nearest to the centroid;
+        - "boundary": with the largest share of another topic, which is named;
+        - "random": a random sample, by which a topic should be judged.
+    n_documents : int
+        Documents at most.
+    where : mapping, str, or array_like or Series of bool, optional
+        Only some rows: those with a value, or one of a list, in a column, such as ``{"source":
+        "Le Monde"}``, or in the group column, whose value may stand alone; in the column of dates
+        a period, such as "2021", "2021-05" or ("2020-03-01", "2021"), both ends included and None
+        for an open one; or those of a mask.
+    random_state : int, Generator or None
+        Of the random sample, which is drawn by the content of the texts.
+
+    Returns
+    -------
+    DataFrame
+        With the index labels of the rows. Columns id, text, excerpt, score (by what the documents
+        are ordered: the cosine with the centroid, or the share of no topic; for "diverse" the
+        cosine with the nearest document before; for "boundary" the other topic's share; for
+        "random" the number drawn), topic, membership, second_topic, second_label and second_share
+        (of the other topic with the largest share), reason (why it is in no topic), the dates and
+        the groups under the names of their columns, and rows (how many of the rows hold the text).
+
+    Raises
+    ------
+    InputError
+        If there is no such topic, column or value, or an argument is bad.
+    """
+    import pandas as pd
+
+    checked_count(n_documents, "n_documents")
+    checked_choice(strategy, "strategy", STRATEGIES)
+    seed = resolve_seed(random_state)
+    weights, first_rows = document_weights(
+        result, rows_of_topics(result, [topic]) & rows_where(result, where)
+    )
+    documents = np.flatnonzero(weights)
+    second, share = _second_topics(result, documents)
+    if topic == NOISE:
+        own = closeness = result.none_shares[documents].astype(np.float64)
+    else:
+        own = np.asarray(result.memberships[documents, topic].todense(), np.float64).ravel()
+        centre = core_centroid(result, int(topic))
+        closeness = np.asarray(np.einsum("id,d->i", result.embeddings[documents], centre))
+    candidates = Candidates(result, documents, closeness, share, seed)
+    places, scores = STRATEGIES[strategy](candidates, n_documents)
+    rows = first_rows[documents[places]]
+    corpus = result.corpus
+    index = corpus.index[rows]
+    texts = [corpus.texts[row] for row in rows.tolist()]
+    labels = [result.topics[t].label if t != NOISE else "" for t in second[places].tolist()]
+    columns = {
+        "id": string_column([corpus.ids[row] for row in rows.tolist()], index),
+        "text": string_column(texts, index),
+        "excerpt": string_column([excerpt(text, EXCERPT) for text in texts], index),
+        "score": scores,
+        "topic": np.full(len(rows), topic, dtype=np.int32),
+        "membership": own[places],
+        "second_topic": second[places],
+        "second_label": string_column(labels, index),
+        "second_share": share[places],
+        "reason": string_column([Reason(r).text for r in result.reasons[rows].tolist()], index),
+        "rows": weights[documents[places]],
+    }
+    frame = pd.DataFrame(columns, index=index)
+    for name, values in ((corpus.time_column, corpus.time), (corpus.group_column, corpus.group)):
+        if values is not None:
+            free = f"{name}_given" if name in columns else name
+            frame.insert(frame.shape[1] - 1, free, values.iloc[rows].array)
+    return frame
+
+
+def _second_topics(result: TopicResult, documents: Int64Array) -> tuple[Int64Array, Float64Array]:
+    """Return the topic beside its own with the largest share in each document, and this share."""
+    shares = result.memberships[documents]
+    row = np.repeat(np.arange(len(documents)), np.diff(shares.indptr))
+    other = (shares.indices != result.clustering.labels[documents][row]) & (shares.data > 0)
+    row, topics, values = row[other], shares.indices[other], shares.data[other]
+    order = np.lexsort((topics, -values, row))
+    first = order[np.diff(row[order], prepend=-1) > 0]
+    second = np.full(len(documents), NOISE, dtype=np.int64)
+    share = np.zeros(len(documents))
+    second[row[first]], share[row[first]] = topics[first], values[first]
+    return second, share
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Documents to choose from.
+
+    Shapes: `documents` (n_candidates,), `closeness` (n_candidates,), `others` (n_candidates,).
+    """
+
+    result: TopicResult
+    documents: Int64Array
+    closeness: Float64Array
+    others: Float64Array
+    seed: int
+
+    def similarity(self, place: int, places: Int64Array) -> Float64Array:
+        """Return the cosines of one candidate with others."""
+        vectors = self.result.embeddings
+        one, several = vectors[self.documents[place]], vectors[self.documents[places]]
+        return np.asarray(np.einsum("id,d->i", several, one, dtype=np.float64))
+
+
+def _central(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
+    """Take those nearest to the centre, without near duplicates of one taken before."""
+    taken: list[int] = []
+    for place in np.argsort(-candidates.closeness, kind="stable").tolist():
+        if len(taken) == n:
+            break
+        if not (candidates.similarity(place, np.array(taken, np.int64)) > NEAR_DUPLICATE).any():
+            taken.append(place)
+    places = np.array(taken, dtype=np.int64)
+    return places, candidates.closeness[places]
+
+
+def _representative(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
+    """Take central and diverse ones; of a whole topic its representatives."""
+    pool = np.argsort(-candidates.closeness, kind="stable")[: 10 * n]
+    pool.sort()
+    vectors = candidates.result.embeddings[candidates.documents[pool]]
+    similarity = np.einsum("id,jd->ij", vectors, vectors)
+    closeness = candidates.closeness[pool]
+    picked = choose_diverse(
+        closeness, similarity, n, DIVERSITY, lambda i, j: similarity[i, j] > NEAR_DUPLICATE
+    )
+    places = pool[np.array(picked, dtype=np.int64)]
+    return places, candidates.closeness[places]
+
+
+def _diverse(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
+    """Take each time the one least similar to those taken, of the half nearest to the centre.
+
+    Farthest-first traversal (Gonzalez, 1985, "Clustering to minimize the maximum intercluster
+    distance"). The outer half is left out, for the farthest of all are strays.
+    """
+    order = np.argsort(-candidates.closeness, kind="stable")
+    pool = order[: max(n, -(-len(order) // 2))]
+    taken: list[int] = []
+    nearest = np.full(len(pool), -np.inf)
+    scores: list[float] = []
+    while len(taken) < min(n, len(pool)):
+        # The first of the pool is the most central.
+        best = int(np.argmin(nearest)) if taken else 0
+        scores.append(float(nearest[best]) if taken else float("nan"))
+        taken.append(best)
+        nearest = np.maximum(nearest, candidates.similarity(int(pool[best]), pool))
+        nearest[taken] = np.inf
+    return pool[np.array(taken, dtype=np.int64)], np.array(scores, dtype=np.float64)
+
+
+def _boundary(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
+    """Take those with the largest share of another topic."""
+    places = np.argsort(-candidates.others, kind="stable")[:n]
+    return places, candidates.others[places]
+
+
+def _random(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
+    """Draw, each document with the same chance."""
+    hashes = candidates.result.documents.hashes[candidates.documents]
+    keys = random_keys(hashes, candidates.seed)
+    places = np.argsort(keys, kind="stable")[:n]
+    return places, keys[places] / 2.0**64
+
+
+STRATEGIES: dict[str, Callable[[Candidates, int], tuple[Int64Array, Float64Array]]] = {
+    "central": _central,
+    "representative": _representative,
+    "diverse": _diverse,
+    "boundary": _boundary,
+    "random": _random,
+}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_count, optional_count
+from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Float64Array, Int64Array
 from embedtopics.terms._weighting import log_odds
@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# How much more frequent a term is on one side than on the other, and how certain that is.
-#
-# All measures are taken of the same table: of `n_target` places for a term on one side it takes
-# `target`, of `n_reference` places on the other `reference`. They change sign, and nothing else,
-# when the sides change places.
-
 MEASURES = ("log_odds", "g2", "chi2", "log_ratio")
 
 Z_OF_95 = 1.959963984540054
@@ -34,9 +28,10 @@ Z_OF_95 = 1.959963984540054
 class Table(NamedTuple):
     """Counts of terms on two sides, float64 each, shape (n_terms,).
 
-    `n_target` and `n_reference` are the places at which a term might occur, above 0: words for a
-    word, pairs of words for a term of two. `shares` are those of each term in the places of a
-    larger collection: what is expected of a side of which nothing is known.
+    Of the `n_target` places at which a term might occur on one side (words for a word, pairs of
+    words for a term of two) it takes `target`. `shares` are those of each term in the places of a
+    larger collection: what is expected of a side of which nothing is known. Measures change sign,
+    and nothing else, when the sides change places.
     """
 
     target: Float64Array
@@ -130,10 +125,9 @@ def _log_odds(table: Table, lengths: Float64Array) -> Association:
     effect, error = np.zeros(len(lengths)), np.zeros(len(lengths))
     for length in np.unique(lengths):
         at = np.flatnonzero(lengths == length)
-        sides = (table.target[at], table.n_target[at[0]]), (
-            table.reference[at], table.n_reference[at[0]],
-        )  # fmt: skip
-        weight = min(sides[0][1], sides[1][1])
+        sizes = table.n_target[at[0]], table.n_reference[at[0]]
+        sides = zip((table.target[at], table.reference[at]), sizes, strict=True)
+        weight = min(sizes)
         counts = [np.append(counted, max(n - counted.sum(), 0.0)) for counted, n in sides]
         shares = np.append(table.shares[at], max(1.0 - table.shares[at].sum(), 0.0))
         prior = weight * shares / shares.sum()
@@ -161,9 +155,8 @@ def _tail(z: Float64Array) -> Float64Array:
 def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
     """Return the share of false discoveries among those with such a p-value or a smaller one.
 
-    Benjamini and Hochberg (1995), "Controlling the false discovery rate".
-
-    Shapes: `p` (n_tests,) -> (n_tests,).
+    Benjamini and Hochberg (1995), "Controlling the false discovery rate"; SciPy's differ in the
+    last digits. Shapes: `p` (n_tests,) -> (n_tests,).
     """
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")[::-1]
@@ -229,39 +222,36 @@ def keyness(
 
     optional_count(n_terms, "n_terms")
     checked_count(min_count, "min_count")
-    if measure not in MEASURES:
-        raise InputError("measure", f"one of {', '.join(MEASURES)}", measure)
+    checked_choice(measure, "measure", MEASURES)
     sides = _weights(result, target, reference)
     counts, lengths = result.term_counts.counts, result.term_counts.lengths.astype(np.int64)
     counted = [np.asarray(counts.T @ weights) for weights in sides]
     longest = int(lengths.max(initial=1))
     places = [places_for(result, weights, longest)[lengths] for weights in sides]
-    tested = np.flatnonzero(
-        (counted[0] + counted[1] >= min_count) & (places[0] > 0) & (places[1] > 0)
-    )
+    is_held = (places[0] > 0) & (places[1] > 0)
+    tested = np.flatnonzero((counted[0] + counted[1] >= min_count) & is_held)
     everyone = result.documents.weights
-    everywhere = (counts.T @ everyone) / np.maximum(
-        places_for(result, everyone, longest)[lengths], 1
-    )
+    places_everywhere = np.maximum(places_for(result, everyone, longest)[lengths], 1)
+    everywhere = (counts.T @ everyone) / places_everywhere
     table = Table(*(x[tested].astype(np.float64) for x in (*counted, *places, everywhere)))
     found = associate(table, measure, lengths[tested])
     shown = _strongest(found, n_terms, cautious=measure == "log_ratio")
-    holders = _holders(result, sides, tested[shown])
+    at = tested[shown]
+    is_in = result.term_counts.counts[:, at] > 0
     columns: dict[str, Any] = {
-        "term": string_column([result.term_counts.terms[t] for t in tested[shown].tolist()])
+        "count": [one[at].astype(np.int64) for one in counted],
+        "rate": [1e6 * (counted[i] / np.maximum(places[i], 1))[at] for i in (0, 1)],
+        "rows": [np.asarray(is_in.T @ weights).astype(np.int64) for weights in sides],
     }
-    for side, name in enumerate(("target", "reference")):
-        columns[f"count_{name}"] = counted[side][tested[shown]].astype(np.int64)
-    for side, name in enumerate(("target", "reference")):
-        columns[f"rate_{name}"] = 1e6 * (counted[side] / np.maximum(places[side], 1))[tested[shown]]
-    for side, name in enumerate(("target", "reference")):
-        columns[f"rows_{name}"] = holders[side]
-    columns |= {
-        "effect": found.effect[shown], "low": found.low[shown], "high": found.high[shown],
-        "statistic": found.statistic[shown], "p": found.p[shown],
-        "q": false_discovery_rates(found.p)[shown],
-    }  # fmt: skip
-    return pd.DataFrame(columns)
+    of_sides = {
+        f"{name}_{side}": values
+        for name, both in columns.items()
+        for side, values in zip(("target", "reference"), both, strict=True)
+    }
+    terms = string_column([result.term_counts.terms[term] for term in at.tolist()])
+    q = false_discovery_rates(found.p)
+    measured = {name: values[shown] for name, values in found._asdict().items()}
+    return pd.DataFrame({"term": terms, **of_sides, **measured, "q": q[shown]})
 
 
 def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Array, Int64Array]:
@@ -271,10 +261,9 @@ def _weights(result: TopicResult, target: Any, reference: Any) -> tuple[Int64Arr
     first = _side(result, target, "target")
     has_text = result.documents.of_row >= 0
     second = has_text & ~first if reference is None else _side(result, reference, "reference")
-    n_shared = int((first & second).sum())
-    if n_shared:
-        found = f"{n_shared:,} rows in both"
-        raise InputError("reference", "without rows of the target", found=found)
+    if n_shared := int((first & second).sum()):
+        expected = "without rows of the target"
+        raise InputError("reference", expected, found=f"{n_shared:,} rows in both")
     for rows, name in ((first, "target"), (second, "reference")):
         if not rows.any():
             raise InputError(name, "some rows with text", found="none")
@@ -310,11 +299,3 @@ def _strongest(found: Association, n: int | None, *, cautious: bool) -> Int64Arr
     sides = [order[sign > 0][:n], order[sign < 0][:n]]
     neither = order[sign == 0] if n is None else order[:0]
     return np.concatenate([sides[0], neither, sides[1][::-1]])
-
-
-def _holders(
-    result: TopicResult, sides: tuple[Int64Array, Int64Array], columns: Int64Array
-) -> list[Int64Array]:
-    """Return the rows of each side that hold each of some terms."""
-    held = result.term_counts.counts[:, columns] > 0
-    return [np.asarray(held.T @ weights).astype(np.int64) for weights in sides]

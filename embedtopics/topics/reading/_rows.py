@@ -82,34 +82,26 @@ def _rows_with(column: pd.Series, values: Any, parameter: str) -> BoolArray:
     for value in wanted:
         found = (column == value).fillna(False).to_numpy(dtype=bool)
         if not found.any():
-            counted = column.value_counts()
-            named = ", ".join(map(repr, counted.index[:VALUES_NAMED].tolist())) or "no values"
-            rest = len(counted) - VALUES_NAMED
-            more = f" and {rest:,} more" if rest > 0 else ""
-            raise InputError(
-                parameter, f"values of column {column.name!r}", value, f"there are: {named}{more}"
-            )
+            there = column.value_counts().index
+            named = ", ".join(map(repr, there[:VALUES_NAMED].tolist())) or "no values"
+            rest = len(there) - VALUES_NAMED
+            remedy = f"there are: {named}" + (f" and {rest:,} more" if rest > 0 else "")
+            raise InputError(parameter, f"values of column {column.name!r}", value, remedy)
         chosen |= found
     return chosen
 
 
 def _rows_of_period(result: TopicResult, period: Any, parameter: str) -> BoolArray:
     """Return which rows have a date in a period, or between two, ends included."""
-    times = result.corpus.time
-    assert times is not None
+    times: Any = result.corpus.time
     ends = period if isinstance(period, (tuple, list)) else (period, period)
     if len(ends) != 2:
         raise InputError(parameter, "a period or its two ends", period)
-    first = None if ends[0] is None else _ends(ends[0], parameter)[0]
-    last = None if ends[1] is None else _ends(ends[1], parameter)[1]
-    if first is not None and last is not None and last < first:
+    first = times.min() if ends[0] is None else _ends(ends[0], parameter)[0]
+    last = times.max() if ends[1] is None else _ends(ends[1], parameter)[1]
+    if None not in ends and last < first:
         raise InputError(parameter, "a period that ends after its beginning", period)
-    chosen = times.notna().to_numpy()
-    if first is not None:
-        chosen = chosen & (times >= first).to_numpy(dtype=bool)
-    if last is not None:
-        chosen = chosen & (times <= last).to_numpy(dtype=bool)
-    return np.asarray(chosen)
+    return np.asarray(times.between(first, last), dtype=bool)
 
 
 def _ends(when: Any, parameter: str) -> tuple[pd.Timestamp, pd.Timestamp]:
@@ -141,12 +133,10 @@ def _checked_mask(result: TopicResult, where: Any, parameter: str) -> BoolArray:
     expected = f"a mask of true and false for each of the {len(index):,} rows"
     if isinstance(where, pd.Series):
         if not where.index.equals(index):
-            if not (index.is_unique and where.index.is_unique and len(where) == len(index)
-                    and where.index.isin(index).all()):  # fmt: skip
-                raise InputError(
-                    parameter, expected, found=f"a Series of {len(where):,} with another index",
-                    remedy="make it from the same frame, or give a plain array",
-                )  # fmt: skip
+            is_same = len(where) == len(index) and where.index.isin(index).all()
+            if not (is_same and index.is_unique and where.index.is_unique):
+                found = f"a Series of {len(where):,} with another index"
+                raise InputError(parameter, expected, found=found, remedy="give a plain array")
             where = where.reindex(index)
         if where.isna().any():
             raise InputError(parameter, expected, found="missing values")

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic
-from embedtopics.terms._keywords import make_labels, select_keywords
+from embedtopics.terms._keywords import select_keywords, unique_labels
+from embedtopics.terms._representative import best_terms
 from embedtopics.topics._describe import fitted_weighting, languages_of
-from embedtopics.topics._vectors import cosines, row_centroids, term_cosines
+from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.tree.results import TopicHierarchy, TopicNode
 
@@ -85,50 +85,40 @@ def hierarchy(
     """
     checked_count(n_terms, "n_terms")
     checked_choice(linkage, "linkage", LINKAGES)
-    between = topic_distances(result, by)
+    between = _distances(result, by)
     merges, distances, order = _link(between, linkage)
     found = merged_terms(result, merges, n_terms, diverse=diverse, weighting=weighting)
     similarities = (1.0 - between).astype(np.float32)
-    nodes = [
-        TopicNode(topic.label, topic.size, 1, topic.keywords, topic.weights)
-        for topic in result.topics
-    ]
+    nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
+    words = [tuple(term for term, _ in terms) for terms in found]
+    weights = [tuple(weight for _, weight in terms) for terms in found]
     # No merge is named like a topic or another merge.
-    taken = [[node.label] for node in nodes]
-    names = make_labels(taken + [[term for term, _ in terms] for terms in found])[len(nodes) :]
-    for (left, right), terms, name in zip(merges.tolist(), found, names, strict=True):
+    names = unique_labels(words, taken=[node.label for node in nodes])
+    for merge, (left, right) in enumerate(merges.tolist()):
         size = nodes[left].size + nodes[right].size
         n_topics = nodes[left].n_topics + nodes[right].n_topics
-        words, weights = zip(*terms, strict=True) if terms else ((), ())
-        nodes.append(TopicNode(name, size, n_topics, words, weights))
+        nodes.append(TopicNode(names[merge], size, n_topics, words[merge], weights[merge]))
     for array in (merges, distances, order, similarities):
         array.flags.writeable = False
     compared = by if isinstance(by, str) else "given"
     return TopicHierarchy(merges, distances, order, similarities, tuple(nodes), compared, linkage)
 
 
-def topic_distances(result: TopicResult, by: Any) -> Float64Array:
+def _distances(result: TopicResult, by: Any) -> Float64Array:
     """Return the distance of every two topics, shape (n_topics, n_topics)."""
     if isinstance(by, str):
-        checked_choice(by, "by", ("terms", "embeddings"))
-        if by == "terms":
-            similarities = term_cosines(result.topic_terms)
-        else:
-            centroids = row_centroids(result)
-            similarities = cosines(centroids, centroids)
-        upper = np.triu(np.clip(1.0 - similarities, 0.0, 2.0), 1)
+        upper = np.triu(np.clip(1.0 - topic_cosines(result, by), 0.0, 2.0), 1)
         return upper + upper.T
     try:
-        matrix = np.array(by, dtype=np.float64)
+        given = np.array(by, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("by", '"terms", "embeddings" or distances', by) from None
-    if matrix.shape != (result.n_topics, result.n_topics):
-        raise InputError("by", f"distances of shape {(result.n_topics,) * 2}", matrix.shape)
-    if not (np.isfinite(matrix).all() and (matrix >= 0).all()):
-        raise InputError("by", "finite distances, none negative", remedy="give 1 - similarities")
-    if np.any(matrix.diagonal() > 0) or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=1e-9):
-        raise InputError("by", "symmetric distances with zeros on the diagonal")
-    return (matrix + matrix.T) / 2
+        given = np.empty(0)
+    is_square = given.shape == (result.n_topics, result.n_topics) and np.isfinite(given).all()
+    if not is_square or (given < 0).any() or given.diagonal().any():
+        raise InputError("by", "a name, or finite distances of all topics, 0 to themselves", by)
+    if not np.allclose(given, given.T, rtol=1e-6, atol=1e-9):
+        raise InputError("by", "symmetric distances", by)
+    return (given + given.T) / 2
 
 
 def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array, Int32Array]:
@@ -162,6 +152,8 @@ def merged_terms(
 
     Shapes: `merges` (n_merges, 2).
     """
+    from scipy.sparse import csr_matrix
+
     if not len(merges):
         return []
     counts = result.term_counts
@@ -175,7 +167,10 @@ def merged_terms(
     n_best = max(CANDIDATES, n_terms) if diverse else n_terms
     best: list[_Best] = []
     for block in _sums(topic_counts, merges):
-        best += _highest(block, fitted.transform(block), frequencies, n_best)
+        ranked = best_terms(csr_matrix(fitted.transform(block)), counts, n_best)
+        for row, (terms, weights) in enumerate(ranked):
+            inside = np.asarray(block[row, terms].todense()).ravel()
+            best.append(_Best(terms, weights, inside / frequencies[terms]))
     if diverse:
         return _chosen(result, best, n_terms)
     return [
@@ -203,37 +198,6 @@ def _sums(topic_counts: csr_matrix, merges: Int32Array) -> Iterator[csr_matrix]:
             block = []
 
 
-def _highest(counts: csr_matrix, weights: Any, frequencies: Float64Array, n: int) -> list[_Best]:
-    """Return the terms with the highest positive weights of each row, ties by their columns."""
-    from scipy.sparse import csr_matrix
-
-    rows = csr_matrix(weights)
-    rows.sort_indices()
-    counts.sort_indices()
-    found = []
-    for row, (begin, end) in enumerate(zip(rows.indptr[:-1], rows.indptr[1:], strict=True)):
-        terms = rows.indices[begin:end]
-        values = np.asarray(rows.data[begin:end], dtype=np.float64)
-        least = np.partition(values, -n)[-n] if len(values) > n else 0.0
-        near = np.flatnonzero((values >= least) & (values > 0))
-        order = near[np.lexsort((terms[near], -values[near]))[:n]]
-        highest = terms[order].astype(np.int64)
-        counted = slice(counts.indptr[row], counts.indptr[row + 1])
-        inside = _entries(counts.indices[counted], counts.data[counted], highest)
-        found.append(_Best(highest, values[order], inside / frequencies[highest]))
-    return found
-
-
-def _entries(
-    columns: npt.NDArray[Any], values: npt.NDArray[Any], wanted: Int64Array
-) -> Float64Array:
-    """Return the values of some columns of a sparse row, whose columns ascend; 0 for others."""
-    if not len(columns):
-        return np.zeros(len(wanted))
-    place = np.minimum(np.searchsorted(columns, wanted), len(columns) - 1)
-    return np.where(columns[place] == wanted, values[place], 0.0).astype(np.float64)
-
-
 def _chosen(result: TopicResult, best: Sequence[_Best], n_terms: int) -> list[Terms]:
     """Choose keywords among the terms with the highest weights."""
     counts = result.term_counts
@@ -242,13 +206,12 @@ def _chosen(result: TopicResult, best: Sequence[_Best], n_terms: int) -> list[Te
     occurrences = np.asarray(counts.counts.sum(axis=0)).ravel()[pool]
     spread = np.sqrt(holders / np.maximum(occurrences, 1))
     languages = languages_of(result)
-    no_vectors = np.empty((0, 0))  # select_keywords reads them for a diversity above 0 alone
     chosen = []
     for terms, weights, shares in best:
         place = np.searchsorted(pool, terms)
         names = [counts.terms[i] for i in terms]
         relevance = weights * spread[place] * shares**EXCLUSIVITY
-        picked = select_keywords(relevance, no_vectors, names, n=n_terms, languages=languages)
+        picked = select_keywords(relevance, names, n=n_terms, languages=languages)
         chosen.append([(names[i], float(weights[i])) for i in picked])
     return chosen
 

@@ -18,12 +18,11 @@ from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_sums
 from embedtopics.evaluation._shares import wilson
 from embedtopics.protocols import Float64Array, Int64Array, TermWeighting
 from embedtopics.terms._counts import sum_rows
 from embedtopics.terms._representative import largest
-from embedtopics.terms._weighting import z_scores
+from embedtopics.terms._weighting import log_odds
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends.results import CellTerms, TopicGroups
@@ -38,10 +37,6 @@ N_QUANTILES = 4
 
 FEW_NUMBERS = 12
 """Distinct numbers that are groups of their own."""
-
-N_RESAMPLES = 1000
-SUMS_AT_ONCE = 2**25
-"""Numbers of resamples that are held at a time, a quarter of a gigabyte."""
 
 
 def by_group(
@@ -141,7 +136,7 @@ def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms
             # counts: all that matters of them is their sum, which stands for one more term.
             rest = float(together.sum()) - together[support].sum()
             own, all_of = np.append(counts.data[entries], 0.0), np.append(together[support], rest)
-            z = z_scores(own, all_of - own, all_of / len(held))[:-1]
+            z = log_odds(own, all_of - own, all_of / len(held))[:-1]
             # Rounding must not mark a term that all groups use equally.
             best = largest(np.where(z > 1e-9, z, 0.0), n_terms)
             ids[topic, group, : len(best)] = support[best]
@@ -167,19 +162,16 @@ def values_of(result: TopicResult, given: Any, name: str) -> tuple[pd.Series, st
     import pandas as pd
 
     metadata = result.corpus.metadata
-    if isinstance(given, str):
-        if given not in metadata.columns:
-            there = ", ".join(repr(str(column)) for column in metadata.columns) or "none"
-            raise InputError(
-                name, f"a column of the corpus ({there}) or a value for each row", given
-            )
+    there = ", ".join(repr(str(column)) for column in metadata.columns) or "none"
+    expected = f"a column of the corpus ({there}) or a value for each row"
+    if isinstance(given, str) and given in metadata.columns:
         return metadata[given], given
-    if isinstance(given, bytes) or not isinstance(given, Iterable):
-        raise InputError(name, "the name of a column or a value for each row", given)
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise InputError(name, expected, given)
     values = given if isinstance(given, pd.Series) else pd.Series(list(given))
     if len(values) != len(result.corpus):
-        expected = f"a value for each of the {len(result.corpus)} rows of the corpus"
-        raise InputError(name, expected, found=f"{len(values)}")
+        found = f"{len(values)} values for {len(result.corpus)} rows"
+        raise InputError(name, expected, found=found)
     return values, str(values.name) if values.name is not None else name
 
 
@@ -188,14 +180,7 @@ def groups_of(
 ) -> Groups:
     """Return the group of each row, the rest of the groups put together."""
     checked_count(max_groups, "max_groups", 2)
-    if given is None:
-        given = result.corpus.group_column
-    if given is None:
-        raise InputError(
-            "group",
-            "the name of a column or a value for each row, as the corpus has no column of groups",
-            given,
-        )
+    given = result.corpus.group_column if given is None else given
     values, by = values_of(result, given, "group")
     has_text = result.documents.of_row >= 0
     codes, names, decisions = _coded(values, has_text, by)
@@ -247,7 +232,6 @@ def _coded(
 
 def _names(values: pd.Series) -> list[str | None]:
     """Return each value as text; None where there is nothing to see."""
-    import pandas as pd
 
     def spell(value: Any) -> str | None:
         if is_missing(value):
@@ -256,20 +240,15 @@ def _names(values: pd.Series) -> list[str | None]:
             value = int(value)
         return str(value).strip() or None
 
-    # Each different string once; other values can be equal and not read the same, as 1 and True.
-    if pd.api.types.infer_dtype(values, skipna=True) != "string":
-        return [spell(value) for value in values.tolist()]
-    codes, distinct = pd.factorize(values)
-    spelled = np.array([*map(spell, distinct), None], dtype=object)
-    return list(spelled[codes])
+    return [spell(value) for value in values.tolist()]
 
 
 def _spell_ranges(ranges: list[tuple[float, float]]) -> tuple[str, ...]:
     """Return ranges as text, in as few digits as keep their ends apart."""
     ends = {end for pair in ranges for end in pair}
-    digits = next(
-        (n for n in range(6, 17) if len({f"{end:.{n}g}" for end in ends}) == len(ends)), 17
-    )
+    digits = 6
+    while digits < 17 and len({f"{end:.{digits}g}" for end in ends}) < len(ends):
+        digits += 1
     return tuple(f"{low:.{digits}g} to {high:.{digits}g}" for low, high in ranges)
 
 
@@ -323,48 +302,10 @@ def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[in
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
     """Divide; NaN where there is nothing to divide by."""
-    above, below = np.broadcast_arrays(
-        np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
-    )
-    shares = np.full(above.shape, np.nan)
+    above, below = (np.asarray(values, dtype=np.float64) for values in (counts, totals))
+    shares = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
     np.divide(above, below, out=shares, where=below > 0)
     return shares
-
-
-def bootstrap(
-    result: TopicResult, cell_of_row: Int64Array, pooled: Float64Array, confidence: float, seed: int
-) -> tuple[Float64Array, Float64Array]:
-    """Return percentile intervals of shares, with distinct texts drawn with replacement.
-
-    Shapes: `cell_of_row` (n_rows,), `pooled` (n_cells, n_cells) -> each (n_topics + 1, n_cells).
-    """
-    from scipy.sparse import csr_matrix
-
-    n_topics, n_cells = result.n_topics + 1, len(pooled)
-    low, high = np.full((n_topics, n_cells), np.nan), np.full((n_topics, n_cells), np.nan)
-    rows = np.flatnonzero(cell_of_row >= 0)
-    if not len(rows):
-        return low, high
-    distinct, document = np.unique(result.documents.of_row[rows], return_inverse=True)
-    topic, cells = result.labels[rows].astype(np.int64) % n_topics, cell_of_row[rows]
-
-    def drawn(first: int, last: int, of_topic: Int64Array) -> Float64Array:
-        """Return the resampled sums of some topics, shape (n_resamples, last - first, n_cells)."""
-        used = np.flatnonzero((of_topic >= first) & (of_topic < last))
-        place = (of_topic[used] - first) * n_cells + cells[used]
-        width = (len(distinct), (last - first) * n_cells)
-        added = csr_matrix((np.ones(len(used)), (document[used], place)), shape=width)
-        # The same seed draws the same documents for all of them.
-        return resampled_sums(added, N_RESAMPLES, seed).reshape(N_RESAMPLES, -1, n_cells)
-
-    totals = drawn(0, 1, np.zeros_like(topic))[:, 0] @ pooled
-    at_once = max(1, SUMS_AT_ONCE // (N_RESAMPLES * n_cells))
-    for first in range(0, n_topics, at_once):
-        sums = drawn(first, min(first + at_once, n_topics), topic)
-        for place in range(sums.shape[1]):
-            shares = share_of(sums[:, place] @ pooled, totals)
-            low[first + place], high[first + place] = interval(shares, confidence)
-    return low, high
 
 
 # Class-TF-IDF of each topic's documents in each cell.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_level
 from embedtopics.protocols import Float64Array, Int64Array
+from embedtopics.topics.reading._keyness import false_discovery_rates
 from embedtopics.topics.trends.results import TopicTrends
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     if not len(usable):
         return frame
     found = _tested(trends, counts[usable], totals, held)
-    both = _adjusted(np.concatenate([found["p"], found["burst_p"]]))
+    both = false_discovery_rates(np.concatenate([found["p"], found["burst_p"]]))
     found["q"], found["burst_q"] = np.split(both, 2)
     is_changing, is_bursting = found["q"] <= alpha, found["burst_q"] <= alpha
     verdicts = np.where(found["odds_ratio"] > 1, "emerging", "fading").astype(object)
@@ -102,15 +103,6 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     for name in COLUMNS:
         frame.loc[usable, name] = found[name].to_numpy()
     return frame
-
-
-def _adjusted(p: Float64Array) -> Float64Array:
-    """Return the q values of Benjamini and Hochberg; SciPy's differ in the last digits."""
-    order = np.argsort(-p, kind="stable")
-    q = np.empty(len(p))
-    scaled = p[order] * len(p) / np.arange(len(p), 0, -1)
-    q[order] = np.minimum.accumulate(np.minimum(scaled, 1.0))
-    return q
 
 
 def _tested(
@@ -142,18 +134,10 @@ def _tested(
             }
         )
     with np.errstate(over="ignore"):
-        odds = {
-            "odds_ratio": np.exp(slopes.slope),
-            "low": np.exp(slopes.low),
-            "high": np.exp(slopes.high),
-        }
-    return pd.DataFrame(rows).assign(
-        **odds,
-        share_first=slopes.first,
-        share_last=slopes.last,
-        p=slopes.p,
-        dispersion=slopes.dispersion,
-    )
+        odds = [np.exp(values) for values in (slopes.slope, slopes.low, slopes.high)]
+    fitted = [*odds, slopes.first, slopes.last, slopes.p, slopes.dispersion]
+    names = ("odds_ratio", "low", "high", "share_first", "share_last", "p", "dispersion")
+    return pd.DataFrame(rows).assign(**dict(zip(names, fitted, strict=True)))
 
 
 def _deviance(counts: Int64Array, totals: Int64Array, bursts: list[Burst]) -> float:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.background import side_by_side
 from embedtopics._utils.checks import (
     checked_choice,
     checked_count,
@@ -17,6 +16,7 @@ from embedtopics._utils.checks import (
     is_whole,
     resolve_seed,
 )
+from embedtopics._utils.machine import side_by_side
 from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._dates import read_dates
@@ -28,13 +28,14 @@ from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomSt
 from embedtopics.topics._stability import NOT_HELD, best_matches, recipe_of, replicate
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import values_of
-from embedtopics.topics.trends.results import SECONDS_A_YEAR, TopicEffects
+from embedtopics.topics.trends.results import TopicEffects
 
 if TYPE_CHECKING:
     import pandas as pd
     from scipy.sparse import csr_matrix
 
 MOST_LEVELS = 50
+SECONDS_A_YEAR = 365.2425 * 86_400
 NEAR = 1e-4
 """What a column may differ from those before it, for its length, and still follow from them: less
 could not be estimated in the resamples."""
@@ -78,7 +79,6 @@ def effects(
         Of the intervals (percentiles of the resamples).
     random_state : int, numpy.random.Generator or None
     show_progress : bool or None
-        None shows progress in a terminal or a notebook.
 
     Returns
     -------
@@ -97,9 +97,9 @@ def effects(
 
     With replicates, each resample adds, with a random sign, what the coefficients change when the
     topics of one replicate (the best match of each, by Jaccard overlap) take the place of the
-    result's. Without the sign, a topic that comes back in part would pull the interval away from
-    the estimate. The idea is the method of composition (Treier and Jackman 2008; Roberts et al.
-    2014, "Structural topic models for open-ended survey responses").
+    result's: the method of composition (Treier and Jackman 2008; Roberts et al. 2014, "Structural
+    topic models for open-ended survey responses"). Without the sign, a topic that comes back in
+    part would pull the interval away from the estimate.
     """
     checked_choice(outcome, "outcome", ("label", "membership"))
     checked_count(n_resamples, "n_resamples", 20)
@@ -118,10 +118,8 @@ def effects(
     )
     decisions = list(design.decisions)
     if n_unsolved := int(np.isnan(draws).any(axis=(1, 2)).sum()):
-        message = (
-            f"{n_unsolved} of {len(draws)} resamples hold too few rows of some level and are left "
-            "out."
-        )
+        few = "hold too few rows of some level and are left out."
+        message = f"{n_unsolved} of {len(draws)} resamples {few}"
         decisions.append(Decision("trends", "resamples_left_out", n_unsolved, message))
     if again:
         shifts = _shifts(fit, result, again)
@@ -135,9 +133,6 @@ def effects(
         levels=tuple(design.levels),
         references=design.references,
         units=design.units,
-        origins=design.origins,
-        ranges=design.ranges,
-        means=design.matrix.mean(axis=0),
         labels=tuple(topic.label for topic in result.topics),
         coefficients=coefficients[0],
         low=low,
@@ -152,8 +147,7 @@ def effects(
     )
 
 
-# Columns of the corpus -> the design matrix. Formulas of more than names and + would need
-# formulaic (with its dependencies 8 MB and 0.3 s of import).
+# Columns of the corpus -> the design matrix.
 
 
 @dataclass(eq=False)
@@ -171,8 +165,6 @@ class Design:
     levels: list[str] = field(default_factory=lambda: [""])
     references: dict[str, str] = field(default_factory=dict)
     units: dict[str, str] = field(default_factory=dict)
-    origins: dict[str, float] = field(default_factory=dict)
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def add(self, values: Float64Array, covariate: str, level: str = "") -> None:
         self.values.append(values)
@@ -228,12 +220,8 @@ def make_design(
         message = f"{n_left:,} of {n_text:,} rows with text lack a covariate and are left out."
         decisions.append(Decision("trends", "rows_without_covariates", n_left, message))
     if len(rows) == 0:
-        raise InputError(
-            "covariates",
-            "known in rows with text",
-            found="none in any row",
-            remedy="leave out the one that is mostly missing",
-        )
+        remedy = "leave out the one that is mostly missing"
+        raise InputError("covariates", "known in rows with text", found="none", remedy=remedy)
     if unknown := [name for name in reference if read.get(name, (None, ""))[1] != "level"]:
         raise InputError("reference", "a mapping of covariates that have levels", unknown[0])
     design = Design(rows, decisions, [np.ones(len(rows))])
@@ -269,12 +257,8 @@ def _add_number(design: Design, name: str, values: pd.Series, kind: str) -> None
         raise InputError(name, "finite", numbers[infinite[0]].item())
     if np.ptp(numbers) == 0:
         raise InputError(name, "of several values", numbers[0].item(), "leave it out")
-    origin = float(numbers.mean())
-    centred = numbers - origin
-    design.add(centred, name)
+    design.add(numbers - float(numbers.mean()), name)
     design.units[name] = "year" if kind == "date" else "unit"
-    design.origins[name] = origin * (SECONDS_A_YEAR if kind == "date" else 1.0)
-    design.ranges[name] = float(centred.min()), float(centred.max())
 
 
 def _add_levels(design: Design, name: str, values: pd.Series, reference: Any) -> None:
@@ -283,13 +267,9 @@ def _add_levels(design: Design, name: str, values: pd.Series, reference: Any) ->
     order = np.argsort(-sizes, kind="stable").tolist()
     levels = [str(found[place]) for place in order]
     if len(levels) > MOST_LEVELS:
-        raise InputError(
-            name,
-            f"a number, a date, or text of at most {MOST_LEVELS} levels",
-            found=f"text of {len(levels):,} levels",
-            remedy=f"put some together, or give {{{name!r}: pandas.to_numeric(values)}} or "
-            "pandas.to_datetime(values)",
-        )
+        expected = f"a number, a date, or text of at most {MOST_LEVELS} levels"
+        remedy = "put some together, or give numbers or dates, as by pandas.to_numeric"
+        raise InputError(name, expected, found=f"text of {len(levels):,} levels", remedy=remedy)
     if len(levels) < 2:
         raise InputError(name, "of several values", levels[0], "leave it out")
     base = levels[0] if reference is None else str(reference)
@@ -313,19 +293,13 @@ def _check_rank(design: Design) -> None:
             kept.append(column)
             continue
         solution = np.linalg.lstsq(scaled[:, kept], scaled[:, column], rcond=None)[0]
-        partners = [design.columns[kept[i]] for i in np.flatnonzero(np.abs(solution) > 1e-3)]
-        raise InputError(
-            "covariates",
-            "such that none follows from the others",
-            found=f"{design.columns[column]!r}, which follows from "
-            f"{', '.join(map(repr, partners))} in the {len(design.rows):,} rows",
-            remedy="leave one of them out",
-        )
+        partners = [repr(design.columns[kept[i]]) for i in np.flatnonzero(abs(solution) > 1e-3)]
+        found = f"{design.columns[column]!r}, which follows from {', '.join(partners)}"
+        raise InputError("covariates", "such that none follows from the others", found=found)
 
 
 # Least squares of all topics, and of all resamples, from the sums of each text. statsmodels' OLS,
-# fitted once a resample, takes 6 times as long (0.7 s against 0.11 s; 5,000 rows, 20 topics, 500
-# resamples) and gives the same coefficients.
+# fitted once a resample, takes 6 times as long and gives the same coefficients.
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,8 +307,7 @@ class _Fit:
     """What each distinct text adds to the normal equations, whatever the topics are.
 
     Columns are scaled to length 1, so that years and millions solve equally well. `squares` are
-    sparse: of a hundred levels a row is in one or two, and a table of all pairs of them would not
-    fit in memory.
+    sparse, as a row is in one or two of a hundred levels.
     """
 
     documents: Int64Array
@@ -402,9 +375,8 @@ def _shares(result: TopicResult, documents: Int64Array, outcome: str) -> csr_mat
 
     if outcome == "label":
         return _of_labels(result.clustering.labels[documents], result.n_topics)
-    inside = result.memberships[documents].astype(np.float64)
-    none = result.none_shares[documents].astype(np.float64)[:, None]
-    return csr_matrix(hstack([inside, csr_matrix(none)]))
+    none = csr_matrix(result.none_shares[documents].astype(np.float64)[:, None])
+    return csr_matrix(hstack([result.memberships[documents].astype(np.float64), none]))
 
 
 def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
@@ -426,32 +398,29 @@ def _replicates(
         raise InputError("replicates", "a number of them, or their labels", given)
     if outcome != "label":
         raise InputError("outcome", '"label", or there can be no replicates', outcome)
-    if is_whole(given):
-        if not result.n_topics:
-            return []
-        recipe, found = recipe_of(result), []
-        with progress_bar(
-            total=int(given), unit="replicate", description="effects", show=show_progress
-        ) as bar:
-            for labels in side_by_side(
-                lambda number: replicate(recipe, np.random.default_rng([seed, number])), int(given)
-            ):
-                found.append(labels)
-                bar.update()
-        return found
-    arrays = [np.asarray(labels) for labels in given]
-    n_documents = len(result.documents)
-    for labels in arrays:
-        if labels.shape != (n_documents,):
-            expected = f"labels of the {n_documents} distinct texts"
-            raise InputError("replicates", expected, found=f"shape {labels.shape}")
-        if labels.dtype.kind not in "iu" or labels.min(initial=0) < NOT_HELD:
-            raise InputError(
-                "replicates",
-                "integers from -2 up: -1 for noise, -2 for documents not in it",
-                found=f"{labels.dtype}, the least {labels.min(initial=0)}",
-            )
-    return [labels.astype(np.int32) for labels in arrays]
+    if not is_whole(given):
+        arrays = [np.asarray(labels) for labels in given]
+        shape = (len(result.documents),)
+        for labels in arrays:
+            is_int = labels.dtype.kind in "iu" and labels.min(initial=0) >= NOT_HELD
+            if labels.shape != shape or not is_int:
+                expected = f"integers from -2 up, of shape {shape}: -1 noise, -2 not in it"
+                found = f"{labels.dtype} of shape {labels.shape}"
+                raise InputError("replicates", expected, found=found)
+        return [labels.astype(np.int32) for labels in arrays]
+    if not result.n_topics:
+        return []
+    recipe, n = recipe_of(result), int(given)
+
+    def replicated(number: int) -> Int32Array:
+        return replicate(recipe, np.random.default_rng([seed, number]))
+
+    made = []
+    with progress_bar(total=n, unit="replicate", description="effects", show=show_progress) as bar:
+        for labels in side_by_side(replicated, n):
+            made.append(labels)
+            bar.update()
+    return made
 
 
 def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Float64Array:
@@ -477,9 +446,6 @@ def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Flo
         shifts.append(fit.solve(squares, change)[0])
     known = [shift for shift in shifts if not np.isnan(shift).any()]
     if not known:
-        raise InputError(
-            "replicates",
-            "of enough documents to tell the covariates apart",
-            remedy="leave out the rarest levels, or give replicates=0",
-        )
+        remedy = "leave out the rarest levels, or give replicates=0"
+        raise InputError("replicates", "of enough documents for the covariates", remedy=remedy)
     return np.array(known)

@@ -11,16 +11,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, checked_count, checked_level, resolve_seed
+from embedtopics._utils.checks import checked_count, checked_level
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
-from embedtopics.protocols import Int64Array, RandomState, TermWeighting
+from embedtopics.protocols import Int64Array, TermWeighting
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import (
     best_cell_terms,
-    bootstrap,
     count_cells,
     count_rows,
     groups_of,
@@ -75,11 +74,9 @@ def over_time(
     evolution_tuning: bool = True,
     global_tuning: bool = True,
     smooth: int = 1,
-    interval: str = "wilson",
     confidence: float = 0.95,
     max_groups: int = MAX_GROUPS,
     weighting: TermWeighting | None = None,
-    random_state: RandomState = 0,
 ) -> TopicTrends:
     """Follow the topics through time: their rows, shares and terms.
 
@@ -106,16 +103,12 @@ def over_time(
     smooth : int
         An odd number of periods, whose rows are taken together in the share of the middle one.
         Counts stay those of the period.
-    interval : {"wilson", "bootstrap"}
-        Wilson takes each row as an observation; the bootstrap draws distinct texts, so that rows
-        which repeat a text do not pass for many observations.
     confidence : float
+        Of the Wilson intervals, in which each row is an observation.
     max_groups : int
         With `group`, the smallest of more groups than these are put together.
     weighting : TermWeighting, optional
         By default the one of the result.
-    random_state : int, numpy.random.Generator or None
-        For the bootstrap.
 
     Returns
     -------
@@ -132,11 +125,10 @@ def over_time(
     among those of the topic in the period, times its factor in the whole fit. With either tuning
     they are first scaled to sum 1.
     """
-    checked_choice(interval, "interval", ("wilson", "bootstrap"))
     if checked_count(smooth, "smooth") % 2 == 0:
         raise InputError("smooth", "an odd number of periods", smooth)
     checked_count(n_terms, "n_terms", 0)
-    confidence, seed = checked_level(confidence), resolve_seed(random_state)
+    confidence = checked_level(confidence)
     moments, zone, n_undated, decisions = _dates_of(result, time)
     periods = cut_into_periods(moments, every)
     decisions = (*decisions, *periods.decisions)
@@ -148,21 +140,12 @@ def over_time(
         counts = count_rows(result.labels, of_row, (n_topics + 1, n_periods))
         totals = counts.sum(axis=0)
         together, below = counts @ pooled, totals @ pooled
-        if interval == "wilson":
-            low, high = wilson(together, below, confidence)
-        else:
-            low, high = bootstrap(result, of_row, pooled, confidence, seed)
+        low, high = wilson(together, below, confidence)
         terms = no_terms(result, n_periods)
         if n_terms and n_topics and result.term_counts.counts.nnz:
             weights = weigh_cells(result, count_cells(result, of_row, n_periods), weighting)
-            terms = best_cell_terms(
-                result,
-                weights,
-                n_terms,
-                totals > 0,
-                evolution=bool(evolution_tuning),
-                overall=bool(global_tuning),
-            )
+            tuning = {"evolution": bool(evolution_tuning), "overall": bool(global_tuning)}
+            terms = best_cell_terms(result, weights, n_terms, totals > 0, **tuning)
         return TopicTrends(
             every=periods.every,
             names=periods.names,
@@ -177,7 +160,6 @@ def over_time(
             high=high,
             terms=terms,
             confidence=confidence,
-            interval=interval,
             smooth=int(smooth),
             n_undated=n_undated,
         )
@@ -203,11 +185,7 @@ def _dates_of(result: TopicResult, given: Any) -> tuple[Times, str, int, tuple[D
         dates, notes = read_dates(values, what)
         decisions = tuple(note for note in notes if note.name != "dates_missing")
     elif corpus.time is None:
-        raise InputError(
-            "time",
-            "the name of a column or a date for each row, as the corpus has no column of dates",
-            given,
-        )
+        raise InputError("time", "a column or a date for each row: the corpus has no dates", given)
     else:
         dates, notes = corpus.time, corpus.notes
     has_text = result.documents.of_row >= 0
@@ -215,8 +193,7 @@ def _dates_of(result: TopicResult, given: Any) -> tuple[Times, str, int, tuple[D
     moments = np.where(has_text, moments, np.datetime64("NaT"))
     if np.isnat(moments).all():
         raise InputError("time", "dates of rows with text", found="none", remedy="name another one")
-    n_undated = int(np.sum(has_text & np.isnat(moments)))
-    if n_undated:
+    if n_undated := int(np.sum(has_text & np.isnat(moments))):
         message = f"{n_undated:,} of {int(has_text.sum()):,} rows with text have no date."
         decisions = (*decisions, Decision("trends", "rows_without_date", n_undated, message))
     zone = "UTC" if any(note.name == "time_zone" for note in notes) else "as given"
@@ -251,13 +228,9 @@ def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
     first_day, last_day = known.min().astype("M8[D]"), known.max().astype("M8[D]")
     n_periods = _span(known, unit)
     if n_periods > MOST_PERIODS:
-        raise InputError(
-            "every",
-            f"such that {first_day} to {last_day} is cut into at most {MOST_PERIODS:,} "
-            f"periods, not {n_periods:,}",
-            every,
-            "or correct the first or the last date",
-        )
+        expected = f"such that {first_day} to {last_day} are at most {MOST_PERIODS:,} periods"
+        remedy = f"these are {n_periods:,}; else correct the first or the last date"
+        raise InputError("every", expected, every, remedy)
     decisions: tuple[Decision, ...] = ()
     if is_auto:
         message = f"Periods are {unit.name}s: {first_day} to {last_day} in {n_periods:,}."

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics._utils.display import Displayed
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus.results import Decision
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 Times = npt.NDArray[np.datetime64]
 
 NO_TOPIC = "(no topic)"
-SECONDS_A_YEAR = 365.2425 * 86_400
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +94,6 @@ class TopicTrends(_ByTopic):
         Share of the rows of the period, or of the `smooth` periods around it, and its interval.
     terms : CellTerms
     confidence : float
-    interval : {"wilson", "bootstrap"}
     smooth : int
     n_undated : int
         Rows with text that have no date.
@@ -120,7 +117,6 @@ class TopicTrends(_ByTopic):
     high: Float64Array
     terms: CellTerms
     confidence: float
-    interval: str
     smooth: int
     n_undated: int
     decisions: tuple[Decision, ...] = ()
@@ -228,12 +224,6 @@ class TopicEffects(_ByTopic):
         Level that the others are compared with, by categorical covariate.
     units : mapping of str to str
         What a numeric covariate is counted in: "year" for dates, else "unit".
-    origins : mapping of str to float
-        Mean of each numeric covariate, which is its zero: in seconds since 1970 for dates.
-    ranges : mapping of str to (float, float)
-        Smallest and largest value of each numeric covariate, seen from its origin.
-    means : float64 ndarray of shape (n_columns,)
-        Mean of each column of the design, at which other covariates are held in predictions.
     labels : tuple of str, one a topic
     coefficients, low, high : float64 ndarray of shape (n_topics + 1, n_columns)
         Change of the share for a unit of the covariate, or from the reference to the level.
@@ -253,9 +243,6 @@ class TopicEffects(_ByTopic):
     levels: tuple[str, ...]
     references: Mapping[str, str]
     units: Mapping[str, str]
-    origins: Mapping[str, float]
-    ranges: Mapping[str, tuple[float, float]]
-    means: Float64Array
     labels: tuple[str, ...]
     coefficients: Float64Array
     low: Float64Array
@@ -306,59 +293,6 @@ class TopicEffects(_ByTopic):
                 "effect": self.coefficients[:, 1:].ravel(),
                 "low": self.low[:, 1:].ravel(),
                 "high": self.high[:, 1:].ravel(),
-            }
-        )
-
-    def prevalence(self, covariate: str, *, n_points: int = 20) -> pd.DataFrame:
-        """Return the expected share of each topic by one covariate, the others at their means.
-
-        As `plot.estimateEffect` of stm draws it.
-
-        Parameters
-        ----------
-        covariate : str
-        n_points : int
-            Values of a date or a number, from its smallest to its largest.
-
-        Returns
-        -------
-        DataFrame
-            Columns topic (-1 for none), label, value, share, low and high.
-
-        Raises
-        ------
-        InputError
-            If the covariate is not in the model.
-        """
-        import pandas as pd
-
-        checked_choice(covariate, "covariate", tuple(dict.fromkeys(self.covariates[1:])))
-        checked_count(n_points, "n_points", 2)
-        own = [i for i, name in enumerate(self.covariates) if name == covariate]
-        values: npt.NDArray[Any]
-        if covariate in self.references:
-            levels = [self.references[covariate], *(self.levels[i] for i in own)]
-            values = np.array(levels, dtype=object)
-            places = np.tile(self.means, (len(levels), 1))
-            places[:, own] = 0.0
-            places[np.arange(1, len(levels)), own] = 1.0
-        else:
-            passed = np.linspace(*self.ranges[covariate], n_points)
-            values = self.origins[covariate] + passed
-            if self.units[covariate] == "year":
-                seconds = self.origins[covariate] + passed * SECONDS_A_YEAR
-                values = np.round(seconds * 1e6).astype(np.int64).astype("M8[us]")
-            places = np.tile(self.means, (n_points, 1))
-            places[:, own[0]] = passed
-        tails = np.array([-1, 1]) * self.confidence / 2 + 0.5
-        low, high = np.nanquantile(self.draws @ places.T, tails, axis=0)
-        return pd.DataFrame(
-            {
-                **self._topics(len(values)),
-                "value": np.tile(values, self.n_topics + 1),
-                "share": (self.coefficients @ places.T).ravel(),
-                "low": low.ravel(),
-                "high": high.ravel(),
             }
         )
 

@@ -19,8 +19,6 @@ from embedtopics.protocols import Float64Array, Int64Array
 from embedtopics.training._examples import Examples
 from embedtopics.training.results import LabelCurve
 
-# A power law through noisy figures of nested subsets, and how far it is known.
-
 _EXPONENTS = np.geomspace(0.05, 2.0, 120)
 """From a curve that is nearly logarithmic to one that has its ceiling at once."""
 
@@ -171,10 +169,9 @@ def _draw(
 def _posterior(
     columns: Float64Array, y: Float64Array, prior: Float64Array, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int64], Float64Array]:
-    """Draw models by their marginal likelihood, then the variance, then the coefficients.
+    """Draw models by their marginal likelihood, then variances, then coefficients (flat priors).
 
-    Coefficients have flat priors, and so has the logarithm of the variance. Shapes: (n_models, n,
-    n_columns), (n_models, n), (n_models,) -> (n_draws,), (n_draws, n_columns).
+    (n_models, n, n_columns), (n_models, n), (n_models,) -> (n_draws,), (n_draws, n_columns).
     """
     n, width = columns.shape[1:]
     normal = np.einsum("mic,mid->mcd", columns, columns)
@@ -272,9 +269,7 @@ def label_curve(
 ) -> LabelCurve:
     """Train on more and more of the examples, to forecast whether more labels would help.
 
-    The subsets of one seed are nested: each holds the ones before it, so that a step along the
-    curve is what the added examples brought. They depend on the texts and the seed, not on the
-    order of the examples.
+    The subsets of one seed are nested, and do not depend on the order of the examples.
 
     Parameters
     ----------
@@ -286,8 +281,13 @@ def label_curve(
     sizes : sequence of int, optional
         Ascending, at least four; by default five, each twice the one before, up to all examples.
     seeds : sequence of int
-    metric_name, unit, more, highest
-        As in `fit_label_curve`.
+    metric_name, unit : str
+        What is measured, and what the examples are called.
+    more : sequence of int, optional
+        How many further examples are forecast; by default about half, as many, and three times the
+        largest size.
+    highest : float
+        Value of the metric that cannot be passed.
     show_progress : bool, optional
 
     Returns
@@ -350,8 +350,7 @@ def _checked(
 
 def _usable(examples: Examples, validation: Examples) -> tuple[Int64Array, tuple[Decision, ...]]:
     """Return the places of usable examples, ordered by their content."""
-    keys = [_key(examples, place) for place in range(len(examples))]
-    held_out = {_key(validation, place) for place in range(len(validation))}
+    keys, held_out = _keys(examples), set(_keys(validation))
     usable = [place for place, key in enumerate(keys) if key not in held_out]
     order = np.array(sorted(usable, key=lambda place: (keys[place], place)), dtype=np.int64)
     left_out = len(keys) - len(usable)
@@ -361,10 +360,13 @@ def _usable(examples: Examples, validation: Examples) -> tuple[Int64Array, tuple
     return order, (Decision("training", "validation_overlap", left_out, message),)
 
 
-def _key(examples: Examples, place: int) -> bytes:
-    """Return a hash of the texts of an example; the label of the same texts is no other example."""
-    texts = repr([column[place] for column in examples.columns])
-    return hashlib.sha256(texts.encode("utf-8", "surrogatepass")).digest()
+def _keys(examples: Examples) -> list[bytes]:
+    """Return a hash of the texts of each example; another label makes no other example."""
+    texts = [
+        repr(list(row)).encode("utf-8", "surrogatepass")
+        for row in zip(*examples.columns, strict=True)
+    ]
+    return [hashlib.sha256(each).digest() for each in texts]
 
 
 def _checked_sizes(sizes: Sequence[int] | None, n: int) -> list[int]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +48,7 @@ class Fits:
 def learning_done(steps: npt.ArrayLike, n_steps_planned: int) -> Float64Array:
     """Return the sum of the learning rate up to each step; 1 at the end of the plan.
 
-    The learning rate rises over a tenth of the steps and falls to zero in a straight line. Every
-    curve flattens at its end over the steps; over this clock only one that has nothing more to
-    learn does.
+    Over the steps every curve flattens at its end, over this clock only one that has learned all.
     """
     share = np.asarray(steps, dtype=np.float64) / n_steps_planned
     falling = WARMUP + ((1 - WARMUP) ** 2 - (1 - share) ** 2) / (1 - WARMUP)
@@ -69,9 +68,7 @@ def step_at(done: float, n_steps_planned: int) -> int:
 def fit_shapes(done: Float64Array, curves: Float64Array) -> Fits:
     """Fit a constant, a fall, a rise, or a fall and a rise to each curve, by least squares.
 
-    A fall is exponential or a power, a rise begins at a turn and goes on straight or levels off.
-    All of their rates and turns are tried from a grid, and the Bayesian information criterion
-    (Schwarz 1978) chooses among them; the coefficients of falls and rises have their sign.
+    Rates and turns are tried from a grid; the Bayesian information criterion chooses.
     """
     falls, rises = _falls(done), _rises(done)
     fall_means, rise_means = falls.mean(axis=1), rises.mean(axis=1)
@@ -139,10 +136,9 @@ def _unit(columns: Float64Array) -> tuple[Float64Array, Float64Array]:
 def _coefficients(
     dy: Float64Array, ey: Float64Array, de: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Solve for the coefficients of every pair of unit columns; the last of each is no column.
+    """Solve for all pairs of unit columns, the last being none; NaN for wrong signs or collinear.
 
-    Returns arrays of shape (n_falls + 1, n_rises + 1, n_curves), NaN where a sign is wrong or
-    the two are collinear.
+    Returns arrays of shape (n_falls + 1, n_rises + 1, n_curves).
     """
     shape = (len(dy) + 1, len(ey) + 1, dy.shape[1])
     b, c = np.zeros(shape), np.zeros(shape)
@@ -228,12 +224,9 @@ def prepare(curves: Curves) -> Series:
 
 
 def redraw(series: Series, n_draws: int, rng: np.random.Generator) -> Series:
-    """Draw curves anew: their shapes, with what the shapes left assigned in another order.
-
-    What is left of validation loss, sample loss and metric at one validation stays together, so
-    that swings of the weights stay swings of all three.
-    """
+    """Draw curves anew: their shapes, with what the shapes left assigned in another order."""
     n = len(series.done)
+    # The same for all curves: swings of the weights stay swings of all three.
     picked = rng.integers(0, n, (n_draws, n))
 
     def drawn(curve: Float64Array | None) -> Float64Array | None:
@@ -250,20 +243,11 @@ def redraw(series: Series, n_draws: int, rng: np.random.Generator) -> Series:
         left = np.sqrt(2.0 / 3.0) * (left - (beside[:-2] + beside[2:]) / 2.0)
         return np.asarray(fits.values + left[picked])
 
-    validation = drawn(series.validation)
-    assert validation is not None
     noise = series.training_fall_error * rng.normal(size=n_draws)
-    return Series(
-        done=series.done,
-        training_done=series.training_done,
-        validation=validation,
-        sample=drawn(series.sample),
-        metric=drawn(series.metric),
-        unit=series.unit,
-        training_fall=series.training_fall + noise,
-        training_fall_error=series.training_fall_error,
-        metric_error=series.metric_error,
-    )
+    curves: dict[str, Any] = {
+        name: drawn(getattr(series, name)) for name in ("validation", "sample", "metric")
+    }
+    return replace(series, training_fall=series.training_fall + noise, **curves)
 
 
 def measure(series: Series) -> Measured:
@@ -325,11 +309,7 @@ def ratio(part: Float64Array, whole: Float64Array | float) -> Float64Array:
 
 
 def _back_and_forth(curves: Float64Array) -> Float64Array:
-    """Return what a curve moves beyond going down to its least value and up to its end.
-
-    A curve that falls and then rises moves no more than that, whatever its form: steep falls,
-    which no shape fits well, are no swings.
-    """
+    """Return what a curve moves beyond going down to its least value and up to its end."""
     moved = np.abs(np.diff(curves, axis=1)).sum(axis=1)
     least = curves.min(axis=1)
     straight = (curves[:, 0] - least) + (curves[:, -1] - least)

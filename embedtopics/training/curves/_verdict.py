@@ -22,8 +22,6 @@ from embedtopics.training.curves._measures import (
 )
 from embedtopics.training.results import VERDICTS, Curves, Diagnosis, Evidence
 
-# From what was measured on learning curves to a verdict.
-
 THRESHOLDS = {
     # Share of the range of the validation loss that is gone back and forth a validation: white
     # noise without a trend has about 0.2; a calm curve that fell seldom has more than 0.03.
@@ -82,11 +80,9 @@ def decide(found: Measured) -> npt.NDArray[np.int64]:
 
 
 def _swing(found: Measured) -> Float64Array:
-    """Return how far noise is beyond that of measurement, on a log scale; above 0 it is.
-
-    By noise in units of the training loss; by the sample, which swings with the validation loss
-    only if the weights do; and by the metric, which measures the same examples each time.
-    """
+    """Return how far noise is beyond that of measurement, on a log scale; above 0 it is."""
+    # By noise in units of the training loss; by the sample, which swings with the validation loss
+    # only if the weights do; and by the metric, which measures the same examples each time.
     with np.errstate(divide="ignore"):
         witness = np.log(np.clip(found.swing / THRESHOLDS["swing"], 1e-3, 1e3))
         metric = np.log(np.clip(found.metric_swing / 0.6, 1e-3, 1e3))
@@ -97,6 +93,16 @@ def _swing(found: Measured) -> Float64Array:
 
 # What to do next, by the verdict on the learning curves.
 
+_CALM = (
+    "Lower the learning rate to a third.",
+    "Or take batches four times as large (accumulation=4 costs no memory).",
+    "Trust no single checkpoint: its score may be one side of a swing.",
+)
+_CALMER = (
+    "Lower the learning rate to a tenth.",
+    "Keep to float32 where half precision was used, and lower max_gradient.",
+)
+
 
 def advise(
     verdict: str, curves: Curves, shares: Mapping[str, float], evidence: Mapping[str, Evidence]
@@ -104,19 +110,14 @@ def advise(
     """Return what to do next, the most promising first."""
     if verdict == "just right":
         return ()
-    if verdict == "could learn more":
-        return _more(curves, evidence)
+    if verdict == "chaotic":
+        return _CALM
+    if verdict == "uncertain":
+        return _unsure(shares)
     if verdict == "learns nothing":
         return _nothing(curves)
-    if verdict == "chaotic":
-        return (
-            "Lower the learning rate to a third.",
-            "Or take batches four times as large (accumulation=4 costs no memory).",
-            "Trust no single checkpoint: its score may be one side of a swing.",
-        )
-    if verdict == "overlearning":
-        return _overlearning(curves, evidence)
-    return _unsure(shares, evidence)
+    adviser = _more if verdict == "could learn more" else _overlearning
+    return adviser(curves, evidence)
 
 
 def _more(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
@@ -180,7 +181,7 @@ def _overlearning(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str
     )
 
 
-def _unsure(shares: Mapping[str, float], evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
+def _unsure(shares: Mapping[str, float]) -> tuple[str, ...]:
     if shares["uncertain"] >= 0.5:
         return (
             "The loss on training examples fell much further than that on validation examples, "
@@ -202,12 +203,14 @@ def describe(
     curves: Curves, series: Series, found: Measured, redrawn: Measured
 ) -> tuple[Evidence, ...]:
     """Return the evidence; items whose name ends in "_step" are places on the curves."""
-    items = [_learned(found, redrawn), *_late(curves, series, found, redrawn)]
-    items += _turn(curves, found, redrawn)
-    items += _gap(series, found, redrawn)
-    items += _swings(found, redrawn)
-    items += _metric(curves, found, redrawn)
-    return tuple(items)
+    return (
+        _learned(found, redrawn),
+        *_late(curves, series, found, redrawn),
+        *_turn(curves, found, redrawn),
+        *_gap(series, found, redrawn),
+        *_swings(found, redrawn),
+        *_metric(curves, found, redrawn),
+    )
 
 
 def _item(
@@ -340,20 +343,27 @@ LEAST_CONFIDENCE = 0.5
 
 _DRAWS = 100
 
-_CALMER = (
-    "Lower the learning rate to a tenth.",
-    "Keep to float32 where half precision was used, and lower max_gradient.",
-)
-
 
 def read_curves(curves: Curves) -> Diagnosis:
     """Return the verdict on learning curves."""
     _check(curves)
-    if not (np.isfinite(curves.training_loss).all() and np.isfinite(curves.validation_loss).all()):
-        return _diverged(curves)
+    infinite = [
+        int(steps[~np.isfinite(loss)].min())
+        for steps, loss in (
+            (curves.training_steps, curves.training_loss),
+            (curves.validation_steps, curves.validation_loss),
+        )
+        if not np.isfinite(loss).all()
+    ]
+    if infinite:
+        return diverged_at(min(infinite))
     n = len(curves.validation_steps)
     if n < FEWEST_VALIDATIONS:
-        return _too_few(n)
+        shares = {verdict: float(verdict == "uncertain") for verdict in VERDICTS}
+        says = f"There are {n} validations; curves are read from {FEWEST_VALIDATIONS} on."
+        count = Evidence("validations", float(n), n, n, float(FEWEST_VALIDATIONS), says)
+        often = "Validate more often (validations_per_epoch) or train for more epochs."
+        return Diagnosis("uncertain", 1.0, shares, (count,), (often,))
     series = prepare(curves)
     found = measure(series)
     redrawn = measure(redraw(series, _DRAWS, np.random.default_rng(0)))
@@ -363,12 +373,12 @@ def read_curves(curves: Curves) -> Diagnosis:
     # Where the curve itself is on an edge, most of those drawn from it say on which side it lies.
     verdict = max(shares, key=lambda one: (shares[one], one == likely))
     confidence = shares[verdict]
-    if verdict in ("just right", "could learn more") and _best_before(curves):
-        return _in_vain(curves, shares, describe(curves, series, found, redrawn))
-    if confidence < LEAST_CONFIDENCE:
-        verdict, confidence = "uncertain", max(shares.values())
     evidence = describe(curves, series, found, redrawn)
-    advice = advise(verdict, curves, shares, {item.name: item for item in evidence})
+    in_vain = _learned_in_vain(curves) if verdict in ("just right", "could learn more") else ()
+    if in_vain or confidence < LEAST_CONFIDENCE:
+        verdict, confidence = "uncertain", max(shares.values())
+    items = {item.name: item for item in evidence}
+    advice = in_vain or advise(verdict, curves, shares, items)
     return Diagnosis(verdict, confidence, shares, evidence, advice)
 
 
@@ -389,49 +399,22 @@ def _check(curves: Curves) -> None:
             raise InputError(name, f"from {least} to n_steps_planned", steps)
 
 
-def _best_before(curves: Curves) -> bool:
-    """Return whether the metric was best before training, while the loss fell."""
+def _learned_in_vain(curves: Curves) -> tuple[str, ...]:
+    """Return advice where the metric was best before training, while the loss fell."""
     metric = curves.metric
-    return bool(np.isfinite(metric).all() and metric[0] >= metric.max() and metric[-1] < metric[0])
-
-
-def _in_vain(
-    curves: Curves, shares: Mapping[str, float], evidence: tuple[Evidence, ...]
-) -> Diagnosis:
-    first, last = curves.metric[0], curves.metric[-1]
-    advice = (
-        f"{curves.metric_name} was best before training ({first:.3f}, at the end {last:.3f}) "
-        "although the loss fell: the weights of step 0 were kept, and nothing was gained.",
+    if not np.isfinite(metric).all() or metric[0] < metric.max() or metric[-1] >= metric[0]:
+        return ()
+    return (
+        f"{curves.metric_name} was best before training ({metric[0]:.3f}, at the end "
+        f"{metric[-1]:.3f}) although the loss fell: the weights of step 0 were kept, and nothing "
+        "was gained.",
         "Take another objective, whose loss is nearer to the metric, or a smaller learning rate.",
     )
-    return Diagnosis("uncertain", max(shares.values()), shares, evidence, advice)
 
 
 def diverged_at(step: int) -> Diagnosis:
     """Return the verdict on a run that ended because the loss of a step was no finite number."""
     shares = {verdict: float(verdict == "chaotic") for verdict in VERDICTS}
     says = f"The loss was no finite number at step {step}, where the run ended."
-    return Diagnosis(
-        "chaotic", 1.0, shares, (Evidence("not_finite", step, step, step, np.nan, says),), _CALMER
-    )
-
-
-def _too_few(n: int) -> Diagnosis:
-    shares = {verdict: float(verdict == "uncertain") for verdict in VERDICTS}
-    says = f"There are {n} validations; curves are read from {FEWEST_VALIDATIONS} on."
-    count = Evidence("validations", float(n), n, n, float(FEWEST_VALIDATIONS), says)
-    advice = "Validate more often (validations_per_epoch) or train for more epochs."
-    return Diagnosis("uncertain", 1.0, shares, (count,), (advice,))
-
-
-def _diverged(curves: Curves) -> Diagnosis:
-    """Return the verdict on a loss that became infinite or no number."""
-    steps = [
-        int(at[~np.isfinite(loss)].min())
-        for at, loss in (
-            (curves.training_steps, curves.training_loss),
-            (curves.validation_steps, curves.validation_loss),
-        )
-        if not np.isfinite(loss).all()
-    ]
-    return diverged_at(min(steps))
+    evidence = Evidence("not_finite", step, step, step, np.nan, says)
+    return Diagnosis("chaotic", 1.0, shares, (evidence,), _CALMER)

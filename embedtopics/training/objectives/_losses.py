@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 import json
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.checks import checked_count
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._base import check_texts
+from embedtopics.encoders._registry import fitted, resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Dense
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
 from embedtopics.encoders.sentence._running import n_leading
 from embedtopics.encoders.static._encoder import StaticEncoder
 from embedtopics.errors import InputError
+from embedtopics.protocols import FloatArray
 from embedtopics.training._examples import Examples
 from embedtopics.training._settings import checked_between
-from embedtopics.training.objectives._distilled import taught
 from embedtopics.training.objectives._objective import (
     Metric,
     Objective,
     TokenColumns,
     average_precision,
+    cosine_with_teacher,
     head_accuracy,
     mean_reciprocal_rank,
     rank_correlation,
@@ -60,12 +65,10 @@ def ranking_loss(scale: float, both_ways: bool) -> Callable[[Any, Any], Any]:
 def nli_ranking(
     examples: Examples, _: Any = None, *, scale: float = SCALE, both_ways: bool = True
 ) -> Objective:
-    """Learn that a premise is nearer to what it entails than to what contradicts it.
+    """Learn that a premise is nearer to what it entails than to contradictions and other sentences.
 
-    What it entails shall be nearer than its contradiction and than the sentences of the other
-    examples of the batch (Henderson et al. 2017, "Efficient natural language response suggestion",
-    section 4.4; with hard negatives as in Gao et al. 2021, "SimCSE", equation 5). The metric is the
-    share of triplets where it is nearer than the negative.
+    Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4; with
+    hard negatives as in Gao et al. (2021), "SimCSE", equation 5.
     """
     made = triplets_of_inferences(examples)
     loss = ranking_loss(scale, both_ways)
@@ -73,12 +76,10 @@ def nli_ranking(
 
 
 def triplets_of_inferences(examples: Examples) -> Examples:
-    """Make triplets of a premise, what it entails, and what contradicts it.
+    """Make triplets of a premise, what it entails, and what contradicts it, several in turn.
 
-    A premise with several of them takes them in turn, so that each sentence that it entails, and
-    each that contradicts it, is in a triplet. A premise without a contradiction gets as negative a
-    sentence of another premise, one more among the in-batch negatives: contradictions first, then
-    neutral and entailed sentences, each as seldom as possible.
+    Without a contradiction, the negative is a sentence of another premise: contradictions first,
+    then neutral and entailed ones, each as seldom as possible.
     """
     names = examples.names or ("entailment", "neutral", "contradiction")
     classes = [[n.strip().lower().startswith(s) for n in names] for s in ("entail", "contradict")]
@@ -149,10 +150,9 @@ def _fillers(
 
 
 def nli_softmax(examples: Examples, _: Any = None) -> Objective:
-    """Classify the relation of two sentences from their vectors u and v.
+    """Classify relations from u, v and |u - v| by a linear head that is thrown away afterwards.
 
-    A linear head reads u, v and |u - v| (Reimers and Gurevych 2019, "Sentence-BERT", section 3); it
-    is thrown away afterwards. The metric is its accuracy.
+    Reimers and Gurevych (2019), "Sentence-BERT", section 3.
     """
     n_classes = len(examples.names)
     if n_classes < 2:
@@ -172,8 +172,7 @@ def nli_softmax(examples: Examples, _: Any = None) -> Objective:
 def graded_cosine(examples: Examples, _: Any = None) -> Objective:
     """Learn that the cosine of two texts is their score, by mean squared error.
 
-    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "regression objective". The metric is
-    Spearman's correlation.
+    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "regression objective".
     """
     _require_different_labels(examples)
     loss = library_loss("CosineSimilarityLoss")
@@ -181,11 +180,7 @@ def graded_cosine(examples: Examples, _: Any = None) -> Objective:
 
 
 def graded_cosent(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
-    """Learn that of two pairs the one with the higher score has the higher cosine.
-
-    Only the order of the scores counts (Su 2022, "CoSENT"), which is what Spearman's correlation,
-    the metric, measures.
-    """
+    """Learn that of two pairs the one with the higher score has the higher cosine (Su 2022)."""
     _require_different_labels(examples)
     loss = library_loss("CoSENTLoss", scale=checked_between(scale, "scale", 0, np.inf))
     return Objective("graded: CoSENT", examples, loss, "Spearman", rank_correlation)
@@ -204,19 +199,12 @@ def pairs_ranking(
 ) -> Objective:
     """Learn that a text is nearer to its partner than to the partners of the others.
 
-    Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4. The
-    metric is the mean reciprocal rank, to rank 10, of a text's nearest partner among the partners
-    (and negatives) of all validation examples; no partner of its own counts as wrong.
+    Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4.
     """
     name = "pairs: ranking, both ways" if both_ways else "pairs: ranking"
-    return Objective(
-        name=name if scale == SCALE else f"{name}, scale {scale:g}",
-        examples=examples,
-        make_loss=ranking_loss(scale, both_ways),
-        metric_name="MRR@10",
-        metric=mean_reciprocal_rank,
-        in_batch_negatives=True,
-    )
+    name = name if scale == SCALE else f"{name}, scale {scale:g}"
+    loss = ranking_loss(scale, both_ways)
+    return Objective(name, examples, loss, "MRR@10", mean_reciprocal_rank, True)
 
 
 def triplet_ranking(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
@@ -228,9 +216,8 @@ def triplet_ranking(examples: Examples, _: Any = None, *, scale: float = SCALE) 
 def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Objective:
     """Learn that an anchor is nearer to its positive than to its negative, by a margin.
 
-    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "triplet objective", with 1 minus the
-    cosine as distance, as vectors are compared everywhere else. Margins for Euclidean distances,
-    1 in the paper and 5 in sentence-transformers, mean nothing on its scale from 0 to 2.
+    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "triplet objective", with cosine
+    distances, for which their margin of 1 for Euclidean ones is too large.
     """
     checked_between(margin, "margin", 0, np.inf)
 
@@ -265,8 +252,7 @@ def contrastive(
     """Learn that pairs which belong together are near, and others farther than a margin.
 
     Hadsell et al. (2006), "Dimensionality reduction by learning an invariant mapping", equation
-    4, with cosine distances; `online` learns from the hard pairs of each batch alone. The metric is
-    the average precision of the cosine.
+    4, with cosine distances; `online` learns from the hard pairs of each batch alone.
     """
     found = set(np.asarray(examples.labels).tolist())
     if found != {0, 1}:
@@ -278,9 +264,8 @@ def contrastive(
 
 
 def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
-    """Learn that a text is nearer to itself than to others, whichever units are dropped.
+    """Learn that a text is nearest to itself with other units dropped out (Gao et al. 2021).
 
-    Each text is encoded twice with other units dropped out (Gao et al. 2021, "SimCSE", equation 4).
     There is no metric: without dropout a text is always nearest to itself.
     """
     ranking = ranking_loss(scale, False)
@@ -297,13 +282,10 @@ def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Object
             )
         return ranking(model, given)
 
-    return Objective(
-        name="texts: SimCSE",
-        examples=examples,
-        make_loss=make_loss,
-        in_batch_negatives=True,
-        views=lambda columns, rng: (columns[0], columns[0]),
-    )
+    def twice(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
+        return columns[0], columns[0]
+
+    return Objective("texts: SimCSE", examples, make_loss, in_batch_negatives=True, views=twice)
 
 
 DECODERS = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
@@ -311,11 +293,7 @@ DECODERS = ("bert", "camembert", "electra", "roberta", "xlm-roberta")
 
 
 def tsdae(examples: Examples, trainable: Trainable, *, deleted: float = 0.6) -> Objective:
-    """Learn vectors from which a text with most of its words deleted can be reconstructed.
-
-    A decoder that shares the encoder's weights sees nothing of the damaged text but its vector
-    (Wang et al., 2021, "TSDAE", section 3). There is no metric.
-    """
+    """Learn vectors of damaged texts from which a decoder reconstructs them (Wang et al. 2021)."""
     checked_between(deleted, "deleted", 0, 1)
     _check_decoder(trainable)
     damage = _deletion(trainable, deleted)
@@ -323,9 +301,7 @@ def tsdae(examples: Examples, trainable: Trainable, *, deleted: float = 0.6) -> 
     def views(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
         return [damage(ids, rng) for ids in columns[0]], columns[0]
 
-    return Objective(
-        name="texts: TSDAE", examples=examples, make_loss=_reconstruction, views=views, n_encoded=1
-    )
+    return Objective("texts: TSDAE", examples, _reconstruction, views=views, n_encoded=1)
 
 
 def _check_decoder(trainable: Trainable) -> None:
@@ -421,6 +397,158 @@ def _word_beginnings(tokenizer: Any) -> list[bool]:
         elif mark:
             begins[number] = token.startswith(mark)
     return begins
+
+
+def teach(
+    teacher: Any,
+    texts: Sequence[str],
+    translations: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+) -> Examples:
+    """Return texts with the vectors that a teacher gives them; a translation gets its text's.
+
+    Reimers and Gurevych (2020), "Making monolingual sentence embeddings multilingual using
+    knowledge distillation", section 3.
+    """
+    by_language = {} if translations is None else translations
+    if not isinstance(by_language, Mapping):
+        by_language = {"translations": by_language}
+    columns = [tuple(check_texts(column)) for column in (texts, *by_language.values())]
+    for name, column in zip(by_language, columns[1:], strict=True):
+        if len(column) != len(columns[0]):
+            wanted = f"one for each of {len(columns[0])} texts"
+            raise InputError("translations", wanted, found=f"{len(column)} of {name!r}")
+    encoder = fitted(resolve_encoder(teacher), columns[0])
+    made = encoder.encode(list(columns[0]))
+    name = str(getattr(encoder, "name", type(encoder).__name__))
+    if hasattr(made, "toarray"):
+        raise InputError("teacher", 'one of dense vectors, such as "lsa"', name)
+    vectors = np.asarray(made, dtype=np.float32)
+    finite = np.isfinite(vectors).all(axis=1) if vectors.size else np.ones(len(vectors), bool)
+    if vectors.ndim != 2 or len(vectors) != len(columns[0]) or not finite.all():
+        found = f"an array of shape {vectors.shape}, or other numbers in it"
+        raise InputError("teacher", "one that gives each text a finite vector", found=found)
+    rows = np.arange(len(vectors), dtype=np.int64)
+    return Examples("taught", tuple(columns), vectors, rows, source=f"vectors of {name}")
+
+
+TAUGHT = "taught: mean squared error"
+PROJECTED = f"{TAUGHT}, projected"
+
+
+def taught(examples: Examples, trainable: Trainable) -> Objective:
+    """Learn the vectors of a teacher, by mean squared error (Reimers and Gurevych 2020).
+
+    Where the student's vectors are shorter, the teacher's are cut to their principal components;
+    where they are longer, a linear layer that is thrown away maps them.
+    """
+    vectors = np.asarray(examples.labels, dtype=np.float32)
+    width, wanted = vectors.shape[1], trainable.n_dimensions
+    directions = None
+    if wanted != width:
+        how = "a linear layer that is thrown away"
+        if wanted < width:
+            directions, kept = _directions(vectors, wanted)
+            how = f"principal components, which keep {kept:.1%} of their squared length"
+        message = f"The teacher's vectors have {width} dimensions, the student's {wanted}: {how}."
+        examples = examples.noting(Decision("training", "teacher_dimensions", wanted, message))
+
+    projected = width if wanted > width else None
+    loss = partial(_taught_loss, directions=directions, projected=projected)
+    name = TAUGHT if wanted == width else PROJECTED
+    return Objective(name, examples, loss, "cosine with the teacher", cosine_with_teacher)
+
+
+def _directions(vectors: FloatArray, wanted: int) -> tuple[FloatArray, float]:
+    """Return the directions (n_dimensions, n_kept) with most of the length, and their share."""
+    wide = vectors.astype(np.float64)
+    if len(wide) < wanted:
+        raise InputError("texts", f"{wanted} or more, one for each dimension", found=f"{len(wide)}")
+    sizes, found = np.linalg.eigh(wide.T @ wide)
+    found = found[:, ::-1][:, :wanted]
+    signs = np.sign(found[np.abs(found).argmax(axis=0), np.arange(wanted)])
+    kept = sizes[::-1][:wanted].sum() / max(sizes.sum(), 1e-300)
+    directions: FloatArray = (found * signs).astype(np.float32)
+    return directions, float(kept)
+
+
+def _taught_loss(
+    model: Any, given: Any, directions: FloatArray | None, projected: int | None
+) -> Any:
+    import torch
+    from sentence_transformers.sentence_transformer.losses import MSELoss
+    from torch import nn
+
+    inner = MSELoss(model, projection_dim=projected)
+    inner.model = given
+
+    class _Taught(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.loss = inner
+            kept = None if directions is None else torch.from_numpy(directions)
+            self.register_buffer("directions", kept)
+
+        def forward(self, features: Any, labels: Any) -> Any:
+            return self.loss(features, self.targets(labels))
+
+        def targets(self, labels: Any) -> Any:
+            """Return the vectors to learn, of shape (n_texts, n_dimensions)."""
+            if self.directions is None:
+                return labels
+            made = labels @ self.directions
+            lengths = labels.norm(dim=1, keepdim=True)
+            return nn.functional.normalize(made, dim=1) * lengths
+
+        def compared(self, vectors: Any, labels: Any) -> tuple[Any, Any]:
+            """Return vectors of the student and of the teacher that can be compared."""
+            labels = labels.float()
+            fixed: Any = next(itertools.chain(self.parameters(), self.buffers()), None)
+            if fixed is not None:
+                vectors, labels = vectors.to(fixed.device), labels.to(fixed.device)
+            if self.loss.projection is not None:
+                vectors = self.loss.projection(vectors)
+            return vectors, self.targets(labels)
+
+    return _Taught()
+
+
+_OF_ONE_LENGTH = ("nli: softmax", "texts: TSDAE", PROJECTED)
+"""Objectives with a layer for vectors of one length alone."""
+
+
+def with_matryoshka(objective: Objective, lengths: Sequence[int]) -> Objective:
+    """Train the vectors cut to each length as well (Kusupati et al. 2022, equation 1)."""
+    if objective.name in _OF_ONE_LENGTH:
+        wanted = 'one that compares vectors, such as "ranking", with matryoshka'
+        raise InputError("objective", wanted, objective.name)
+
+    def make_loss(model: Any, given: Any) -> Any:
+        from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss
+
+        return MatryoshkaLoss(given, objective.make_loss(model, given), list(lengths))
+
+    def inner_metric(embeddings: Any, labels: Any, loss: Any, keys: Any) -> float:
+        """Measure whole vectors; the metric looks at the loss that was wrapped."""
+        assert objective.metric is not None
+        return objective.metric(embeddings, labels, loss.loss, keys)
+
+    shorter = [str(length) for length in lengths[1:]]
+    message = f"Vectors cut to their first {', '.join(shorter)} dimensions were trained as well."
+    return replace(
+        objective,
+        name=f"{objective.name}, matryoshka",
+        examples=objective.examples.noting(Decision("training", "matryoshka", shorter, message)),
+        make_loss=make_loss,
+        metric=None if objective.metric is None else inner_metric,
+    )
+
+
+def lengths_of(dims: Sequence[int], width: int) -> tuple[int, ...]:
+    """Return the lengths at which vectors are trained, the whole first."""
+    lengths = sorted({width, *(checked_count(length, "matryoshka") for length in dims)})
+    if lengths[-1] > width:
+        raise InputError("matryoshka", f"dimensions of at most {width}", lengths[-1])
+    return tuple(reversed(lengths))
 
 
 _METRICS: dict[str, tuple[str, Metric | None]] = {

@@ -13,7 +13,6 @@ from embedtopics.protocols import Float64Array, FloatArray
 from embedtopics.training._examples import Examples
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
     from torch import nn
 
 
@@ -33,10 +32,9 @@ texts.
 class Objective:
     """One way to learn from examples of one kind.
 
-    The trainer tokenizes the columns of `examples` once. For each batch it calls `views` on the
-    token ids, encodes the first `n_encoded` of the columns that come back (None: all) and calls the
-    loss with a feature dict a column: "sentence_embedding" of shape (n, n_dimensions) for a column
-    that was encoded, "input_ids" and "attention_mask", padded, for one that was not.
+    For each batch, the trainer calls `views` on the token ids, encodes the first `n_encoded` of the
+    columns that come back (None: all), and calls the loss with the features of each:
+    "sentence_embedding" of one that was encoded, padded "input_ids" and "attention_mask" of others.
     """
 
     name: str  # such as "nli: softmax"
@@ -89,10 +87,7 @@ def head_accuracy(
 def rank_correlation(
     embeddings: Sequence[FloatArray], labels: Any, loss: Any = None, keys: Any = None
 ) -> float:
-    """Return Spearman's correlation of the cosines of pairs with their scores.
-
-    It is 0 where all cosines are one and the same.
-    """
+    """Return Spearman's correlation of cosines with scores; 0 where all cosines are the same."""
     from scipy.stats import rankdata
 
     cosines, scores = rankdata(_cosines(*embeddings)), rankdata(np.asarray(labels))
@@ -104,14 +99,10 @@ def rank_correlation(
 def share_nearer(
     embeddings: Sequence[FloatArray], labels: Any = None, loss: Any = None, keys: Any = None
 ) -> float:
-    """Return the share of anchors nearer to their positive than to each of their negatives.
-
-    Of equally near ones half is counted.
-    """
+    """Return the share of anchors nearer to the positive than to all negatives, ties half."""
     anchor, positive, *negatives = embeddings
-    near = _cosines(anchor, positive)
     far = np.max([_cosines(anchor, negative) for negative in negatives], axis=0)
-    difference = near - far
+    difference = _cosines(anchor, positive) - far
     return float(np.mean((difference > _TIED) + 0.5 * (np.abs(difference) <= _TIED)))
 
 
@@ -122,10 +113,9 @@ def mean_reciprocal_rank(
     keys: npt.ArrayLike | None = None,
     depth: int = 10,
 ) -> float:
-    """Return the mean, over distinct anchors, of 1 / rank of the nearest of their partners.
+    """Return the mean, over distinct anchors, of 1 / rank of the nearest of their partners."""
+    from scipy.sparse import csr_matrix
 
-    Shapes: `embeddings` (n_examples, n_dimensions), `keys` (n_examples, n_columns).
-    """
     n_columns, n = len(embeddings), len(embeddings[0])
     numbers = np.arange(n_columns * n).reshape(n_columns, n)
     if keys is not None:
@@ -134,7 +124,13 @@ def mean_reciprocal_rank(
     known, first_places = np.unique(numbers[1:], return_index=True)
     anchors = _scaled(embeddings[0][first_rows])
     candidates = _scaled(np.concatenate(embeddings[1:])[first_places])
-    partners = _partners(asked, known, numbers)
+    # Which candidates stand in a pair with an anchor, on either side of it.
+    one = np.concatenate([numbers[0], numbers[1]])
+    other = np.concatenate([numbers[1], numbers[0]])
+    kept = np.isin(one, asked) & np.isin(other, known)
+    places = np.searchsorted(asked, one[kept]), np.searchsorted(known, other[kept])
+    are_pairs = np.ones(len(places[0]), dtype=np.bool_)
+    partners = csr_matrix((are_pairs, places), shape=(len(asked), len(known)))
     total = 0.0
     for begin in range(0, len(asked), _ROWS_AT_ONCE):
         rows = slice(begin, begin + _ROWS_AT_ONCE)
@@ -150,21 +146,6 @@ def mean_reciprocal_rank(
         )
         total += float(np.where(rank <= depth, 1 / rank, 0.0).sum())
     return total / len(asked)
-
-
-def _partners(
-    asked: npt.NDArray[np.int64], known: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]
-) -> csr_matrix:
-    """Return which candidates stand in a pair with an anchor, of shape (n_asked, n_known)."""
-    from scipy.sparse import csr_matrix
-
-    one = np.concatenate([numbers[0], numbers[1]])
-    other = np.concatenate([numbers[1], numbers[0]])
-    kept = np.isin(one, asked) & np.isin(other, known)
-    rows, columns = np.searchsorted(asked, one[kept]), np.searchsorted(known, other[kept])
-    return csr_matrix(
-        (np.ones(len(rows), dtype=np.bool_), (rows, columns)), shape=(len(asked), len(known))
-    )
 
 
 def average_precision(
@@ -194,10 +175,8 @@ def cosine_with_teacher(
 def _scaled(vectors: FloatArray) -> Float64Array:
     wide = vectors.astype(np.float64)
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
-    scaled: Float64Array = wide / np.maximum(norms, 1e-12)[:, None]
-    return scaled
+    return np.asarray(wide / np.maximum(norms, 1e-12)[:, None])
 
 
 def _cosines(first: FloatArray, second: FloatArray) -> Float64Array:
-    products: Float64Array = np.einsum("ij,ij->i", _scaled(first), _scaled(second))
-    return products
+    return np.asarray(np.einsum("ij,ij->i", _scaled(first), _scaled(second)))

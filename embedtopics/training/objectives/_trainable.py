@@ -7,7 +7,7 @@ import hashlib
 import itertools
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,11 +36,8 @@ from embedtopics.training._settings import TrainingSettings
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
     from torch import nn
 
-
-# A sentence encoder's recipe as modules of sentence-transformers, which can be trained.
 
 _PROMPT = "training"
 """Name of a prompt that the checkpoint has no name for."""
@@ -49,14 +46,23 @@ _PROMPT = "training"
 def model_of(recipe: Recipe) -> SentenceTransformer:
     """Return a model of sentence-transformers with an encoder's weights and its vectors."""
     from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
 
-    modules = [_transformer(recipe), *_layers(recipe), _pooling(recipe)]
+    checkpoint = recipe.checkpoint
+    if checkpoint.width is None or (recipe.layers != 1 and checkpoint.n_layers is None):
+        wanted = "a checkpoint whose configuration has width and number of its layers"
+        raise InputError("encoder", wanted, str(checkpoint.folder))
+    modules: list[Any] = [_transformer(recipe)]
+    if recipe.layers != 1:
+        modules.append(_weighted_layers(recipe))
+    pools_prompt = checkpoint.head.pools_prompt
+    modules.append(Pooling(checkpoint.width, recipe.pooling, include_prompt=pools_prompt))
     modules += [_step(step) for step in recipe.steps]
     if recipe.dimensions is not None:
         modules.append(_cut(modules, recipe.dimensions))
     if recipe.normalize:
         modules.append(_step(Scale()))
-    prompts, name = dict(recipe.checkpoint.prompts), None
+    prompts, name = dict(checkpoint.prompts), None
     if recipe.prompt:
         name = next((key for key, words in prompts.items() if words == recipe.prompt), _PROMPT)
         prompts[name] = recipe.prompt
@@ -73,11 +79,7 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
 
 
 def _transformer(recipe: Recipe) -> nn.Module:
-    """Return the transformer with its tokenizer.
-
-    The weights are loaded as the encoder loads them, which finds out what is missing; what
-    sentence-transformers loaded on its way is replaced.
-    """
+    """Return the transformer with its tokenizer, its weights loaded as the encoder loads them."""
     import torch
     from sentence_transformers.sentence_transformer.modules import Transformer
 
@@ -105,35 +107,18 @@ def _transformer(recipe: Recipe) -> nn.Module:
     return module
 
 
-def _layers(recipe: Recipe) -> list[nn.Module]:
+def _weighted_layers(recipe: Recipe) -> nn.Module:
     """Return the mean of several layers as a module, with weights that are not learned."""
     import torch
     from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
 
-    if recipe.layers == 1:
-        return []
-    n_layers, width = recipe.checkpoint.n_layers, recipe.checkpoint.width
-    if n_layers is None or width is None:
-        wanted = "a checkpoint whose configuration has the number of layers, or one of layers=1"
-        raise InputError("encoder", wanted, str(recipe.checkpoint.folder))
+    n_layers, width = recipe.checkpoint.n_layers or 0, recipe.checkpoint.width or 0
     if isinstance(recipe.layers, int):
         weights = [0.0] * (n_layers - recipe.layers) + [1 / recipe.layers] * recipe.layers
     else:
         weights = list(recipe.layers)
     module = WeightedLayerPooling(width, num_hidden_layers=n_layers - 1, layer_start=0)
     module.layer_weights = torch.nn.Parameter(torch.tensor(weights), requires_grad=False)
-    return [module]
-
-
-def _pooling(recipe: Recipe) -> nn.Module:
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
-    width = recipe.checkpoint.width
-    if width is None:
-        wanted = "a checkpoint whose configuration has the width of its hidden states"
-        raise InputError("encoder", wanted, str(recipe.checkpoint.folder))
-    pools_prompt = recipe.checkpoint.head.pools_prompt
-    module: nn.Module = Pooling(width, recipe.pooling, include_prompt=pools_prompt)
     return module
 
 
@@ -156,10 +141,7 @@ def _step(step: Dense | Scale) -> nn.Module:
 
 
 def _cut(modules: list[Any], dimensions: int) -> nn.Module:
-    """Return a module that keeps the first numbers of a vector, before it is scaled.
-
-    sentence-transformers itself cuts what has been scaled, and does not scale it again.
-    """
+    """Return a module that cuts a vector before it is scaled; the library would cut it after."""
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense as DenseModule
 
@@ -196,6 +178,11 @@ class Trainable:
     max_length: int | None  # most tokens that training reads of a text
     is_static: bool  # whether the model is a table of token vectors
     decisions: tuple[Decision, ...] = ()  # what training does otherwise than the encoder
+
+    @property
+    def output_kind(self) -> str:
+        """Kind of the folder that it is saved to."""
+        return STATIC_KIND if self.is_static else KIND
 
     @property
     def n_dimensions(self) -> int:
@@ -248,16 +235,11 @@ def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trai
 def save_trainable(
     trainable: Trainable, folder: str | os.PathLike[str], *, matryoshka: Sequence[int] = ()
 ) -> None:
-    """Write a model as a folder that `SentenceEncoder` or `StaticEncoder` reads.
-
-    All of it is safetensors and JSON, which sentence-transformers reads, too; the folder takes its
-    place as a whole or not at all. Low-rank adapters are merged into the weights.
-    """
-    path = Path(folder).expanduser()
-    if isinstance(trainable.encoder, StaticEncoder):
-        _trained_static(trainable.model, trainable.encoder, matryoshka).save(path)
+    """Write a model, adapters merged, as a folder that we and sentence-transformers read."""
+    path, model, encoder = Path(folder).expanduser(), trainable.model, trainable.encoder
+    if isinstance(encoder, StaticEncoder):
+        _trained_static(model, encoder, matryoshka).save(path)
         return
-    model = trainable.model
     if trainable.has_adapters:
         model = copy.deepcopy(model)  # training may go on
         merge_adapters(model)
@@ -270,11 +252,6 @@ def save_trainable(
             config["embedtopics"] = {"matryoshka_dims": list(matryoshka)}
             file.write_text(json.dumps(config, indent=2, sort_keys=True), "utf-8")
         write_manifest(fresh, KIND, _FORMAT)
-
-
-def output_kind(trainable: Trainable) -> str:
-    """Return the kind of folder that a trainable is saved to."""
-    return STATIC_KIND if trainable.is_static else KIND
 
 
 def merge_adapters(model: SentenceTransformer) -> None:
@@ -323,13 +300,19 @@ def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) ->
             f"{recipe.prompt[:60]!r}",
             max_length,
         )
+
+    def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
+        options: dict[str, Any] = {"unknown_id": vocabulary.unknown_id, "prompt": recipe.prompt}
+        read = tokenize(tokenizer, check_texts(texts), show_progress=False, **options)
+        return [np.frombuffer(ids, dtype=np.int32).tolist() for ids in read.ids]
+
     pools_prompt = recipe.checkpoint.head.pools_prompt
     return Trainable(
         model=model,
         encoder=encoder,
         name=encoder.name,
         fingerprint=encoder.fingerprint,
-        tokenize_texts=_transformer_tokens(tokenizer, vocabulary.unknown_id, recipe.prompt),
+        tokenize_texts=tokenize_texts,
         pad_id=vocabulary.pad_id,
         n_unpooled=0 if pools_prompt else n_leading(tokenizer, recipe.prompt),
         max_length=max_length,
@@ -346,44 +329,26 @@ def _shorter(read: int | None, encoder_reads: int | None) -> tuple[Decision, ...
     return (Decision("training", "max_length", read, f"{message}{all_of_it}."),)
 
 
-def _transformer_tokens(
-    tokenizer: Tokenizer, unknown_id: int, prompt: str
-) -> Callable[[Sequence[str]], list[list[int]]]:
-    def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
-        read = tokenize(
-            tokenizer, check_texts(texts), unknown_id=unknown_id, prompt=prompt, show_progress=False
-        )
-        return [np.frombuffer(ids, dtype=np.int32).tolist() for ids in read.ids]
-
-    return tokenize_texts
-
-
-def _differences(recipe: Recipe) -> list[Decision]:
+def _differences(recipe: Recipe) -> Iterator[Decision]:
     """Report what the encoder does and training does not."""
-    found: dict[str, tuple[Any, str]] = {}
     if recipe.precision != "float32":
-        found["precision"] = (
-            recipe.precision,
-            f"The encoder computes with {recipe.precision}; its float32 weights were trained.",
-        )
+        text = f"The encoder computes with {recipe.precision}; its float32 weights were trained."
+        yield Decision("training", "precision", recipe.precision, text)
     if recipe.long_texts == "chunk":
-        found["long_texts"] = (
-            "truncate",
+        text = (
             "The encoder reads long texts in windows; training read the beginning of each. A "
-            'folder does not keep this: read it with long_texts="chunk".',
+            'folder does not keep this: read it with long_texts="chunk".'
         )
+        yield Decision("training", "long_texts", "truncate", text)
     if recipe.dimensions is not None:
-        found["dimensions"] = (
-            recipe.dimensions,
+        text = (
             f"The encoder keeps the first {recipe.dimensions} dimensions of a vector; so does the "
-            "trained one, by a layer of its own that is not learned.",
+            "trained one, by a layer of its own that is not learned."
         )
+        yield Decision("training", "dimensions", recipe.dimensions, text)
     if recipe.layers != 1:
-        found["layers"] = (
-            str(recipe.layers),
-            "The encoder takes the mean of several layers; their weights were not learned.",
-        )
-    return [Decision("training", name, value, text) for name, (value, text) in found.items()]
+        text = "The encoder takes the mean of several layers; their weights were not learned."
+        yield Decision("training", "layers", str(recipe.layers), text)
 
 
 def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Trainable:
@@ -396,7 +361,10 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     length = encoder.max_length if settings.max_length is None else settings.max_length
     table = encoder.table if encoder.weights is None else encoder.table * encoder.weights[:, None]
     unknown_id = unknown_token(tokenizer)
-    module = StaticEmbedding(_cutting(tokenizer, encoder.max_length), torch.tensor(table))
+    cutting = Tokenizer.from_str(tokenizer.to_str())
+    if encoder.max_length is not None:
+        cutting.enable_truncation(encoder.max_length)  # sentence-transformers leaves it to this
+    module = StaticEmbedding(cutting, torch.tensor(table))
     if unknown_id >= 0:
         module.embedding.padding_idx = unknown_id  # left out of the mean, as in the encoder
     with silent_transformers():
@@ -408,13 +376,8 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     most_characters = characters_read(tokenizer, length)
 
     def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
-        bags = bag_tokens(
-            tokenizer,
-            check_texts(texts),
-            unknown_id=unknown_id,
-            max_length=length,
-            max_characters=most_characters,
-        )
+        limits = {"max_length": length, "max_characters": most_characters}
+        bags = bag_tokens(tokenizer, check_texts(texts), unknown_id=unknown_id, **limits)
         ends = bags.offsets.tolist()
         return [bags.ids[a:b].tolist() for a, b in itertools.pairwise(ends)]
 
@@ -432,16 +395,6 @@ def _static_trainable(encoder: StaticEncoder, settings: TrainingSettings) -> Tra
     )
 
 
-def _cutting(tokenizer: Tokenizer, max_length: int | None) -> Tokenizer:
-    """Return a copy that cuts by itself: sentence-transformers leaves it to the tokenizer."""
-    from tokenizers import Tokenizer as Copied
-
-    copied = Copied.from_str(tokenizer.to_str())
-    if max_length is not None:
-        copied.enable_truncation(max_length)
-    return copied
-
-
 THINNED = (
     "bert", "camembert", "deberta-v2", "distilbert", "electra", "mpnet", "roberta", "xlm-roberta",
 )  # fmt: skip
@@ -452,11 +405,9 @@ _ALPHA = 2
 
 
 def fewer_layers(encoder: Any, keep: int | Sequence[int]) -> Trainable:
-    """Return a smaller student: an encoder of which some layers are kept.
+    """Return a smaller student: an encoder of which so many or these layers are kept.
 
-    Its vectors are poor until it has learned from the encoder itself, as its teacher (Sun et al.
-    2019, "Patient knowledge distillation", who skip every second layer). `keep` is how many layers
-    to keep, evenly from the first to the last, or their places, from 0.
+    Sun et al. (2019), "Patient knowledge distillation", who skip every second layer.
     """
     trainable = trainable_of(encoder)
     recipe = None if trainable.is_static else trainable.encoder.recipe  # type: ignore[union-attr]
@@ -509,13 +460,10 @@ def layers_of(transformer: nn.Module) -> nn.ModuleList:
 
 
 def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trainable:
-    """Let only low-rank adapters of a transformer's layers be learned.
+    """Let only low-rank adapters of all linear layers be learned (Hu et al. 2021, equation 3).
 
-    To each linear layer W of attention and feed-forward, the product of two matrices B A of rank
-    `rank` is added, B being zero at first (Hu et al. 2021, "LoRA", equation 3). The other weights
-    stay as they are. `save_trainable` merges what was learned, so that a saved folder is like any
-    other. (`SentenceTransformer.add_adapter` would leave the choice of layers to the family, and
-    the adapter in the folder.)
+    (`SentenceTransformer.add_adapter` would leave the choice of layers to the family, and the
+    adapter in the folder.)
     """
     import torch
     from torch import nn

@@ -1,18 +1,20 @@
-"""Which examples are learned from together: batches of like length, no text twice in one."""
+"""What is trained, on which batches: texts of like length together, no text twice in one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import nn
 
 from embedtopics.protocols import Int64Array
-
-if TYPE_CHECKING:
-    import torch
-
+from embedtopics.training._examples import Examples
+from embedtopics.training.objectives._objective import Objective, TokenColumns, given
+from embedtopics.training.objectives._trainable import Trainable
 
 BATCHES_IN_A_WINDOW = 16
 """Batches' worth of shuffled examples that are sorted by length together. More would save little
@@ -23,8 +25,7 @@ their own length."""
 class BatchPlan:
     """The batches of every epoch, the same for the same seed.
 
-    Examples are shuffled; within windows of some batches they are sorted by their length, cut into
-    batches, and the batches are shuffled. Every epoch has the same number of batches.
+    Shuffled examples are sorted by length within windows of some batches, cut, and shuffled again.
     """
 
     def __init__(
@@ -117,8 +118,6 @@ def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
     return found
 
 
-# The texts of a batch through the encoder: in groups of like length, within a budget of tokens.
-
 TOKENS_WORTH_A_PASS = 96
 """Tokens below which a group is not cut further: a pass through the layers has a price of its
 own, which the padding saved must outweigh."""
@@ -128,11 +127,7 @@ GROUPS_OF_A_STEP = 1024
 
 
 def groups_of_like_length(lengths: Sequence[int], tokens_at_once: int) -> list[Int64Array]:
-    """Cut the texts of a batch into groups that need little padding.
-
-    Texts are sorted by length, and groups are cut so that the tokens read, padding included, and
-    a fixed price a group add up to least (by dynamic programming over the sorted texts).
-    """
+    """Cut texts, sorted by length, where tokens, padding and a price a group add up to least."""
     order = np.argsort(np.asarray(lengths), kind="stable")
     sizes = np.asarray(lengths, dtype=np.int64)[order]
     # Only where the length changes is it worth cutting.
@@ -165,13 +160,11 @@ def bytes_a_token(n_layers: int, width: int) -> int:
 
 
 class BatchEncoder:
-    """Encodes the columns of a batch so that gradients can flow back.
+    """Encodes the columns of a batch, in groups of like length, so that gradients can flow back.
 
-    Groups of like length are encoded one after the other and put back in order: the same vectors
-    as from one padded batch, with less padding. Where the batch holds more than `tokens_at_once`
-    tokens, no group's intermediate values are kept: the loss is computed from the vectors, and
-    each group is encoded once more, with the same dropout, to carry the gradients on (Gao et al.
-    2021, "Scaling deep contrastive learning batch size under memory limited setup").
+    Where a batch holds more than `tokens_at_once` tokens, each group is encoded once more, with the
+    same dropout, to carry the gradients on (Gao et al. 2021, "Scaling deep contrastive learning
+    batch size under memory limited setup").
     """
 
     def __init__(self, forward: Callable[[list[list[int]]], Any], tokens_at_once: int) -> None:
@@ -186,8 +179,6 @@ class BatchEncoder:
         seed: int,
     ) -> torch.Tensor:
         """Compute a loss of the vectors of all columns, and add its gradients to the weights."""
-        import torch
-
         texts = [ids for column in columns for ids in column]
         lengths = [len(ids) for ids in texts]
         groups = groups_of_like_length(lengths, self.tokens_at_once)
@@ -209,8 +200,6 @@ class BatchEncoder:
 
     def encode(self, texts: Sequence[list[int]]) -> torch.Tensor:
         """Return the vectors of texts, without gradients, shape (n_texts, n_dimensions)."""
-        import torch
-
         order = np.argsort([len(ids) for ids in texts], kind="stable")
         groups: list[Int64Array] = []
         begin, budget = 0, max(1, min(self.tokens_at_once, 1024))
@@ -225,17 +214,132 @@ class BatchEncoder:
         return _in_order(parts, groups)
 
     def _seeded(self, texts: list[list[int]], seed: int, group: int) -> Any:
-        import torch
-
         torch.manual_seed(seed * GROUPS_OF_A_STEP + group)
         return self._forward(texts)
 
 
 def _in_order(parts: Sequence[torch.Tensor], groups: Sequence[Int64Array]) -> torch.Tensor:
-    import torch
-
     vectors = torch.cat(list(parts))
     back = torch.empty(len(vectors), dtype=torch.long, device=vectors.device)
     places = torch.as_tensor(np.concatenate(groups), device=vectors.device)
     back[places] = torch.arange(len(vectors), device=vectors.device)
     return vectors[back]
+
+
+# What batches are made of.
+
+
+@dataclass(frozen=True, eq=False)
+class TokenizedExamples:
+    """Examples as token ids."""
+
+    columns: TokenColumns
+    labels: npt.NDArray[Any] | None
+    lengths: Int64Array  # (n_examples,), tokens of the longest text of each
+    keys: list[tuple[int, ...]]  # number of the text in each column, equal for equal token ids
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def take(self, places: Any) -> TokenizedExamples:
+        """Return some of the examples."""
+        return TokenizedExamples(
+            columns=tuple([column[place] for place in places] for column in self.columns),
+            labels=None if self.labels is None else self.labels[places],
+            lengths=self.lengths[places],
+            keys=[self.keys[place] for place in places],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Columns to encode, columns that the loss reads as they are, and labels."""
+
+    encoded: TokenColumns
+    plain: TokenColumns
+    labels: torch.Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """What is trained, on what, by which loss."""
+
+    trainable: Trainable
+    objective: Objective
+    loss: nn.Module  # the objective's loss, on the trainable's device
+    examples: TokenizedExamples
+
+    @property
+    def model(self) -> Any:
+        """The SentenceTransformer."""
+        return self.trainable.model
+
+    def forward(self, ids: list[list[int]]) -> torch.Tensor:
+        """Encode texts, padded to the longest."""
+        vectors: torch.Tensor = self.model(self.trainable.features(ids))["sentence_embedding"]
+        return vectors.float()
+
+    def batch(
+        self, examples: TokenizedExamples, places: Sequence[int], rng: np.random.Generator
+    ) -> Batch:
+        """Return some examples, of those to learn from or of those for validation."""
+        columns: TokenColumns = tuple(
+            [column[place] for place in places] for column in examples.columns
+        )
+        if self.objective.views is not None:
+            columns = self.objective.views(columns, rng)
+        n = len(columns) if self.objective.n_encoded is None else self.objective.n_encoded
+        labels = None
+        if examples.labels is not None:
+            labels = torch.as_tensor(examples.labels[list(places)], device=self.model.device)
+            labels = labels.float() if labels.is_floating_point() else labels
+        return Batch(columns[:n], columns[n:], labels)
+
+    def loss_of(self, batch: Batch, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the loss of a batch whose columns were encoded."""
+        features: list[dict[str, torch.Tensor]] = [{"sentence_embedding": v} for v in vectors]
+        features += [self.trainable.features(column) for column in batch.plain]
+        loss: Any = self.loss(features, batch.labels)
+        if isinstance(loss, dict):
+            loss = torch.stack(list(loss.values())).sum()
+        return torch.as_tensor(loss)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Return all weights of the model and of the loss, by name."""
+        return self.learned().state_dict()
+
+    def load_weights(self, weights: Mapping[str, torch.Tensor]) -> None:
+        """Set all weights to those that `weights` returned."""
+        self.learned().load_state_dict(weights)
+
+    def learned(self) -> nn.Module:
+        """Return model and loss as one module, whose weights are those that are learned."""
+        return nn.ModuleDict({"model": self.model, "loss": self.loss})
+
+
+def prepare(trainable: Trainable, objective: Objective, seed: int) -> TrainingData:
+    """Tokenize the examples of an objective, and make its loss; new weights come from the seed."""
+    with torch.random.fork_rng([]):
+        torch.manual_seed(seed)
+        loss = objective.make_loss(trainable.model, given(trainable.n_dimensions))
+        loss = loss.to(next(trainable.model.parameters()).device)
+    return TrainingData(trainable, objective, loss, tokenized(trainable, objective.examples))
+
+
+def tokenized(trainable: Trainable, examples: Examples) -> TokenizedExamples:
+    """Tokenize examples; each distinct text once."""
+    numbers: dict[str, int] = {}
+    for column in examples.columns:
+        for text in column:
+            numbers.setdefault(text, len(numbers))
+    ids = trainable.tokenize_texts(list(numbers))
+    same: dict[tuple[int, ...], int] = {}
+    key_of = [same.setdefault(tuple(one), len(same)) for one in ids]
+    columns: TokenColumns = tuple(
+        [ids[numbers[text]] for text in column] for column in examples.columns
+    )
+    lengths = np.max([[len(one) for one in column] for column in columns], axis=0)
+    keys = [
+        tuple(key_of[numbers[text]] for text in row) for row in zip(*examples.columns, strict=True)
+    ]
+    return TokenizedExamples(columns, examples.labels, lengths.astype(np.int64), keys)

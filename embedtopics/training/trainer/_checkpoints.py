@@ -20,6 +20,7 @@ random generator has to be kept.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import threading
@@ -29,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.folders import (
+    is_kind,
     read_manifest,
     replacing_file,
     replacing_folder,
@@ -45,6 +47,27 @@ FORMAT = 1
 RUN, STATE = "run.json", "state.json"
 KEPT = 2
 """Newest checkpoints that are kept: one could be damaged by a machine that loses power."""
+
+
+def checkpoints_of(folder: Path) -> Path:
+    """Return the folder of the checkpoints of a run into a folder."""
+    return folder.with_name(f"{folder.name}.training")
+
+
+def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool = False) -> None:
+    """Refuse a folder with a finished encoder; a run that was interrupted may go on into it."""
+    from embedtopics.encoders.static._files import KIND as STATIC
+    from embedtopics.training.objectives._trainable import KIND as TRAINED
+
+    folder = Path(out).expanduser()
+    goes_on = resume and (checkpoints_of(folder) / RUN).exists()
+    if not overwrite and not goes_on and (is_kind(folder, STATIC) or is_kind(folder, TRAINED)):
+        raise InputError(
+            "out",
+            "a new folder",
+            found=f"{folder}, which holds a finished encoder",
+            remedy="name another one, or pass overwrite=True (--overwrite)",
+        )
 
 
 def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:
@@ -85,52 +108,46 @@ def write_checkpoint(
     state: Mapping[str, Any],
     trainer_state: str,
 ) -> Path:
-    """Write one checkpoint, whole or not at all, and delete those that are too many."""
-    from safetensors.torch import save_file
-
-    place = folder / f"step-{step:08d}"
-    try:
-        with replacing_folder(place, KIND) as fresh:
-            save_file(_plain(weights), fresh / "weights.safetensors")
-            save_file(_plain(moments), fresh / "optimizer.safetensors")
-            (fresh / "trainer_state.json").write_text(trainer_state, "utf-8")
-            (fresh / STATE).write_text(json.dumps(state), "utf-8")
-            write_manifest(fresh, KIND, FORMAT)
-    except InputError as error:
-        raise OSError(str(error)) from error
-    _delete_superseded(folder)
-    return place
-
-
-def _delete_superseded(folder: Path) -> None:
-    """Delete the checkpoints that are too many, and best weights that none of the others needs."""
+    """Write one checkpoint, and delete those that are too many with best weights of theirs."""
+    tensors = {"weights": weights, "optimizer": moments}
+    contents = {"trainer_state.json": trainer_state, STATE: json.dumps(state)}
+    place = _write(folder / f"step-{step:08d}", tensors, contents)
     steps = _of_steps(folder, "step")
     needed = {_best_of(place) for place in steps[-KEPT:]}
     unneeded = [best for best in _of_steps(folder, "best") if best not in needed]
     for old in [*steps[:-KEPT], *unneeded]:
         shutil.rmtree(old, ignore_errors=True)
+    return place
 
 
 def write_best(folder: Path, step: int, weights: Mapping[str, torch.Tensor]) -> None:
     """Write the best weights so far beside those before, which earlier checkpoints need."""
+    _write(folder / f"best-{step:08d}", {"weights": weights}, {})
+
+
+def _write(
+    place: Path, tensors: Mapping[str, Mapping[str, torch.Tensor]], contents: Mapping[str, str]
+) -> Path:
+    """Write a folder of tensors and texts, whole or not at all."""
     from safetensors.torch import save_file
 
     try:
-        with replacing_folder(folder / f"best-{step:08d}", KIND) as fresh:
-            save_file(_plain(weights), fresh / "weights.safetensors")
+        with replacing_folder(place, KIND) as fresh:
+            for name, weights in tensors.items():
+                # Copies, which share no memory: safetensors asks for that.
+                plain = {key: tensor.detach().to("cpu").clone() for key, tensor in weights.items()}
+                save_file(plain, fresh / f"{name}.safetensors")
+            for name, content in contents.items():
+                (fresh / name).write_text(content, "utf-8")
             write_manifest(fresh, KIND, FORMAT)
     except InputError as error:
         raise OSError(str(error)) from error
+    return place
 
 
 def read_best(folder: Path, step: int) -> dict[str, torch.Tensor]:
     """Return the weights that were best at a step."""
     return read_tensors(folder / f"best-{step:08d}", "weights")
-
-
-def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return copies that share no memory, which safetensors asks for."""
-    return {name: tensor.detach().to("cpu").clone() for name, tensor in tensors.items()}
 
 
 def _of_steps(folder: Path, kind: str) -> list[Path]:

@@ -14,14 +14,20 @@ import numpy as np
 import torch
 
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus._tables import name_rows
+from embedtopics.corpus._readers import name_rows
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.curves._verdict import diverged_at, read_curves
 from embedtopics.training.results import Curves, Diagnosis
-from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
+from embedtopics.training.trainer._batching import (
+    BatchEncoder,
+    BatchPlan,
+    TokenizedExamples,
+    TrainingData,
+    bytes_a_token,
+)
 from embedtopics.training.trainer._checkpoints import (
     EXIT_CODE,
     Request,
@@ -33,16 +39,11 @@ from embedtopics.training.trainer._checkpoints import (
     write_best,
     write_checkpoint,
 )
-from embedtopics.training.trainer._data import (
-    TokenizedExamples,
-    TrainingData,
-    device_and_precision,
-    tokens_at_once,
-)
 from embedtopics.training.trainer._trainer import (
     EncoderTrainer,
     LossNotFiniteError,
     arguments_for,
+    device_and_precision,
     quiet_and_private,
 )
 
@@ -57,15 +58,10 @@ def measure(
     batch_size: int,
     with_metric: bool = True,
 ) -> tuple[float, float]:
-    """Return loss and metric on examples, without dropout, in batches that are always the same.
-
-    The loss is a mean over the examples; with in-batch negatives, over those that fitted into a
-    batch. The metric is NaN where the objective has none.
-    """
-    objective = data.objective
+    """Return loss and metric (or NaN) on examples, without dropout, always in the same batches."""
+    objective, learned = data.objective, data.learned()
     was_training = data.model.training
-    data.model.eval()
-    data.loss.eval()
+    learned.eval()
     try:
         with torch.no_grad(), torch.random.fork_rng([]):
             torch.manual_seed(0)
@@ -84,8 +80,7 @@ def measure(
                 arrays: list[FloatArray] = [column.cpu().numpy() for column in columns]
                 metric = float(objective.metric(arrays, examples.labels, data.loss, examples.keys))
     finally:
-        data.model.train(was_training)
-        data.loss.train(was_training)
+        learned.train(was_training)
     return total / max(1, n_measured), metric
 
 
@@ -98,6 +93,9 @@ def _encode_distinct(encoder: BatchEncoder, column: list[list[int]]) -> torch.Te
 
 
 _log = logging.getLogger(__name__)
+
+BYTES_AT_ONCE = {"cpu": 3 * 2**30, "cuda": 16 * 2**30}
+"""Memory for what is encoded at once, by device."""
 
 NOTES_OF_THE_LOSS = 200
 """Notes of the training loss over a run; each is the mean over the steps since the last."""
@@ -152,6 +150,15 @@ def train(
         return _Training(data, validation, settings, folder, request, callbacks).run()
 
 
+def _tokens_at_once(model: Any, device: str) -> int:
+    """Return how many tokens are encoded together, as memory should hold."""
+    config = getattr(getattr(model[0], "auto_model", None), "config", None)
+    n_layers = getattr(config, "num_hidden_layers", 1)
+    width = getattr(config, "hidden_size", model.get_embedding_dimension())
+    memory = BYTES_AT_ONCE["cpu" if device == "cpu" else "cuda"]
+    return max(512, memory // bytes_a_token(n_layers, width))
+
+
 class _Training:
     """The state of a run: what a step, a validation and a checkpoint share."""
 
@@ -176,8 +183,9 @@ class _Training:
         )
         self.steps_per_epoch = -(-len(self.plan) // settings.accumulation)
         self.n_steps = settings.max_steps or max(1, round(settings.epochs * self.steps_per_epoch))
-        self.notes = _Notes(tokens_at_once=tokens_at_once(data, settings, self.device))
-        self.encoder = BatchEncoder(data.forward, self.notes.tokens_at_once)
+        at_once = settings.tokens_at_once or _tokens_at_once(data.model, self.device)
+        self.notes = _Notes(tokens_at_once=at_once)
+        self.encoder = BatchEncoder(data.forward, at_once)
         every = self.steps_per_epoch / settings.validations_per_epoch
         n = min(self.n_steps, max(LEAST_VALIDATIONS, round(self.n_steps / every)))
         self.validated_at = {round(self.n_steps * (i + 1) / n) for i in range(n)}
@@ -216,17 +224,7 @@ class _Training:
         arguments = arguments_for(
             self.settings, self.n_steps, self.precision, self.device, self.folder
         )
-        trainer = EncoderTrainer(
-            self.data,
-            self.plan,
-            self.encoder,
-            arguments,
-            self.settings.random_state,
-            self.before_steps,
-            self.after_step,
-            self.with_less_memory,
-            self.callbacks,
-        )
+        trainer = EncoderTrainer(self, arguments, self.callbacks)
         show = self.settings.show_progress
         with progress_bar(
             total=self.n_steps, unit="step", description="Training", show=show
@@ -372,30 +370,28 @@ class _Training:
         if self.plan.n_left_out:
             text = f"{self.plan.n_left_out:,} times an example was left out of an epoch, because "
             self.decide("left_out", self.plan.n_left_out, f"{text}all batches held its texts.")
+        arrays: dict[str, Any] = {
+            name: np.array(values, dtype=np.int64 if name.endswith("steps") else np.float64)
+            for name, values in vars(notes).items()
+            if isinstance(values, list) and name != "pending"
+        }
         curves = Curves(
-            training_steps=np.array(notes.training_steps, dtype=np.int64),
-            training_loss=np.array(notes.training_loss, dtype=np.float64),
-            validation_steps=np.array(notes.validation_steps, dtype=np.int64),
-            validation_loss=np.array(notes.validation_loss, dtype=np.float64),
-            sample_loss=np.array(notes.sample_loss, dtype=np.float64),
-            metric=np.array(notes.metric, dtype=np.float64),
+            **arrays,
             metric_name=self.data.objective.metric_name,
             steps_per_epoch=self.steps_per_epoch,
             n_steps_planned=self.n_steps,
             n_validation=len(self.validation),
             n_sample=len(self.sample),
         )
-        n_steps = self.begun_at + self.steps_here
         share = self.steps_here / self.steps_per_epoch
-        rate = share * len(self.data.examples) / max(self.learned_for, 1e-9)
         ended = [each.value for each in self.decisions if each.name == "loss_not_finite"]
         return Run(
             curves=curves,
             diagnosis=diverged_at(ended[0]) if ended else read_curves(curves),
             best_step=notes.best_step,
-            n_steps=n_steps,
+            n_steps=self.begun_at + self.steps_here,
             stopped=self.stopped,
             seconds=self.learned_for,
-            examples_per_second=rate,
+            examples_per_second=share * len(self.data.examples) / max(self.learned_for, 1e-9),
             decisions=tuple(self.decisions),
         )

@@ -9,8 +9,10 @@ when the loss is not finite or memory runs out, and validation.
 from __future__ import annotations
 
 import math
+import os
+import random
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -22,13 +24,13 @@ from sentence_transformers import SentenceTransformerTrainer, SentenceTransforme
 from torch.utils.data import DataLoader
 from transformers.trainer_callback import PrinterCallback, ProgressCallback, TrainerCallback
 
+from embedtopics.encoders.sentence._loading import check_device
+from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
-from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
 from embedtopics.training.trainer._checkpoints import read_state, read_tensors
-from embedtopics.training.trainer._data import TrainingData
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from embedtopics.training.trainer._running import _Training
 
 
 LEAST_TOKENS = 64
@@ -47,6 +49,30 @@ class LossNotFiniteError(RuntimeError):
         self.step = step
         self.places = places
         self.what = what
+
+
+def device_and_precision(settings: TrainingSettings) -> tuple[str, str]:
+    """Return where to train and with which numbers, as asked for or as is best."""
+    device = settings.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    check_device(device)
+    kind, number = torch.device(device).type, torch.device(device).index
+    has_cuda, has_mps = torch.cuda.is_available(), torch.backends.mps.is_available()
+    found = ["cpu", *["cuda"] * has_cuda, *["mps"] * has_mps]
+    if kind not in found:
+        raise InputError("device", f"one that torch can train on here: {', '.join(found)}", device)
+    if number:
+        # The trainer always takes the first.
+        remedy = f"choose another with the environment variable CUDA_VISIBLE_DEVICES={number}"
+        raise InputError("device", f"{kind!r}, the first that torch sees", device, remedy)
+    # Older GPUs imitate bfloat16, which is slower than float32.
+    has_bfloat = kind == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
+    if settings.precision is None:
+        return device, "bfloat16" if has_bfloat else "float32"
+    missing = {("float16", "cpu"), *([] if has_bfloat else [("bfloat16", "cuda")])}
+    if (settings.precision, kind) in missing:
+        wanted = '"float32" or "bfloat16" on a CPU, "float32" or "float16" on this GPU'
+        raise InputError("precision", wanted, settings.precision)
+    return device, settings.precision
 
 
 def arguments_for(
@@ -82,45 +108,28 @@ def arguments_for(
 
 
 class EncoderTrainer(SentenceTransformerTrainer):
-    """A trainer whose batches are places of examples in the training data.
-
-    ``on_begin()`` is called before the first step, ``on_step(trainer, loss)`` after each step with
-    the mean loss of its batches (it returns whether training goes on), and ``on_less_memory`` with
-    the new number of tokens at once when memory ran out.
-    """
+    """A trainer whose batches are places of examples in the training data of a run."""
 
     def __init__(
         self,
-        data: TrainingData,
-        plan: BatchPlan,
-        encoder: BatchEncoder,
+        run: _Training,
         args: SentenceTransformerTrainingArguments,
-        seed: int,
-        on_begin: Callable[[], None],
-        on_step: Callable[[EncoderTrainer, float], bool],
-        on_less_memory: Callable[[int], None],
         callbacks: Sequence[TrainerCallback] = (),
     ) -> None:
-        self._data = data
-        self._plan = plan
-        self._encoder = encoder
-        self._seed = seed
-        self._on_begin = on_begin
-        self._on_step = on_step
-        self._on_less_memory = on_less_memory
+        self._run, self._data, self._plan, self._encoder = run, run.data, run.plan, run.encoder
+        self._seed = run.settings.random_state
         self._window: list[list[int]] = []
         self._losses: list[float] = []
         super().__init__(
-            model=data.model,
+            model=run.data.model,
             args=args,
-            loss=data.learned(),  # the optimiser learns what is in here; it is never called
+            loss=run.data.learned(),  # the optimiser learns what is in here; it is never called
             data_collator=_collate,  # type: ignore[arg-type]
             processing_class=None,
         )
         for printing in (PrinterCallback, ProgressCallback):
             self.remove_callback(printing)
-        self.add_callback(_Steps(self))
-        for callback in callbacks:
+        for callback in (_Steps(self), *callbacks):
             self.add_callback(callback)
 
     def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
@@ -173,7 +182,7 @@ class EncoderTrainer(SentenceTransformerTrainer):
     def _use_less_memory(self, model: Any) -> None:
         """Halve what is encoded at once, and forget what this step has learned."""
         self._encoder.tokens_at_once = max(LEAST_TOKENS, self._encoder.tokens_at_once // 2)
-        self._on_less_memory(self._encoder.tokens_at_once)
+        self._run.with_less_memory(self._encoder.tokens_at_once)
         # Some of the gradients of the batch that failed may have been added up already.
         model.zero_grad()
         self._data.loss.zero_grad()
@@ -202,10 +211,6 @@ class EncoderTrainer(SentenceTransformerTrainer):
             loss = self._encoder.learn(batch.encoded, loss_of, self.accelerator.backward, seed)
         self._losses.append(float(loss))
         return loss
-
-    def finish_step(self) -> bool:
-        """Report a step to the run; return whether it goes on."""
-        return self._on_step(self, sum(self._losses))
 
     def position(self) -> dict[str, Any]:
         """Return where the learning rates are in their schedule, in what JSON can hold."""
@@ -278,7 +283,7 @@ class _Steps(TrainerCallback):
         self._trainer = trainer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._trainer._on_begin()
+        self._trainer._run.before_steps()
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._trainer.begin_epoch(state.global_step, args.gradient_accumulation_steps)
@@ -290,23 +295,20 @@ class _Steps(TrainerCallback):
         self._trainer.check_gradients()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if not self._trainer.finish_step():
+        # The mean loss of its batches: each was divided by their number.
+        if not self._trainer._run.after_step(self._trainer, sum(self._trainer._losses)):
             control.should_training_stop = True
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
-    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
-        return True
-    text = str(error).lower()
-    return "out of memory" in text or "can't allocate memory" in text or "not enough memory" in text
+    known = ("out of memory", "can't allocate memory", "not enough memory")
+    is_known = any(words in str(error).lower() for words in known)
+    return is_known or isinstance(error, (torch.OutOfMemoryError, MemoryError))
 
 
 @contextmanager
 def quiet_and_private() -> Iterator[None]:
     """Keep the global random states, the trainer's warnings and its environment to the run."""
-    import os
-    import random
-
     hub_logging: Any = import_module("transformers.utils.logging")  # it carries no types
 
     python, numpy_state = random.getstate(), np.random.get_state()  # noqa: NPY002

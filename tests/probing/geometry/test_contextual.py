@@ -1,11 +1,9 @@
 from itertools import combinations
 
 import numpy as np
-import pytest
 
-from embedtopics import InputError, probing
-from tests.factories import refuses
-from tests.probing.made import made_states, random_states
+from embedtopics import probing
+from tests.probing.made import made_states, random_states, reordered, unit
 
 WORDS = "alpha beta gamma delta epsilon".split()
 
@@ -13,10 +11,6 @@ WORDS = "alpha beta gamma delta epsilon".split()
 def made_texts(n=12, seed=0):
     rng = np.random.default_rng(seed)
     return [f"id{i} . " + " ".join(rng.choice(WORDS, 4, replace=False)) for i in range(n)]
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def brute(states, layer):
@@ -122,9 +116,7 @@ def test_equal_sentences_are_one_context_and_marks_are_no_words():
 def test_draws_do_not_depend_on_the_order_of_the_texts():
     texts = made_texts(30)
     states = random_states(texts, width=5, seed=8)
-    order = np.random.default_rng(3).permutation(30)
-    rows = np.concatenate([np.arange(len(states))[states.rows_of(t)] for t in order])
-    other = made_states([texts[t] for t in order], [v[rows] for v in states.vectors])
+    other, _ = reordered(states)
     asked = {"max_uses": 6, "n_words": 3, "n_sentences": 7, "n_resamples": 20, "random_state": 5}
     one = probing.contextualization(states, **asked)
     two = probing.contextualization(other, **asked)
@@ -134,17 +126,3 @@ def test_draws_do_not_depend_on_the_order_of_the_texts():
         np.testing.assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-12)
     assert one.of("intra-sentence similarity")[0].n == 7
     assert "3 of 5 words" in one.decisions[-1].message
-
-
-def test_tables_and_bad_questions():
-    states = random_states(made_texts(), width=4)
-    found = probing.contextualization(states, layers="last 2", n_resamples=5)
-    assert set(found.to_frame()["measure"]) == {s.measure for s in found.scores}
-    with refuses("measure"):
-        found.of("warmth")
-    with refuses("min_uses"):
-        probing.contextualization(states, min_uses=50, max_uses=50)
-    with pytest.raises(InputError, match="max_uses must be an integer from 5 up"):
-        probing.contextualization(states, max_uses=4)
-    with refuses("states"):
-        probing.contextualization(random_states(["a b"], unit="text"))

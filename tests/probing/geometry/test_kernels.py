@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics import probing
+from embedtopics.probing import _cka as kernels
 from embedtopics.probing import _layers as spaces
-from embedtopics.probing.geometry import _cka as kernels
 from tests.factories import refuses
-from tests.probing.made import made_states, random_states
+from tests.probing.made import made_states, random_states, reordered
 
 TEXTS = [f"text{i} " + "word " * (i % 4 + 1) + "end" for i in range(24)]
 N = sum(len(text.split()) for text in TEXTS)
@@ -119,9 +119,7 @@ def test_a_draw_holds_whole_texts_and_does_not_depend_on_their_order():
     found = probing.cka(states, max_units=40, random_state=3)
     [decision] = found.decisions
     assert 40 <= found.n_units == decision.value < 47
-    order = np.random.default_rng(0).permutation(24)
-    rows = np.concatenate([np.arange(N)[states.rows_of(t)] for t in order])
-    other = made_states([TEXTS[t] for t in order], [v[rows] for v in states.vectors])
+    other, _ = reordered(states)
     again = probing.cka(other, max_units=40, random_state=3)
     np.testing.assert_array_equal(again.values, found.values)
     np.testing.assert_array_equal(again.errors, found.errors)
@@ -153,14 +151,3 @@ def test_other_units_are_refused():
     for other in (*others, random_states(texts, unit="token"), moved):
         with refuses("states_b"):
             probing.cka(random_states(texts), other)
-
-
-@pytest.mark.parametrize(
-    ("asked", "parameter"),
-    [({"max_units": 3}, "max_units"), ({"n_folds": 1}, "n_folds"), ({"layers_a": [7]}, "layers_a")],
-)
-def test_bad_questions_are_refused(asked, parameter):
-    with refuses(parameter):
-        probing.cka(random_states(TEXTS), **asked)
-    with refuses("states_a"):
-        probing.cka(random_states(["a b", "c"]))

@@ -7,7 +7,6 @@ import torch
 from embedtopics import probing
 from embedtopics.probing.probes._fit import Features, Plan
 from embedtopics.probing.probes._mix import MixModel, expected_layer, fit_mixes
-from tests.factories import refuses
 from tests.probing.probes.problems import tagged_states
 
 STATES, TAGGED = tagged_states(n_texts=150, signals=(0.0, 0.8, 0.8))
@@ -93,14 +92,3 @@ def test_where_no_layer_adds_anything_there_is_no_expected_layer():
     assert scores.of("cumulative mix", "accuracy")[0].value == 1
     assert np.isnan(scores.expected_layer) and np.isnan(scores.expected_layer_interval).all()
     assert any(one.name == "no_expected_layer" for one in scores.decisions)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"mix": "yes"}, "mix"),
-     ({"mix": True, "layers": 2}, "mix"),
-     ({"description_length": 1}, "description_length")],
-)  # fmt: skip
-def test_what_cannot_be_mixed_is_refused(options, message):
-    with refuses(message):
-        probing.probe(STATES, TAGGED, **options)

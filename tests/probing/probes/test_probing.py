@@ -19,7 +19,7 @@ from embedtopics.probing.probes._scores import (
 from embedtopics.probing.probes._units import DEV, TEST, TRAIN, labelled_units, split_units
 from embedtopics.probing.results import ProbeTask
 from tests.factories import refuses
-from tests.probing.made import made_states, random_states
+from tests.probing.made import made_states, random_states, reordered
 from tests.probing.probes.problems import TAGS, tagged_states
 
 STATES, TAGGED = tagged_states()
@@ -140,10 +140,8 @@ def test_a_layer_gives_the_same_alone_as_beside_others_and_again(scores):
 
 
 def test_results_do_not_depend_on_the_order_of_the_texts():
-    order = np.random.default_rng(1).permutation(len(STATES.texts))
-    rows = np.concatenate([np.arange(len(STATES))[STATES.rows_of(i)] for i in order.tolist()])
-    shuffled = made_states([STATES.texts[i] for i in order], [one[rows] for one in STATES.vectors])
-    tags = [TAGGED[i] for i in order.tolist()]
+    shuffled, order = reordered(STATES)
+    tags = [TAGGED[i] for i in order]
     first = probing.probe(STATES, TAGGED, layers=[1], control=True).scores
     assert probing.probe(shuffled, tags, layers=[1], control=True).scores == first
 
@@ -265,21 +263,3 @@ def test_control_labels_are_drawn_by_type_from_how_frequent_labels_are():
     assert again[1:-1].tolist() == found[::-1].tolist() and again[-1] == found[3]
     assert np.mean(control_target(types, np.array([6, 3, 1]), 2) == found) < 0.55
     assert set(control_target(types, np.array([0, 5, 0, 5, 0]), 0).tolist()) == {1, 3}
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"probe": "svm"}, "probe"),
-        ({"control": 1}, "control"),
-        ({"baselines": "majority"}, "baselines"),
-        ({"baselines": ["random model"]}, "baselines"),
-        ({"layers": 7}, "layers"),
-        ({"n_seeds": 0}, "n_seeds"),
-        ({"test_share": 1}, "test_share"),
-        ({"random_states": random_states(["a b"])}, "random_states"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused(options, message):
-    with refuses(message):
-        probing.probe(STATES, TAGGED, **options)

@@ -7,15 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 
-from embedtopics import InputError, probing
+from embedtopics import probing
 from embedtopics.probing import _layers as spaces
-from tests.factories import refuses
-from tests.probing.made import made_states, random_states
-
-
-def unit(rows):
-    rows = np.asarray(rows, dtype=np.float64)
-    return rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+from tests.probing.made import made_states, random_states, reordered, unit
 
 
 def brute(states, word, first, second, layer=0):
@@ -135,8 +129,7 @@ def true_excess():
 def test_the_order_of_the_texts_and_of_the_groups_does_not_matter(order, swap):
     states, groups = dated(6, seed=9, shift=1.0)
     names = {"a": "b", "b": "a"} if swap else {"a": "a", "b": "b"}
-    rows = np.concatenate([np.arange(len(states))[states.rows_of(t)] for t in order])
-    other = made_states([states.texts[t] for t in order], [states.layer(0)[rows]])
+    other, _ = reordered(states, order)
     asked = {"n_permutations": 10, "n_resamples": 20, "min_uses": 1}
     one = probing.semantic_change(states, "w", groups, **asked).words[0]
     two = probing.semantic_change(other, "w", [names[groups[t]] for t in order], **asked).words[0]
@@ -184,33 +177,6 @@ def test_texts_without_a_group_are_left_out_and_counted(empty):
     truth = brute(states, "w", {1, 2, 3}, {5, 6, 7})
     np.testing.assert_allclose([change.apd.value, change.excess.value], truth[:2], atol=1e-12)
     assert [(d.name, d.value) for d in found.decisions] == [("texts_without_group", 3)]
-
-
-@pytest.mark.parametrize(
-    ("words", "groups", "message"),
-    [
-        ("w", ["a", "b"], "groups"),
-        ("w", list("aabbcc"), "groups"),
-        ("w", ["a"] * 6, "groups"),
-        ("w", [None] * 6, "groups"),
-        ("w", "aaabbb", "groups"),
-        ("v", list("aaabbb"), "word"),
-        (["v", "u"], list("aaabbb"), "word"),
-        ([], list("aaabbb"), "word"),
-        (["w", 3], list("aaabbb"), "word"),
-    ],
-)
-def test_bad_questions_are_refused(words, groups, message):
-    states, _ = dated(6)
-    with refuses(message):
-        probing.semantic_change(states, words, groups)
-
-
-@pytest.mark.parametrize("name", ["n_permutations", "n_resamples", "min_uses", "min_texts"])
-def test_bad_numbers_are_refused(name):
-    states, groups = dated(6)
-    with pytest.raises(InputError, match=f"{name} must be an integer"):
-        probing.semantic_change(states, "w", groups, **{name: 0})
 
 
 @pytest.mark.parametrize(("n", "is_known"), [(2, False), (3, False), (4, True)])

@@ -117,36 +117,11 @@ def test_several_uses_are_listed_with_their_places(states):
     assert probing.neighbors(states, "play", occurrence=2).query.row == second.query.row
 
 
-@pytest.mark.parametrize(
-    ("asked", "parameter"),
-    [
-        ({"word": "plya"}, "word"),
-        ({"word": "ball"}, "word"),
-        ({"word": "zebra"}, "word"),
-        ({"word": "match begins"}, "word"),
-        ({"word": " "}, "word"),
-        ({"word": 7}, "word"),
-        ({"word": "match", "in_text": 0}, "in_text"),
-        ({"word": "match", "in_text": 9}, "in_text"),
-        ({"word": "match", "in_text": "0"}, "in_text"),
-        ({"word": "match", "k": 0}, "k"),
-        ({"word": "match", "layer": 3}, "layer"),
-        ({"word": "match", "among": "none"}, "among"),
-        ({"word": "match", "adjust": "whiten"}, "adjust"),
-    ],
-)
-def test_bad_questions_are_refused(states, asked, parameter):
-    with refuses(parameter):
-        probing.neighbors(states, **asked)
-
-
 def test_vectors_that_are_not_finite_and_states_of_texts_are_refused():
     vectors = np.ones((1, 4, 2))
     vectors[0, 2, 1] = np.inf
     with refuses("states", row=2):
         probing.neighbors(made_states(["a b", "c d"], vectors), "a")
-    with refuses("states"):
-        probing.neighbors(random_states(["a b", "c d"], unit="text"), "a")
 
 
 @pytest.mark.parametrize("size", [2, 8192])

@@ -6,11 +6,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from embedtopics import probing
 from embedtopics.probing.words._senses import _cut as cut
 from tests.factories import refuses
-from tests.probing.made import made_states
-
-
-def unit(x):
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+from tests.probing.made import made_states, reordered, unit
 
 
 def used(n_uses, centers, seed=0, spread=0.25, long=0.0, width=8):
@@ -124,9 +120,7 @@ def test_more_uses_than_clusters_are_made_from_join_the_nearest():
 
 def test_the_order_of_the_texts_does_not_matter():
     states, _ = used(40, [0, 0, 1], seed=6, spread=0.8)
-    order = np.random.default_rng(1).permutation(40)
-    rows = np.concatenate([np.arange(80)[states.rows_of(t)] for t in order])
-    other = made_states([states.texts[t] for t in order], [states.layer(0)[rows]])
+    other, _ = reordered(states)
     one, two = (probing.senses(s, "bat", **FAST) for s in (states, other))
     assert [u.sentence for u in one.uses] == [u.sentence for u in two.uses]
     np.testing.assert_array_equal(one.labels, two.labels)
@@ -146,22 +140,3 @@ def test_the_tree_is_that_of_scipy_where_no_use_moves():
         centers = np.array([unit(vectors[labels == c].mean(axis=0)) for c in range(k)])
         np.testing.assert_array_equal((vectors @ centers.T).argmax(axis=1), labels)
         assert np.bincount(labels).min() >= 3
-
-
-@pytest.mark.parametrize(
-    ("asked", "parameter"),
-    [
-        ({"word": "batt"}, "word"),
-        ({"n_senses": 0}, "n_senses"),
-        ({"max_senses": 1}, "max_senses"),
-        ({"min_size": 1}, "min_size"),
-        ({"max_uses": 9}, "max_uses"),
-        ({"alpha": 1.0}, "alpha"),
-        ({"n_clouds": 18}, "n_clouds"),
-        ({"layer": 4}, "layer"),
-    ],
-)
-def test_bad_questions_are_refused(asked, parameter):
-    states, _ = used(12, [0, 1])
-    with refuses(parameter):
-        probing.senses(states, asked.pop("word", "bat"), **asked)

@@ -4,13 +4,7 @@ import pytest
 from sklearn.metrics import silhouette_samples
 
 from embedtopics import probing
-from tests.factories import refuses
-from tests.probing.made import made_states
-
-
-def unit(x):
-    x = np.asarray(x, dtype=np.float64)
-    return x / np.linalg.norm(x, axis=-1, keepdims=True)
+from tests.probing.made import made_states, reordered, unit
 
 
 @pytest.fixture
@@ -98,9 +92,8 @@ def test_a_use_is_not_told_by_its_copy():
 def test_the_order_of_the_texts_does_not_matter(labelled):
     states, senses = labelled
     units = units_of(states)
-    order = np.random.default_rng(0).permutation(len(states.texts))
+    other, order = reordered(states)
     rows = np.concatenate([np.arange(len(states))[states.rows_of(t)] for t in order])
-    other = made_states([states.texts[t] for t in order], [v[rows] for v in states.vectors])
     sense_of = dict(zip(units, senses, strict=True))
     moved = [sense_of[r] for r in rows.tolist() if r in sense_of]
     one = probing.sense_separation(states, units, senses, n_resamples=30)
@@ -120,21 +113,3 @@ def test_what_is_left_out_is_told(labelled, empty):
     told = {d.name: d.value for d in found.decisions}
     assert told == {"uses_left_out": 3, "words_of_one_sense": ["bow"]}
     assert found.words == ("bank",) and not found.of("1-NN accuracy")
-
-
-@pytest.mark.parametrize(
-    ("rows", "labels", "message"),
-    [
-        ("bank", ["a"], "labels"),
-        ("bank", "ab", "labels"),
-        ("bnak", ["a"], "word"),
-        ([0, 99], ["a", "b"], "rows"),
-        ([1, 1], ["a", "b"], "rows"),
-        ([], [], "rows"),
-        ([0.5], ["a"], "rows"),
-        ([1, 3], ["a", "a"], "labels"),
-    ],
-)
-def test_bad_questions_are_refused(labelled, rows, labels, message):
-    with refuses(message):
-        probing.sense_separation(labelled[0], rows, labels)

@@ -1,11 +1,15 @@
-"""Segments whose files can be computed again from what the collection says of them."""
+"""Segments whose files can be computed from what the collection holds; a disk that fills up."""
 
+import errno
 import hashlib
 import itertools
+import os
 
 import numpy as np
 import pandas as pd
 
+from embedtopics.errors import InputError
+from embedtopics.retrieval.storage import _collection
 from embedtopics.retrieval.storage._checks import check
 from embedtopics.retrieval.storage._collection import Collection
 
@@ -87,3 +91,37 @@ def state(collection):
 
 def assert_clean(collection):
     assert check(collection.folder) == []
+
+
+class Disk:
+    """Stands before functions that write, and fails at one of their calls."""
+
+    def __init__(self, monkeypatch):
+        self.left = None
+        for module, name in (
+            (os, "fsync"), (os, "mkdir"), (np, "save"), (np, "savez"), (os, "link"),
+            (_collection, "write_passages"),
+        ):  # fmt: skip
+            monkeypatch.setattr(module, name, self.failing(getattr(module, name)))
+
+    def failing(self, function):
+        def wrapped(*args, **others):
+            if self.left is not None:
+                self.left -= 1
+                if self.left < 0:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return function(*args, **others)
+
+        return wrapped
+
+    def fails_at(self, step, write):
+        """Return whether a write fails at a step, as it has to where the disk is full."""
+        self.left = step
+        try:
+            write()
+        except InputError as error:
+            assert "No space left" in str(error), error
+            return True
+        finally:
+            self.left = None
+        return False

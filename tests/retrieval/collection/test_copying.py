@@ -23,7 +23,7 @@ def test_a_copy_is_a_collection_of_its_own(tmp_path):
     before = state(collection)
     copy = collection.copy_to(tmp_path / "b")
     assert_clean(copy)
-    assert copy.version() == collection.version() and state(copy) == before
+    assert copy.snapshot().version == collection.snapshot().version and state(copy) == before
     with collection.writing() as writer, copy.writing() as other:
         writer.compact(make_segment)
         writer.remove(["d0"])

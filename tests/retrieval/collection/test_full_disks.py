@@ -1,44 +1,16 @@
 """Whichever step of a write fails, the collection is as it was before."""
 
-import errno
 import os
 import sqlite3
 import sys
+from functools import partial
 
-import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.retrieval.storage import _writing as writing
+from embedtopics.retrieval.storage import _collection as writing
 from embedtopics.retrieval.storage._collection import Collection
-from tests.retrieval.collection.fake import add, assert_clean, make_segment, small, state
-
-
-class Disk:
-    """Stands before functions that write, and fails at one of their calls."""
-
-    def __init__(self, monkeypatch):
-        self.left = None
-        for module, name in (
-            (os, "fsync"), (os, "mkdir"), (np, "savez"), (writing, "write_passages"),
-        ):  # fmt: skip
-            monkeypatch.setattr(module, name, self.failing(getattr(module, name)))
-
-    def failing(self, function):
-        def wrapped(*args, **others):
-            if self.left is not None:
-                self.left -= 1
-                if self.left < 0:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            return function(*args, **others)
-
-        return wrapped
-
-
-def full_segment(folder, *others):
-    make_segment(folder, *others)
-    raise OSError("12 requested and 7 written")  # as NumPy says it
-
+from tests.retrieval.collection.fake import Disk, add, assert_clean, make_segment, small, state
 
 WRITES = {
     "add": lambda writer: add(writer, ["new"], ["A new text."]),
@@ -59,18 +31,10 @@ def test_each_step_of_writing_files(tmp_path, monkeypatch, kind):
     disk = Disk(monkeypatch)
     for step in range(100):
         with collection.writing() as writer:
-            disk.left = step
-            try:
-                WRITES[kind](writer)
-            except InputError as error:
-                disk.left = None
-                assert "No space left" in str(error) and "as it was before" in str(error)
-                assert state(collection) == before and folders(collection) == names
-                assert_clean(collection)
-            else:
+            if not disk.fails_at(step, partial(WRITES[kind], writer)):
                 break
-            finally:
-                disk.left = None
+            assert state(collection) == before and folders(collection) == names
+            assert_clean(collection)
     assert step >= 8
     assert (state(collection) == before) == (kind == "compact")
     assert_clean(collection)
@@ -206,14 +170,9 @@ def test_a_segment_that_cannot_be_made(tmp_path, error):
 
 def test_nothing_is_left_of_a_collection_that_could_not_be_made(tmp_path, monkeypatch):
     disk = Disk(monkeypatch)
-    for step in range(100):
-        disk.left = step
-        try:
-            collection = Collection.create(tmp_path / "a", {})
-            break
-        except InputError as error:
-            disk.left = None
-            assert "No space left" in str(error) and list(tmp_path.iterdir()) == []
-    disk.left = None
+    step = 0
+    while disk.fails_at(step, partial(Collection.create, tmp_path / "a", {})):
+        assert list(tmp_path.iterdir()) == []
+        step += 1
     assert step >= 2
-    assert_clean(collection)
+    assert_clean(Collection.open(tmp_path / "a"))

@@ -1,13 +1,17 @@
+"""Metadata: every kind that a column may have, and what is written to columns later."""
+
 import datetime
 import decimal
 import enum
 import math
+import sqlite3
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from embedtopics.retrieval.storage._checks import check
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import date_text
 from tests.factories import refuses
@@ -128,7 +132,7 @@ def test_a_column_keeps_its_kind(collection):
     ):
         with refuses(f"column {name!r} of the metadata", row=row):
             grow(collection, pd.DataFrame(frame), 10)
-    assert state(collection) == before and collection.version() == 1
+    assert state(collection) == before and collection.snapshot().version == 1
     assert collection.columns() == {"a": "integer", "b": "text"}
 
 
@@ -164,7 +168,7 @@ def test_integers_and_real_numbers_meet(collection):
 def test_other_values_are_refused(collection, values):
     with refuses("column 'k' of the metadata", row=len(values) - 1):
         grow(collection, pd.DataFrame({"k": pd.Series(values, dtype=object)}))
-    assert collection.version() == 0 and collection.columns() == {}
+    assert collection.snapshot().version == 0 and collection.columns() == {}
 
 
 def test_other_names_are_refused(collection):
@@ -205,26 +209,71 @@ def test_dates_sort_as_text():
         assert datetime.datetime.fromisoformat(text) == value
 
 
-def test_conditions(collection):
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({
-        "year": rng.integers(1990, 2025, 200), "source": rng.choice(["a", "b", "c"], 200),
-        "score": np.where(rng.random(200) < 0.2, np.nan, rng.random(200)),
-        "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 200), "h"),
-    })  # fmt: skip
-    grow(collection, frame)
-    with collection.writing() as writer:
-        writer.remove([str(n) for n in range(0, 200, 7)])
-    year, source, score, day = (collection.column_sql(name) for name in frame)
-    living = np.arange(200) % 7 != 0
-    for condition, parameters, expected in (
-        (f"{year} >= ? AND {source} = ?", [2010, "b"],
-         (frame.year >= 2010) & (frame.source == "b")),
-        (f"{score} < ?", [0.5], frame.score < 0.5),
-        (f"{score} IS NULL OR {year} IN (?, ?)", [2000, 2001],
-         frame.score.isna() | frame.year.isin([2000, 2001])),
-        (f"{day} <= ?", [date_text(date(2020, 1, 3))], frame.day <= "2020-01-03"),
-    ):  # fmt: skip
-        found = collection.candidates(condition, parameters)
-        assert found.tolist() == (np.flatnonzero(expected & living) + 1).tolist()
-        assert len(found)
+# Metadata that come later are there for filters, and whole.
+
+
+@pytest.fixture
+def annotated(tmp_path):
+    made = Collection.create(tmp_path / "c", {"encoder": "x"})
+    with made.writing() as writer:
+        frame = pd.DataFrame({"year": [2001, 2002, None]})
+        add(writer, ["a", "b", "c"], ["A", "B", "C"], frame)
+    return made
+
+
+def test_annotations_are_read_filtered_and_replaced(annotated):
+    numbers = annotated.numbers(["c", "a"])
+    frame = pd.DataFrame({"topic": [3, -1], "name": ["x", None]})
+    before = annotated.snapshot().version
+    with annotated.writing() as writer:
+        writer.annotate([numbers["c"], numbers["a"]], frame, {"topics": {"n": 2}})
+    assert annotated.snapshot().version == before + 1
+    assert [document.metadata for document in annotated.documents([1, 2, 3])] == [
+        {"year": 2001, "topic": -1, "name": None},
+        {"year": 2002, "topic": None, "name": None},
+        {"year": None, "topic": 3, "name": "x"},
+    ]
+    assert annotated.candidates(f"{annotated.column_sql('topic')} = ?", [3]).tolist() == [3]
+    assert annotated.settings() == {"encoder": "x", "topics": {"n": 2}}
+    assert check(annotated.folder) == []
+    with annotated.writing() as writer:
+        writer.annotate([2], pd.DataFrame({"topic": [7], "name": ["y"]}), {"topics": {"n": 1}})
+    assert [document.metadata["topic"] for document in annotated.documents([1, 2, 3])] == [
+        None, 7, None,
+    ]  # fmt: skip
+    assert annotated.settings()["topics"] == {"n": 1} and check(annotated.folder) == []
+
+
+def test_what_does_not_fit_changes_nothing(annotated):
+    before = annotated.snapshot().version, annotated.columns(), annotated.documents([1, 2, 3])
+    with annotated.writing() as writer, refuses("column 'year' of the metadata", row=0):
+        writer.annotate([1], pd.DataFrame({"year": ["old"]}), {"topics": {}})
+    assert (
+        annotated.snapshot().version,
+        annotated.columns(),
+        annotated.documents([1, 2, 3]),
+    ) == before
+    assert "topics" not in annotated.settings() and check(annotated.folder) == []
+
+
+def test_damage_stays_to_be_seen(annotated):
+    connection = sqlite3.connect(annotated.folder / "catalog.sqlite")
+    connection.execute("UPDATE documents SET text = 'X' WHERE number = 2")
+    connection.commit()
+    connection.close()
+    for frame in (pd.DataFrame({"topic": [1, 2]}), pd.DataFrame(index=[0, 1])):
+        with annotated.writing() as writer:
+            writer.annotate([2, 3], frame, {})
+    assert [document.metadata["topic"] for document in annotated.documents([1, 2, 3])] == [
+        None, 1, 2,
+    ]  # fmt: skip
+    (problem,) = check(annotated.folder)
+    assert problem.what == "the document 'b' differs from its checksum"
+
+
+def test_later_documents_may_follow(annotated):
+    with annotated.writing() as writer:
+        writer.annotate([1], pd.DataFrame({"x": [np.float64(0.5)]}), {})
+        add(writer, ["d"], ["D"])
+    assert annotated.documents([4])[0].metadata == {"year": None, "x": None}
+    assert check(annotated.folder) == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedtopics.retrieval.dense._build import build_dense
-from embedtopics.retrieval.dense._files import DenseSettings
+from embedtopics.retrieval.dense._segment import DenseSettings
 from tests.noise import jittered
 
 KINDS = ("flat", "ivf", "ivfpq")

@@ -12,9 +12,7 @@ import pytest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval.dense import _codes as codes_module
 from embedtopics.retrieval.dense._build import MARGIN, build_dense, calibrated, samples, share_found
-from embedtopics.retrieval.dense._files import DenseSettings, choose_kind
-from embedtopics.retrieval.dense._segment import open_dense
-from tests.factories import refuses
+from embedtopics.retrieval.dense._segment import DenseSettings, choose_kind, open_dense
 from tests.retrieval.dense.conftest import KINDS, clustered, settings_of
 
 TIMES = ("queries_per_second", "exact_queries_per_second", "seconds")
@@ -86,15 +84,6 @@ def test_calibration_takes_the_least_that_suffices(tmp_path, recall):
     assert (again.n_probe, again.n_candidates) == (opened.n_probe, opened.n_candidates)
 
 
-def test_more_recall_takes_more_lists(tmp_path):
-    vectors = clustered(6000, 32, seed=5, n_clusters=400)
-    probes = [
-        build_dense(tmp_path, vectors, DenseSettings(kind="ivf", recall=r))["parameters"]["n_probe"]
-        for r in (0.5, 0.9, 0.99)
-    ]
-    assert probes == sorted(set(probes))
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_same_bits_on_any_number_of_threads(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(codes_module, "ROWS_AT_ONCE", 500)
@@ -122,15 +111,6 @@ def test_the_seed_decides(tmp_path):
     assert content(tmp_path / "0")["codes.faiss"] != content(tmp_path / "1")["codes.faiss"]
 
 
-def test_vectors_are_not_changed(tmp_path):
-    vectors = clustered(500, 16)
-    before = vectors.copy()
-    vectors.flags.writeable = False
-    for kind in KINDS:
-        build_dense(tmp_path, vectors, settings_of(kind))
-    np.testing.assert_array_equal(vectors, before)
-
-
 @pytest.mark.parametrize(
     ("n", "d", "settings", "kind"),
     [
@@ -152,11 +132,6 @@ def test_kind_is_chosen_by_size(n, d, settings, kind):
     assert chosen == kind and why
 
 
-def test_a_limit_that_cannot_be_kept_is_said():
-    assert "stay on disk" in choose_kind(10**6, 384, DenseSettings(memory_limit=10**6))[1]
-    assert "stay on disk" not in choose_kind(10**6, 384, DenseSettings(memory_limit=10**9))[1]
-
-
 @pytest.mark.parametrize(
     "bad",
     [{"kind": "hnsw"}, {"recall": 1.5}, {"recall": True}, {"memory_limit": 0}, {"seed": -1}],
@@ -169,18 +144,6 @@ def test_bad_settings_are_refused(bad):
 def test_settings_of_older_folders_are_read():
     old = {"kind": "hnsw", "recall": 0.9, "memory_limit": None, "seed": 3, "M": 32, "n_probe": None}
     assert DenseSettings.from_json(old) == DenseSettings("auto", 0.9, None, 3)
-
-
-@pytest.mark.parametrize(
-    "vectors",
-    [
-        np.ones(3), np.ones((3, 0)), np.ones((3, 2), dtype=int), np.array([[1.0, 0.0], [1.0, 1.0]]),
-        np.array([[1.0, 0.0], [np.nan, 1.0]]), np.array([[np.inf, 0.0]]), np.array([[1e300, 0.0]]),
-    ],
-)  # fmt: skip
-def test_bad_vectors_are_refused(tmp_path, vectors):
-    with refuses("vectors"):
-        build_dense(tmp_path, vectors)
 
 
 @pytest.fixture

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.retrieval.dense._exact import BATCH, nearest_among, nearest_exactly
+from embedtopics.retrieval.dense._exact import (
+    BATCH,
+    merge_nearest,
+    nearest_among,
+    nearest_exactly,
+)
 
 
 def one_by_one(queries, vectors, rows, k):
@@ -83,3 +88,31 @@ def test_blocks_of_gathered_rows_give_what_all_rows_give(monkeypatch):
     alone = [nearest_among(q[None], vectors, rows[None], 30) for q in queries]
     np.testing.assert_array_equal(found, np.concatenate([rows for _, rows in alone]))
     np.testing.assert_array_equal(near, np.concatenate([values for values, _ in alone]))
+
+
+@given(
+    lists=st.lists(
+        st.lists(st.tuples(st.sampled_from([0.1, 0.5, 0.9]), st.integers(0, 20)), max_size=6),
+        min_size=1,
+        max_size=4,
+    ),
+    k=st.integers(1, 12),
+)
+def test_merging_equals_sorting_what_all_segments_found(lists, k):
+    found, expected = [], []
+    for segment, entries in enumerate(lists):
+        entries = sorted({row: near for near, row in entries}.items(), key=lambda e: (-e[1], e[0]))
+        near = np.full((1, 6), -np.inf, dtype=np.float32)
+        rows = np.full((1, 6), -1, dtype=np.int64)
+        for place, (row, similarity) in enumerate(entries):
+            near[0, place], rows[0, place] = similarity, row
+            expected.append((-np.float32(similarity), segment, row))
+        found.append((near, rows))
+    near, segments, rows = merge_nearest(found, k)
+    expected = sorted(expected)[:k]
+    n = len(expected)
+    assert list(zip(-near[0, :n], segments[0, :n], rows[0, :n], strict=True)) == expected
+    assert near.shape == segments.shape == rows.shape == (1, k)
+    assert (rows[0, n:] == -1).all() and (segments[0, n:] == -1).all()
+    assert (near[0, n:] == -np.inf).all()
+    assert (near.dtype, segments.dtype, rows.dtype) == (np.float32, np.int64, np.int64)

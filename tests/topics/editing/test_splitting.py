@@ -15,12 +15,7 @@ from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, merge, rename, split
 from embedtopics.topics.results import Reason
 from tests.factories import make_result, refuses
-from tests.topics.editing.altering import (
-    assert_untouched,
-    frozen,
-    partition,
-    with_anchors,
-)
+from tests.topics.editing.altering import assert_untouched, frozen, partition, with_anchors
 
 
 @pytest.fixture(scope="module")

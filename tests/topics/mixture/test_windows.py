@@ -25,22 +25,18 @@ def factors_of(result, weighting):
     return weighting.fit(counts, terms=result.term_counts.terms).idf_
 
 
-def windows_over(n, window, stride, padding):
+def windows_over(n, window, stride):
     """Return where windows begin and end, one word after the other."""
     if n < window:
         return [(0, n)] if n else []
-    if padding:
-        begins = [b for b in range(-n * stride * window, n) if b % stride == 0 and b + window > 0]
-        return [(max(b, 0), min(b + window, n)) for b in begins]
     begins = list(range(0, n - window + 1, stride))
     if begins[-1] + window < n:
         begins.append(n - window)
     return [(b, b + window) for b in begins]
 
 
-def written_out(result, words, *, window=4, stride=1, least=0.1, padding=False, over="terms",
-                weighting=None):  # fmt: skip
-    """Return the sums of similarities by word, and of the windows, for one text."""
+def written_out(result, words, *, window=4, stride=1, least=0.1, over="terms", weighting=None):
+    """Return what each word contributes, and the mixture, for one text."""
     weighting = weighting or ClassTfidf()
     idf = factors_of(result, weighting)
     column = {term: i for i, term in enumerate(result.term_counts.terms)}
@@ -49,10 +45,9 @@ def written_out(result, words, *, window=4, stride=1, least=0.1, padding=False, 
     rows = result.topic_terms.toarray()
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     rows = rows / np.where(lengths > 0, lengths, 1)
-    by_word, total = np.zeros((len(words), result.n_topics)), np.zeros(result.n_topics)
-    credit = np.zeros_like(by_word)
+    credit, total = np.zeros((len(words), result.n_topics)), np.zeros(result.n_topics)
     longest = int(result.term_counts.lengths.max(initial=1))
-    for begin, end in windows_over(len(places), window, stride, padding):
+    for begin, end in windows_over(len(places), window, stride):
         inside = set(places[begin:end])
         counts, found = np.zeros(len(idf)), []
         for n in range(1, longest + 1):
@@ -68,8 +63,7 @@ def written_out(result, words, *, window=4, stride=1, least=0.1, padding=False, 
         for t, holders in found:
             share = vector[t] / counts[t] / np.linalg.norm(vector) / len(holders)
             credit[holders] += share * rows[:, t] * (similarity > 0)
-        by_word[sorted(inside)] += similarity
-    return by_word, credit, total / (total.sum() or 1)
+    return credit, total / (total.sum() or 1)
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +97,6 @@ def words_of(result, row):
         {"over": "words"},
         {"window": 1},
         {"window": 6, "stride": 4, "over": "words"},
-        {"window": 5, "stride": 2, "padding": True},
-        {"window": 5, "stride": 3, "padding": True, "over": "words"},
         {"window": 60},
         {"least": 0.0, "over": "words"},
         {"least": 0.4},
@@ -118,12 +110,10 @@ def test_equal_windows_written_out(phrased, arguments):
     asked = {("min_similarity" if k == "least" else k): v for k, v in arguments.items()}
     found = topics.mixtures(phrased, rows=rows, **asked).toarray()
     for place, row in enumerate(rows):
-        by_word, credit, shares = written_out(phrased, words_of(phrased, row), **arguments)
+        credit, shares = written_out(phrased, words_of(phrased, row), **arguments)
         np.testing.assert_allclose(found[place], shares, atol=1e-6)
-        shown = topics.token_topics(phrased, row, credit="windows", **asked)
-        assert list(shown.tokens) == words_of(phrased, row)
-        np.testing.assert_allclose(shown.weights.toarray(), by_word, rtol=1e-5, atol=1e-6)
         shown = topics.token_topics(phrased, row, **asked)
+        assert list(shown.tokens) == words_of(phrased, row)
         np.testing.assert_allclose(shown.weights.toarray(), credit, rtol=1e-5, atol=1e-6)
         np.testing.assert_array_equal(shown.shares, found[place])
         added = shown.weights.toarray().sum(axis=0)  # the words add up to the mixture
@@ -236,16 +226,17 @@ def test_bad_parameters(phrased, arguments, parameter):
             ask()
 
 
-def test_bad_rows_and_batches(phrased):
-    for rows in ([-1], [10_000], [1.5], ["x"], [True], 3, "07"):
-        with pytest.raises(InputError):
-            topics.mixtures(phrased, rows=rows)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *({"rows": rows} for rows in ([-1], [10_000], [1.5], ["x"], [True], 3, "07")),
+        {"texts": ["a"], "rows": [0]},
+        {"batch_size": 0},
+    ],
+)
+def test_bad_rows_and_batches(phrased, arguments):
     with pytest.raises(InputError):
-        topics.mixtures(phrased, ["a"], rows=[0])
-    with pytest.raises(InputError):
-        topics.mixtures(phrased, batch_size=0)
-    with pytest.raises(InputError):
-        topics.token_topics(phrased, 0, credit="letters")
+        topics.mixtures(phrased, **arguments)
     with pytest.raises(InputError):
         topics.token_topics(phrased, 10_000)
 
@@ -256,17 +247,14 @@ def test_bad_rows_and_batches(phrased):
         st.lists(st.sampled_from("river engine line people zzz field often".split()), max_size=9),
         min_size=1, max_size=40,
     ),
-    window=st.integers(1, 12), stride=st.integers(1, 4), padding=st.booleans(),
+    window=st.integers(1, 12), stride=st.integers(1, 4),
     over=st.sampled_from(["words", "terms"]), batch_size=st.integers(1, 50),
     least=st.sampled_from([0.0, 0.1, 0.5]),
 )  # fmt: skip
 def test_rows_sum_to_one_or_nothing_in_any_batch(
-    phrased, texts, window, stride, padding, over, batch_size, least
+    phrased, texts, window, stride, over, batch_size, least
 ):
-    asked = {
-        "window": window, "stride": min(stride, window), "padding": padding, "over": over,
-        "min_similarity": least,
-    }  # fmt: skip
+    asked = {"window": window, "stride": min(stride, window), "over": over, "min_similarity": least}
     joined = [" ".join(words) for words in texts]
     found = topics.mixtures(phrased, joined, **asked)
     sums = np.asarray(found.sum(axis=1)).ravel()

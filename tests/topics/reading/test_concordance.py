@@ -1,16 +1,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.terms._tokens import tokenize
-from tests.factories import make_result, refuses
+from embedtopics.topics import collocates, concordance
+from tests.factories import refuses
 
 TEXTS = [
     "The Tax-cut, and the TAX  cut:\nno tax was cut.",
@@ -36,14 +37,11 @@ def hits(result, words):
 
 
 def test_lines_show_the_text_as_it_was_written(small):
-    found = et.topics.concordance(small, "tax cut", n_occurrences=None, sort="document")
+    found = concordance(small, "tax cut", n_occurrences=None, sort="document")
     assert found.index.tolist() == [0, 0, 1, 3]
     assert found["keyword"].tolist() == ["Tax-cut", "TAX cut", "tax cut", "tax-cut"]
     assert found["left"].tolist() == ["The ", "The Tax-cut, and the ", "A ", "the "]
-    assert found["right"].tolist()[:2] == [
-        ", and the TAX cut: no tax was cut.",
-        ": no tax was cut.",
-    ]
+    assert found["right"][0].tolist() == [", and the TAX cut: no tax was cut.", ": no tax was cut."]
     assert found["topic"].tolist() == [0, 0, 0, 1] and (found["rows"] == 1).all()
     for row in found.itertuples():
         text = small.corpus.texts[row.Index]
@@ -52,15 +50,15 @@ def test_lines_show_the_text_as_it_was_written(small):
 
 
 def test_entities_accents_and_elisions_are_found(small):
-    assert et.topics.concordance(small, "café")["keyword"].tolist() == ["caf&eacute;"]
-    assert et.topics.concordance(small, "l'IMPO\u0302T")["keyword"].tolist() == ["L’impôt"]
-    assert len(et.topics.concordance(small, "impôt", window=1)) == 1
+    assert concordance(small, "café")["keyword"].tolist() == ["caf&eacute;"]
+    assert concordance(small, "l'IMPO\u0302T")["keyword"].tolist() == ["L’impôt"]
+    assert len(concordance(small, "impôt", window=1)) == 1
 
 
 def test_windows_count_words(small):
-    one = et.topics.concordance(small, "was", window=2)
+    one = concordance(small, "was", window=2)
     assert one[["left", "keyword", "right"]].iloc[0].tolist() == ["no tax ", "was", " cut."]
-    one = et.topics.concordance(small, "here", window=1)
+    one = concordance(small, "here", window=1)
     assert one[["left", "right"]].iloc[0].tolist() == ["Nothing ", " but"]
 
 
@@ -68,7 +66,7 @@ def test_lines_are_sorted_by_what_is_beside_the_term(build):
     result = build(["z tax b", "a tax c", "m tax a", "a a tax d"], [0, 0, 1, 1])
 
     def order(sort):
-        return et.topics.concordance(result, "tax", sort=sort).index.tolist()
+        return concordance(result, "tax", sort=sort).index.tolist()
 
     assert order("right") == [2, 0, 1, 3]
     assert order("left") == [1, 3, 2, 0]  # "a", then "a a", then "m", then "z"
@@ -77,9 +75,7 @@ def test_lines_are_sorted_by_what_is_beside_the_term(build):
 
 def test_topics_periods_and_masks_narrow_the_search(press):
     def rows(**conditions):
-        return et.topics.concordance(
-            press, "tax", sort="document", n_occurrences=None, **conditions
-        )
+        return concordance(press, "tax", sort="document", n_occurrences=None, **conditions)
 
     assert rows().index.tolist() == ["row0", "row0", "row1"]
     assert rows()["rows"].tolist() == [2, 2, 1]
@@ -98,35 +94,19 @@ def test_the_draw_depends_on_the_texts_alone(build):
     order = np.random.default_rng(1).permutation(60)
     first = build(texts, topics)
     other = build([texts[i] for i in order], topics)
-    one = et.topics.concordance(first, "tax", n_occurrences=10, random_state=5)
-    assert (
-        one["id"].tolist()
-        == et.topics.concordance(other, "tax", n_occurrences=10, random_state=5)["id"].tolist()
-    )
-    assert set(one["id"]) != set(
-        et.topics.concordance(first, "tax", n_occurrences=10, random_state=6)["id"]
-    )
-    more = et.topics.concordance(first, "tax", n_occurrences=20, random_state=5)
-    assert set(one["id"]) <= set(more["id"]) and len(more) == 20
 
+    def ids(result, n=10, seed=5):
+        return concordance(result, "tax", n_occurrences=n, random_state=seed)["id"].tolist()
 
-def test_patterns_match_whole_words(small):
-    found = et.topics.concordance(
-        small, "TA. (was|cut)", regex=True, n_occurrences=None, sort="document"
-    )
-    assert found["keyword"].tolist() == ["Tax-cut", "TAX cut", "tax was", "tax cut", "tax-cut"]
-    assert len(et.topics.concordance(small, "wor.*", regex=True)) == 1
-    for pattern in ("wor", "zz+"):
-        with refuses("term"):
-            et.topics.concordance(small, pattern, regex=True)
-    with refuses("term"):
-        et.topics.concordance(small, "(", regex=True)
+    one, more = ids(first), ids(first, 20)
+    assert one == ids(other) and set(one) != set(ids(first, seed=6))
+    assert set(one) <= set(more) and len(more) == 20
 
 
 @pytest.mark.parametrize("term", ["taxx", "Nothing word", "cut tax words", "", "!!!", None])
 def test_a_term_that_is_nowhere(small, term):
     with refuses("term") as caught:
-        et.topics.concordance(small, term)
+        concordance(small, term)
     assert term != "taxx" or "close to it are 'tax'" in str(caught.value)
 
 
@@ -136,24 +116,22 @@ def test_words_of_two_documents_make_no_term(build):
     last = tokens.words[tokens.ids[tokens.offsets[1] - 1]]
     first = tokens.words[tokens.ids[tokens.offsets[1]]]
     with refuses("term"):
-        et.topics.concordance(result, f"{last} {first}")
+        concordance(result, f"{last} {first}")
 
 
 @pytest.mark.parametrize(
     "change", [{"n_occurrences": 0}, {"window": 0}, {"sort": "date"}, {"random_state": -2}]
 )
 def test_bad_arguments(small, change):
-    with pytest.raises(InputError, match=next(iter(change))):
-        et.topics.concordance(small, "tax", **change)
+    with refuses(next(iter(change))):
+        concordance(small, "tax", **change)
 
 
 def test_other_words_than_the_counted_ones_are_refused(small):
-    from dataclasses import replace
-
     words = tuple("taxi" if w == "tax" else w for w in small.tokens.words)
     older = replace(small, tokens=replace(small.tokens, words=words))
     with pytest.raises(InputError, match="by another version"):
-        et.topics.concordance(older, "taxi")
+        concordance(older, "taxi")
 
 
 PARTS = ["Tax", "tax", "cut", "tax-cut", "l'eau", "caf&eacute;", "<b>", "日本語", "x-ray", "qu'un"]
@@ -173,7 +151,7 @@ def test_there_are_as_many_lines_as_the_stream_has_occurrences(build, parts, ter
     stream = tokenize([term])
     expected = hits(result, [stream.words[i] for i in stream.ids])
     try:
-        found = et.topics.concordance(result, term, n_occurrences=None)
+        found = concordance(result, term, n_occurrences=None)
     except InputError:
         assert expected == 0
         return
@@ -181,13 +159,6 @@ def test_there_are_as_many_lines_as_the_stream_has_occurrences(build, parts, ter
     for row in found.itertuples():
         again = tokenize([row.keyword])
         assert [again.words[i] for i in again.ids] == [stream.words[i] for i in stream.ids]
-
-
-def test_as_many_lines_as_counts_in_a_larger_result():
-    result = make_result(200, 4)
-    column = result.term_counts.terms.index("engine")
-    expected = int(result.term_counts.counts[:, column].sum())
-    assert len(et.topics.concordance(result, "engine", n_occurrences=None)) == expected
 
 
 def test_collocates_by_brute_force(build):
@@ -213,7 +184,7 @@ def test_collocates_by_brute_force(build):
                     close.add(word)
             for word in close:
                 holders[word] = holders.get(word, 0) + 1
-        found = et.topics.collocates(
+        found = collocates(
             result, "tax", window=window, min_count=1, n_terms=None, measure="g2", stop_words=True
         )
         assert len(found)
@@ -224,11 +195,9 @@ def test_collocates_by_brute_force(build):
             assert row.rows_near == holders[row.word]
         from scipy.stats import chi2_contingency
 
-        row, n = next(found.itertuples()), (sum(near.values()), sum(elsewhere.values()))
-        table = [
-            [row.count_near, n[0] - row.count_near],
-            [row.count_elsewhere, n[1] - row.count_elsewhere],
-        ]
+        row = next(found.itertuples())
+        counts = np.array([row.count_near, row.count_elsewhere])
+        table = [counts, [sum(near.values()), sum(elsewhere.values())] - counts]
         oracle = chi2_contingency(table, correction=False, lambda_="log-likelihood")
         assert row.statistic == pytest.approx(oracle.statistic)
 
@@ -236,11 +205,10 @@ def test_collocates_by_brute_force(build):
 def test_collocates_leave_out_stop_words_and_the_term(build):
     result = build(["the tax the cut", "of tax cut 7 x", "other words here the of"], [0, 0, 1],
                    stop_words=["the", "of"])  # fmt: skip
-    found = et.topics.collocates(result, "tax", min_count=1)
+    found = collocates(result, "tax", min_count=1)
     assert found["word"].tolist() == ["cut"]
-    assert "tax" not in et.topics.collocates(result, "tax", min_count=1, stop_words=True)["word"]
-    assert len(et.topics.collocates(result, "tax", topic=1)) == 0
-    with refuses("measure"):
-        et.topics.collocates(result, "tax", measure="pmi")
-    with pytest.raises(InputError, match="window must be"):
-        et.topics.collocates(result, "tax", window=0)
+    assert "tax" not in collocates(result, "tax", min_count=1, stop_words=True)["word"]
+    assert len(collocates(result, "tax", topic=1)) == 0
+    for wrong in ({"measure": "pmi"}, {"window": 0}):
+        with refuses(*wrong):
+            collocates(result, "tax", **wrong)

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import embedtopics as et
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
+from embedtopics.topics import documents, export, make_labels, table, terms
 from tests.factories import make_result, refuses
 
 ALL = ["topics", "documents", "terms", "decisions", "history", "settings"]
@@ -40,7 +40,7 @@ def result(build):
     )  # fmt: skip
     found = build(frame, [0, 0, 0, 1, 1, 1, -1, 1], text="text")
     return replace(
-        et.topics.make_labels(found, prefix="=T{topic}: "),
+        make_labels(found, prefix="=T{topic}: "),
         decisions=(Decision("corpus", "list", ["a", 1], "=A message."),),
         settings={"encoder": "given", "range": [1, 2]}, versions={"numpy": "2"},
         timings={"terms": 0.5},
@@ -63,12 +63,12 @@ def read_lines(path):
 
 
 def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
-    done = et.topics.export(result, tmp_path / "r.xlsx")
+    done = export(result, tmp_path / "r.xlsx")
     assert done.paths == (tmp_path / "r.xlsx",)
     sheets = pd.read_excel(tmp_path / "r.xlsx", sheet_name=None, keep_default_na=False,
                            na_values=[""])  # fmt: skip
     assert list(sheets) == [*ALL, "notes"]
-    read, written = sheets["documents"], et.topics.documents(result)
+    read, written = sheets["documents"], documents(result)
     assert read["key"].tolist() == written.index.tolist()
     for name in ("id", "count", "flag", "status", "topic", "label", "membership", "x", "kind"):
         same(read[name], written[name])
@@ -81,10 +81,10 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
     assert pd.to_datetime(read["zone"]).tolist() == utc.tolist()
     assert read["when"].tolist()[:2] == [pd.Timestamp("2021-05-17 10:20:30"), "1850-01-01T00:00:00"]
     assert read["list"].tolist()[:2] == ["[1, 'a']", "{'k': 2}"]
-    table = et.topics.table(result, n_terms=10, n_examples=3, n_characters=300)
-    same(sheets["topics"]["label"], table["label"])
-    same(sheets["topics"]["terms"], table["terms"].map(", ".join))
-    same(sheets["terms"]["weight"], et.topics.terms(result)["weight"])
+    topics = table(result, n_terms=10, n_examples=3, n_characters=300)
+    same(sheets["topics"]["label"], topics["label"])
+    same(sheets["topics"]["terms"], topics["terms"].map(", ".join))
+    same(sheets["terms"]["weight"], terms(result)["weight"])
     assert sheets["decisions"].iloc[0].tolist() == ["corpus", "list", '["a", 1]', "=A message."]
     assert sheets["history"]["name"].tolist() == ["make_labels"]
     assert json.loads(sheets["history"]["parameters"][0])["prefix"] == "=T{topic}: "
@@ -102,7 +102,7 @@ def test_a_workbook_holds_all_tables_with_equal_values(result, tmp_path):
 def test_a_workbook_runs_nothing(result, tmp_path):
     import openpyxl
 
-    et.topics.export(result, tmp_path / "r.xlsx")
+    export(result, tmp_path / "r.xlsx")
     cells = [
         cell for sheet in openpyxl.load_workbook(tmp_path / "r.xlsx") for row in sheet.iter_rows()
         for cell in row if isinstance(cell.value, str) and cell.value[:1] in ("=", "+", "-", "@")
@@ -118,39 +118,34 @@ def test_a_workbook_runs_nothing(result, tmp_path):
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "jsonl"])
 def test_a_folder_holds_a_file_for_each_table(result, tmp_path, format):
-    done = et.topics.export(result, tmp_path / "out", format=format)
+    done = export(result, tmp_path / "out", format=format)
     assert [p.name for p in done.paths] == [f"{name}.{format}" for name in ALL]
     assert all(path.is_file() for path in done.paths)
-    single = et.topics.export(result, tmp_path / f"one.{format}")
+    single = export(result, tmp_path / f"one.{format}")
     assert single.paths[0].read_bytes() == done.paths[1].read_bytes()
-    again = et.topics.export(result, tmp_path / "out", what=["topics"], format=format)
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == [
-        "manifest.json",
-        f"topics.{format}",
-    ]
+    again = export(result, tmp_path / "out", what=["topics"], format=format)
+    left = sorted(p.name for p in (tmp_path / "out").iterdir())
+    assert left == ["manifest.json", f"topics.{format}"]
     assert again.paths == (tmp_path / "out" / f"topics.{format}",)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv"])
 def test_csv_is_read_again_with_equal_values(result, tmp_path, suffix):
     path = tmp_path / f"r.{suffix}"
-    done = et.topics.export(result, path)
-    written = et.topics.documents(result)
+    done = export(result, path)
+    written = documents(result)
     options = {"sep": "\t" if suffix == "tsv" else ",", "keep_default_na": False,
                "na_values": [""], "dtype": {"'=sum": str, "=sum": str}}  # fmt: skip
     read = pd.read_csv(path, **options)
     marked = ["=", "+", "-", "@", "\t"]
     for name in ("text", "=sum", "label"):
-        expected = written[name].map(
-            lambda v: "'" + v if isinstance(v, str) and v[:1] in marked else v
-        )
+        guarded = written[name].astype(str).str[:1].isin(marked)
+        expected = written[name].mask(guarded, "'" + written[name].astype(str))
         same(read["'=sum" if name == "=sum" else name], expected)
-    n = sum(
-        written[c].map(lambda v: str(v)[:1] in marked).sum()
-        for c in ("text", "excerpt", "=sum", "label")
-    )
+    columns = ("text", "excerpt", "=sum", "label")
+    n = sum(written[name].astype(str).str[:1].isin(marked).sum() for name in columns)
     assert [(note.name, note.value) for note in done.notes] == [("formulas", n)]
-    as_is = et.topics.export(result, path, safe=False)
+    as_is = export(result, path, safe=False)
     assert as_is.notes == ()
     read = pd.read_csv(path, **options)
     for name in ("key", "id", "text", "tweet", "count", "share", "flag", "=sum", "topic", "label",
@@ -160,28 +155,26 @@ def test_csv_is_read_again_with_equal_values(result, tmp_path, suffix):
 
 
 def test_parquet_is_read_again_with_equal_values(result, tmp_path):
-    done = et.topics.export(result, tmp_path / "r.parquet")
-    read, written = pd.read_parquet(tmp_path / "r.parquet"), et.topics.documents(result)
+    done = export(result, tmp_path / "r.parquet")
+    read, written = pd.read_parquet(tmp_path / "r.parquet"), documents(result)
     kept = [name for name in written.columns if name != "list"]
     pd.testing.assert_frame_equal(read[kept], written[kept])
     assert done.notes[0].value == ["list"] and read["list"].iloc[0] == "[1, 'a']"
-    et.topics.export(result, tmp_path / "t.parquet", what="topics")
-    terms = pd.read_parquet(tmp_path / "t.parquet")["terms"]
-    assert [list(row) for row in terms] == et.topics.table(result, n_terms=10)["terms"].tolist()
+    export(result, tmp_path / "t.parquet", what="topics")
+    read = pd.read_parquet(tmp_path / "t.parquet")["terms"]
+    assert [list(row) for row in read] == table(result, n_terms=10)["terms"].tolist()
 
 
 def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
-    et.topics.export(result, tmp_path / "r.jsonl")
+    export(result, tmp_path / "r.jsonl")
     lines = read_lines(tmp_path / "r.jsonl")
-    written = et.topics.documents(result).reset_index()
+    written = documents(result).reset_index()
     assert list(lines[0]) == list(written.columns)
     read = pd.DataFrame(lines)
-    for name in ("key", "text", "tweet", "flag", "=sum", "topic", "membership", "x", "list"):
-        if name == "list":
-            assert read[name].tolist() == written[name].tolist()
-        else:
-            for got, want in zip(read[name].tolist(), written[name].tolist(), strict=True):
-                assert got == want or (pd.isna(got) and pd.isna(want))
+    assert read["list"].tolist() == written["list"].tolist()
+    for name in ("key", "text", "tweet", "flag", "=sum", "topic", "membership", "x"):
+        for got, want in zip(read[name].tolist(), written[name].tolist(), strict=True):
+            assert got == want or (pd.isna(got) and pd.isna(want))
     assert lines[2]["share"] is None and lines[0]["zone"].startswith("2021-01-01T00:00:00+01:00")
     assert lines[0]["when"] == "2021-05-17T10:20:30" and lines[2]["when"] is None
 
@@ -189,7 +182,7 @@ def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
 def test_foreign_folders_are_not_touched(result, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="holds other files"):
-        et.topics.export(result, tmp_path)
+        export(result, tmp_path)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
 
 
@@ -205,14 +198,14 @@ def test_foreign_folders_are_not_touched(result, tmp_path):
 )
 def test_bad_arguments(result, tmp_path, path, arguments, parameter):
     with refuses(parameter):
-        et.topics.export(result, tmp_path / path, **arguments)
+        export(result, tmp_path / path, **arguments)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_results_without_topics_or_dates(tmp_path):
     for n_topics in (0, 1):
         result = make_result(20, n_topics, dated=False)
-        et.topics.export(result, tmp_path / "r.xlsx")
+        export(result, tmp_path / "r.xlsx")
         sheets = pd.read_excel(tmp_path / "r.xlsx", sheet_name=None)
         assert len(sheets["documents"]) == len(result.corpus)
         assert len(sheets["topics"]) == n_topics + 1

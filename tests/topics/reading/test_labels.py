@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-import embedtopics as et
+from embedtopics.topics import load_result, make_labels, save_result
 from tests.factories import make_result, refuses
 
 
@@ -25,38 +25,39 @@ def labels(result):
 
 def test_names_are_made_of_keywords():
     result = with_keywords([["tax", "cut", "vote"], ["river", "flood"], []])
-    assert labels(et.topics.make_labels(result, 2)) == ["tax, cut", "river, flood", "no terms"]
-    long = et.topics.make_labels(result, 9, separator="_", prefix="{topic}_", word_length=3)
+    assert labels(make_labels(result, 2)) == ["tax, cut", "river, flood", "no terms"]
+    long = make_labels(result, 9, separator="_", prefix="{topic}_", word_length=3)
     assert labels(long) == ["0_tax_cut_vot", "1_riv_flo", "2_no terms"]
-    assert labels(et.topics.make_labels(result, 1, prefix="{x} ")) == [
-        "{x} tax", "{x} river", "{x} no terms",
-    ]  # fmt: skip
+    other = make_labels(result, 1, prefix="{x} ")
+    assert labels(other) == ["{x} tax", "{x} river", "{x} no terms"]
     assert labels(result) == ["old 0", "old 1", "old 2"]
 
 
 def test_no_two_topics_have_one_name():
     result = with_keywords([["tax", "cut"], ["tax", "rise"], ["tax"], ["tax"], ["tax", "cut"]])
-    assert labels(et.topics.make_labels(result, 1)) == [
-        "tax", "tax, rise", "tax (2)", "tax (3)", "tax, cut",
-    ]  # fmt: skip
+    made = make_labels(result, 1)
+    assert labels(made) == ["tax", "tax, rise", "tax (2)", "tax (3)", "tax, cut"]
 
 
 def test_given_names_stay_and_are_not_taken_again():
     result = with_keywords([["a1"], ["b1"], ["old 0"]], named=[0], anchors=[1])
-    made = et.topics.make_labels(result, 1)
+    made = make_labels(result, 1)
     assert labels(made) == ["old 0", "old 1", "old 0 (2)"]
     assert [topic.is_named for topic in made.topics] == [True, False, False]
 
 
-def test_the_edit_is_recorded():
+def test_the_edit_is_recorded_and_saved(tmp_path):
     result = make_result(60, 3)
-    made = et.topics.make_labels(result, 2, separator=" / ")
+    made = make_labels(result, 2, separator=" / ")
     edit = made.history[-1]
     assert edit.name == "make_labels" and "3 topics" in str(edit)
     assert json.loads(json.dumps(edit.parameters)) == edit.parameters
     assert edit.new_ids == (0, 1, 2)
-    again = et.topics.make_labels(result, **edit.parameters)
+    again = make_labels(result, **edit.parameters)
     assert labels(again) == labels(made)
+    save_result(made, tmp_path / "m")
+    loaded = load_result(tmp_path / "m")
+    assert labels(loaded) == labels(made) and loaded.history == made.history
 
 
 @pytest.mark.parametrize(
@@ -64,11 +65,4 @@ def test_the_edit_is_recorded():
 )
 def test_bad_arguments(change):
     with refuses(next(iter(change))):
-        et.topics.make_labels(make_result(30, 1), **change)
-
-
-def test_the_edit_is_saved(branched, tmp_path):
-    made = et.topics.make_labels(branched, 4)
-    et.topics.save_result(made, tmp_path / "m")
-    loaded = et.topics.load_result(tmp_path / "m")
-    assert labels(loaded) == labels(made) and loaded.history == made.history
+        make_labels(make_result(30, 1), **change)

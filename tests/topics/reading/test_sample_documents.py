@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import embedtopics as et
 from embedtopics.errors import InputError
+from embedtopics.topics import documents, sample_documents
+from embedtopics.topics.reading._find import STRATEGIES
 from embedtopics.topics.results import Reason
 from tests.factories import make_result, refuses
 
@@ -29,7 +30,7 @@ def fan(build):
 
 
 def test_central_is_nearest_the_centroid_without_near_duplicates(fan):
-    found = et.topics.sample_documents(fan, 0, n_documents=4)
+    found = sample_documents(fan, 0, n_documents=4)
     # Their mean points to almost 0 degrees; 0 and 1 are near duplicates, as are 20 and 40.
     radians = np.radians([0, 1, 20, -20, 40, -40])
     mean = np.array([np.cos(radians).sum(), np.sin(radians).sum()])
@@ -44,40 +45,37 @@ def test_strengths_move_the_centroid(build):
     vectors = np.array([[1, 0], [0, 1], [0.8, 0.6], [0.0, -1.0]])
     texts = ["one", "two", "three", "four"]
     deep = build(texts, [0, 0, 0, 1], vectors=vectors, probabilities=[0, 1, 0, 1])
-    assert et.topics.sample_documents(deep, 0)["score"].tolist() == pytest.approx([1.0, 0.6, 0.0])
-    assert et.topics.sample_documents(deep, 0).index.tolist() == [1, 2, 0]
+    assert sample_documents(deep, 0)["score"].tolist() == pytest.approx([1.0, 0.6, 0.0])
+    assert sample_documents(deep, 0).index.tolist() == [1, 2, 0]
     flat = build(texts, [0, 0, 0, 1], vectors=vectors, probabilities=[0, 0, 0, 1])
-    assert et.topics.sample_documents(flat, 0).index[0] == 2
+    assert sample_documents(flat, 0).index[0] == 2
 
 
 def test_boundary_tells_the_other_topic(fan):
-    found = et.topics.sample_documents(fan, 0, strategy="boundary", n_documents=3)
+    found = sample_documents(fan, 0, strategy="boundary", n_documents=3)
     assert found.index.tolist() == [4, 2, 3]
     np.testing.assert_allclose(found["second_share"], [0.45, 0.3, 0.2])
     np.testing.assert_allclose(found["membership"], [0.55, 0.6, 0.7])
     assert (found["second_topic"] == 1).all()
     assert (found["second_label"] == fan.topics[1].label).all()
-    alone = et.topics.sample_documents(fan, 0, strategy="boundary", n_documents=10).loc[[1, 5]]
+    alone = sample_documents(fan, 0, strategy="boundary", n_documents=10).loc[[1, 5]]
     assert alone["second_topic"].tolist() == [-1, -1] and alone["second_label"].tolist() == ["", ""]
 
 
 def test_diverse_goes_to_the_farthest_of_the_inner_half(fan):
-    found = et.topics.sample_documents(fan, 0, strategy="diverse", n_documents=2)
+    found = sample_documents(fan, 0, strategy="diverse", n_documents=2)
     # The inner half is 0, 1 and 20 or -20 degrees: the centroid is on the side of 20.
     assert found.index.tolist() == [0, 2]
     assert np.isnan(found["score"][0])
     assert found["score"][2] == pytest.approx(np.cos(np.radians(20)), abs=1e-6)
-    assert sorted(
-        et.topics.sample_documents(fan, 0, strategy="diverse", n_documents=99).index
-    ) == list(range(6))
+    every = sample_documents(fan, 0, strategy="diverse", n_documents=99)
+    assert sorted(every.index) == list(range(6))
 
 
 def test_typical_of_a_whole_topic_are_its_representatives(branched):
     rows = branched.documents.first_rows
     for topic in branched.topics:
-        found = et.topics.sample_documents(
-            branched, topic.topic_id, strategy="representative", n_documents=5
-        )
+        found = sample_documents(branched, topic.topic_id, strategy="representative", n_documents=5)
         assert tuple(found.index) == topic.representatives
         assert set(found.index) <= set(rows.tolist())
 
@@ -89,17 +87,14 @@ def test_random_depends_on_the_texts_and_the_seed_alone(build):
     first = build(texts, topics, vectors=vectors)
     order = np.random.default_rng(0).permutation(200)
     other = build([texts[i] for i in order], topics[order], vectors=vectors[order])
-    one = et.topics.sample_documents(first, 0, strategy="random", n_documents=12, random_state=3)
-    assert (
-        one["text"].tolist()
-        == et.topics.sample_documents(other, 0, strategy="random", n_documents=12, random_state=3)[
-            "text"
-        ].tolist()
-    )
-    more = et.topics.sample_documents(first, 0, strategy="random", n_documents=30, random_state=3)
-    assert more["text"].tolist()[:12] == one["text"].tolist()
-    again = et.topics.sample_documents(first, 0, strategy="random", n_documents=12, random_state=4)
-    assert set(again["text"]) != set(one["text"])
+
+    def drawn(result, n=12, seed=3):
+        return sample_documents(result, 0, strategy="random", n_documents=n, random_state=seed)
+
+    one = drawn(first)
+    assert one["text"].tolist() == drawn(other)["text"].tolist()
+    assert drawn(first, n=30)["text"].tolist()[:12] == one["text"].tolist()
+    assert set(drawn(first, seed=4)["text"]) != set(one["text"])
     assert one["score"].is_monotonic_increasing and one["score"].between(0, 1).all()
 
 
@@ -108,21 +103,18 @@ def test_random_is_fair(build):
     result = build(texts, [0] * 40, vectors=np.ones((40, 2)))
     drawn = np.zeros(40)
     for seed in range(400):
-        drawn[
-            et.topics.sample_documents(
-                result, 0, strategy="random", n_documents=10, random_state=seed
-            ).index
-        ] += 1
+        found = sample_documents(result, 0, strategy="random", n_documents=10, random_state=seed)
+        drawn[found.index] += 1
     # 100 each on average, with a standard deviation of 8.7.
     assert abs(drawn - 100).max() < 4.5 * 8.7 and drawn.std() > 4
 
 
-@pytest.mark.parametrize("strategy", ["central", "representative", "diverse", "boundary", "random"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_each_text_comes_once_and_of_its_topic(strategy):
     result = make_result(120, 3)
-    table = et.topics.documents(result)
+    table = documents(result)
     for topic in (-1, 0, 2):
-        found = et.topics.sample_documents(result, topic, strategy=strategy, n_documents=500)
+        found = sample_documents(result, topic, strategy=strategy, n_documents=500)
         assert found["text"].is_unique and found.index.is_unique
         rows = table.loc[found.index]
         assert (rows["topic"] == topic).all() and (rows["status"] == "text").all()
@@ -143,20 +135,17 @@ def test_what_no_topic_holds_comes_with_reasons(build):
         memberships=[[1.0], [0.1], [0.4], [0.0]],
         reasons=[Reason.IN_TOPIC, Reason.ISOLATED, Reason.BETWEEN, Reason.NO_TEXT],
     )  # fmt: skip
-    found = et.topics.sample_documents(result, -1)
+    found = sample_documents(result, -1)
     assert found.index.tolist() == [1, 2]
     np.testing.assert_allclose(found["membership"], [0.9, 0.6])
     assert found["reason"].tolist() == ["isolated", "between topics"]
-    assert et.topics.sample_documents(result, -1, strategy="boundary").index.tolist() == [2, 1]
-    assert et.topics.sample_documents(result, -1, strategy="boundary")["second_topic"].tolist() == [
-        0,
-        0,
-    ]
+    found = sample_documents(result, -1, strategy="boundary")
+    assert found.index.tolist() == [2, 1] and found["second_topic"].tolist() == [0, 0]
 
 
 def test_columns_and_masks_select_rows(press):
     def keys(where=None):
-        found = et.topics.sample_documents(press, 0, strategy="random", where=where)
+        found = sample_documents(press, 0, strategy="random", where=where)
         return found.index.sort_values().tolist()
 
     def dated(period):
@@ -176,28 +165,28 @@ def test_columns_and_masks_select_rows(press):
     assert keys({"date": "2021", "source": "Le Figaro"}) == ["row2"]
     mask = np.array([False, True, True, True, False, False, True])
     assert keys(mask) == keys(mask.tolist()) == ["row1", "row2"]
-    assert et.topics.sample_documents(press, 0).loc["row0", "rows"] == 2
+    assert sample_documents(press, 0).loc["row0", "rows"] == 2
 
 
 def test_dates_and_groups_come_under_the_names_of_the_input(press, build):
-    one = et.topics.sample_documents(press, 1, where={"date": "2021"}).loc["row3"]
+    one = sample_documents(press, 1, where={"date": "2021"}).loc["row3"]
     assert (one["date"], one["source"]) == (pd.Timestamp("2021-12-31"), "Le Figaro")
-    assert et.topics.sample_documents(press, -1)["date"].isna().tolist() == [True]
+    assert sample_documents(press, -1)["date"].isna().tolist() == [True]
     frame = pd.DataFrame({"t": ["one text", "two texts"], "score": ["2020", "2021"]})
-    found = et.topics.sample_documents(build(frame, [0, 0], text="t", time="score"), 0)
+    found = sample_documents(build(frame, [0, 0], text="t", time="score"), 0)
     assert found["score_given"].dt.year.tolist() and found["score"].dtype == float
 
 
 def test_an_empty_selection_is_an_empty_frame(press):
-    empty = et.topics.sample_documents(press, 0, where={"date": "1999"})
-    full = et.topics.sample_documents(press, 0)
+    empty = sample_documents(press, 0, where={"date": "1999"})
+    full = sample_documents(press, 0)
     assert len(empty) == 0 and list(empty.columns) == [*COLUMNS[:-1], "date", "source", "rows"]
     assert (empty.dtypes == full.dtypes).all()
-    for strategy in ("central", "representative", "diverse", "boundary", "random"):
-        found = et.topics.sample_documents(press, 1, strategy=strategy, where=np.zeros(7, bool))
+    for strategy in STRATEGIES:
+        found = sample_documents(press, 1, strategy=strategy, where=np.zeros(7, bool))
         assert len(found) == 0
     everything = make_result(60, 0)
-    assert len(et.topics.sample_documents(everything, -1)) == 10
+    assert len(sample_documents(everything, -1)) == 10
 
 
 @pytest.mark.parametrize(
@@ -218,14 +207,14 @@ def test_an_empty_selection_is_an_empty_frame(press):
 )  # fmt: skip
 def test_bad_arguments(press, arguments, parameter):
     with refuses(parameter):
-        et.topics.sample_documents(press, 0, **arguments)
+        sample_documents(press, 0, **arguments)
 
 
 def test_topics_and_groups_must_exist(build):
     result = build(["one text", "two texts"], [0, 1])
     with refuses("where"):
-        et.topics.sample_documents(result, 0, where="Le Monde")
+        sample_documents(result, 0, where="Le Monde")
     for arguments in ({"topic": 5}, {"topic": "0"}, {"topic": 0, "n_documents": 0},
                       {"topic": 0, "random_state": -1}):  # fmt: skip
         with pytest.raises(InputError):
-            et.topics.sample_documents(result, **arguments)
+            sample_documents(result, **arguments)

@@ -14,8 +14,13 @@ from embedtopics.terms._counts import count_by_topic
 from tests.factories import make_result
 
 
+@pytest.fixture(scope="module")
+def result():
+    return make_result()
+
+
 @pytest.fixture(scope="session")
-def alike():
+def oracle():
     """A result whose class-TF-IDF is that of BERTopic, and a BERTopic with the same labels.
 
     BERTopic cuts the mean number of words in a topic to an integer, and counts noise as a topic:
@@ -56,3 +61,28 @@ def alike():
         model.fit_transform(texts, np.zeros((len(texts), 2)), y=result.labels[rows].tolist())
     assert model.topics_ == result.labels[rows].tolist()
     return result, model, rows, texts
+
+
+def weights_of(model, method, *arguments, **options):
+    """Return the weights behind BERTopic's words, one matrix a bin or class; and its table."""
+    seen = []
+    extract = type(model)._extract_words_per_topic
+
+    def look(words, selection, c_tf_idf, **given):
+        seen.append((sorted(selection.Topic.unique()), c_tf_idf.toarray()))
+        return extract(model, words, selection, c_tf_idf, **given)
+
+    model._extract_words_per_topic = look
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = getattr(model, method)(*arguments, **options)
+    del model._extract_words_per_topic
+    return seen, table
+
+
+def assert_weights(terms, cell, present, expected):
+    for row, topic in enumerate(present):
+        found = np.zeros(expected.shape[1])
+        held = terms.ids[topic, cell] >= 0
+        found[terms.ids[topic, cell][held]] = terms.weights[topic, cell][held]
+        assert found == pytest.approx(np.maximum(expected[row], 0.0), abs=1e-6)

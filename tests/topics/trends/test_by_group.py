@@ -5,16 +5,10 @@ import pandas as pd
 import pytest
 
 from embedtopics import topics
-from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
 from embedtopics.terms._weighting import log_odds
 from tests.factories import make_result, refuses
-from tests.topics.trends.bertopic_oracle import assert_alike, weights_of
-
-
-@pytest.fixture(scope="module")
-def result():
-    return make_result()
+from tests.topics.trends.conftest import assert_weights, weights_of
 
 
 @pytest.fixture(scope="module")
@@ -35,22 +29,17 @@ def test_counts_and_shares_are_those_of_a_cross_table(result, sources):
 
 
 @pytest.mark.parametrize("overall", [False, True])
-def test_term_weights_equal_those_of_bertopic(alike, overall):
-    result, model, rows, texts = alike
-    sources = np.random.default_rng(5).choice(
-        ["a", "b", "c"], len(result.corpus), p=[0.6, 0.3, 0.1]
-    )
-    seen, table = weights_of(
-        model,
-        lambda: model.topics_per_class(texts, sources[rows].tolist(), global_tuning=overall),
-    )
+def test_term_weights_equal_those_of_bertopic(oracle, overall):
+    result, model, rows, texts = oracle
+    rng = np.random.default_rng(5)
+    sources = rng.choice(["a", "b", "c"], len(result.corpus), p=[0.6, 0.3, 0.1])
+    tuning = {"global_tuning": overall}
+    seen, table = weights_of(model, "topics_per_class", texts, sources[rows].tolist(), **tuning)
     classes = table["Class"].unique()
-    groups = topics.by_group(
-        result, sources, n_terms=len(result.term_counts.terms), global_tuning=overall
-    )
+    groups = topics.by_group(result, sources, n_terms=len(result.term_counts.terms), **tuning)
     assert len(seen) == 3
     for name, (present, expected) in zip(classes, seen, strict=True):
-        assert_alike(groups.terms, groups.names.index(name), present, expected)
+        assert_weights(groups.terms, groups.names.index(name), present, expected)
     for row in table.itertuples():
         assert groups.counts[row.Topic, groups.names.index(row.Class)] == row.Frequency
 
@@ -140,18 +129,12 @@ def test_few_topics(n_topics):
 
 
 def test_groups_that_are_not_there(result):
-    with refuses("group"):
-        topics.by_group(result)
-    with refuses("group"):
-        topics.by_group(result, "source")
-    with refuses("group"):
-        topics.by_group(result, ["a", "b"])
-    with refuses("group"):
-        topics.by_group(result, [None] * len(result.corpus))
-    with pytest.raises(InputError):
-        topics.by_group(result, ["a"] * len(result.corpus), max_groups=1)
-    with refuses("group"):
-        topics.by_group(result, 7)
+    n_rows = len(result.corpus)
+    for group in (None, "source", ["a", "b"], [None] * n_rows, 7):
+        with refuses("group"):
+            topics.by_group(result, group)
+    with refuses("max_groups"):
+        topics.by_group(result, ["a"] * n_rows, max_groups=1)
 
 
 def test_groups_are_chosen_by_name_and_order(result, sources):

@@ -13,11 +13,6 @@ from tests.factories import make_result, refuses
 
 
 @pytest.fixture(scope="module")
-def result():
-    return make_result()
-
-
-@pytest.fixture(scope="module")
 def source(result):
     return np.random.default_rng(1).choice(["post", "times", "herald"], len(result.corpus))
 
@@ -60,11 +55,6 @@ def test_one_group_covariate_gives_the_differences_of_shares(result, source):
     for column in (1, 2):
         other = groups.shares[:, groups.names.index(found.levels[column])]
         assert found.coefficients[:, column] == pytest.approx(other - herald)
-    expected = found.prevalence("source").pivot(index="topic", columns="value", values="share")
-    for name in groups.names:
-        shares = groups.shares[:, groups.names.index(name)]
-        ids = [*range(result.n_topics), NOISE]
-        assert expected.loc[ids, name].to_numpy() == pytest.approx(shares)
 
 
 def test_resamples_draw_distinct_texts_with_all_their_rows(result, source):
@@ -155,23 +145,6 @@ def test_nothing_depends_on_the_order_of_the_rows(result, source):
     assert other.draws == pytest.approx(one.draws, rel=1e-9, abs=1e-12)
 
 
-def test_prevalence_along_time_holds_the_others_at_their_means(result, source):
-    found = topics.effects(result, {"date": "date", "source": source})
-    line = found.prevalence("date", n_points=5)
-    first = line[line["topic"] == 0]
-    assert first["value"].iloc[0] == result.corpus.time[result.documents.of_row >= 0].min()
-    passed = np.linspace(*found.ranges["date"], 5)
-    expected = (
-        found.coefficients[0, 0]
-        + passed * found.coefficients[0, 1]
-        + found.means[2:] @ found.coefficients[0, 2:]
-    )
-    assert first["share"].to_numpy() == pytest.approx(expected)
-    assert (first["low"] < first["share"]).all() and (first["share"] < first["high"]).all()
-    with refuses("covariate"):
-        found.prevalence("weather")
-
-
 def test_frame_names_levels_references_and_units(result, source):
     frame = topics.effects(result, {"date": "date", "source": source}, n_resamples=20).to_frame()
     assert len(frame) == 3 * (result.n_topics + 1)
@@ -213,7 +186,6 @@ def test_few_topics(n_topics):
     result = make_result(n_documents=40, n_topics=n_topics)
     found = topics.effects(result, "~ date", n_resamples=20)
     assert found.coefficients.shape == (n_topics + 1, 2)
-    assert len(found.prevalence("date", n_points=2)) == 2 * (n_topics + 1)
 
 
 @pytest.mark.parametrize(
@@ -246,6 +218,9 @@ def test_numbers_that_nearly_follow_from_others_are_refused(result, apart):
     rng = np.random.default_rng(0)
     x = rng.normal(size=len(result.corpus))
     near = 3 * x + apart * rng.normal(size=len(x))
+    place = np.where(x > 0, "north", "south")
+    with refuses("covariates"):
+        topics.effects(result, {"source": place == "north", "place": place})
     with refuses("covariates"):
         topics.effects(result, {"a": x, "c": rng.normal(size=len(x)), "b": near})
     found = topics.effects(result, {"a": x, "b": 3 * x + 1e-2 * rng.normal(size=len(x))})
@@ -280,12 +255,6 @@ def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 8 * n_documents * (2 * n_levels) ** 2 / 3
-
-
-def test_covariates_that_follow_from_others_are_named(result, source):
-    place = np.where(source == "post", "north", "south")
-    with refuses("covariates"):
-        topics.effects(result, {"source": source, "place": place})
 
 
 @pytest.mark.parametrize(

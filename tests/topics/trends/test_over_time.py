@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
@@ -13,12 +12,7 @@ from embedtopics.errors import InputError
 from embedtopics.evaluation._shares import wilson
 from embedtopics.terms import ClassTfidf
 from tests.factories import make_result, refuses
-from tests.topics.trends.bertopic_oracle import assert_alike, weights_of
-
-
-@pytest.fixture(scope="module")
-def result():
-    return make_result()
+from tests.topics.trends.conftest import assert_weights, weights_of
 
 
 def test_counts_are_those_of_a_cross_table_of_rows(result):
@@ -54,13 +48,6 @@ def test_rows_without_a_date_are_left_out_and_counted(result):
     assert any(d.name == "rows_without_date" and d.value == 40 for d in trends.decisions)
 
 
-def test_nothing_depends_on_the_order_of_dates(result):
-    trends = topics.over_time(result, "week")
-    backwards = topics.over_time(result, "week", time=list(result.corpus.time))
-    assert np.array_equal(trends.counts, backwards.counts)
-    assert np.array_equal(trends.terms.ids, backwards.terms.ids)
-
-
 def test_times_with_zones_are_cut_in_utc(result):
     zone = timezone(timedelta(hours=5))
     moment = datetime(2021, 2, 1, 2, tzinfo=zone)  # still January in Greenwich
@@ -69,12 +56,6 @@ def test_times_with_zones_are_cut_in_utc(result):
     assert trends.time_zone == "UTC" and trends.names[0] == "2021-01"
     assert any(d.name == "time_zone" for d in trends.decisions)
     assert topics.over_time(result, "month").time_zone == "as given"
-
-
-def test_one_date_makes_one_period(result):
-    trends = topics.over_time(result, time=["2021-05-17"] * len(result.corpus))
-    assert trends.names == ("2021-05-17",)
-    assert trends.counts[:-1, 0].tolist() == [topic.size for topic in result.topics]
 
 
 @pytest.mark.parametrize("n_topics", [0, 1])
@@ -88,14 +69,9 @@ def test_few_topics(n_topics):
 
 def test_dates_that_are_not_there():
     result = make_result(dated=False)
-    with refuses("time"):
-        topics.over_time(result)
-    with refuses("time"):
-        topics.over_time(result, time=["2021", "2022", "2023"])
-    with refuses("time"):
-        topics.over_time(result, time="published")
-    with refuses("time"):
-        topics.over_time(result, time=[None] * len(result.corpus))
+    for time in (None, ["2021", "2022", "2023"], "published", [None] * len(result.corpus)):
+        with refuses("time"):
+            topics.over_time(result, time=time)
     with pytest.raises(InputError):
         topics.over_time(result, time=["2021", "maybe", *["2021"] * (len(result.corpus) - 2)])
 
@@ -103,8 +79,8 @@ def test_dates_that_are_not_there():
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"smooth": 2}, {"smooth": 0}, {"interval": "normal"}, {"confidence": 1}, {"n_terms": -1},
-        {"random_state": -1}, {"group": "source"}, {"every": "hour"},
+        {"smooth": 2}, {"smooth": 0}, {"confidence": 1}, {"n_terms": -1}, {"group": "source"},
+        {"every": "hour"},
     ],
 )  # fmt: skip
 def test_bad_parameters(result, wrong):
@@ -134,59 +110,13 @@ def test_smoothing_takes_rows_of_neighbouring_periods_together(result):
         assert found == pytest.approx((count / total, float(low), float(high)))
 
 
-def test_bootstrap_draws_texts_and_not_rows():
-    # One text in a hundred rows is one observation, and tells next to nothing.
-    texts = [f"river engine number{i}" for i in range(40)]
-    result = make_result(n_documents=40, n_topics=1, texts=texts)
-    rows = np.concatenate([np.repeat(0, 60), np.arange(1, 40)])
-    result = dataclasses.replace(result, corpus=result.corpus.take(np.arange(40)))
-    documents = result.corpus.distinct()
-    assert len(documents) == 40
-    of_row = documents.of_row[rows]
-    many = dataclasses.replace(documents, of_row=of_row, weights=np.bincount(of_row, minlength=40))
-    labels = np.full(40, NOISE, dtype=np.int32)
-    labels[documents.of_row[0]] = 0
-    labels[documents.of_row[20]] = 0
-    clustering = dataclasses.replace(result.clustering, labels=labels)
-    frame = pd.DataFrame({"text": [texts[i] for i in rows]})
-    from embedtopics.corpus import Corpus
-
-    result = dataclasses.replace(
-        result, documents=many, clustering=clustering, corpus=Corpus.from_frame(frame, text="text")
-    )
-    dates = ["2021"] * len(rows)
-    by_rows = topics.over_time(result, "year", time=dates)
-    by_texts = topics.over_time(result, "year", time=dates, interval="bootstrap")
-    assert by_rows.shares[0, 0] == by_texts.shares[0, 0] == pytest.approx(61 / 99)
-    assert by_rows.low[0, 0] > 0.5
-    assert by_texts.low[0, 0] < 0.15
-    again = topics.over_time(result, "year", time=dates, interval="bootstrap")
-    assert np.array_equal(by_texts.low, again.low)
-
-
-def test_bootstrap_of_some_topics_at_a_time_is_that_of_all(result, monkeypatch):
-    options = {"n_terms": 0, "interval": "bootstrap", "smooth": 3}
-    whole = topics.over_time(result, "month", **options)
-    monkeypatch.setattr("embedtopics.topics.trends._by_group.SUMS_AT_ONCE", 1)
-    parts = topics.over_time(result, "month", **options)
-    assert np.array_equal(whole.low, parts.low) and np.array_equal(whole.high, parts.high)
-
-
-@pytest.mark.parametrize("interval", ["wilson", "bootstrap"])
-def test_a_group_without_dates_has_no_shares(result, interval):
+def test_a_group_without_dates_has_no_shares(result):
     source = np.where(np.arange(len(result.corpus)) < 30, "undated", "dated")
     dates = result.corpus.time.where(pd.Series(source == "dated"))
-    trends = topics.over_time(result, "month", time=dates, group=source, interval=interval)
+    trends = topics.over_time(result, "month", time=dates, group=source)
     assert trends.parts["undated"].totals.sum() == 0
     assert np.isnan(trends.parts["undated"].low).all()
     assert np.isfinite(trends.parts["dated"].low).all()
-
-
-def test_bootstrap_and_wilson_agree_where_every_row_has_a_text_of_its_own(result):
-    wilsons = topics.over_time(result, 1, n_terms=0)
-    drawn = topics.over_time(result, 1, n_terms=0, interval="bootstrap")
-    assert drawn.low[0] == pytest.approx(wilsons.low[0], abs=0.02)
-    assert drawn.high[0] == pytest.approx(wilsons.high[0], abs=0.02)
 
 
 def test_parts_are_the_groups_in_the_same_periods(result):
@@ -194,9 +124,8 @@ def test_parts_are_the_groups_in_the_same_periods(result):
     trends = topics.over_time(result, "month", group=source)
     assert list(trends.parts) == ["times", "post"]
     assert np.array_equal(sum(part.counts for part in trends.parts.values()), trends.counts)
-    only = topics.over_time(
-        result, "month", time=result.corpus.time.where(pd.Series(source == "post"))
-    )
+    dates = result.corpus.time.where(pd.Series(source == "post"))
+    only = topics.over_time(result, "month", time=dates)
     part = trends.parts["post"]
     shift = part.names.index(only.names[0])
     assert np.array_equal(part.counts[:, shift : shift + only.n_periods], only.counts)
@@ -205,46 +134,35 @@ def test_parts_are_the_groups_in_the_same_periods(result):
 
 
 @pytest.mark.parametrize("overall", [False, True])
-def test_term_weights_equal_those_of_bertopic(alike, overall):
-    result, model, rows, texts = alike
+def test_term_weights_equal_those_of_bertopic(oracle, overall):
+    result, model, rows, texts = oracle
     bins = np.random.default_rng(3).integers(0, 6, len(result.corpus)) + 2000
-    seen, table = weights_of(
-        model,
-        lambda: model.topics_over_time(
-            texts, bins[rows].tolist(), evolution_tuning=False, global_tuning=overall
-        ),
-    )
+    tuning = {"evolution_tuning": False, "global_tuning": overall}
+    seen, table = weights_of(model, "topics_over_time", texts, bins[rows].tolist(), **tuning)
     n_terms = len(result.term_counts.terms)
-    trends = topics.over_time(
-        result, "year", time=bins, n_terms=n_terms, evolution_tuning=False, global_tuning=overall
-    )
+    trends = topics.over_time(result, "year", time=bins, n_terms=n_terms, **tuning)
     assert len(seen) == trends.n_periods == 6
     for period, (present, expected) in enumerate(seen):
-        assert_alike(trends.terms, period, present, expected)
+        assert_weights(trends.terms, period, present, expected)
     frequency = table.pivot(index="Topic", columns="Timestamp", values="Frequency").fillna(0)
     assert (frequency.to_numpy() == trends.counts[:-1]).all()
 
 
-def test_evolution_tuning_is_the_average_that_bertopic_describes(alike):
+def test_evolution_tuning_is_the_average_that_bertopic_describes(oracle):
     # BERTopic 0.17.4 assigns the average to a copy, so that its own switch changes nothing; what
     # it describes is computed here from its untuned weights.
-    result, model, rows, texts = alike
+    result, model, rows, texts = oracle
     rng = np.random.default_rng(4)
     bins = rng.choice([2000, 2001, 2003, 2004], len(result.corpus))  # nothing in 2002
     bins[(result.labels == 1) & (bins == 2001)] = 2000  # a topic that is away for once
-    seen, _ = weights_of(
-        model,
-        lambda: model.topics_over_time(
-            texts, bins[rows].tolist(), evolution_tuning=False, global_tuning=False
-        ),
-    )
+    untuned = {"evolution_tuning": False, "global_tuning": False}
+    seen, _ = weights_of(model, "topics_over_time", texts, bins[rows].tolist(), **untuned)
     overall = result.topic_terms.toarray()
     overall /= overall.sum(axis=1, keepdims=True)
     n_terms = len(result.term_counts.terms)
     for with_overall in (False, True):
-        trends = topics.over_time(
-            result, "year", time=bins, n_terms=n_terms, global_tuning=with_overall
-        )
+        options = {"n_terms": n_terms, "global_tuning": with_overall}
+        trends = topics.over_time(result, "year", time=bins, **options)
         before = {}
         for period, (present, weights) in zip([0, 1, 3, 4], seen, strict=True):
             tuned = weights / weights.sum(axis=1, keepdims=True)
@@ -254,7 +172,7 @@ def test_evolution_tuning_is_the_average_that_bertopic_describes(alike):
                 if with_overall:
                     tuned[row] = (tuned[row] + overall[topic]) / 2
             before = dict(zip(present, tuned, strict=True))
-            assert_alike(trends.terms, period, present, tuned)
+            assert_weights(trends.terms, period, present, tuned)
         assert 1 not in seen[1][0]
         assert trends.terms.of(0, 2) == ()
 

@@ -12,7 +12,7 @@ from embedtopics.training._examples import Examples
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.objectives._losses import graded_cosine, pairs_ranking
 from embedtopics.training.objectives._trainable import trainable_of
-from embedtopics.training.trainer._data import prepare, tokenized
+from embedtopics.training.trainer._batching import prepare, tokenized
 from tests.encoders.conftest import WORDS, tiny_bert  # noqa: F401
 
 CONTENT = [word for word in WORDS if word not in ("the", "a", "and", "or", "on", "in")]

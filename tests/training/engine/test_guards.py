@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.corpus._tables import name_rows
+from embedtopics.corpus._readers import name_rows
 from embedtopics.training.trainer import _running as running
 from embedtopics.training.trainer._batching import BatchPlan
 from embedtopics.training.trainer._checkpoints import latest_checkpoint

@@ -7,8 +7,7 @@ import torch
 
 from embedtopics.errors import InputError
 from embedtopics.training._settings import TrainingSettings
-from embedtopics.training.trainer._data import device_and_precision
-from embedtopics.training.trainer._trainer import arguments_for
+from embedtopics.training.trainer._trainer import arguments_for, device_and_precision
 
 
 @pytest.fixture()

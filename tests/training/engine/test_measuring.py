@@ -10,8 +10,7 @@ from embedtopics.training._examples import Examples
 from embedtopics.training._settings import TrainingSettings
 from embedtopics.training.objectives._losses import pairs_ranking
 from embedtopics.training.objectives._trainable import trainable_of
-from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan
-from embedtopics.training.trainer._data import prepare, tokenized
+from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan, prepare, tokenized
 from embedtopics.training.trainer._running import measure
 from tests.training.engine.conftest import CONTENT
 

@@ -11,13 +11,16 @@ from sentence_transformers.sentence_transformer import losses as st
 
 from embedtopics.encoders import RandomProjectionEncoder, SentenceEncoder, StaticEncoder
 from embedtopics.training import TrainingSettings
-from embedtopics.training.objectives._distilled import lengths_of, taught, teach, with_matryoshka
 from embedtopics.training.objectives._losses import (
     graded_cosent,
+    lengths_of,
     nli_softmax,
     pairs_ranking,
+    taught,
+    teach,
     triplet,
     tsdae,
+    with_matryoshka,
 )
 from embedtopics.training.objectives._objective import given
 from embedtopics.training.objectives._trainable import (

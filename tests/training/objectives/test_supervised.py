@@ -6,17 +6,18 @@ import torch
 from sentence_transformers.sentence_transformer import losses as st
 
 from embedtopics.encoders import SentenceEncoder
-from embedtopics.training.objectives._distilled import lengths_of, with_matryoshka
 from embedtopics.training.objectives._losses import (
     contrastive,
     graded_cosent,
     graded_cosine,
+    lengths_of,
     nli_ranking,
     nli_softmax,
     pairs_ranking,
     passed_through,
     triplet,
     triplet_ranking,
+    with_matryoshka,
 )
 from embedtopics.training.objectives._objective import (
     average_precision,

@@ -9,7 +9,7 @@ import yaml
 from embedtopics.encoders import StaticEncoder, distill
 from embedtopics.plots import learning_curves
 from embedtopics.training import fit_static_student, read_report
-from embedtopics.training._model_card import model_card
+from embedtopics.training._report import model_card
 from embedtopics.training.curves._verdict import read_curves
 from tests.factories import refuses
 from tests.training.reports import same

@@ -1,35 +1,44 @@
-"""How much the vectors of a word depend on its context, layer by layer."""
+"""Geometry of the layers: how much words depend on their contexts, and lengths of vectors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
 from embedtopics.probing._layers import (
+    ROWS_AT_ONCE,
     Layers,
     Space,
     blocks,
-    chosen_layers,
+    layer_numbers,
     lengths_of,
     one_blas_thread,
     open_space,
 )
-from embedtopics.probing.results import Contextualization, GeometryScore, HiddenStates
+from embedtopics.probing.results import Contextualization, GeometryScore, HiddenStates, LayerNorms
 from embedtopics.probing.words._uses import refuse_texts, types_of
-from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
+
+OUTLYING = 3.0
+"""Standard deviations from the mean of all dimensions."""
+PAIRS_AT_ONCE = 50_000
+
+Contexts = tuple[Int64Array, Int64Array]
+"""The rank of each sentence by its content, and the number of its wording."""
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnUses:
     """Uses of some words, those of a word together, no two of one word in equal sentences.
 
-    Shapes: `rows` (n_uses,), `starts` (n_words,), `counts` (n_words,).
+    Shapes: `rows` (n_uses,), `starts, counts` (n_words,).
     """
 
     words: tuple[str, ...]
@@ -39,24 +48,17 @@ class DrawnUses:
     n_able: int
 
 
-Contexts = tuple[Int64Array, Int64Array]
-
-
 def contexts_of(states: HiddenStates) -> Contexts:
-    """Return the rank of each sentence by its content, and the number of its wording."""
+    """Return the contexts of all sentences, by their numbers."""
     numbers, first = np.unique(states.sentences, return_index=True)
     texts = states.of_text[first]
     is_first = np.diff(texts, prepend=-1) > 0
-    begins = np.where(is_first, 0, states.spans[first, 0])
-    ends = [
-        int(begins[i + 1])
-        if i + 1 < len(numbers) and texts[i + 1] == texts[i]
-        else len(states.texts[texts[i]])
-        for i in range(len(numbers))
-    ]
+    begins = np.where(is_first, 0, states.spans[first, 0]).tolist()
+    # A sentence ends where the next one of its text begins.
+    ends = [None if new else begin for new, begin in zip(is_first[1:], begins[1:], strict=True)]
     wordings = [
         states.texts[text][begin:end].strip()
-        for text, begin, end in zip(texts.tolist(), begins.tolist(), ends, strict=True)
+        for text, begin, end in zip(texts.tolist(), begins, [*ends, None], strict=True)
     ]
     order = sorted(range(len(numbers)), key=lambda i: (wordings[i], states.texts[texts[i]], i))
     names = {wording: number for number, wording in enumerate(sorted(set(wordings)))}
@@ -79,7 +81,7 @@ def draw_uses(
 ) -> DrawnUses:
     """Sample words that occur in enough different sentences, and uses of each."""
     names, types = types_of(states, match_case)
-    has_letter = np.array([any(c.isalpha() for c in name) for name in names], dtype=bool)
+    has_letter = np.array([any(map(str.isalpha, name)) for name in names], dtype=bool)
     rows = np.flatnonzero(~states.missing & has_letter[types])
     sentences = states.sentences[rows]
     rank, content = contexts
@@ -127,7 +129,7 @@ def draw_sentences(
     return [rows[starts[i] : starts[i] + sizes[i]] for i in able[drawn].tolist()]
 
 
-def in_one_sentence(states: HiddenStates, rows: Int64Array) -> npt.NDArray[np.int64]:
+def in_one_sentence(states: HiddenStates, rows: Int64Array) -> Int64Array:
     """Return all ordered pairs of different places in `rows` in the same sentence, shape (n, 2)."""
     order = np.argsort(states.sentences[rows], kind="stable")
     _, starts, sizes = np.unique(
@@ -139,9 +141,6 @@ def in_one_sentence(states: HiddenStates, rows: Int64Array) -> npt.NDArray[np.in
         one, other = np.nonzero(~np.eye(size, dtype=bool))
         pairs.append(np.stack([places[:, one].ravel(), places[:, other].ravel()], axis=1))
     return np.concatenate(pairs) if pairs else np.empty((0, 2), dtype=np.int64)
-
-
-PAIRS_AT_ONCE = 50_000
 
 
 def contextualization(
@@ -161,10 +160,10 @@ def contextualization(
     Self-similarity is the mean cosine of two uses of a word in different sentences: 1 for static
     vectors. Intra-sentence similarity is the mean cosine of a word with the mean of its sentence.
     Maximum explainable variance is the share of the first squared singular value of the uses of a
-    word: how well one static vector could represent them. All three are high as well where all
-    vectors lie in one narrow cone; the baselines are the mean cosine of different words in
-    different sentences (anisotropy; each word counts the same), and the maximum explainable
-    variance of as many uses drawn from all words. "corrected" scores are the differences.
+    word. All three are high as well where all vectors lie in one narrow cone; the baselines are
+    the mean cosine of different words in different sentences (anisotropy; each word counts the
+    same), and the maximum explainable variance of as many uses drawn from all words. "corrected"
+    scores are the differences.
 
     Parameters
     ----------
@@ -201,7 +200,7 @@ def contextualization(
     checked_count(n_sentences, "n_sentences")
     checked_count(n_resamples, "n_resamples")
     seed = resolve_seed(random_state)
-    numbers = chosen_layers(states, layers)
+    numbers = layer_numbers(layers, states.layers)
     contexts = contexts_of(states)
     uses = draw_uses(
         states,
@@ -229,14 +228,14 @@ def contextualization(
     )
     decision = Decision("probing", "words_drawn", len(uses.words), message)
     return Contextualization(
-        states.encoder,
-        numbers,
-        tuple(scores),
-        uses.words,
-        uses.counts.astype(np.int32),
-        np.array(similarity),
-        np.array(explainable),
-        (*states.decisions, decision),
+        encoder=states.encoder,
+        layers=numbers,
+        scores=tuple(scores),
+        words=uses.words,
+        n_uses=uses.counts.astype(np.int32),
+        self_similarity=np.array(similarity),
+        explainable=np.array(explainable),
+        decisions=(*states.decisions, decision),
     )
 
 
@@ -371,3 +370,93 @@ def _of_words(measured: _Measured, plan: _Plan, times: Float64Array) -> dict[str
         "chance variance": chance,
         "corrected maximum explainable variance": explainable - chance,
     }
+
+
+def norms(states: HiddenStates, *, layers: Layers = "all") -> LayerNorms:
+    """Measure the lengths of vectors, and what each dimension adds to the mean cosine.
+
+    Where a few dimensions (Kovaleva et al. 2021, "BERT busters: outlier dimensions that disrupt
+    transformers") add most of the mean cosine of units of different sentences, compare adjusted
+    vectors (Timkey and van Schijndel 2021, "All bark and no bite", equation 3 and section 5).
+
+    Parameters
+    ----------
+    states : HiddenStates
+    layers : int, sequence of int, "all" or "last N"
+
+    Returns
+    -------
+    LayerNorms
+
+    Raises
+    ------
+    InputError
+        If fewer than two sentences have units with a vector.
+    """
+    numbers = layer_numbers(layers, states.layers)
+    rows = np.flatnonzero(~states.missing)
+    sentences = states.sentences[rows]
+    if len(np.unique(sentences)) < 2:
+        raise InputError("states", "with units of two sentences or more", found="one sentence")
+    found = [_moments(open_space(states, number), rows, sentences) for number in numbers]
+    columns = {name: np.array([one[name] for one in found]) for name in found[0]}
+    means = columns["dimension_means"]
+    spread = means.std(axis=1, keepdims=True)
+    is_outlier = np.abs(means - means.mean(axis=1, keepdims=True)) > OUTLYING * spread
+    return LayerNorms(
+        states.encoder,
+        numbers,
+        len(rows),
+        is_outlier=is_outlier,
+        decisions=states.decisions,
+        **columns,
+    )
+
+
+def _moments(space: Space, rows: Int64Array, sentences: Int32Array) -> dict[str, Any]:
+    """Return the measures of one layer by the names of `LayerNorms`."""
+    n, width = len(rows), space.vectors.shape[1]
+    lengths = np.empty(n)
+    total, squared, sums = np.zeros(width), np.zeros(width), np.zeros(width)
+    for part in _whole_sentences(sentences):
+        read = space.raw(rows[part])
+        sums += read.sum(axis=0)
+        lengths[part] = np.sqrt(np.einsum("ij,ij->i", read, read))
+        read /= np.where(lengths[part] > 0, lengths[part], 1.0)[:, None]
+        starts = np.unique(sentences[part], return_index=True)[1]
+        of_sentence = np.add.reduceat(read, starts, axis=0)
+        total += of_sentence.sum(axis=0)
+        squared += np.einsum("ij,ij->j", of_sentence, of_sentence)
+    mean = sums / n
+    variance = np.zeros(width)
+    for part in _whole_sentences(sentences):
+        away = space.raw(rows[part]) - mean
+        variance += np.einsum("ij,ij->j", away, away) / n
+    sizes = np.unique(sentences, return_counts=True)[1].astype(np.float64)
+    contributions = (total**2 - squared) / (float(n) ** 2 - float(sizes @ sizes))
+    low, median, high = np.quantile(lengths, [0.025, 0.5, 0.975])
+    return {
+        "mean": lengths.mean(),
+        "sd": lengths.std(),
+        "low": low,
+        "median": median,
+        "high": high,
+        "mean_cosine": contributions.sum(),
+        "contributions": contributions,
+        "dimension_means": mean,
+        "dimension_sds": np.sqrt(variance),
+    }
+
+
+def _whole_sentences(sentences: Int32Array) -> Iterator[slice]:
+    """Cut rows between sentences into blocks that fit into memory."""
+    ends = np.append(np.flatnonzero(np.diff(sentences)) + 1, len(sentences))
+    begin = 0
+    while begin < len(sentences):
+        # The last end within reach; a longer sentence is taken whole.
+        fits = int(np.searchsorted(ends, begin + ROWS_AT_ONCE, side="right")) - 1
+        end = int(ends[fits]) if fits >= 0 and ends[fits] > begin else 0
+        if not end:
+            end = int(ends[np.searchsorted(ends, begin, side="right")])
+        yield slice(begin, end)
+        begin = end

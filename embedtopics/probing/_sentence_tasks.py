@@ -6,20 +6,21 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from embedtopics._utils.checks import is_count, resolve_seed
+from embedtopics._utils.checks import checked_choice, is_count, resolve_seed
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.probing.results import ProbeTask, Sentence
-from embedtopics.probing.tasks._split import (
+from embedtopics.probing._tasks import (
     PARTS,
     SHARES,
     Treebanks,
     content_digest,
+    features_of,
     gathered,
     key_of,
     split_contents,
     without_repeats,
 )
+from embedtopics.probing.results import ProbeTask, Sentence
 from embedtopics.protocols import RandomState
 
 LEAST_LETTERS, MOST_FREQUENT, CANDIDATES = 4, 50, 10
@@ -58,11 +59,10 @@ Answers = list[Answer | None]
 
 def sentence_task(
     treebanks: Treebanks,
-    what: str,
+    task: str,
     *,
     n_classes: int | None = None,
     lengths: tuple[int, int] = (5, 28),
-    disjoint_targets: bool = True,
     random_state: RandomState = 0,
 ) -> ProbeTask:
     """Make a task of a label of every sentence of a treebank.
@@ -76,7 +76,7 @@ def sentence_task(
     treebanks : Treebank, sequence of Treebank, or mapping of str to Treebank
         By part: "train", perhaps "dev", and "test". Without parts, sentences are split by the
         hash of their content: 80 % to train, 10 % each to dev and test.
-    what : str
+    task : str
         "sentence length" : number of words, in `n_classes` bins of one width.
 
         "word content" : which of `n_classes` words is in the sentence, with exactly one of them
@@ -85,15 +85,15 @@ def sentence_task(
 
         "tree depth" : most steps from the root of the dependency tree to a word; the `n_classes`
         consecutive depths that keep most sentences. In each part all classes have the same
-        lengths, which would predict the depth (SentEval makes them uncorrelated).
+        lengths, which would predict the depth.
 
         "root dependents" : the relations of the root, without subtypes and punctuation, in their
         order with the root ("nsubj ROOT obj"): the most frequent ones of the train part, and
-        "other". It replaces SentEval's top constituents, where there are no phrases.
+        "other". It replaces SentEval's top constituents.
 
         "bigram shift" : whether two neighbouring words were exchanged. Each sentence is there
-        once, intact or shifted. Words have spaces between them in both classes; the first word
-        and punctuation keep their places.
+        once, intact or shifted, with spaces between words; the first word and punctuation keep
+        their places.
 
         "tense" : "Past" or "Pres", of the finite verb of the main clause: the root, or its
         auxiliary or copula. By the features VerbForm and Tense (imperfect and pluperfect are
@@ -101,14 +101,13 @@ def sentence_task(
 
         "subject number", "object number" : "Sing" or "Plur", of the one common noun that is nsubj
         or obj of the root and has no conjuncts; by the feature Number, or the tags NN and NNS.
+
+        For the last three, all sentences are split anew, so that no form of the verb or noun is
+        in two parts and its tense or number cannot be memorized, as in SentEval.
     n_classes : int, optional
         Of the first four; 6, 10, 3 and 6 by default.
     lengths : (int, int)
         Fewest and most words of a sentence; as in SentEval.
-    disjoint_targets : bool
-        For the last three: whether no form of the verb or noun occurs in two parts, as in
-        SentEval, so that its tense or number cannot be memorized. The sentences of all parts are
-        then split again, by these forms; the most frequent ones are in the train part.
     random_state : int, Generator or None
         Of all choices by hashes.
 
@@ -129,13 +128,11 @@ def sentence_task(
     Probing sentence embeddings for linguistic properties", ACL 2018, section 2.
     """
     seed = resolve_seed(random_state)
-    if what not in _TASKS:
-        raise InputError("what", f"one of {', '.join(SENTENCE_TASKS)}", what)
-    kind = _TASKS[what]
+    kind = _TASKS[checked_choice(task, "task", SENTENCE_TASKS)]
     if n_classes is not None and n_classes != kind.n_classes:
         if kind.is_fixed or not is_count(n_classes, 2):
             possible = str(kind.n_classes) if kind.is_fixed else "an integer from 2 up"
-            raise InputError("n_classes", f"{possible} for {what!r}", n_classes)
+            raise InputError("n_classes", f"{possible} for {task!r}", n_classes)
     pool, decisions = _pool(treebanks, kind, n_classes or kind.n_classes, lengths, seed)
     answers = kind.label(pool)
     places = [place for place, answer in enumerate(answers) if answer is not None]
@@ -143,10 +140,10 @@ def sentence_task(
     keys = [key_of(pool.sentences[place].words) for place in places]
     parts = [pool.parts[place] for place in places]
     expected = set(pool.parts)
-    if kind.has_target and disjoint_targets:
+    if kind.has_target:
         expected = set(PARTS)
         parts = _split_by_target(given, seed)
-        message = f"{what}: sentences were split so that no form of the target is in two parts."
+        message = f"{task}: sentences were split so that no form of the target is in two parts."
         decisions += (Decision("probing", "disjoint_targets", True, message),)
     classes = sorted({answer.label for answer in given})
     kept = _balanced(given, keys, parts, classes, seed)
@@ -155,12 +152,10 @@ def sentence_task(
     if len(classes) < 2 or lacking:
         where = f" in {', '.join(lacking)}" if lacking else ""
         remedy = "give more sentences, or fewer classes"
-        raise InputError(
-            "treebanks", f"with sentences of two classes or more of {what!r}{where}",
-            remedy=remedy, found=", ".join(classes) or "none",
-        )  # fmt: skip
+        wanted = f"with sentences of two classes or more of {task!r}{where}"
+        raise InputError("treebanks", wanted, remedy=remedy, found=", ".join(classes) or "none")
     message = (
-        f"{what}: {len(kept):,} of {len(pool.sentences):,} sentences of {lengths[0]} to "
+        f"{task}: {len(kept):,} of {len(pool.sentences):,} sentences of {lengths[0]} to "
         f"{lengths[1]} words are labelled, as many of each of {len(classes)} classes in each part."
     )
     texts = []
@@ -168,7 +163,7 @@ def sentence_task(
         text = given[one].text
         texts.append(pool.sentences[places[one]].text if text is None else text)
     return ProbeTask(
-        name=what,
+        name=task,
         unit="text",
         texts=tuple(texts),
         labels=tuple((given[one].label,) for one in kept),
@@ -419,12 +414,10 @@ def main_verb(sentence: Sentence) -> Answer | None:
 
 
 def _tense(sentence: Sentence, place: int) -> str:
-    features = _features(sentence, place)
-    if features is None:
+    if "feats" not in sentence.columns:
         return XPOS_TENSES.get(_cell(sentence, "xpos", place), "")
-    if features.get("VerbForm") != "Fin":
-        return ""
-    return TENSES.get(features.get("Tense", ""), "")
+    features = features_of(_cell(sentence, "feats", place))
+    return TENSES.get(features.get("Tense", ""), "") if features.get("VerbForm") == "Fin" else ""
 
 
 def noun_number(sentence: Sentence, relation: str) -> Answer | None:
@@ -445,10 +438,9 @@ def noun_number(sentence: Sentence, relation: str) -> Answer | None:
     )
     if joined or _cell(sentence, "upos", place) not in ("NOUN", ""):
         return None
-    features = _features(sentence, place)
-    number = (features or {}).get("Number", "")
-    if features is None:
-        number = XPOS_NUMBERS.get(_cell(sentence, "xpos", place), "")
+    number = XPOS_NUMBERS.get(_cell(sentence, "xpos", place), "")
+    if "feats" in sentence.columns:
+        number = features_of(_cell(sentence, "feats", place)).get("Number", "")
     if number not in ("Sing", "Plur"):
         return None
     return Answer(number, target=sentence.words[place].casefold())
@@ -457,14 +449,6 @@ def noun_number(sentence: Sentence, relation: str) -> Answer | None:
 def _universal(relation: str) -> str:
     """Return a relation without its subtype."""
     return relation.partition(":")[0]
-
-
-def _features(sentence: Sentence, place: int) -> dict[str, str] | None:
-    """Return the features of a word; None where the treebank has none."""
-    if "feats" not in sentence.columns:
-        return None
-    cells = sentence.columns["feats"][place].split("|")
-    return {name: value for name, sign, value in (one.partition("=") for one in cells) if sign}
 
 
 def _cell(sentence: Sentence, column: str, place: int) -> str:

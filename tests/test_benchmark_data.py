@@ -1,4 +1,4 @@
-"""The published data sets on which benchmarks measure encoders, in small."""
+"""The data sets of the benchmarks: their sizes, and that nothing is learned of a test."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks import corpora, search_quality, student_texts, training_sets
 from benchmarks.encoder_tasks import TASKS, InferencePairs, read_tasks
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.evaluation import evaluate_encoder
@@ -200,3 +201,65 @@ def test_the_default_model_scores_what_is_published(data_folder):
         assert found[file].value == pytest.approx(value, abs=0.0005), file
         assert found[file].low < value < found[file].high
     assert [found[file].n for file in published] == [1379, 1500, 3750]
+
+
+@pytest.mark.benchmark_data
+def test_the_french_corpus_is_all_of_its_parts(data_folder, monkeypatch):
+    monkeypatch.setattr(corpora, "DATA", data_folder)
+    texts, classes, _ = corpora._read_masakhanews_fra()
+    assert len(texts) == len(classes) == 250 + 211 + 422
+    assert len(set(classes)) == 5
+    assert texts[250:] != texts[:-250]
+
+
+@pytest.mark.benchmark_data
+def test_nothing_is_learned_that_a_test_holds(data_folder):
+    texts = student_texts.load_student_texts(quick=True)
+    held_out = {student_texts._normal(title) for title in texts.test_titles}
+    for row in student_texts._read_rows("stsb/en_test.jsonl.gz"):
+        held_out |= {student_texts._normal(row[key]) for key in ("sentence1", "sentence2")}
+    learned = {student_texts._normal(text) for text in [*texts.titles, *texts.general]}
+    assert len(learned) > 5_000 and len(held_out) > 2_000
+    assert not learned & held_out
+    assert len(texts.test_titles) == len(texts.test_categories)
+
+
+@pytest.mark.benchmark_data
+@pytest.mark.parametrize(
+    ("name", "n_documents", "n_queries", "n_relevant"),
+    [("scifact", 5_183, 300, 339), ("cranfield", 1_400, 225, 1_612)],
+)
+def test_the_sets_are_those_of_the_published_figures(
+    data_folder, name, n_documents, n_queries, n_relevant
+):
+    ids, texts, queries, qrels = search_quality.read_set(name)
+    assert len(set(ids)) == len(ids) == len(texts) == n_documents and len(queries) == n_queries
+    assert sum(grade > 0 for judged in qrels.values() for grade in judged.values()) == n_relevant
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark_data
+def test_no_sentence_of_a_test_is_learned_from(data_folder):
+    pairs, counts = training_sets.inference_pairs(None)
+    held = {
+        " ".join(text.lower().split())
+        for content in training_sets.test_pairs().values()
+        for column in content["columns"]
+        for text in column
+    }
+    learned = {" ".join(text.lower().split()) for column in pairs["columns"] for text in column}
+    assert not held & learned
+    assert sum(counts.values()) == len(pairs["labels"]) > 60_000
+    assert {len(column) for column in pairs["columns"]} == {len(pairs["labels"])}
+
+
+@pytest.mark.benchmark_data
+def test_the_tests_have_their_published_sizes(data_folder):
+    sizes = {name: len(content["labels"]) for name, content in training_sets.test_pairs().items()}
+    assert sizes == {
+        "STS-B test": 1379, "STS12": 1608, "STS13": 750, "STS14": 1500, "SICK-R test": 4927,
+    }  # fmt: skip
+    train, dev = training_sets.sts_training_pairs(), training_sets.sts_pairs("dev")
+    assert len(train["labels"]) < 5749 and len(dev["labels"]) == 1500
+    pairs = set(map(frozenset, zip(*train["columns"], strict=True)))
+    assert not pairs & set(map(frozenset, zip(*dev["columns"], strict=True)))

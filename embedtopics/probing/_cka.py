@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, optional_count, resolve_seed
 from embedtopics.corpus.results import Decision
@@ -19,7 +18,7 @@ from embedtopics.probing._layers import (
     open_space,
 )
 from embedtopics.probing.results import HiddenStates, LayerSimilarity
-from embedtopics.protocols import Float64Array, Int64Array, RandomState
+from embedtopics.protocols import BoolArray, Float64Array, Int64Array, RandomState
 
 LEAST_VARIANCE = 1e-12
 """Of a layer, as a share of its mean square: less is rounding."""
@@ -41,20 +40,16 @@ def cka(
     With centered vectors X and Y of the same units, it is the squared Frobenius norm of their
     cross-covariance over the product of the norms of their covariances (Kornblith et al. 2019,
     equation 4 and the feature form of section 3): 1 for spaces that differ only by a rotation, a
-    translation and a scale. The kernel matrices, of n_units by n_units, are never computed.
-
-    With few units in many dimensions it is too high: unrelated spaces come near to 1. The debiased
-    form estimates the three norms without bias (Song et al. 2012, equation 5), and is about 0
-    for unrelated spaces; it may be slightly negative.
+    translation and a scale. With few units in many dimensions, unrelated spaces come near to 1,
+    too. The debiased form (Song et al. 2012, equation 5) is about 0 for them; it may be negative.
 
     Parameters
     ----------
     states_a : HiddenStates
     states_b : HiddenStates, optional
-        Of the same units, by another encoder or with other settings; else the layers of
-        `states_a` are compared with one another.
+        Of the same units, by another encoder or with other settings; by default the layers of
+        `states_a` are compared with one another, and `layers_b` is not used.
     layers_a, layers_b : int, sequence of int, "all" or "last N"
-        `layers_b` is not used without `states_b`.
     debiased : bool
     max_units : int, optional
         With more, whole texts are sampled until that many are reached; None for all. The cost
@@ -91,17 +86,19 @@ def cka(
         if states_b is not None:
             b = [_Layer(open_space(other, n), rows, folds) for n in numbers_b]
         found = _alignments(a, b, debiased)
+    without, n = found[1:], len(found) - 1
+    errors = np.sqrt((n - 1) * without.var(axis=0)) if n > 1 else np.full_like(found[0], np.nan)
     return LayerSimilarity(
-        "debiased linear CKA" if debiased else "linear CKA",
-        states_a.encoder,
-        other.encoder,
-        numbers_a,
-        numbers_b,
-        found[0],
-        _jackknife_errors(found[1:]),
-        len(rows),
-        n_texts,
-        (*states_a.decisions, *decisions),
+        measure="debiased linear CKA" if debiased else "linear CKA",
+        encoder_a=states_a.encoder,
+        encoder_b=other.encoder,
+        layers_a=numbers_a,
+        layers_b=numbers_b,
+        values=found[0],
+        errors=errors,
+        n_units=len(rows),
+        n_texts=n_texts,
+        decisions=(*states_a.decisions, *decisions),
     )
 
 
@@ -150,7 +147,10 @@ class _Layer:
 
 
 def _alignments(a: list[_Layer], b: list[_Layer], debiased: bool) -> Float64Array:
-    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n_a, n_b)."""
+    """Return those of all pairs, then without each fold, of shape (1 + n_folds, n_a, n_b).
+
+    NaN where one of two layers has no variance of its own.
+    """
     values = np.full((len(a[0].squares), len(a), len(b)), np.nan)
     own_a = [_dependence(one, one, debiased) for one in a]
     own_b = own_a if b is a else [_dependence(one, one, debiased) for one in b]
@@ -159,7 +159,8 @@ def _alignments(a: list[_Layer], b: list[_Layer], debiased: bool) -> Float64Arra
             values[:, i, j] = values[:, j, i]
             continue
         shared = own_a[i] if a[i] is b[j] else _dependence(a[i], b[j], debiased)
-        values[:, i, j] = _ratio(shared, own_a[i], own_b[j])
+        known = (own_a[i] > 0) & (own_b[j] > 0)
+        values[known, i, j] = shared[known] / np.sqrt(own_a[i][known] * own_b[j][known])
     return values
 
 
@@ -205,25 +206,7 @@ def _norm(
     return total - both + apart / ((n - 1) * (n - 2)) - 2 * both / (n - 2)
 
 
-def _ratio(shared: Float64Array, own_a: Float64Array, own_b: Float64Array) -> Float64Array:
-    """Return the alignment; NaN where one of the layers has no variance of its own."""
-    found = np.full(len(shared), np.nan)
-    known = (own_a > 0) & (own_b > 0)
-    found[known] = shared[known] / np.sqrt(own_a[known] * own_b[known])
-    return found
-
-
-def _jackknife_errors(without: Float64Array) -> Float64Array:
-    """Return standard errors of figures that were measured without each fold in turn."""
-    n = len(without)
-    if n < 2:
-        return np.full(without.shape[1:], np.nan)
-    return np.asarray(np.sqrt((n - 1) * without.var(axis=0)))
-
-
 def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
-    if a is b:
-        return
     if a.texts != b.texts:
         pairs = enumerate(zip(a.texts, b.texts, strict=False))
         row = next((i for i, (x, y) in pairs if x != y), None)
@@ -237,12 +220,12 @@ def _refuse_other_units(a: HiddenStates, b: HiddenStates) -> None:
 
 def _drawn(
     states: HiddenStates,
-    present: npt.NDArray[np.bool_],
+    present: BoolArray,
     max_units: int | None,
     n_folds: int,
     seed: int,
 ) -> tuple[Int64Array, Int64Array, int, list[Decision]]:
-    """Return units by fold, in an order that is that of the contents of their texts."""
+    """Return units by fold in the order of the contents of their texts, their folds, n texts."""
     counts = np.bincount(states.of_text[present], minlength=len(states.texts))
     held = [int(t) for t in np.flatnonzero(counts)]
     ordered = np.array(sorted(held, key=lambda t: states.texts[t]), dtype=np.int64)

@@ -1,7 +1,21 @@
-"""The model card: what an encoder is, what it learned from, and what that did to it."""
+"""The report of a training run as files, in the folder of the encoder that came out of it.
+
+::
+
+    <encoder>/
+        README.md                        the model card, for people
+        training-report/
+            manifest.json                kind, format version, size and SHA-256 of the file
+            training.json                the report, arrays included
+
+JSON has no infinite numbers, no NaN, no tuples and no arrays. They are objects with one key that
+begins with "$", and so are records: {"$number": "nan"}, {"$tuple": [...]}, {"$array": [...],
+"dtype": "float64"}, {"$record": "Curves", "fields": {...}}. Numbers come back with all their bits.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
@@ -11,10 +25,150 @@ from typing import Any
 
 import numpy as np
 
+from embedtopics._utils.folders import (
+    add_unchecked,
+    read_manifest,
+    replacing_file,
+    replacing_folder,
+    write_manifest,
+)
+from embedtopics.corpus.results import Decision
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, DEFAULT_REPOSITORY
-from embedtopics.training.results import Change, StudentReport, TrainingReport
+from embedtopics.errors import CorruptFileError, InputError
+from embedtopics.training.results import (
+    Change,
+    Curves,
+    Diagnosis,
+    Evidence,
+    LabelCurve,
+    StudentReport,
+    TrainingReport,
+)
 
 Report = TrainingReport | StudentReport
+
+KIND = "embedtopics training report"
+FORMAT = 1
+FOLDER, FILE, CARD = "training-report", "training.json", "README.md"
+
+_RECORDS: dict[str, Any] = {
+    each.__name__: each
+    for each in (
+        TrainingReport, StudentReport, Change, Curves, Decision, Diagnosis, Evidence, LabelCurve,
+    )
+}  # fmt: skip
+_NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+_DEEPEST = 60
+
+
+def write_report(report: Report, folder: str | Path) -> Path:
+    """Write a report and its model card into the folder of an encoder, in place of earlier ones."""
+    folder = Path(folder).expanduser()
+    if not folder.is_dir():
+        raise InputError("folder", "that of a saved encoder", str(folder))
+    content = json.dumps(_plain(report, "report"), allow_nan=False, indent=1)
+    with replacing_folder(folder / FOLDER, KIND) as fresh:
+        (fresh / FILE).write_text(content, "utf-8")
+        write_manifest(fresh, KIND, FORMAT)
+    with replacing_file(folder / CARD) as page:
+        page.write_text(model_card(report), "utf-8")
+    add_unchecked(folder, [f"{FOLDER}/{FILE}", CARD])
+    return folder / FOLDER
+
+
+def read_report(folder: str | Path) -> Report:
+    """Read the report of the training run that an encoder came from.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Of the encoder.
+
+    Returns
+    -------
+    TrainingReport or StudentReport
+        With all values as they were written.
+
+    Raises
+    ------
+    InputError
+        Where there is no report.
+    CorruptFileError
+        Where it is damaged, or of a newer version.
+    """
+    place = Path(folder).expanduser() / FOLDER
+    if not place.is_dir():
+        raise InputError("folder", "one with the report of a training run", str(folder))
+    read_manifest(place, KIND, FORMAT)
+    try:
+        report = _restored(json.loads((place / FILE).read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptFileError(
+            f"{place / FILE} is damaged ({error}); restore it from a copy"
+        ) from error
+    if not isinstance(report, Report):
+        raise CorruptFileError(f"{place / FILE} holds no report; restore it from a copy")
+    return report
+
+
+def _plain(value: Any, where: str, depth: int = 0) -> Any:
+    """Return what JSON can hold, and `_restored` turns back."""
+    if depth > _DEEPEST:
+        raise InputError(where[:80], f"nested at most {_DEEPEST} deep")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"$number": str(value)}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        flat = [_plain(one, where, depth + 1) for one in value.ravel().tolist()]
+        return {"$array": flat, "dtype": value.dtype.name, "shape": list(value.shape)}
+    if isinstance(value, (list, tuple)):
+        items = [_plain(one, f"{where}[{i}]", depth + 1) for i, one in enumerate(value)]
+        return items if isinstance(value, list) else {"$tuple": items}
+    if isinstance(value, Mapping):
+        items = [
+            [_plain(key, where, depth + 1), _plain(one, f"{where}[{key!r}]", depth + 1)]
+            for key, one in value.items()
+        ]
+        is_simple = all(isinstance(key, str) and not key.startswith("$") for key in value)
+        return dict(items) if is_simple else {"$items": items}
+    if type(value).__name__ in _RECORDS and dataclasses.is_dataclass(value):
+        fields = {
+            field.name: _plain(getattr(value, field.name), f"{where}.{field.name}", depth + 1)
+            for field in dataclasses.fields(value)
+        }
+        return {"$record": type(value).__name__, "fields": fields}
+    raise InputError(where, "a number, string, list or mapping", found=type(value).__name__)
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_restored(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    tag = next((key for key in value if key.startswith("$")), None)
+    if tag is None:
+        return {key: _restored(one) for key, one in value.items()}
+    if tag == "$number":
+        return _NUMBERS[value[tag]]
+    if tag == "$tuple":
+        return tuple(_restored(one) for one in value[tag])
+    if tag == "$items":
+        return {_restored(key): _restored(one) for key, one in value[tag]}
+    if tag == "$array":
+        dtype = np.dtype(value["dtype"])
+        if dtype.kind not in "biuf":
+            raise ValueError(f"it holds an array of {dtype}, not of numbers")
+        return np.array(_restored(value[tag]), dtype=dtype).reshape(value["shape"])
+    if tag == "$record":
+        made = {name: _restored(one) for name, one in value["fields"].items()}
+        return _RECORDS[value[tag]](**made)
+    raise ValueError(f"it holds {tag!r}, which means nothing here")
+
+
+# The model card: what an encoder is, what it learned from, and what that did to it.
 
 MOST_VALIDATIONS = 20
 MOST_LISTED = 40
@@ -49,19 +203,42 @@ OF_STUDENTS = (
 )
 
 
-def model_card(report: Report) -> str:
-    """Return the model card of a trained encoder or a student, Markdown that model hubs read.
+_BEGINNING = """---
+{matter}
+---
 
-    All figures are those of the report. Text that comes from data is shown as it is, never as
-    markup; of the paths of folders and files, only the last name is shown.
-    """
+# {title}
+
+{about}
+
+## Use
+
+```python
+from embedtopics.encoders import resolve_encoder
+
+encoder = resolve_encoder("path/to/this/folder")
+embeddings = encoder.encode(["a sentence", "another one"])
+```
+
+Or with {library}:
+
+```python
+from {module} import {name}
+
+model = {load}("path/to/this/folder")
+embeddings = model.encode(["a sentence", "another one"])
+```
+
+"""
+
+
+def model_card(report: Report) -> str:
+    """Return the model card, Markdown in which text from data is never markup, nor a path shown."""
     is_student = isinstance(report, StudentReport)
     limits = (*OF_STUDENTS, *LIMITS) if is_student else LIMITS
     data = {name: value for name, value in report.data.items() if name != "scored_on"}
     parts = [
-        *_front_matter(report),
-        *_title(report),
-        *_use("model2vec" if is_student else "sentence-transformers"),
+        *_beginning(report),
         "## Data",
         "",
         *(list(_nested(data)) or ["Nothing was noted of the data."]),
@@ -84,17 +261,38 @@ def model_card(report: Report) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _front_matter(report: Report) -> list[str]:
-    tags = ["sentence-transformers", "sentence-similarity", "feature-extraction", "embedtopics"]
-    library = "sentence-transformers"
+def _beginning(report: Report) -> list[str]:
+    """Return what hubs read, the title, and how the encoder is loaded."""
+    library, load = "sentence-transformers", "SentenceTransformer"
+    tags = [library, "sentence-similarity", "feature-extraction", "embedtopics"]
     if isinstance(report, StudentReport):
-        library = "model2vec"
+        library, load = "model2vec", "StaticModel.from_pretrained"
         tags = [library, "static-embeddings", *tags]
-    lines = ["---", f"library_name: {library}", "pipeline_tag: sentence-similarity"]
-    base = _repository(report.teacher if isinstance(report, StudentReport) else report.base)
-    if base is not None:
-        lines.append(f"base_model: {yaml_text(base)}")
-    return [*lines, "tags:", *(f"- {tag}" for tag in tags), "---", ""]
+        given = report.teacher
+    else:
+        given = report.base
+    repository = _repository(given)
+    base = escaped(repository or _last_name(given))
+    if isinstance(report, StudentReport):
+        title = f"Static student of {base}"
+        about = (
+            f"A static encoder: a table of {report.n_tokens:,} token vectors of "
+            f"{report.dimensions:,} dimensions, learned with embedtopics from the vectors that "
+            f"{base} gives to texts. A text's vector is the mean of those of its tokens; {base} is "
+            "not needed for that."
+        )
+    else:
+        title = escaped(_last_name(report.folder))
+        about = (
+            f"A sentence encoder: {base}, trained with embedtopics ({_sentence(report.objective)})"
+            ". The cosine of two vectors is the similarity of their texts."
+        )
+    lines = [f"library_name: {library}", "pipeline_tag: sentence-similarity"]
+    lines += [] if repository is None else [f"base_model: {yaml_text(repository)}"]
+    names = {"module": library.replace("-", "_"), "name": load.partition(".")[0], "load": load}
+    matter = "\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags)])
+    page = _BEGINNING.format(matter=matter, title=title, about=about, library=library, **names)
+    return page.splitlines()
 
 
 def _repository(base: str) -> str | None:
@@ -114,51 +312,6 @@ def _last_name(path: str) -> str:
 def _sentence(sentence: str, longest: int = 500) -> str:
     """Return a sentence in which paths have become names."""
     return escaped(_PATH.sub(lambda found: _last_name(found[0]), sentence), longest)
-
-
-def _title(report: Report) -> list[str]:
-    if isinstance(report, StudentReport):
-        base = escaped(_repository(report.teacher) or _last_name(report.teacher))
-        about = (
-            f"A static encoder: a table of {report.n_tokens:,} token vectors of "
-            f"{report.dimensions:,} dimensions, learned with embedtopics from the vectors that "
-            f"{base} gives to texts. A text's vector is the mean of those of its tokens; {base} is "
-            "not needed for that."
-        )
-        return [f"# Static student of {base}", "", about, ""]
-    base = escaped(_repository(report.base) or _last_name(report.base))
-    about = (
-        f"A sentence encoder: {base}, trained with embedtopics ({_sentence(report.objective)}). "
-        "The cosine of two vectors is the similarity of their texts."
-    )
-    return [f"# {escaped(_last_name(report.folder))}", "", about, ""]
-
-
-def _use(library: str) -> list[str]:
-    load = {
-        "model2vec": "StaticModel.from_pretrained",
-        "sentence-transformers": "SentenceTransformer",
-    }[library]
-    return [
-        "## Use",
-        "",
-        "```python",
-        "from embedtopics.encoders import resolve_encoder",
-        "",
-        'encoder = resolve_encoder("path/to/this/folder")',
-        'embeddings = encoder.encode(["a sentence", "another one"])',
-        "```",
-        "",
-        f"Or with {library}:",
-        "",
-        "```python",
-        f"from {library.replace('-', '_')} import {load.partition('.')[0]}",
-        "",
-        f'model = {load}("path/to/this/folder")',
-        'embeddings = model.encode(["a sentence", "another one"])',
-        "```",
-        "",
-    ]
 
 
 def _nested(values: Mapping[Any, Any], depth: int = 0) -> Iterator[str]:

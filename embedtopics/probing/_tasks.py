@@ -1,0 +1,498 @@
+"""Tasks on words, on texts and on pairs of words, and which part each sentence is in."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from embedtopics._utils.checks import resolve_seed
+from embedtopics.corpus._hashing import is_missing, normalize_text
+from embedtopics.corpus._readers import read_file
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
+from embedtopics.probing.results import ProbeTask, Sentence, Treebank
+from embedtopics.probing.words._uses import numbered
+from embedtopics.protocols import Int32Array, Int64Array, RandomState
+
+PARTS = ("train", "dev", "test")
+SHARES = {"train": 0.8, "dev": 0.1, "test": 0.1}
+"""Share of the contents in each part where the parts are not given."""
+HEAD_DISTANCE = "head distance"
+_FARTHEST = ((1, "1"), (2, "2"), (4, "3-4"), (9, "5-9"))
+_ENTITY = re.compile(r"[BIESLUM]-(.+)")
+
+Treebanks = Treebank | Sequence[Treebank] | Mapping[str, Treebank]
+Files = str | Path | Mapping[str, str | Path]
+T = TypeVar("T")
+_Use = tuple[tuple[str, ...], int]
+"""The words of a sentence, and which of them is labelled."""
+
+# The parts: which sentence is for training, for dev or for the test.
+
+
+def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Decision, ...]]:
+    """Return all sentences, their parts ("" where none are given) and the readers' decisions."""
+    if isinstance(treebanks, Mapping):
+        named = by_part(treebanks, "treebanks")
+    else:
+        several = [treebanks] if isinstance(treebanks, Treebank) else list(treebanks)
+        named = [("", one) for one in several]
+    if not named or not all(isinstance(one, Treebank) for _, one in named):
+        expected = "what read_conllu or read_token_table returned, one, several or by part"
+        kinds = ", ".join(type(one).__name__ for _, one in named)
+        raise InputError("treebanks", expected, found=kinds or "none")
+    sentences = [sentence for _, one in named for sentence in one.sentences]
+    parts = [part for part, one in named for _ in one.sentences]
+    if not sentences:
+        raise InputError("treebanks", "with sentences", found="none")
+    return sentences, parts, tuple(decision for _, one in named for decision in one.decisions)
+
+
+def by_part(given: Mapping[str, T], parameter: str) -> list[tuple[str, T]]:
+    """Return what is given for each part, in the order train, dev, test."""
+    if not {"train", "test"} <= set(given) <= set(PARTS):
+        raise InputError(parameter, 'by part "train", "test" and perhaps "dev"', list(given))
+    return [(part, given[part]) for part in PARTS if part in given]
+
+
+def key_of(text: str | Sequence[str]) -> str:
+    """Return the form in which two sentences are the same: case and white space do not count."""
+    whole = text if isinstance(text, str) else " ".join(text)
+    return normalize_text(whole).casefold()
+
+
+def content_digest(key: str, seed: int, purpose: str = "") -> bytes:
+    """Return a hash of a content, by which choices depend on it and the seed alone."""
+    salt = f"{seed} {purpose}".encode()[:64]
+    return hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16, key=salt).digest()
+
+
+def without_repeats(
+    keys: Sequence[str], parts: Sequence[str], *, within: bool
+) -> tuple[list[int], tuple[Decision, ...]]:
+    """Leave sentences of later parts out of the earlier ones, so that none can be memorized."""
+    home: dict[str, str] = {}
+    for part in ("test", "dev", "train", ""):
+        for key, own in zip(keys, parts, strict=True):
+            if own == part:
+                home.setdefault(key, part)
+    kept, seen = [], set()
+    across: Counter[str] = Counter()
+    n_within = 0
+    for place, (key, part) in enumerate(zip(keys, parts, strict=True)):
+        if home[key] != part:
+            across[part] += 1
+        elif within and key in seen:
+            n_within += 1
+        else:
+            kept.append(place)
+            seen.add(key)
+    decisions = repeats_across(across, set(parts) - {parts[place] for place in kept}, "Sentences")
+    if n_within:
+        message = f"{n_within:,} repeated sentences are left out."
+        decisions = (*decisions, Decision("probing", "repeats", n_within, message))
+    return kept, decisions
+
+
+def repeats_across(across: Counter[str], emptied: set[str], what: str) -> tuple[Decision, ...]:
+    """Report what earlier parts have in common with later ones; refuse parts that it empties."""
+    if emptied:
+        part = sorted(emptied)[0]
+        raise InputError(f"the part {part}", "with content of its own", found="that of later parts")
+    if not across.total():
+        return ()
+    counted = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
+    message = f"{what} that occur in later parts, too, are left out: {counted}."
+    return (Decision("probing", "repeats_across_parts", across.total(), message),)
+
+
+def _split(
+    keys: Sequence[str],
+    parts: Sequence[str],
+    random_state: RandomState,
+    what: str = "sentences",
+) -> tuple[list[int], list[str], tuple[Decision, ...]]:
+    """Return which contents are kept, and their parts: given, or by their hash."""
+    kept, decisions = without_repeats(keys, parts, within=False)
+    own = [parts[place] for place in kept]
+    if not any(own):
+        seed = resolve_seed(random_state)
+        own, split = split_contents([keys[place] for place in kept], seed, what)
+        decisions += split
+    return kept, own, decisions
+
+
+def split_contents(
+    keys: Sequence[str], seed: int, what: str
+) -> tuple[list[str], tuple[Decision, ...]]:
+    """Assign contents to parts by their hash: equal ones to one part, in whatever order."""
+    order = sorted(set(keys), key=lambda key: content_digest(key, seed, "part"))
+    n = len(order)
+    least = 1 if n >= len(PARTS) else 0
+    n_test, n_dev = (max(least, round(SHARES[part] * n)) for part in ("test", "dev"))
+    part_of = dict.fromkeys(order, "train")
+    part_of |= dict.fromkeys(order[: n_test + n_dev], "dev")
+    part_of |= dict.fromkeys(order[:n_test], "test")
+    parts = [part_of[key] for key in keys]
+    counted = Counter(parts)
+    sizes = ", ".join(f"{part} ({counted[part]:,})" for part in PARTS)
+    message = f"The {what} were split by the hash of their content: {sizes}; random_state {seed}."
+    return parts, (Decision("probing", "parts", "split", message),)
+
+
+# Tasks on each word: its tag, its relation, the distance to its head.
+
+
+def token_task(
+    treebanks: Treebanks,
+    task: str,
+    *,
+    entity_types: bool = False,
+    missing: Collection[str] = ("_", ""),
+    random_state: RandomState = 0,
+) -> ProbeTask:
+    """Make a task of labels of every word of a treebank, or of a table of labelled words.
+
+    Parameters
+    ----------
+    treebanks : Treebank, sequence of Treebank, or mapping of str to Treebank
+        By part: "train", perhaps "dev", and "test". Without parts, sentences are split by the
+        hash of their content: 80 % to train, 10 % each to dev and test.
+    task : str
+        A column, such as "upos", "xpos", "deprel" or the "tag" of named entities; one key of a
+        column, such as "feats:Number" or "misc:Gloss", of the words that have it; or "head
+        distance": on which side the head of a word is, and how many words away (1, 2, 3-4, 5-9, 10
+        or more).
+    entity_types : bool
+        Whether to strip the prefix of entity tags: "person" instead of "B-person", "I-person".
+    missing : collection of str
+        Values that mean no label.
+    random_state : int, Generator or None
+        Of the split.
+
+    Returns
+    -------
+    ProbeTask
+        With the unit "word". Sentences of the train part that occur in test or dev, too, are left
+        out, and those of dev that occur in test: a frequent "Thank you." would be memorized. The
+        test part stays as it is published.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, a part has no labels, all labels are the same, or a label is
+        no tag of an entity.
+    """
+    sentences, parts, decisions = gathered(treebanks)
+    labels_of = _labeller(sentences, task, set(missing), entity_types)
+    kept, parts, more = _split([key_of(one.words) for one in sentences], parts, random_state)
+    labels = tuple(tuple(labels_of(sentences[place])) for place in kept)
+    found: dict[str, set[str]] = {part: set() for part in parts}
+    for own, part in zip(labels, parts, strict=True):
+        found[part].update(filter(None, own))
+    for part, known in found.items():
+        if not known:
+            raise InputError("task", f"a column with labels in {part}", task)
+    if len(set().union(*found.values())) < 2:
+        raise InputError("task", "a column of two labels or more", task)
+    return ProbeTask(
+        name=f"{task} type" if entity_types else task,
+        unit="word",
+        texts=tuple(sentences[place].words for place in kept),
+        labels=labels,
+        parts=tuple(parts),
+        decisions=(*decisions, *more),
+    )
+
+
+def _labeller(
+    sentences: Sequence[Sentence], task: str, missing: set[str], entity_types: bool
+) -> Callable[[Sentence], list[str]]:
+    if task == HEAD_DISTANCE:
+        if not any(sentence.heads for sentence in sentences):
+            raise InputError("treebanks", f"with heads, for {task!r}", found="none")
+        return _head_distances
+    column, _, key = task.partition(":")
+    name = task if all(task in sentence.columns for sentence in sentences) else column
+    lacking = next((one for one in sentences if name not in one.columns), None)
+    if lacking is not None:
+        columns = ", ".join(lacking.columns)
+        raise InputError("task", f'one of {columns}, or "{HEAD_DISTANCE}"', task)
+
+    def labels_of(sentence: Sentence) -> list[str]:
+        found = [
+            # An underscore is the lemma of an underscore.
+            cell if cell not in missing or (name == "lemma" and cell == word) else ""
+            for word, cell in zip(sentence.words, sentence.columns[name], strict=True)
+        ]
+        if name != task:
+            found = [features_of(cell).get(key, "") for cell in found]
+        return [_entity_type(tag, task, sentence) for tag in found] if entity_types else found
+
+    return labels_of
+
+
+def features_of(cell: str) -> dict[str, str]:
+    """Return the keys and values of a cell such as "Case=Nom|Number=Sing"."""
+    parts = [one.partition("=") for one in reversed(cell.split("|"))]  # the first of equal keys
+    return {name: value for name, sign, value in parts if sign}
+
+
+def _entity_type(tag: str, task: str, sentence: Sentence) -> str:
+    if tag in ("", "O"):
+        return tag
+    found = _ENTITY.fullmatch(tag)
+    if found is None:
+        expected = f"tags such as B-person, I-person and O, in sentence {sentence.id!r}"
+        raise InputError(task, expected, tag, "leave entity_types out")
+    return found.group(1)
+
+
+def _head_distances(sentence: Sentence) -> list[str]:
+    found = []
+    for place, head in enumerate(sentence.heads, start=1):
+        side = "left" if head < place else "right"
+        size = next((name for most, name in _FARTHEST if abs(head - place) <= most), "10+")
+        found.append(f"{side} {size}" if head else "root")
+    return found or [""] * len(sentence.words)
+
+
+# Tasks from tables of labelled texts, and of labelled pairs of words in their sentences.
+
+
+def text_task(
+    files: Files,
+    *,
+    text: str = "text",
+    label: str = "label",
+    name: str | None = None,
+    random_state: RandomState = 0,
+) -> ProbeTask:
+    """Make a task of the labels of whole texts, such as whether a sentence is acceptable (CoLA).
+
+    Parameters
+    ----------
+    files : path or mapping of str to path
+        A csv, tsv, jsonl, json or parquet file (or one of these and .gz), or one by part: "train",
+        perhaps "dev", and "test". A single file is split by the hash of the texts.
+    text, label : str
+        Columns.
+    name : str, optional
+        By default that of the column of labels.
+    random_state : int, Generator or None
+        Of the split.
+
+    Returns
+    -------
+    ProbeTask
+        With the unit "text". Texts of the train part that are in test or dev, too, are left out,
+        and those of dev that are in test. Classes keep their sizes.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, has no such columns, or a row has no text or no label; if parts
+        are not as expected, or there is only one label.
+
+    References
+    ----------
+    Warstadt, Singh and Bowman, "Neural Network Acceptability Judgments", TACL 7, 2019.
+    """
+    texts: list[str] = []
+    labels: list[str] = []
+    parts: list[str] = []
+    for part, table in _read(files):
+        texts += table.column(text, _is_text, "a text")
+        labels += table.labels(label)
+        parts += [part] * len(table.frame)
+    kept, parts, decisions = _split([key_of(one) for one in texts], parts, random_state, "texts")
+    shown = [texts[place] for place in kept]
+    name = label if name is None else name
+    return _task(name, "text", shown, [labels[place] for place in kept], parts, decisions)
+
+
+def pair_task(
+    files: Files,
+    *,
+    sentences: tuple[str, str] = ("sentence1", "sentence2"),
+    places: tuple[str, str] = ("index1", "index2"),
+    label: str = "label",
+    name: str = "word in context",
+    random_state: RandomState = 0,
+) -> ProbeTask:
+    """Make a task of pairs of words in sentences, such as whether both have the same sense.
+
+    Parameters
+    ----------
+    files : path or mapping of str to path
+        As in `text_task`.
+    sentences : (str, str)
+        Columns of the sentences, whose words have spaces between them.
+    places : (str, str)
+        Columns of the numbers of both words, from 0.
+    label : str
+        Column of the labels; true and false become "true" and "false".
+    name : str
+    random_state : int, Generator or None
+        Of the split.
+
+    Returns
+    -------
+    ProbeTask
+        With the unit "pair"; a sentence of several pairs is among the texts once.
+
+    Raises
+    ------
+    InputError
+        As `text_task`, and where a number is not that of a word.
+
+    Notes
+    -----
+    Pairs of the train part that share a sentence with test or dev are left out, and those of dev
+    that share one with test; the test part stays as it is published. A single file is split by its
+    sentences: pairs that share one are in one part.
+
+    References
+    ----------
+    Pilehvar and Camacho-Collados, "WiC: the Word-in-Context Dataset for Evaluating
+    Context-Sensitive Meaning Representations", NAACL 2019.
+    """
+    uses: list[tuple[_Use, _Use]] = []
+    labels: list[str] = []
+    parts: list[str] = []
+    for part, table in _read(files):
+        first, second = (table.uses(*columns) for columns in zip(sentences, places, strict=True))
+        uses += zip(first, second, strict=True)
+        labels += table.labels(label)
+        parts += [part] * len(table.frame)
+    kept, decisions = _without_shared_sentences(uses, parts)
+    of_text: dict[tuple[str, ...], int] = {}
+    pairs = np.array(
+        [
+            [of_text.setdefault(words, len(of_text)), place]
+            for one in kept
+            for words, place in uses[one]
+        ],
+        dtype=np.int32,
+    ).reshape(-1, 4)
+    parts = [parts[one] for one in kept]
+    if not any(parts):
+        # Texts that differ in case alone are one sentence, here as everywhere.
+        keys = [key_of(words) for words in of_text]
+        named, number = sorted(set(keys)), numbered(keys)
+        keys = [named[least] for least in first_connected(number[pairs[:, ::2]]).tolist()]
+        parts, split = split_contents(keys, resolve_seed(random_state), "pairs")
+        decisions += split
+    labels = [labels[one] for one in kept]
+    return _task(name, "pair", list(of_text), labels, parts, decisions, pairs)
+
+
+def _task(
+    name: str,
+    unit: str,
+    texts: Sequence[Any],
+    labels: Sequence[str],
+    parts: Sequence[str],
+    decisions: tuple[Decision, ...],
+    pairs: Int32Array | None = None,
+) -> ProbeTask:
+    if len(set(labels)) < 2:
+        raise InputError("label", "a column of two labels or more", sorted(set(labels)))
+    single = tuple((one,) for one in labels)
+    return ProbeTask(name, unit, tuple(texts), single, tuple(parts), pairs, decisions)
+
+
+def _read(files: Files) -> list[tuple[str, _Table]]:
+    named = by_part(files, "files") if isinstance(files, Mapping) else [("", files)]
+    return [(part, _Table(Path(path).expanduser())) for part, path in named]
+
+
+def _is_text(cell: Any) -> bool:
+    return isinstance(cell, str) and bool(cell.strip())
+
+
+class _Table:
+    """The columns of a file, each cell checked."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.frame = read_file(path).frame
+
+    def column(self, name: str, is_good: Callable[[Any], bool], expected: str) -> list[Any]:
+        """Return a column, or refuse the first cell that is not as expected."""
+        if name not in self.frame:
+            columns = ", ".join(map(repr, self.frame.columns))
+            raise InputError(name, f"a column of {self.path.name}", found=columns)
+        cells = list(self.frame[name])
+        for row, cell in enumerate(cells, start=1):
+            if not is_good(cell):
+                parameter = f"{name} in {self.path.name}"
+                raise InputError(parameter, expected, cell, "correct or remove the row", row=row)
+        return cells
+
+    def labels(self, name: str) -> list[str]:
+        """Return a column of labels as strings; truth values are "true" and "false"."""
+        cells = self.column(
+            name, lambda cell: not is_missing(cell) and bool(str(cell).strip()), "a label"
+        )
+        spelled = [str(cell).strip() for cell in cells]
+        return [
+            text.lower() if isinstance(cell, (bool, np.bool_)) else text
+            for cell, text in zip(cells, spelled, strict=True)
+        ]
+
+    def uses(self, column: str, place: str) -> list[_Use]:
+        """Return the words of each sentence, and the number of one of them."""
+        sentences = [tuple(text.split()) for text in self.column(column, _is_text, "a text")]
+        lengths = iter([len(words) for words in sentences])
+        expected = "the number of a word of the sentence, from 0"
+        numbers = self.column(place, lambda cell: _is_place(cell, next(lengths)), expected)
+        return [(words, int(float(n))) for words, n in zip(sentences, numbers, strict=True)]
+
+
+def _is_place(cell: Any, n_words: int) -> bool:
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        return False
+    return not isinstance(cell, bool) and number.is_integer() and 0 <= number < n_words
+
+
+def _without_shared_sentences(
+    uses: Sequence[tuple[_Use, _Use]], parts: Sequence[str]
+) -> tuple[list[int], tuple[Decision, ...]]:
+    """Leave pairs out of the train and dev part that share a sentence with a later part."""
+    keys = [{key_of(words) for words, _ in two} for two in uses]
+    kept: list[int] = []
+    later: set[str] = set()
+    dropped: Counter[str] = Counter()
+    for part in ("test", "dev", "train", ""):
+        own = [place for place, one in enumerate(parts) if one == part]
+        clear = [place for place in own if not keys[place] & later]
+        dropped[part] += len(own) - len(clear)
+        kept += clear
+        later.update(*(keys[place] for place in clear))
+    emptied = set(parts) - {parts[place] for place in kept}
+    return sorted(kept), repeats_across(dropped, emptied, "Pairs with sentences")
+
+
+def first_connected(pairs: npt.NDArray[np.integer]) -> Int64Array:
+    """Return for each pair the least of the numbers that are connected with it by pairs.
+
+    Shapes: `pairs` (n, 2) -> (n,).
+    """
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n = int(pairs.max()) + 1
+    links = coo_matrix((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n, n))
+    components = connected_components(links, directed=False)[1]
+    _, first, component = np.unique(components, return_index=True, return_inverse=True)
+    return np.asarray(first[component[pairs[:, 0]]])

@@ -1,1 +1,0 @@
-"""The shape of the spaces that an encoder's layers span."""

@@ -1,1 +1,0 @@
-"""What a probe is asked: treebanks and files of labels become tasks."""

@@ -1,0 +1,94 @@
+"""Bad input to the functions that take hidden states: each names the parameter at fault."""
+
+import pytest
+
+from embedtopics import probing
+from tests.factories import refuses
+from tests.probing.made import random_states
+
+STATES = random_states(
+    ["w one match begins", "w w two", "three w match", "w four", "five w ball", "six w"],
+    missing=[14],
+)
+GROUPS, SENSES = list("aaabbb"), list("abababa")
+TAGS = ["XY"[row % 2] for row in range(len(STATES))]
+HEADS = [int(place > 0) for place in STATES.position]
+OTHERS = random_states(["a b"])
+
+
+def each(name, *values):
+    return [{name: value} for value in values]
+
+
+# Of each function what is good, and by the parameter at fault what is not.
+CASES = {
+    probing.neighbors: ({"word": "one"}, {
+        "word": each("word", "plya", "ball", "zebra", "match begins", " ", 7),
+        "occurrence": [{"word": "w"}, {"word": "w", "in_text": 1, "occurrence": 2}],
+        "in_text": each("in_text", 1, 9, "0"),
+        "k": [{"k": 0}], "layer": [{"layer": 3}], "among": [{"among": "none"}],
+        "adjust": [{"adjust": "whiten"}],
+    }),
+    probing.semantic_change: ({"words": "w", "groups": GROUPS}, {
+        "groups": each("groups", ["a", "b"], list("aabbcc"), ["a"] * 6, [None] * 6, "aaabbb"),
+        "word": each("words", "v", ["v", "u"], [], ["w", 3]),
+        **{name: [{name: 0}] for name in ("n_permutations", "n_resamples", "min_uses")},
+        "min_texts": [{"min_texts": 1}],
+    }),
+    probing.senses: ({"word": "w"}, {
+        "word": [{"word": "batt"}], "n_senses": each("n_senses", 0, 3), "layer": [{"layer": 4}],
+        "max_senses": [{"max_senses": 1}], "min_size": [{"min_size": 1}],
+        "max_uses": [{"max_uses": 9}], "alpha": [{"alpha": 1.0}], "n_clouds": [{"n_clouds": 18}],
+    }),
+    probing.sense_separation: ({"rows": "w", "labels": SENSES}, {
+        "labels": each("labels", ["a"], "ab", ["a"] * 7), "word": [{"rows": "wv"}],
+        "rows": each("rows", [0, 99], [1, 1], [], [0.5]),
+    }),
+    probing.word_map: ({"word": "w"}, {
+        "word": each("word", "bta", "", [], "ball"),
+        "layers": each("layers", 4, "some", [], [1, 1], 1.5),
+    }),
+    probing.contextualization: ({}, {
+        "min_uses": [{"min_uses": 50, "max_uses": 50}], "max_uses": [{"max_uses": 4}],
+    }),
+    probing.cka: ({}, {
+        "max_units": [{"max_units": 3}], "n_folds": [{"n_folds": 1}],
+        "layers_a": [{"layers_a": [7]}], "states_b": [{"states_b": OTHERS}],
+    }),
+    probing.probe: ({"tags": TAGS}, {
+        "probe": [{"probe": "svm"}], "control": [{"control": 1}], "layers": [{"layers": 7}],
+        "baselines": each("baselines", "majority", ["random model"]),
+        "n_seeds": [{"n_seeds": 0}], "test_share": [{"test_share": 1}],
+        "mix": [{"mix": "yes"}, {"mix": True, "layers": 2}],
+        "description_length": [{"description_length": 1}],
+        "vectors": [{"vectors": STATES.layer(0)[:-1]}],
+        "random_states": [{"random_states": OTHERS}],
+    }),
+    probing.structural_probe: ({"heads": HEADS}, {
+        "rank": each("rank", 0, 5), "layers": [{"layers": 4}],
+        "random_states": [{"random_states": OTHERS}],
+    }),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("function", "parameter", "asked"),
+    [
+        pytest.param(function, parameter, {**good, **bad}, id=f"{function.__name__} {parameter}")
+        for function, (good, cases) in CASES.items()
+        for parameter, several in cases.items()
+        for bad in several
+    ],
+)
+def test_the_parameter_at_fault_is_named(function, parameter, asked):
+    with refuses(parameter):
+        function(STATES, **asked)
+
+
+@pytest.mark.parametrize(
+    ("function", "good"),
+    [(f, good) for f, (good, _) in CASES.items() if f not in (probing.cka, probing.probe)],
+)
+def test_states_of_whole_texts_have_no_words(function, good):
+    with refuses("states"):
+        function(random_states(["w"], unit="text"), **good)

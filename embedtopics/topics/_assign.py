@@ -102,10 +102,8 @@ def assign(
     # From distinct texts to rows.
     of_row = queries.of_row
     rows = np.flatnonzero(of_row >= 0)
-    row_labels = np.full(len(of_row), NOISE, dtype=np.int32)
-    row_labels[rows] = labels[of_row[rows]]
-    row_novelty = np.full(len(of_row), np.nan, dtype=np.float32)
-    row_novelty[rows] = novelty[of_row[rows]]
+    row_labels = np.append(labels, np.int32(NOISE))[of_row]  # rows without text have -1 there
+    row_novelty = np.append(novelty, np.float32(np.nan))[of_row]
     ones = np.ones(len(rows), dtype=np.float32)
     spread = csr_matrix((ones, (rows, of_row[rows])), shape=(len(of_row), len(queries)))
     return Assignment(row_labels, csr_matrix(spread @ memberships), row_novelty)
@@ -203,9 +201,9 @@ def decide(shares: csr_matrix, novelty: FloatArray, min_margin: float) -> Int32A
 
 def standing(shares: csr_matrix) -> tuple[Int64Array, FloatArray, FloatArray, FloatArray]:
     """Return the best topic of each text, its share, that of the next, and that of none."""
-    if shares.shape[1] == 0 or shares.shape[0] == 0:
+    if 0 in shares.shape:
         nothing = np.zeros(shares.shape[0], dtype=np.float32)
-        return np.zeros(len(nothing), dtype=np.int64), nothing, nothing, nothing + 1
+        return nothing.astype(np.int64), nothing, nothing, nothing + 1
     best = np.asarray(shares.argmax(axis=1)).ravel()
     top = np.asarray(shares.max(axis=1).todense()).ravel()
     total = np.asarray(shares.sum(axis=1)).ravel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -188,10 +189,7 @@ def cut_clusters(
     Documents of fixed topics leave the clusters. A cluster of which more than half left, or whose
     rest has more neighbours there than in itself, is dropped as a remainder of these topics.
     """
-
-    def without(labels: Int32Array, n_clusters: int) -> BoolArray:
-        return uninformative_topics(counts, labels, n_clusters)
-
+    without = partial(uninformative_topics, counts)
     if constraints is None:
         return choose_cut(tree, weights, resolution, without)
     check_constraints(constraints, resolution)

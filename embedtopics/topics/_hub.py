@@ -39,15 +39,20 @@ def model_card(result: TopicResult, name: str, license: str | None = None) -> st
     has_text = result.documents.of_row >= 0
     n_outside = int((result.labels[has_text] == NOISE).sum())
     found = f"{result.n_topics:,} topics in {int(has_text.sum()):,} texts"
+    texts = "The texts are part of it."
     if result.settings.get(TEXTS) == LEFT_OUT:
         texts = (
             "The texts are **not** part of it: every text reads as empty, and what needs the words "
             "of the texts is refused. Embeddings and content hashes are part of it."
         )
-    else:
-        texts = "The texts are part of it."
+    # The head is YAML; quoted as JSON, which YAML reads as well.
+    languages = result.settings.get("languages") or ()
+    codes = [code for code in languages if re.fullmatch("[a-z]{2,3}", str(code))]
+    head = ["---", "library_name: embedtopics", 'tags: ["embedtopics", "topic-modeling"]']
+    head += [f"language: {json.dumps(codes)}"] if codes else []
+    head += [] if license is None else [f"license: {json.dumps(license)}"]
     parts = [
-        _head(result, license),
+        "\n".join([*head, "---"]),
         f"# {plain(name.rpartition('/')[2])}",
         f"A topic model made with embedtopics: {found}, {n_outside:,} of them in no topic. {texts}",
         "## How to use it",
@@ -69,18 +74,6 @@ def plain(value: Any, length: int = 200) -> str:
     line = "".join(c if c.isprintable() else " " for c in " ".join(str(value).split()))
     line = line if len(line) <= length else line[: length - 1] + "…"
     return html.escape(MARKUP.sub(r"\\\1", line), quote=False)
-
-
-def _head(result: TopicResult, license: str | None) -> str:
-    """Return the head in YAML; quoted as JSON, which YAML reads as well."""
-    languages = result.settings.get("languages") or ()
-    codes = [code for code in languages if re.fullmatch("[a-z]{2,3}", str(code))]
-    lines = ["library_name: embedtopics", 'tags: ["embedtopics", "topic-modeling"]']
-    if codes:
-        lines.append(f"language: {json.dumps(codes)}")
-    if license is not None:
-        lines.append(f"license: {json.dumps(license)}")
-    return "\n".join(["---", *lines, "---"])
 
 
 def _table(result: TopicResult) -> str:
@@ -107,9 +100,8 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     """Return a result without texts, to be shared where these cannot be.
 
     Left out are the texts, their words, the counts of terms in each document, the constraints of
-    the fit, and of the input its ids, row labels, columns and notes. Topics, keywords, names and
-    their history stay, and so do all terms with their weights in each topic, labels, memberships,
-    the map, the embeddings and the hashes of the texts.
+    the fit, and of the input its ids, row labels, columns and notes. Topics, names, history, terms
+    with their weights, labels, memberships, map, embeddings and hashes of the texts stay.
 
     Parameters
     ----------
@@ -136,13 +128,10 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     from scipy.sparse import csr_matrix
 
     counts = result.term_counts.counts
-    tokens = TokenStream(
-        np.empty(0, dtype=np.int32), np.zeros(len(result.documents) + 1, dtype=np.int64), ()
-    )
-    message = (
-        "The result is shared without its texts, their words and the columns of the input, but for "
-        f"{list(columns)}."
-    )
+    offsets = np.zeros(len(result.documents) + 1, dtype=np.int64)
+    tokens = TokenStream(np.empty(0, dtype=np.int32), offsets, ())
+    what = "its texts, their words and the columns of the input"
+    message = f"The result is shared without {what}, but for {list(columns)}."
     noted = {repr(note) for note in result.corpus.notes}
     decisions = [one for one in result.decisions if repr(one) not in noted]
     return dataclasses.replace(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,7 @@ from embedtopics.topics._propagation import OutlierAssignment
 from embedtopics.topics._vectors import (
     UniqueVectors,
     encode_documents,
+    encode_uncached,
     encoder_of_given,
     find_unique_vectors,
     given_vectors,
@@ -57,7 +58,10 @@ from embedtopics.topics.constraints._apply import (
     outcome,
 )
 from embedtopics.topics.constraints._protocol import Constraint, FitContext
-from embedtopics.topics.results import Reason, TopicConstraints, TopicResult
+from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 MAP_MIN_DIST = 0.1
 """Distance on the map within which documents are not drawn closer, so that points of a dense topic
@@ -94,39 +98,38 @@ def fit_topics(
     log = Log()
     with log.stage("corpus"):
         require_text(corpus)
-        documents = corpus.distinct()
-        texts = corpus.document_texts()
+        documents, texts = corpus.distinct(), corpus.document_texts()
         note_corpus(log, corpus, documents)
         languages = choose_languages(log, texts, stages.languages)
     with log.stage("encoder"):
-        vectors, used, encode = _encode(log, corpus, texts, embeddings, stages, languages)
+        vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(lambda _: tokenize(texts), runs_loops=False) as split:
         with log.stage("neighbors"):
-            unique, near, graph = _find_neighbors(log, vectors, stages)
+            unique = find_unique_vectors(vectors)
+            near = build_graph(vectors, stages.n_neighbors, seed=stages.seed, rows=unique.rows)
+            graph = spread_graph(near, unique)
+            note_graph(log, graph, unique, stages.n_neighbors)
+        fit = _Fit(log, stages, FitContext(corpus, documents, vectors, graph, split, encode))
         with log.stage("clustering"):
-            context = FitContext(corpus, documents, vectors, graph, split, encode)
-            constraints = _prepare_constraints(log, stages, context)
+            fit.prepare_constraints()
         with log.stage("reduction"):
-            schedule = _schedule(vectors, unique, near, stages.seed, constraints)
+            schedule = fit.schedule(unique, near)
             start = unique.of(principal_start(vectors, max(2, stages.n_components)))
-            coordinates = _coordinates(vectors, unique, schedule, start, stages, constraints)
+            coordinates = fit.coordinates(unique, schedule, start)
         with log.stage("terms"):
             tokens = split()
     with in_background(lambda stop: _draw_map(schedule, start, stop), runs_loops=True) as drawn:
         with log.stage("clustering"):
-            raw, tree = _cluster(stages.clusterer, coordinates, documents, constraints)
+            raw, tree = fit.cluster(coordinates)
         with log.stage("terms"):
             counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
             note_terms(log, counts.stop_words, counts.function_words, languages)
         with log.stage("clustering"):
-            cut = _cut(log, raw, tree, stages, documents, counts, graph, constraints)
-            assigned = _assign(log, cut, graph, vectors, documents, stages, constraints)
+            cut = fit.cut(raw, tree, counts)
+            assigned = fit.assign(cut)
             found = assigned.clustering
         with log.stage("terms"):
-            topics, topic_terms = describe_topics(
-                counts, vectors, found, documents, stages.weighting, stages.terms, languages
-            )
-            topics = named_topics(topics, found.labels, documents.weights, constraints)
+            topics, topic_terms = fit.describe(found, counts, languages)
         with log.stage("reduction"):
             positions = unique.spread(drawn())
     used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
@@ -149,45 +152,34 @@ def fit_topics(
         timings=log.timings,
         tree=tree,
         peak_memory=peak_memory(),
-        constraints=constraints,
+        constraints=fit.constraints,
     )
-
-
-Encode = Callable[[Sequence[str]], FloatArray]
-
-
-def _take_given(
-    log: Log, corpus: Corpus, texts: Sequence[str], embeddings: npt.ArrayLike, stages: Stages
-) -> tuple[FloatArray, dict[str, Any], Encode]:
-    """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
-    vectors, n_conflicts = given_vectors(embeddings, corpus)
-    log.note("encoder", "given", True, "The embeddings were given, not made here.")
-    if n_conflicts:
-        message = (
-            f"{n_conflicts:,} texts that repeat were given different embeddings; one of them "
-            "was taken for all rows of the text."
-        )
-        log.note("encoder", "conflicting_embeddings", n_conflicts, message)
-
-    def encode(wanted: Sequence[str]) -> FloatArray:
-        encoder = encoder_of_given(stages.make_encoder, stages.has_encoder, vectors, texts)
-        return _encode_uncached(encoder, wanted)
-
-    return vectors, {"encoder": GIVEN}, encode
 
 
 def _encode(
     log: Log,
     corpus: Corpus,
-    texts: Sequence[str],
     embeddings: npt.ArrayLike | None,
     stages: Stages,
     languages: tuple[str, ...],
-) -> tuple[FloatArray, dict[str, Any], Encode]:
+) -> tuple[FloatArray, dict[str, Any], Callable[[Sequence[str]], FloatArray]]:
     """Return the documents' unit vectors, the settings to record, and an encoder of other texts."""
+    documents, texts = corpus.distinct(), corpus.document_texts()
     if embeddings is not None:
-        return _take_given(log, corpus, texts, embeddings, stages)
-    documents = corpus.distinct()
+        vectors, n_conflicts = given_vectors(embeddings, corpus)
+        log.note("encoder", "given", True, "The embeddings were given, not made here.")
+        if n_conflicts:
+            message = (
+                f"{n_conflicts:,} texts that repeat were given different embeddings; one of them "
+                "was taken for all rows of the text."
+            )
+            log.note("encoder", "conflicting_embeddings", n_conflicts, message)
+
+        def encode(wanted: Sequence[str]) -> FloatArray:
+            encoder = encoder_of_given(stages.make_encoder, stages.has_encoder, vectors, texts)
+            return encode_uncached(encoder, wanted)
+
+        return vectors, {"encoder": GIVEN}, encode
     encoder = stages.make_encoder(texts)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
@@ -203,42 +195,7 @@ def _encode(
         if note:
             log.note("encoder", "runtime", "torch", f"{note}.")
     note_without_vector(log, vectors, documents)
-    return vectors, describe_encoder(encoder), lambda wanted: _encode_uncached(encoder, wanted)
-
-
-def _encode_uncached(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
-    plain = getattr(encoder, "uncached", encoder)
-    return encode_documents(plain, texts, np.arange(len(texts)), False)[0]
-
-
-def _prepare_constraints(log: Log, stages: Stages, context: FitContext) -> TopicConstraints | None:
-    if stages.constraints is None:
-        return None
-    constraints, decisions = stages.constraints.prepare(context)
-    if constraints.groups.shape != (len(context),):
-        raise InputError(
-            "groups",
-            f"one a document, shape ({len(context)},)",
-            found=f"shape {constraints.groups.shape} from {type(stages.constraints).__name__}",
-        )
-    log.decisions.extend(decisions)
-    check_constraints(constraints, stages.resolution, stages.coverage)
-    return constraints
-
-
-def _schedule(
-    vectors: FloatArray,
-    unique: UniqueVectors,
-    near: NeighborGraph,
-    seed: int,
-    constraints: TopicConstraints | None,
-) -> EdgeSchedule:
-    """Return the edge schedule of both layouts, with the constraints applied to the graph."""
-    fuzzy = fuzzy_graph(near)
-    if constraints is not None:
-        groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
-        fuzzy = constrained_graph(fuzzy, unique.of(vectors), constraints, groups, near.k)
-    return edge_schedule(fuzzy, seed=seed)
+    return vectors, describe_encoder(encoder), lambda wanted: encode_uncached(encoder, wanted)
 
 
 def _draw_map(schedule: EdgeSchedule, start: FloatArray, stop: Callable[[], bool]) -> FloatArray:
@@ -251,97 +208,100 @@ def _draw_map(schedule: EdgeSchedule, start: FloatArray, stop: Callable[[], bool
     )  # fmt: skip
 
 
-def _find_neighbors(
-    log: Log, vectors: FloatArray, stages: Stages
-) -> tuple[UniqueVectors, NeighborGraph, NeighborGraph]:
-    """Return the unique vectors, their neighbours, and those of the documents."""
-    unique = find_unique_vectors(vectors)
-    near = build_graph(vectors, stages.n_neighbors, seed=stages.seed, rows=unique.rows)
-    graph = spread_graph(near, unique)
-    note_graph(log, graph, unique, stages.n_neighbors)
-    return unique, near, graph
+@dataclass
+class _Fit:
+    """The stages after the neighbour graph, with the constraints once they are prepared."""
 
+    log: Log
+    stages: Stages
+    context: FitContext
+    constraints: TopicConstraints | None = None
 
-def _coordinates(
-    vectors: FloatArray,
-    unique: UniqueVectors,
-    schedule: EdgeSchedule,
-    start: FloatArray,
-    stages: Stages,
-    constraints: TopicConstraints | None,
-) -> FloatArray:
-    """Return the coordinates to cluster; a replaced reducer gets the groups as `y`."""
-    reducer = stages.reducer
-    if reducer is None:
-        first = first_components(start, stages.n_components)
-        return unique.spread(layout(schedule, first))
-    known = () if constraints is None or not constraints.draws else (constraints.groups.copy(),)
-    made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
-    if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
-        raise InputError(
-            "reducer",
-            f"an object that returns one finite row a document ({len(vectors)})",
-            found=f"shape {made.shape} from {type(reducer).__name__}",
+    def prepare_constraints(self) -> None:
+        given, n_documents = self.stages.constraints, len(self.context)
+        if given is None:
+            return
+        self.constraints, decisions = given.prepare(self.context)
+        if self.constraints.groups.shape != (n_documents,):
+            raise InputError(
+                "groups",
+                f"one a document, shape ({n_documents},)",
+                found=f"shape {self.constraints.groups.shape} from {type(given).__name__}",
+            )
+        self.log.decisions.extend(decisions)
+        check_constraints(self.constraints, self.stages.resolution, self.stages.coverage)
+
+    def schedule(self, unique: UniqueVectors, near: NeighborGraph) -> EdgeSchedule:
+        """Return the edge schedule of both layouts, with the constraints applied to the graph."""
+        fuzzy, constraints = fuzzy_graph(near), self.constraints
+        if constraints is not None:
+            vectors = unique.of(self.context.embeddings)
+            groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
+            fuzzy = constrained_graph(fuzzy, vectors, constraints, groups, near.k)
+        return edge_schedule(fuzzy, seed=self.stages.seed)
+
+    def coordinates(
+        self, unique: UniqueVectors, schedule: EdgeSchedule, start: FloatArray
+    ) -> FloatArray:
+        """Return the coordinates to cluster; a replaced reducer gets the groups as `y`."""
+        vectors, constraints = self.context.embeddings, self.constraints
+        reducer, n_components = self.stages.reducer, self.stages.n_components
+        if reducer is None:
+            return unique.spread(layout(schedule, first_components(start, n_components)))
+        known = () if constraints is None or not constraints.draws else (constraints.groups.copy(),)
+        made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
+        if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
+            raise InputError(
+                "reducer",
+                f"an object that returns one finite row a document ({len(vectors)})",
+                found=f"shape {made.shape} from {type(reducer).__name__}",
+            )
+        return np.ascontiguousarray(made, dtype=np.float32)
+
+    def cluster(self, coordinates: FloatArray) -> tuple[Clustering, SpanningTree | None]:
+        """Return the clusters, and the hierarchy of our own clusterer."""
+        clusterer, constraints = self.stages.clusterer, self.constraints
+        if constraints is not None and constraints.is_complete:
+            persistence = np.full(len(constraints.names), np.nan)
+            return Clustering(constraints.groups, constraints.probabilities, persistence), None
+        found = cluster(clusterer, coordinates, self.context.documents.weights)
+        tree = getattr(clusterer, "tree_", None)
+        return found, tree if isinstance(tree, SpanningTree) else None
+
+    def cut(self, raw: Clustering, tree: SpanningTree | None, counts: TermCounts) -> ClusterCut:
+        """Return the clusters at the wanted resolution."""
+        weights, graph, stages = self.context.documents.weights, self.context.graph, self.stages
+        if tree is None or stages.resolution is None:
+            is_informative = ~uninformative_topics(counts, raw.labels, len(raw.persistence))
+            size = getattr(stages.clusterer, "min_cluster_size_", None)
+            cut = ClusterCut(raw, is_informative, size)
+            return constrain_cut(cut, weights, graph, self.constraints)
+        try:
+            return cut_clusters(tree, weights, stages.resolution, counts, graph, self.constraints)
+        except NotEnoughTopics as error:
+            # The work is done; as many topics as there are serve better than none.
+            message = f"Fewer topics than wanted: {error}."
+            self.log.note("clustering", "n_topics", error.best.n_informative, message)
+            return error.best
+
+    def assign(self, cut: ClusterCut) -> OutlierAssignment:
+        """Assign outliers, and note who is left out and what became of the constraints."""
+        graph, documents, constraints = self.context.graph, self.context.documents, self.constraints
+        vectors, coverage = self.context.embeddings, self.stages.coverage
+        assigned = assign_constrained(graph, cut, documents.weights, coverage, vectors, constraints)
+        note_topics(self.log, cut, assigned, documents)
+        self.log.decisions.extend(outcome(constraints, assigned, documents))
+        return assigned
+
+    def describe(
+        self, found: Clustering, counts: TermCounts, languages: tuple[str, ...]
+    ) -> tuple[tuple[Topic, ...], csr_matrix]:
+        vectors, documents, stages = self.context.embeddings, self.context.documents, self.stages
+        topics, topic_terms = describe_topics(
+            counts, vectors, found, documents, stages.weighting, stages.terms, languages
         )
-    return np.ascontiguousarray(made, dtype=np.float32)
-
-
-def _cluster(
-    clusterer: Clusterer,
-    coordinates: FloatArray,
-    documents: DistinctDocuments,
-    constraints: TopicConstraints | None,
-) -> tuple[Clustering, SpanningTree | None]:
-    """Return the clusters, and the hierarchy of our own clusterer."""
-    if constraints is not None and constraints.is_complete:
-        persistence = np.full(len(constraints.names), np.nan)
-        return Clustering(constraints.groups, constraints.probabilities, persistence), None
-    found = cluster(clusterer, coordinates, documents.weights)
-    tree = getattr(clusterer, "tree_", None)
-    return found, tree if isinstance(tree, SpanningTree) else None
-
-
-def _cut(
-    log: Log,
-    raw: Clustering,
-    tree: SpanningTree | None,
-    stages: Stages,
-    documents: DistinctDocuments,
-    counts: TermCounts,
-    graph: NeighborGraph,
-    constraints: TopicConstraints | None,
-) -> ClusterCut:
-    """Return the clusters at the wanted resolution."""
-    if tree is None or stages.resolution is None:
-        is_informative = ~uninformative_topics(counts, raw.labels, len(raw.persistence))
-        size = getattr(stages.clusterer, "min_cluster_size_", None)
-        cut = ClusterCut(raw, is_informative, size)
-        return constrain_cut(cut, documents.weights, graph, constraints)
-    try:
-        return cut_clusters(tree, documents.weights, stages.resolution, counts, graph, constraints)
-    except NotEnoughTopics as error:
-        # The work is done; as many topics as there are serve better than none.
-        most = error.best.n_informative
-        log.note("clustering", "n_topics", most, f"Fewer topics than wanted: {error}.")
-        return error.best
-
-
-def _assign(
-    log: Log,
-    cut: ClusterCut,
-    graph: NeighborGraph,
-    vectors: FloatArray,
-    documents: DistinctDocuments,
-    stages: Stages,
-    constraints: TopicConstraints | None,
-) -> OutlierAssignment:
-    """Assign outliers, and note who is left out and what became of the constraints."""
-    assigned = assign_constrained(
-        graph, cut, documents.weights, stages.coverage, vectors, constraints
-    )
-    note_topics(log, cut, assigned, documents)
-    log.decisions.extend(outcome(constraints, assigned, documents))
-    return assigned
+        weights = documents.weights
+        return named_topics(topics, found.labels, weights, self.constraints), topic_terms
 
 
 # What a fit decides, for the reader of a result, and the times of its stages.
@@ -379,9 +339,11 @@ def note_corpus(log: Log, corpus: Corpus, documents: DistinctDocuments) -> None:
         log.note("corpus", "columns_as_text", as_text, message)
     repeats = int(documents.weights.sum()) - len(documents)
     if repeats:
-        log.note("corpus", "duplicates", repeats,
-                 f"{repeats:,} rows repeat the text of another row; each text counts once, "
-                 "weighted by its rows, and its rows share one topic.")  # fmt: skip
+        message = (
+            f"{repeats:,} rows repeat the text of another row; each text counts once, weighted by "
+            "its rows, and its rows share one topic."
+        )
+        log.note("corpus", "duplicates", repeats, message)
 
 
 def choose_languages(
@@ -433,8 +395,8 @@ def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocume
              "in no topic.")  # fmt: skip
 
 
-def note_graph(log: Log, graph: NeighborGraph, places: UniqueVectors, wanted: int) -> None:
-    n_shared = len(places.of_document) - len(places.first)
+def note_graph(log: Log, graph: NeighborGraph, unique: UniqueVectors, wanted: int) -> None:
+    n_shared = len(unique.of_document) - len(unique.first)
     if n_shared:
         message = f"{n_shared:,} texts have the very same vector as another text, and its place."
         log.note("neighbors", "same_vector", n_shared, message)
@@ -448,16 +410,14 @@ def note_graph(log: Log, graph: NeighborGraph, places: UniqueVectors, wanted: in
 
 
 def note_topics(
-    log: Log, cores: ClusterCut, joined: OutlierAssignment, documents: DistinctDocuments
+    log: Log, cut: ClusterCut, assigned: OutlierAssignment, documents: DistinctDocuments
 ) -> None:
-    empty = int((~cores.is_informative).sum())
+    empty = int((~cut.is_informative).sum())
     if empty:
-        message = (
-            f"{empty} dense groups of texts are no topics: their words are those of the whole "
-            "corpus."
-        )
+        about = "their words are those of the whole corpus"
+        message = f"{empty} dense groups of texts are no topics: {about}."
         log.note("clustering", "no_subject", empty, message)
-    reasons = joined.clustering.reasons
+    reasons = assigned.clustering.reasons
     if reasons is None or not (outside := reasons != Reason.IN_TOPIC).any():
         return
     rows = np.bincount(reasons[outside], documents.weights[outside], minlength=len(Reason))

@@ -27,7 +27,7 @@ LEVEL_STEP = 2**0.5
 """Factor between the smallest sizes of the levels that are offered."""
 
 FINEST_LEVEL = 5
-"""Smallest core of a topic at the finest level that is offered."""
+"""Smallest cluster of a topic at the finest level that is offered."""
 
 
 def at_resolution(
@@ -86,9 +86,8 @@ def at_resolution(
         "coverage": coverage,
         "least_ratio": assigned.min_margin,
     }
-    parameters: dict[str, Any] = {
-        "n_topics": n_topics, "min_cluster_size": min_cluster_size, "coverage": coverage,
-    }  # fmt: skip
+    parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}
+    parameters["coverage"] = coverage
     if weighting is not None:
         settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
     name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"
@@ -128,27 +127,20 @@ def levels(result: TopicResult) -> tuple[Level, ...]:
         Where the result has no hierarchy.
     """
     tree = _hierarchy(result)
-    weights = result.documents.weights
+    weights, counts = result.documents.weights, result.term_counts
     n_by_size = topics_by_min_cluster_size(tree, weights)
     found: list[Level] = []
-    n_before, size = 0, float(FINEST_LEVEL)
-    while round(size) < len(n_by_size) and n_by_size[round(size)] >= 2:
-        if n_by_size[round(size)] != n_before:
-            n_before = n_by_size[round(size)]
-            cut = labels_at(tree, round(size), weights, method="leaf")
-            informative = cut_clusters(
-                tree, weights, Resolution("auto", round(size)), result.term_counts, result.graph,
-                result.constraints,
-            )  # fmt: skip
-            found.append(
-                Level(
-                    min_cluster_size=round(size),
-                    n_topics=informative.n_informative,
-                    coverage=float(weights[cut.labels != NOISE].sum() / weights.sum()),
-                    persistence=float(cut.persistence.mean()),
-                )
-            )
-        size *= LEVEL_STEP
+    n_before, step = 0, float(FINEST_LEVEL)
+    while (size := round(step)) < len(n_by_size) and n_by_size[size] >= 2:
+        if n_by_size[size] != n_before:
+            n_before = n_by_size[size]
+            cut = labels_at(tree, size, weights, method="leaf")
+            n_topics = cut_clusters(
+                tree, weights, Resolution("auto", size), counts, result.graph, result.constraints
+            ).n_informative
+            coverage = float(weights[cut.labels != NOISE].sum() / weights.sum())
+            found.append(Level(size, n_topics, coverage, float(cut.persistence.mean())))
+        step *= LEVEL_STEP
     return tuple(found)
 
 

@@ -35,21 +35,16 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# A replicate: topics found anew in a random half of the documents, from the stored graph.
-#
-# Nothing of the fit is kept but the graph and the settings. The layout starts from the half's own
-# principal components and draws other negatives, as a fit of the half would; only the search for
-# neighbours is spared, for a document's neighbours in the half are the first of its neighbours in
-# the whole that the half holds.
+# A replicate: topics found anew in a random half of the documents, with the settings of the fit. A
+# document's neighbours there are the first of its neighbours in the whole that the half holds.
 
 NOT_HELD = -2
 """Label of a document that a replicate does not hold."""
 
 SHARE = 0.5
-"""Share of the documents in a replicate. What is computed from random halves varies about what is
-computed from the whole as much as that varies from one collection to the next (the jackknife
-that deletes half; Shao and Wu 1989). Larger shares would share more documents, and with them
-more of what is an accident of this collection."""
+"""Share of the documents in a replicate. Random halves vary about the whole as much as that varies
+from one collection to the next (the jackknife that deletes half; Shao and Wu 1989); larger shares
+would have more of the accidents of this collection in common."""
 
 EPOCHS = 0.5
 """Epochs of a replicate's layout, as a share of what a fit takes; the figures of replicates that
@@ -76,10 +71,6 @@ class Recipe:
     coverage: float | str
     constraints: TopicConstraints | None
 
-    def __len__(self) -> int:
-        """Return the number of documents."""
-        return len(self.embeddings)
-
 
 def recipe_of(result: TopicResult) -> Recipe:
     """Read from a result how its topics were found."""
@@ -94,12 +85,18 @@ def recipe_of(result: TopicResult) -> Recipe:
             found=f"one of another {what}",
         )
     refuse_without_texts(result)  # a core without words of its own is no topic
-    n_topics = settings.get("n_topics", "auto")
-    if isinstance(n_topics, str):
-        size = max(2, round(SHARE * settings["min_cluster_size"]))
-        resolution = Resolution("auto", size)
-    else:
-        resolution = Resolution(n_topics)
+    resolution = Resolution(settings.get("n_topics", "auto"))
+    if isinstance(resolution.n_topics, str):
+        resolution = Resolution("auto", max(2, round(SHARE * settings["min_cluster_size"])))
+    # Single words decide whether a cluster is informative.
+    counts = result.term_counts
+    single = np.flatnonzero(counts.lengths == 1)
+    words = dataclasses.replace(
+        counts,
+        counts=counts.counts[:, single],
+        terms=tuple(counts.terms[i] for i in single.tolist()),
+        lengths=counts.lengths[single],
+    )
     k = result.graph.k
     enough = math.ceil((k + SPARE_DEVIATIONS * math.sqrt(k * (1 - SHARE))) / SHARE)
     return Recipe(
@@ -108,7 +105,7 @@ def recipe_of(result: TopicResult) -> Recipe:
         lists=_widened(result.graph, result.embeddings, min(enough, len(result.embeddings) - 1)),
         k=min(k, _size_of_half(len(result.embeddings)) - 1),
         n_components=result.coordinates.shape[1],
-        words=_single_words(result.term_counts),
+        words=words,
         resolution=resolution,
         coverage=settings.get("coverage", "auto"),
         constraints=result.constraints,
@@ -117,7 +114,7 @@ def recipe_of(result: TopicResult) -> Recipe:
 
 def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     """Find topics in a random half of the documents, shape (n_documents,)."""
-    n_documents = len(recipe)
+    n_documents = len(recipe.embeddings)
     held = np.sort(rng.choice(n_documents, _size_of_half(n_documents), replace=False))
     seed = int(rng.integers(2**31))
     embeddings, weights = recipe.embeddings[held], recipe.weights[held]
@@ -131,29 +128,18 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     coordinates = layout(fuzzy, start, seed=seed, n_epochs=n_epochs)
     tree = spanning_tree(coordinates, min_samples=DensityClusterer().min_samples, weights=weights)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
-
     try:
-        cores = cut_clusters(tree, weights, recipe.resolution, words, graph, constraints)
+        cut = cut_clusters(tree, weights, recipe.resolution, words, graph, constraints)
     except NotEnoughTopics as error:
-        cores = error.best
-    joined = assign_constrained(graph, cores, weights, recipe.coverage, embeddings, constraints)
+        cut = error.best
+    assigned = assign_constrained(graph, cut, weights, recipe.coverage, embeddings, constraints)
     labels = np.full(n_documents, NOT_HELD, dtype=np.int32)
-    labels[held] = joined.clustering.labels
+    labels[held] = assigned.clustering.labels
     return labels
 
 
 def _size_of_half(n_documents: int) -> int:
     return max(2, round(SHARE * n_documents))
-
-
-def _single_words(counts: TermCounts) -> TermCounts:
-    single = np.flatnonzero(counts.lengths == 1)
-    return dataclasses.replace(
-        counts,
-        counts=counts.counts[:, single],
-        terms=tuple(counts.terms[i] for i in single.tolist()),
-        lengths=counts.lengths[single],
-    )
 
 
 def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGraph:
@@ -228,9 +214,8 @@ def stability(
     """Measure how far the topics of a result come back in replicates.
 
     A replicate is a random half of the documents, laid out and clustered from the start as the
-    whole was, its topics half as large at the least. Its neighbours come from the stored graph;
-    positions and topics of the fit are not used. So a topic that owes itself to the random
-    numbers of a layout, or to a few documents, does not come back.
+    whole was, its topics at least half as large. Of the fit only the graph is used, so that a topic
+    that owes itself to the random numbers of a layout, or to a few documents, does not come back.
 
     Parameters
     ----------
@@ -266,13 +251,15 @@ def stability(
     checked_count(n_replicates, "n_replicates")
     seed = resolve_seed(random_state)
     recipe = recipe_of(result)
+
+    def make(number: int) -> Int32Array:
+        return replicate(recipe, np.random.default_rng([seed, number]))
+
+    replicates = []
     with progress_bar(
         total=n_replicates, unit="replicate", description="stability", show=show_progress
     ) as bar:
-        replicates = []
-        for found in side_by_side(
-            lambda number: replicate(recipe, np.random.default_rng([seed, number])), n_replicates
-        ):
+        for found in side_by_side(make, n_replicates):
             replicates.append(found)
             bar.update()
     return compare(result.clustering.labels, replicates, result.documents.weights, seed)
@@ -368,10 +355,9 @@ def _adjusted_rand(one: Int32Array, other: Int32Array) -> float:
 
 def _mean(overlaps: Float64Array) -> Float64Array:
     """Return the mean of each column without its NaN; NaN where there is nothing else."""
-    known = ~np.isnan(overlaps)
-    n_known = known.sum(axis=0)
+    n_known = (~np.isnan(overlaps)).sum(axis=0)
     mean = np.full(overlaps.shape[1], np.nan)
-    np.divide(np.where(known, overlaps, 0.0).sum(axis=0), n_known, out=mean, where=n_known > 0)
+    np.divide(np.nan_to_num(overlaps).sum(axis=0), n_known, out=mean, where=n_known > 0)
     return mean
 
 

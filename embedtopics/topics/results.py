@@ -279,7 +279,6 @@ class TopicResult:
     embeddings : float32 ndarray of shape (n_documents, n_dimensions)
         Unit vectors; zeros for a document of which the encoder made nothing.
     graph : NeighborGraph
-        The one neighbour graph that everything was computed from.
     coordinates : float32 ndarray of shape (n_documents, n_components)
         Space in which the documents were clustered.
     map : float32 ndarray of shape (n_documents, 2)
@@ -302,13 +301,11 @@ class TopicResult:
     versions : mapping of str to str
         Versions of the packages that made the result.
     timings : mapping of str to float
-        Seconds that the fit waited for each stage, in order; words are split, and the map is laid
-        out, beside other stages.
+        Seconds that the fit waited for each stage, in order.
     history : tuple of Edit
         What was done after the fit, in order; `embedtopics.topics.replay` does it again on another.
     tree : SpanningTree or None
-        The density hierarchy, from which any other resolution is cut; None where the labels came
-        from another clusterer.
+        The density hierarchy; None where the labels came from another clusterer.
     peak_memory : float
         Largest resident set of the process by the end of the fit, in bytes; NaN where unknown.
     stability : Stability or None
@@ -316,9 +313,8 @@ class TopicResult:
     constraints : TopicConstraints or None
         What was asked of the topics before the fit.
     added : bool ndarray of shape (n_documents,) or None
-        Documents that came after the fit and took a topic from those of the fit, see
-        `embedtopics.topics.extend`. They have no say in where further texts belong, so that these
-        get the same answer however many were added before. None where there are none.
+        Documents that `embedtopics.topics.extend` added after the fit; further texts are assigned
+        by the others only. None where there are none.
     """
 
     corpus: Corpus
@@ -444,15 +440,10 @@ class TokenMixture(Displayed):
         """
         import pandas as pd
 
-        topics, weights = _best(self.weights)
+        n_tokens = len(self.tokens)
+        topics, weights = np.full(n_tokens, NOISE, dtype=np.int32), np.zeros(n_tokens, np.float32)
+        if 0 not in self.weights.shape:
+            weights = self.weights.max(axis=1).toarray().ravel()
+            best = np.asarray(self.weights.argmax(axis=1)).ravel()
+            topics = np.where(weights > 0, best, NOISE).astype(np.int32)
         return pd.DataFrame({"token": list(self.tokens), "topic": topics, "weight": weights})
-
-
-def _best(matrix: csr_matrix) -> tuple[Int32Array, FloatArray]:
-    """Return the column with the largest value of each row, the first of equals, and the value."""
-    n_rows, n_columns = matrix.shape
-    if not n_columns or not n_rows:
-        return np.full(n_rows, NOISE, dtype=np.int32), np.zeros(n_rows, dtype=np.float32)
-    values = np.asarray(matrix.max(axis=1).toarray(), dtype=np.float32).ravel()
-    best = np.asarray(matrix.argmax(axis=1), dtype=np.int32).ravel()
-    return np.where(values > 0, best, NOISE).astype(np.int32), values

@@ -50,25 +50,6 @@ def test_texts_of_the_fit_get_what_they_got_in_it(branched, branches):
         np.testing.assert_array_equal(given.novelty, found.novelty)
 
 
-def test_an_answer_does_not_depend_on_the_batch(branched, branches):
-    texts, vectors = branches
-    names, queries = queries_of(vectors, 60, seed=1, spread=0.2)
-    for result in readings(branched):
-        together = assign(result, names, embeddings=queries)
-        mixed = assign(
-            result, [*texts[:50], *names[::-1]], embeddings=np.vstack([vectors[:50], queries[::-1]])
-        )
-        np.testing.assert_array_equal(mixed.labels[:49:-1], together.labels)
-        np.testing.assert_array_equal(mixed.novelty[:49:-1], together.novelty)
-        np.testing.assert_array_equal(
-            mixed.memberships.toarray()[:49:-1], together.memberships.toarray()
-        )
-        for row in (0, 31, 59):
-            alone = assign(result, names[row : row + 1], embeddings=queries[row : row + 1])
-            assert alone.labels[0] == together.labels[row]
-            assert alone.novelty[0] == together.novelty[row]
-
-
 def test_many_queries_are_answered_block_by_block(branched, branches, monkeypatch):
     _, vectors = branches
     names, queries = queries_of(vectors, 50, seed=2)
@@ -126,16 +107,6 @@ def test_a_text_between_two_topics_gets_none(fitted, toy):
     assert (two.min(axis=1) > 0).any() and (two.sum(axis=1) > 0.9).all()
 
 
-def test_a_far_text_gets_none_and_is_new(fitted, toy):
-    _, vectors, themes = toy
-    centers = np.array([vectors[themes == t].mean(axis=0) for t in range(3)])
-    opposite = -centers.sum(axis=0)
-    away = np.linalg.svd(vectors)[2][-1]
-    found = assign(fitted, ["opposite", "away"], embeddings=np.array([opposite, away]))
-    assert found.labels.tolist() == [-1, -1]
-    assert (found.novelty > FAR).all()
-
-
 def test_novelty_is_calibrated_on_the_fit(branched, branches):
     texts, vectors = branches
     found = assign(branched, texts)
@@ -188,11 +159,6 @@ def test_empty_texts_have_no_topic_and_no_novelty(branched, branches):
     assert found.labels[[0, 2]].tolist() == [-1, -1]
     assert found.memberships.shape == (4, branched.n_topics)
     assert found.memberships.toarray()[[0, 2]].sum() == 0
-
-
-def test_nothing_to_assign(branched):
-    found = assign(branched, ["", None])
-    assert found.labels.tolist() == [-1, -1] and found.memberships.nnz == 0
 
 
 def test_a_result_without_topics_assigns_none(toy):

@@ -8,7 +8,6 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics.results import Reason
-from tests.factories import refuses
 
 
 def texts_of(n):
@@ -63,11 +62,6 @@ def test_the_row_is_named(value):
 def test_what_is_no_matrix_of_numbers_is_refused(bad):
     with pytest.raises(InputError):
         fit(bad, texts_of(70))
-
-
-def test_another_number_of_rows_is_refused():
-    with refuses("embeddings"):
-        fit(groups([69]), texts_of(70))
 
 
 @pytest.mark.parametrize("n", [2, 3, 7, 15])
@@ -130,12 +124,6 @@ def test_one_giant_group():
     assert not np.isin(beside.labels_[:600], small).any()
 
 
-def test_no_structure_at_all():
-    rng = np.random.default_rng(0)
-    model = fit(rng.normal(size=(300, 20)))
-    check(model, 300)
-
-
 def test_ten_thousand_copies_of_a_text_and_a_hundred_others():
     vectors = np.vstack([np.tile(groups([1], seed=1), (10_000, 1)), groups([50, 50], seed=2)])
     texts = ["the same text"] * 10_000 + texts_of(100)
@@ -192,9 +180,3 @@ def test_any_form_is_taken_and_left_alone(plain, form):
     predicted = found.predict(names, embeddings=given)
     np.testing.assert_array_equal(predicted, fit(vectors).predict(names, embeddings=vectors))
     np.testing.assert_array_equal(np.asarray(given), before)
-
-
-def test_whole_numbers_are_numbers():
-    vectors = np.round(100 * groups([60, 40], seed=4)).astype(np.int64)
-    np.testing.assert_array_equal(fit(vectors).labels_, fit(vectors.astype(float)).labels_)
-    check(fit(vectors), 100)

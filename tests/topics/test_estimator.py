@@ -116,12 +116,6 @@ def test_a_result_shows_itself(branched):
     assert "&lt;b&gt;Bold" in html and "<b>Bold" not in html
 
 
-def test_every_level_that_is_offered_is_given(branched):
-    for level in et.topics.levels(branched):
-        read = et.topics.at_resolution(branched, level.n_topics)
-        assert read.n_topics == level.n_topics
-
-
 def test_new_texts_of_a_fit_on_embeddings_name_the_way(branched):
     model = et.TopicModel._of_result(branched, None)
     with refuses("embeddings"):

@@ -20,19 +20,6 @@ def fitted(toy):
     return et.TopicModel(languages=["en"], random_state=1).fit(texts, embeddings=vectors)
 
 
-def same(one, two):
-    """Whether two results agree to the bit."""
-    np.testing.assert_array_equal(one.labels, two.labels)
-    np.testing.assert_array_equal(one.embeddings, two.embeddings)
-    np.testing.assert_array_equal(one.graph.indices, two.graph.indices)
-    np.testing.assert_array_equal(one.graph.similarities, two.graph.similarities)
-    np.testing.assert_array_equal(one.coordinates, two.coordinates)
-    np.testing.assert_array_equal(one.map, two.map)
-    assert (one.memberships != two.memberships).nnz == 0
-    assert (one.topic_terms != two.topic_terms).nnz == 0
-    assert [t.keywords for t in one.topics] == [t.keywords for t in two.topics]
-
-
 def test_finds_the_themes(fitted, toy):
     _, _, themes = toy
     labels = fitted.labels_
@@ -55,32 +42,6 @@ def test_representatives_are_rows_of_the_topic(fitted):
         assert len(set(topic.representatives)) == len(topic.representatives) == 5
 
 
-def test_same_embeddings_and_seed_same_result(fitted, toy):
-    texts, vectors, _ = toy
-    again = et.TopicModel(languages=["en"], random_state=1).fit(texts, embeddings=vectors)
-    same(fitted.result_, again.result_)
-
-
-def test_order_of_rows_does_not_matter(fitted, toy):
-    texts, vectors, _ = toy
-    order = np.random.default_rng(0).permutation(len(texts))
-    moved = et.TopicModel(languages=["en"], random_state=1).fit(
-        [texts[i] for i in order], embeddings=vectors[order]
-    )
-    np.testing.assert_array_equal(moved.labels_, fitted.labels_[order])
-    np.testing.assert_array_equal(
-        moved.result_.by_row(moved.result_.map, np.nan),
-        fitted.result_.by_row(fitted.result_.map, np.nan)[order],
-    )
-
-
-def test_predicting_the_fitted_texts_gives_their_labels(fitted, toy):
-    texts, vectors, _ = toy
-    np.testing.assert_array_equal(fitted.predict(texts), fitted.labels_)
-    np.testing.assert_array_equal(fitted.predict(texts[::-1]), fitted.labels_[::-1])
-    np.testing.assert_array_equal(fitted.predict(texts, embeddings=vectors), fitted.labels_)
-
-
 def test_new_texts_get_the_vote_of_their_neighbors(fitted, toy):
     _, vectors, themes = toy
     rng = np.random.default_rng(5)
@@ -94,28 +55,6 @@ def test_new_texts_get_the_vote_of_their_neighbors(fitted, toy):
     np.testing.assert_allclose(shares[:3], np.eye(3), atol=0.2)
     novelty = et.topics.assign(fitted.result_, texts, embeddings=queries).novelty
     assert novelty[3] == 1.0 and (novelty[:3] < 0.5).all()
-
-
-def test_an_answer_does_not_depend_on_the_batch(fitted):
-    queries = np.random.default_rng(8).normal(size=(40, 16))
-    texts = [f"query {i}" for i in range(40)]
-    together = et.topics.assign(fitted.result_, texts, embeddings=queries)
-    for row in (0, 13, 39):
-        alone = et.topics.assign(fitted.result_, [texts[row]], embeddings=queries[row : row + 1])
-        assert alone.labels[0] == together.labels[row]
-        assert alone.novelty[0] == together.novelty[row]
-        np.testing.assert_array_equal(
-            alone.memberships.toarray()[0], together.memberships[row].toarray()[0]
-        )
-
-
-def test_memberships_agree_with_labels(fitted):
-    shares = fitted.result_.memberships.toarray()
-    labels = fitted.result_.clustering.labels
-    assert (shares.sum(axis=1) <= 1 + 1e-6).all()
-    inside = labels >= 0
-    np.testing.assert_array_equal(shares[inside].argmax(axis=1), labels[inside])
-    assert (shares[~inside].sum(axis=1) <= 0.5 + 1e-6).all()
 
 
 def test_empty_and_missing_texts_stay_rows_in_no_topic(toy):
@@ -132,23 +71,6 @@ def test_empty_and_missing_texts_stay_rows_in_no_topic(toy):
     assert np.isnan(frame["x"].iloc[0])
     assert {"empty"} <= {d.name for d in result.decisions}
     np.testing.assert_array_equal(model.predict(["", None]), [-1, -1])
-
-
-def test_duplicates_share_a_topic_and_count_once(fitted, toy):
-    texts, vectors, _ = toy
-    repeated = [*texts, *(f"  {t} " for t in texts[:20]), texts[3]]
-    given = np.vstack([vectors, vectors[:20], vectors[3:4]])
-    model = et.TopicModel(languages=["en"], random_state=1).fit(repeated, embeddings=given)
-    assert len(model.result_.documents) == len(texts)
-    np.testing.assert_array_equal(model.labels_[len(texts) : -1], model.labels_[:20])
-    assert sum(t.size for t in model.result_.topics) == int((model.labels_ >= 0).sum())
-    np.testing.assert_array_equal(model.result_.embeddings, fitted.result_.embeddings)
-
-
-def test_five_thousand_identical_texts_are_one_topic():
-    model = et.TopicModel(languages=["en"]).fit(["same text"] * 5000, embeddings=np.ones((5000, 3)))
-    assert set(model.labels_) == {0}
-    assert model.result_.topics[0].size == 5000
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 12])
@@ -192,16 +114,6 @@ def test_any_object_with_encode_is_an_encoder(toy):
     assert model.result_.settings["encoder"] == "a table"
     np.testing.assert_array_equal(model.predict([texts[0], "never seen"]), [0, 0])
     assert encoder.asked == len(texts) + 1  # what the fit knows is not encoded again
-
-
-def test_inputs_are_not_changed(toy):
-    texts, vectors, _ = toy
-    given = vectors.astype(np.float64)
-    given.setflags(write=False)
-    frame = pd.DataFrame({"body": texts, "n": range(len(texts))})
-    before = frame.copy()
-    et.TopicModel(languages=["en"]).fit(et.Corpus.of(frame["body"]), embeddings=given)
-    pd.testing.assert_frame_equal(frame, before)
 
 
 def test_settings_say_what_was_resolved(fitted):
@@ -328,23 +240,3 @@ def test_odd_texts_go_through_all_stages(toy, tmp_path):
     np.testing.assert_array_equal(loaded.predict(texts + odd), model.labels_)
     page = report_html(model.result_)
     assert "<script>alert(1)" not in page and len(page) < 9e6
-
-
-@pytest.mark.slow
-@pytest.mark.smoke
-@pytest.mark.filterwarnings("ignore")  # both warn of optional packages and of Python's syntax
-def test_umap_learn_and_hdbscan_take_their_places(toy):
-    import hdbscan
-    import umap
-
-    texts, vectors, themes = toy
-    model = et.TopicModel(
-        reducer=umap.UMAP(n_components=5, metric="cosine", random_state=0),
-        clusterer=hdbscan.HDBSCAN(min_cluster_size=10),
-        languages=["en"],
-    )
-    labels = model.fit_predict(texts, embeddings=vectors)
-    inside = labels >= 0
-    assert inside.mean() > 0.8 and model.result_.n_topics == 3
-    assert (labels[inside] == themes[inside]).all()
-    assert np.isfinite([t.persistence for t in model.result_.topics]).all()

@@ -129,14 +129,6 @@ def test_everything_else_is_shared_and_nothing_is_changed(branched):
     assert read.stability is None
 
 
-def test_history_tells_what_was_read(branched):
-    twice = at_resolution(at_resolution(branched, 4), min_cluster_size=20, coverage=0.9)
-    assert tuple(map(str, twice.history)) == (
-        "cut at n_topics=4, coverage=auto: 4 topics",
-        f"cut at min_cluster_size=20, coverage=0.9: {twice.n_topics} topics",
-    )
-
-
 def test_coverage_is_kept_unless_given(branched):
     cores = at_resolution(branched, 4, coverage=0.0)
     assert at_resolution(cores, 5).settings["coverage"] == 0.0
@@ -179,15 +171,6 @@ def test_each_level_can_be_read(branched):
         assert np.mean(read.clustering.persistence) == pytest.approx(level.persistence)
         least = np.bincount(read.labels[read.labels >= 0]).min()
         assert least >= size
-
-
-def test_too_many_topics_are_refused_afterwards(branched):
-    with pytest.raises(InputError) as raised:
-        at_resolution(branched, 400)
-    most = raised.value.best.n_informative
-    assert at_resolution(branched, most).n_topics == most
-    with pytest.raises(NotEnoughTopics):
-        at_resolution(branched, most + 1)
 
 
 def test_a_fit_goes_on_with_as_many_topics_as_there_are(branched, branches):

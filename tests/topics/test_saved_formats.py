@@ -107,13 +107,10 @@ def test_format_3_knows_what_was_asked_for_and_what_edits_did():
     assert settings["weighting"]["bm25"] is True
     assert settings["extra_stop_words"] == ["elsewhere"]
     constraints = result.constraints
-    assert constraints.names == ("court", "fruit", "train") and (
-        constraints.tie,
-        constraints.part,
-    ) == (0.25, 0.5)
-    assert (
-        constraints.is_pure and not constraints.is_fixed and constraints.cannot_link.shape == (0, 2)
-    )
+    assert constraints.names == ("court", "fruit", "train")
+    assert (constraints.tie, constraints.part) == (0.25, 0.5)
+    assert constraints.is_pure and not constraints.is_fixed
+    assert constraints.cannot_link.shape == (0, 2)
     words = [text.split()[1] for text in result.corpus.document_texts()]
     known = np.flatnonzero(constraints.groups >= 0)
     assert [constraints.names[constraints.groups[d]] for d in known] == [words[d] for d in known]
@@ -149,6 +146,11 @@ def test_an_old_result_answers_and_is_saved_anew(name, tmp_path):
     assert report_html(again)
 
 
+@pytest.fixture
+def folder(tmp_path):
+    return shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+
+
 def damaged(path, how):
     content = bytearray(path.read_bytes())
     if how == "missing":
@@ -163,16 +165,14 @@ def damaged(path, how):
 
 @pytest.mark.parametrize("how", ["missing", "cut", "one bit", "empty"])
 @pytest.mark.parametrize("file", FILES)
-def test_a_damaged_file_is_named(tmp_path, file, how):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_a_damaged_file_is_named(folder, file, how):
     damaged(folder / file, how)
     with pytest.raises(CorruptFileError, match=str(folder / file)):
         load_result(folder)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b'{"kind": 3}', b"\xff\xfe\x00"])
-def test_a_damaged_manifest_is_named(tmp_path, content):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_a_damaged_manifest_is_named(folder, content):
     (folder / "manifest.json").write_bytes(content)
     with pytest.raises(CorruptFileError, match=r"manifest\.json"):
         load_result(folder)
@@ -180,16 +180,14 @@ def test_a_damaged_manifest_is_named(tmp_path, content):
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"PAR1PAR1", b"ARROW1\0\0"])
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_of_other_content_is_named_though_its_checksum_is_right(tmp_path, file, content):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_a_file_of_other_content_is_named_though_its_checksum_is_right(folder, file, content):
     (folder / file).write_bytes(content)
     write_manifest(folder, KIND, FORMAT)
     with pytest.raises(CorruptFileError, match=str(folder / file)):
         load_result(folder)
 
 
-def test_arrays_that_do_not_belong_together_are_refused(tmp_path):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_arrays_that_do_not_belong_together_are_refused(folder):
     content = json.loads((folder / "result.json").read_text("utf-8"))
     del content["topics"][0]["size"]
     (folder / "result.json").write_text(json.dumps(content), "utf-8")
@@ -208,8 +206,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
         load_result(tmp_path / ("x" * 300))
 
 
-def test_newer_formats_are_refused_with_a_remedy(tmp_path):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_newer_formats_are_refused_with_a_remedy(folder):
     write_manifest(folder, KIND, FORMAT + 1)
     with pytest.raises(CorruptFileError, match=rf"format {FORMAT + 1}, newer .* upgrade"):
         load_result(folder)
@@ -224,8 +221,7 @@ OUT_OF_RANGE = {
 
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
-def test_numbers_of_nothing_are_refused_before_compiled_code_believes_them(tmp_path, name):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_numbers_of_nothing_are_refused_before_compiled_code_believes_them(folder, name):
     arrays = read_arrays(folder / "arrays.arrow")
     arrays[name].ravel()[len(arrays[name]) // 2] = OUT_OF_RANGE[name]
     write_arrays(folder / "arrays.arrow", arrays)
@@ -235,8 +231,7 @@ def test_numbers_of_nothing_are_refused_before_compiled_code_believes_them(tmp_p
 
 
 @pytest.mark.parametrize("name", ["embeddings", "map", "coordinates", "clustering.strengths"])
-def test_arrays_of_fewer_documents_are_refused(tmp_path, name):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_arrays_of_fewer_documents_are_refused(folder, name):
     if name == "embeddings":
         np.save(folder / "embeddings.npy", np.load(folder / "embeddings.npy")[:-1])
     else:
@@ -248,8 +243,7 @@ def test_arrays_of_fewer_documents_are_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "a/../../b", "C:\\x", "a\\b"])
-def test_a_manifest_that_lists_files_elsewhere_is_refused(tmp_path, name):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_a_manifest_that_lists_files_elsewhere_is_refused(folder, tmp_path, name):
     (tmp_path / "outside").write_bytes(b"")
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     manifest["files"][name] = {"bytes": 0, "sha256": hashlib.sha256(b"").hexdigest()}
@@ -259,8 +253,7 @@ def test_a_manifest_that_lists_files_elsewhere_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_a_file_without_a_checksum_is_not_read(tmp_path, file):
-    folder = shutil.copytree(SAVED / "format_3", tmp_path / "saved")
+def test_a_file_without_a_checksum_is_not_read(folder, file):
     manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
     del manifest["files"][file]
     (folder / "manifest.json").write_text(json.dumps(manifest), "utf-8")

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
-from contextlib import redirect_stderr
 
 import numba
 import numpy as np
@@ -13,7 +11,6 @@ from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
 
 import embedtopics as et
-from benchmarks.corpora import load_labelled
 from benchmarks.topic_stability import cold_refits, structureless
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, unit_rows
@@ -294,12 +291,6 @@ def test_one_replicate_has_no_pairs(branched):
     np.testing.assert_array_equal(found.low, found.high)
 
 
-def test_progress_goes_to_stderr(branched, capsys):
-    with redirect_stderr(io.StringIO()) as written:
-        stability(branched, 2, show_progress=False)
-    assert written.getvalue() == capsys.readouterr().out == ""
-
-
 def test_figures_are_those_of_cold_refits(uneven):
     result, texts, vectors = uneven
     # The means of twenty of either vary by some 0.02.
@@ -319,14 +310,3 @@ def test_without_structure_nothing_comes_back(n_topics):
     found = stability(result, 10)
     assert abs(found.adjusted_rand.mean()) < NEAR
     assert abs((found.recurrence - found.chance).mean()) < 0.1
-
-
-@pytest.mark.slow
-@pytest.mark.benchmark_data
-def test_figures_are_those_of_cold_refits_of_news(data_folder, embeddings_folder):
-    news = load_labelled("bbc_news")
-    model = et.TopicModel(random_state=42).fit(news.texts, embeddings=news.embeddings)
-    found = stability(model.result_, 20, random_state=42)
-    refits = cold_refits(model.result_, news.texts, news.embeddings, range(5))
-    cold = compare(model.result_.clustering.labels, refits, model.result_.documents.weights)
-    np.testing.assert_allclose(means(found), means(cold), atol=NEAR)

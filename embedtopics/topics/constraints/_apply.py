@@ -22,8 +22,7 @@ from embedtopics.topics._propagation import (
     assign_outliers,
     margin,
 )
-from embedtopics.topics.constraints._labels import shortened
-from embedtopics.topics.constraints._protocol import note, partners_of
+from embedtopics.topics.constraints._protocol import first_of, note, partners_of
 from embedtopics.topics.results import Reason, Topic, TopicConstraints
 
 if TYPE_CHECKING:
@@ -157,9 +156,9 @@ def assign_constrained(
     if not constraints.is_complete:
         return assigned
     found = assigned.clustering
-    reasons = np.where(found.labels == NOISE, Reason.NOT_LABELED, Reason.IN_TOPIC)
-    labeled = dataclasses.replace(found, reasons=reasons.astype(np.int8))
-    return dataclasses.replace(assigned, clustering=labeled)
+    reasons = np.where(found.labels == NOISE, Reason.NOT_LABELED, Reason.IN_TOPIC).astype(np.int8)
+    clustering = dataclasses.replace(found, reasons=reasons)
+    return dataclasses.replace(assigned, clustering=clustering)
 
 
 def named_topics(
@@ -205,10 +204,8 @@ def outcome(
         agrees = inside & (np.append(of_topic, NOISE)[found.labels] == groups)
         share = float(weights[agrees].sum() / weights[known].sum())
         outside = float(weights[known & ~inside].sum() / weights[known].sum())
-        message = (
-            f"{share:.1%} of the labelled texts are in a topic of their class, {outside:.1%} in "
-            "none."
-        )
+        where = f"in a topic of their class, {outside:.1%} in none"
+        message = f"{share:.1%} of the labelled texts are {where}."
         return [*notes, note("labels_respected", share, message)]
     homes, shares = _homes(found.labels, weights, constraints)
     sizes = np.bincount(found.labels + 1, weights, minlength=n_topics + 1)
@@ -218,7 +215,7 @@ def outcome(
         else f"{name}: in none"
         for name, topic, share in zip(constraints.names, homes.tolist(), shares, strict=True)
     ]
-    message = f"Topics of the texts of each group: {shortened(said, '; ')}."
+    message = f"Topics of the texts of each group: {first_of(said, '; ')}."
     return [*notes, note("guided_topics", said, message)]
 
 

@@ -14,12 +14,10 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
-from embedtopics.topics.constraints._protocol import FitContext, note
+from embedtopics.topics.constraints._protocol import FitContext, first_of, note
 from embedtopics.topics.results import TopicConstraints
 
 UNKNOWN = -1
-SHOWN = 20
-"""Classes that a message names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +44,9 @@ class GivenLabels:
         """Return the class of each document, the most frequent of its rows, and decisions."""
         of_row, codes = documents.of_row, self.codes
         if len(codes) != len(of_row):
-            raise InputError(
-                "labels",
-                f"one for each of the {len(of_row):,} rows",
-                remedy="give -1 or None for rows without one",
-                found=f"{len(codes):,}",
-            )
+            expected = f"one for each of the {len(of_row):,} rows"
+            remedy = "give -1 or None for rows without one"
+            raise InputError("labels", expected, remedy=remedy, found=f"{len(codes):,}")
         known = (of_row >= 0) & (codes >= 0)
         if not known.any():
             raise InputError("labels", "known for at least one row with text", found="none")
@@ -115,18 +110,12 @@ def _read(value: Any, row: int) -> str | int | None:
     raise InputError("labels", expected, value, row=row)
 
 
-def shortened(items: Sequence[str], separator: str = ", ") -> str:
-    """Return the first items of a list, joined."""
-    return separator.join(items[:SHOWN]) + (f"{separator}..." if len(items) > SHOWN else "")
-
-
 class PartialLabels:
     """Topics that follow labels of some or all rows.
 
-    Labelled documents are tied to the nearest others of their class in the layout, and ties
-    between classes are loosened, so that dense groups form inside the classes. Documents without
-    a label go where their neighbours are. A class may hold several topics; `strict` forbids
-    topics of several classes.
+    In the layout, labelled documents are tied to the nearest others of their class, and ties
+    between classes are loosened. Documents without a label go where their neighbours are. A class
+    may hold several topics; `strict` forbids topics of several classes.
 
     Parameters
     ----------
@@ -147,12 +136,11 @@ class PartialLabels:
 
     Notes
     -----
-    In the fuzzy graph of the layout each document is tied, with half of the weight w, to the
-    nearest others of its class. Then, as in umap-learn, ties of two classes are multiplied by
-    exp(-2.5 / (1 - w)), those of documents of which one is unknown by exp(-1), and each document's
-    strongest tie is made certain again. Embeddings and neighbours stay as they are. Of 4,000 posts
-    of 20 Newsgroups in 20 topics, 57% of those in a topic are of its newsgroup; where 30% are
-    labelled it is 69% of the others. Without ties, as in umap-learn, it is 58%.
+    In the fuzzy graph each document is tied, with half of the weight w, to the nearest others of
+    its class. Then, as in umap-learn, ties of two classes are multiplied by exp(-2.5 / (1 - w)),
+    those of documents of which one is unknown by exp(-1), and each document's strongest tie is made
+    certain again. Of 4,000 posts of 20 Newsgroups in 20 topics, 57% of those in a topic are of its
+    newsgroup; where 30% are labelled it is 69% of the others (58% without ties, as in umap-learn).
 
     References
     ----------
@@ -181,9 +169,9 @@ class PartialLabels:
         """Return the classes of the documents."""
         classes, notes = self.given.of_documents(context.documents)
         n_rows = int(context.documents.weights[classes >= 0].sum())
-        message = f"{n_rows:,} texts have one of {len(self.given.classes):,} labels, which " + (
-            "no topic mixes." if self.strict else "the layout follows."
-        )
+        what = "no topic mixes" if self.strict else "the layout follows"
+        n_classes = len(self.given.classes)
+        message = f"{n_rows:,} texts have one of {n_classes:,} labels, which {what}."
         constraints = TopicConstraints(
             groups=classes,
             names=self.given.names,
@@ -198,9 +186,8 @@ class PartialLabels:
 class ManualLabels:
     """Topics that are exactly the given labels; nothing is clustered.
 
-    Terms, map, memberships and everything else are made as for topics that were found, so that
-    known classes can be described and compared. Topics are numbered from the largest down; the
-    result's decisions list the topic of each label.
+    Everything else is made as for topics that were found. Topics are numbered from the largest
+    down; the result's decisions list the topic of each label.
 
     Parameters
     ----------
@@ -241,7 +228,7 @@ class ManualLabels:
         number[order] = np.arange(len(order), dtype=np.int32)
         names = [self.given.names[code] for code in order.tolist()]
         pairs = [f"{name} -> {topic}" for topic, name in enumerate(names)]
-        message = f"The topics are the given labels (label -> topic): {shortened(pairs)}."
+        message = f"The topics are the given labels (label -> topic): {first_of(pairs)}."
         has_names = bool(names) and isinstance(self.given.classes[0], str)
         constraints = TopicConstraints(
             groups=number[classes],
@@ -263,11 +250,10 @@ def checked_weight(value: Any, name: str) -> float:
 class CannotLink:
     """Documents that cannot be in the same topic.
 
-    Topics are found as without. Where one then holds both documents of a pair, the document with
-    fewer such pairs there stays, of two with as many the one that lies deeper; the other moves to
-    the next topic to which its neighbours clearly lead and from which no pair bars it, or to none.
-    No pair is ever in one topic, at any resolution. Edits after the fit, such as a merge, may
-    bring one together, which their decisions record.
+    Where a topic holds both documents of a pair, the document with fewer such pairs there stays,
+    or the deeper; the other moves to the next topic to which its neighbours clearly lead and from
+    which no pair bars it, or to none. No pair is in one topic at any resolution. Edits after the
+    fit, such as a merge, may bring one together, which their decisions record.
 
     Parameters
     ----------
@@ -323,16 +309,11 @@ class CannotLink:
             raise InputError("pairs", expected, self.pairs[int(same[0])], "leave the pair out")
         apart = np.unique(np.sort(documents[has_text], axis=1), axis=0).astype(np.int64)
         message = f"{len(apart):,} pairs of texts cannot be linked: they stay in different topics."
-        constraints = TopicConstraints(
-            *unconstrained(len(context)), cannot_link=apart.reshape(-1, 2)
-        )
+        unknown = np.full(len(context), UNKNOWN, dtype=np.int32)
+        probabilities = np.zeros(len(context), dtype=np.float32)
+        pairs = apart.reshape(-1, 2)
+        constraints = TopicConstraints(unknown, (), probabilities, cannot_link=pairs)
         return constraints, [note("kept_apart", len(apart), message), *notes]
-
-
-def unconstrained(n_documents: int) -> tuple[Int32Array, tuple[str, ...], Any]:
-    """Return groups, names and probabilities of documents of which nothing is known."""
-    groups = np.full(n_documents, -1, dtype=np.int32)
-    return groups, (), np.zeros(n_documents, dtype=np.float32)
 
 
 def _checked_pair(pair: Any) -> tuple[Any, Any]:

@@ -65,6 +65,15 @@ class Constraint(Protocol):
         ...
 
 
+SHOWN = 20
+"""Groups that a message names."""
+
+
+def first_of(items: Sequence[str], separator: str = ", ") -> str:
+    """Return the first items of a list, joined."""
+    return separator.join(items[:SHOWN]) + (f"{separator}..." if len(items) > SHOWN else "")
+
+
 def note(name: str, value: Any, message: str) -> Decision:
     """Return a decision of the stage that applies constraints."""
     return Decision("clustering", name, value, message)

@@ -22,9 +22,8 @@ from embedtopics.topics.constraints._protocol import FitContext, note
 from embedtopics.topics.results import TopicConstraints
 
 ROUNDS = 2
-"""Times that a similarity is averaged over neighbours. Texts and names of one word are compared
-with much noise: of the news in BBC News whose section is named, the best name is right for 78%
-without, 89% with one round, 91% with two."""
+"""Times that a similarity is averaged over neighbours: of the BBC News whose section is named,
+the best name is right for 78% without, 89% with one round, 91% with two."""
 
 LEAST_MATCH = 1.5
 """How far above its mean over all documents the similarity to a name must be, in units of what
@@ -39,10 +38,8 @@ LEAST_LEAD = 0.75
 """How far the best name must be above the next, in the same units."""
 
 LEAST_OF_WORDS = (0.25, 0.2, 0.1)
-"""Peak, match and lead for vectors that count words. The unit is what texts that share a word with
-the name have in common with it on average, so that these are shares, about, of the texts around
-that do. By TF-IDF, of the texts of BBC News that match four of its sections, each described in four
-to six words, 91% are of it."""
+"""Peak, match and lead for vectors that count words. By TF-IDF, of the texts of BBC News that match
+four of its sections, each described in four to six words, 91% are of it."""
 
 OF_PEAK = 0.5
 """How near to its best documents the similarity to a name must come, as a share of what these are
@@ -57,12 +54,9 @@ class SeedWords:
     """Ties documents together that use the same seed words.
 
     A document is of the seed of whose words it holds the most different ones, if its embedding
-    is nearer to the mean of the documents that hold them than to the mean of all: a word in
-    passing, or in another sense, does not count. Documents of a seed are tied to the nearest
-    others of it in the layout, so that scattered ones are found together. Embeddings and
-    neighbours stay as they are.
-
-    For keywords that prefer the seed words give ``weighting=ClassTfidf(seed_terms=...)``.
+    is nearer to the mean of the documents that hold them than to the mean of all. Documents of a
+    seed are tied to the nearest others of it in the layout; embeddings and neighbours stay as they
+    are. For keywords that prefer the seed words give ``weighting=ClassTfidf(seed_terms=...)``.
 
     Parameters
     ----------
@@ -197,8 +191,8 @@ class ZeroShot:
     """Topics named beforehand, and the other topics of the texts.
 
     Documents that match a name well become its seeded topic: its label is the name, and no
-    automatic step merges or renames it, at any resolution. All other topics are found among the
-    rest. Outliers are assigned to both by their neighbours (see `TopicModel`'s `coverage`).
+    automatic step merges or renames it. Other topics are found among the rest; outliers are
+    assigned to both by their neighbours (see `TopicModel`'s `coverage`).
 
     Parameters
     ----------
@@ -219,21 +213,19 @@ class ZeroShot:
 
     Notes
     -----
-    A cosine between a name of one word and a text has no natural threshold: it differs between
-    encoders and names. "auto" takes similarities less their mean over all documents, averaged
-    over each document's neighbours and theirs. A document matches its best name if that is at
-    least 1.5 units, and leads the next name by 0.75; a unit is the spread of similarities to a
-    random direction, sqrt((1 - |m|²) / d) with m the mean vector and d its dimensions. A name
-    that no document exceeds by 2.25, or that fewer than five match, is left out, with a decision
-    in the result. A name that all texts match equally cannot be found this way: give a number.
+    Cosines between names and texts differ between encoders and names. "auto" takes similarities
+    less their mean over all documents, averaged over each document's neighbours and theirs. A
+    document matches its best name if that is at least 1.5 units, and leads the next by 0.75; a
+    unit is the spread of similarities to a random direction, sqrt((1 - |m|²) / d) with m the mean
+    vector and d its dimensions. A name that no document exceeds by 2.25, or that fewer than five
+    match, is left out, with a decision. For a name that all texts match give a number.
 
     For vectors without negative numbers, such as those of TF-IDF, the unit is the mean similarity
     of the documents that share a word with the name, and 2.25, 1.5 and 0.75 become 0.25, 0.2 and
-    0.1. Give descriptions of several words there: *entertainment* alone finds the news on video
-    games, which say the word.
+    0.1; describe names there in several words that the texts use.
 
     Of BBC News, named by its five sections, all-MiniLM-L6-v2 matches 49% of the texts, 97% of them
-    to their section; with outliers assigned it is 58%, at 95%, and other topics hold the rest.
+    to their section; with outliers assigned it is 58%, at 95%.
 
     Examples
     --------
@@ -249,7 +241,12 @@ class ZeroShot:
         embeddings: npt.ArrayLike | None = None,
     ) -> None:
         self.names = _checked_names(names)
-        self.min_similarity = _checked_similarity(min_similarity)
+        if min_similarity != "auto":
+            expected = '"auto" or a cosine from -1 to 1'
+            if not is_number(min_similarity) or not -1.0 <= float(min_similarity) <= 1.0:
+                raise InputError("min_similarity", expected, min_similarity)
+            min_similarity = float(min_similarity)
+        self.min_similarity = min_similarity
         self.embeddings = None if embeddings is None else self._checked_vectors(embeddings)
 
     def __repr__(self) -> str:
@@ -338,14 +335,6 @@ def _checked_names(names: Any) -> dict[str, str]:
     return checked
 
 
-def _checked_similarity(value: Any) -> float | str:
-    if isinstance(value, str) and value == "auto":
-        return value
-    if not is_number(value) or not -1.0 <= float(value) <= 1.0:
-        raise InputError("min_similarity", '"auto" or a cosine from -1 to 1', value)
-    return float(value)
-
-
 def _matches_from(similarities: Float64Array, least: float) -> tuple[Int32Array, Float64Array]:
     """Return the name of each document, or -1, and its similarity over the largest."""
     best = similarities.argmax(axis=1)
@@ -360,12 +349,14 @@ def _clear_matches(
     similarities: Float64Array, context: FitContext
 ) -> tuple[Int32Array, Float64Array]:
     """Return the name that a document and its neighbours clearly match, or -1, and how clearly."""
-    unit: float | Float64Array
+    unit: float | Float64Array = _spread(context.embeddings)
+    least_peak, least_match, least_lead = LEAST_PEAK, LEAST_MATCH, LEAST_LEAD
     if context.embeddings.min(initial=0.0) >= 0.0:  # words are counted
-        unit, (least_peak, least_match, least_lead) = _in_common(similarities), LEAST_OF_WORDS
-    else:
-        unit = _spread(context.embeddings)
-        least_peak, least_match, least_lead = LEAST_PEAK, LEAST_MATCH, LEAST_LEAD
+        least_peak, least_match, least_lead = LEAST_OF_WORDS
+        # The mean similarity to each name of the documents that share a word with it.
+        n_sharing = (similarities > 0).sum(axis=0)
+        sums = np.einsum("ij->j", similarities)
+        unit = np.where(n_sharing > 0, sums / np.maximum(n_sharing, 1), 1.0)
     centered = _averaged((similarities - similarities.mean(axis=0)) / unit, context.graph)
     # A name that nothing reaches must not take the lead from another.
     there = np.flatnonzero(centered.max(axis=0) >= least_peak)
@@ -392,13 +383,6 @@ def _averaged(values: Float64Array, graph: NeighborGraph) -> Float64Array:
     return values
 
 
-def _in_common(similarities: Float64Array) -> Float64Array:
-    """Return the mean similarity to each name of the documents that share a word with it."""
-    n_sharing = (similarities > 0).sum(axis=0)
-    sums = np.einsum("ij->j", similarities)
-    return np.where(n_sharing > 0, sums / np.maximum(n_sharing, 1), 1.0)
-
-
 def _spread(embeddings: FloatArray) -> float:
     """Return what the cosines with a random direction spread about their mean."""
     mean = embeddings.mean(axis=0, dtype=np.float64)
@@ -410,28 +394,20 @@ def _spread(embeddings: FloatArray) -> float:
 def _notes(
     constraints: TopicConstraints, context: FitContext, lost: list[str], unknown: list[str]
 ) -> list[Decision]:
-    weights = context.documents.weights
-    inside = constraints.groups >= 0
-    n_rows = np.bincount(
-        constraints.groups[inside], weights[inside], minlength=len(constraints.names)
-    )
-    said = ", ".join(
-        f"{name} {int(n):,}" for name, n in zip(constraints.names, n_rows, strict=True)
-    )
+    weights, groups, names = context.documents.weights, constraints.groups, constraints.names
+    inside = groups >= 0
+    n_rows = np.bincount(groups[inside], weights[inside], minlength=len(names))
+    said = ", ".join(f"{name} {int(n):,}" for name, n in zip(names, n_rows, strict=True))
     joining = "; others may join by their neighbours" if said else ""
     message = f"Texts that match a name: {said or 'none'}{joining}."
     notes = [note("names", int(n_rows.sum()), message)]
     remedy = "describe them in several words that the texts use"
     if lost:
-        message = (
-            f"Too few texts match these names, which were left out: {', '.join(lost)}; {remedy}, "
-            "or give a min_similarity."
-        )
+        why = f"Too few texts match these names, which were left out: {', '.join(lost)}"
+        message = f"{why}; {remedy}, or give a min_similarity."
         notes.append(note("names_without_texts", lost, message))
     if unknown:
-        message = (
-            "The encoder knows no word of these names, which were left out: "
-            f"{', '.join(unknown)}; {remedy}."
-        )
+        why = f"The encoder knows no word of these names, which were left out: {', '.join(unknown)}"
+        message = f"{why}; {remedy}."
         notes.append(note("names_without_vector", unknown, message))
     return notes

@@ -1,9 +1,8 @@
 """Questions to a chat endpoint: several at a time, tried again, recorded, and not asked twice.
 
 No redirect is followed (the key would travel with it), and an answer is read up to a length and a
-time. The key is in the header of a request and nowhere else: it is removed from all that a server
-returns. The client is httpx and not OpenAI's, which would hide the single attempts that the record
-lists.
+time. The key is in the header of a request and nowhere else. The client is httpx and not OpenAI's,
+which would hide the single attempts that the record lists.
 """
 
 from __future__ import annotations
@@ -54,12 +53,7 @@ class CallFailed(Unusable):
     """A call without an answer; a general failure is that of every other call, too."""
 
     def __init__(
-        self,
-        reason: str,
-        *,
-        is_general: bool = False,
-        try_again: bool = False,
-        wait: float | None = None,
+        self, reason: str, *, is_general: bool = False, try_again: bool = False, wait: Any = None
     ) -> None:
         super().__init__(reason)
         self.is_general, self.try_again, self.wait = is_general, try_again, wait
@@ -78,8 +72,8 @@ class Endpoint:
 
     def without_key(self, text: str) -> str:
         """Return a text in which the key is crossed out."""
-        is_secret = self.key is not None and len(self.key) >= LEAST_SECRET
-        return text.replace(self.key, "***") if self.key and is_secret else text
+        key = self.key or ""
+        return text.replace(key, "***") if len(key) >= LEAST_SECRET else text
 
 
 def open_endpoint(address: Any, api_key: Any = None) -> Endpoint:
@@ -295,22 +289,18 @@ class Chat:
             headers["Authorization"] = f"Bearer {self.endpoint.key}"
         data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
         try:
-            with client.stream(
-                "POST", self.endpoint.url, content=data, headers=headers
-            ) as response:
+            post = client.stream("POST", self.endpoint.url, content=data, headers=headers)
+            with post as response:
                 received = self._read(response)
                 if response.status_code != httpx.codes.OK:
                     raise self._refused(response, received)
         except (httpx.TimeoutException, TimeoutError):
             raise CallFailed(f"no answer within {self.timeout:g} s", try_again=True) from None
-        except (httpx.ConnectError, httpx.ProxyError) as error:
-            said = excerpt(self.endpoint.without_key(str(error)), 200)
-            raise CallFailed(
-                f"it could not be reached ({said})", is_general=True, try_again=True
-            ) from None
         except (httpx.HTTPError, OSError) as error:
+            is_closed = isinstance(error, (httpx.ConnectError, httpx.ProxyError))
+            what = "it could not be reached" if is_closed else "the connection broke"
             said = excerpt(self.endpoint.without_key(str(error)), 200) or type(error).__name__
-            raise CallFailed(f"the connection broke ({said})", try_again=True) from None
+            raise CallFailed(f"{what} ({said})", is_general=is_closed, try_again=True) from None
         try:
             answer = json.loads(received.decode("utf-8"))
         except (ValueError, RecursionError):
@@ -335,18 +325,14 @@ class Chat:
         """Return what a status other than success means."""
         code = response.status_code
         if 300 <= code < 400:
-            return CallFailed(
-                f"it answers with a redirect ({code}), which is not followed; name the final "
-                "address",
-                is_general=True,
-            )
+            about = f"it answers with a redirect ({code}), which is not followed"
+            return CallFailed(f"{about}; name the final address", is_general=True)
         if code in (401, 403):
             # What a server returns then often repeats a part of the key.
             about = f"status {code}: no access; check api_key= or {KEY_VARIABLE}"
             return CallFailed(about, is_general=True)
-        said = "".join(
-            c if c.isprintable() else " " for c in self.endpoint.without_key(_message(received))
-        )
+        message = self.endpoint.without_key(_message(received))
+        said = "".join(c if c.isprintable() else " " for c in message)
         if code == 400 and "content_filter" in said:
             return Unusable("the model's content filter refused")
         return CallFailed(
@@ -372,10 +358,8 @@ def _message(received: bytes) -> str:
 
 def _seconds(value: str | None) -> float | None:
     """Read a Retry-After header: seconds, or a date."""
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value or ""))
-    except ValueError:
-        pass
     try:
         date = parsedate_to_datetime(value or "")
     except ValueError:

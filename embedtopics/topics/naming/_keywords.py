@@ -22,9 +22,9 @@ from embedtopics.terms._parts_of_speech import PATTERNS, parse_patterns, pattern
 from embedtopics.terms._representative import best_terms, choose_diverse, representatives
 from embedtopics.terms._stop_words import repeats, stems_of
 from embedtopics.topics._describe import GIVEN, languages_of
-from embedtopics.topics._relabel import checked_topic_id, marks_of
+from embedtopics.topics._relabel import checked_topic_id, edit_of
 from embedtopics.topics._vectors import encode_documents, matching_encoder, recorded_encoder
-from embedtopics.topics.results import Edit, TopicResult
+from embedtopics.topics.results import TopicResult
 
 Keywords: TypeAlias = list[list[tuple[str, float]]]
 """For each topic its terms, best first, with their scores."""
@@ -51,16 +51,15 @@ def keywords(
     method : {"diverse", "embedding", "npmi", "part_of_speech"}
         Of the terms of largest weight,
 
-        - "embedding" takes those whose embeddings are nearest to the mean of the topic's
-          representative documents, as KeyBERT (Grootendorst 2020). Scores are cosines;
-        - "diverse" takes, one by one, terms near to these documents and far from those chosen
-          before: maximal marginal relevance (Carbonell and Goldstein 1998), the term i with the
-          highest ``(1 - diversity) cos(i, topic) - diversity max_j cos(i, j)``;
+        - "embedding" takes those nearest to the mean of the topic's representative documents, as
+          KeyBERT (Grootendorst 2020). Scores are cosines;
+        - "diverse" takes terms by maximal marginal relevance (Carbonell and Goldstein 1998): the
+          next is the highest of ``(1 - diversity) cos(i, topic) - diversity max_j cos(i, j)``;
         - "npmi" ranks by ``(1 - weight) (1 - rank / n) + weight c / max c``, with c the mean NPMI
-          with the other candidates (Aletras and Stevenson 2013). The coherence of such lists must
-          not be compared with that of others: they were chosen by that very measure;
-        - "part_of_speech" keeps noun phrases, or other patterns: terms most of whose occurrences
-          in the topic's central documents match one.
+          with the other candidates (Aletras and Stevenson 2013). Never compare the coherence of
+          such lists with that of others: they were chosen by it;
+        - "part_of_speech" keeps terms most of whose occurrences in the topic's central documents
+          are noun phrases, or match other patterns.
     n_terms : int
         Keywords of each topic at most.
     n_candidates : int, optional
@@ -70,16 +69,15 @@ def keywords(
     keep_repeats : bool
         Whether a keyword may share a stem at its ends with a better one.
     **options
-        - "embedding" and "diverse": `encoder`, which embeds the candidates (by default that of the
-          fit; "documents" takes none: a term is the mean of the documents that hold it);
-          `n_documents`, the number of central documents whose mean is the topic (by default its
-          representatives); `show_progress`;
-        - "diverse": `diversity`, from 0 (as "embedding") to 1 (default 0.3);
-        - "npmi": `weight`, from 0 (the order of the candidates) to 1 (default 0.5); `window`, the
-          words in which terms occur together (10), or None for whole documents;
+        - "embedding" and "diverse": `encoder` of the candidates, by default that of the fit
+          ("documents": a term is the mean of the documents that hold it); `n_documents`, the
+          central ones whose mean is the topic (its representatives); `show_progress`;
+        - "diverse": `diversity`, from 0 (as "embedding") to 1 (0.3);
+        - "npmi": `weight`, from 0 (the order of the candidates) to 1 (0.5); `window` in words (10),
+          None for whole documents;
         - "part_of_speech": `nlp`, a spaCy pipeline or its name; `patterns` of universal parts of
-          speech, spaces between words and "|" between alternatives; `n_documents` that are read
-          (200); `min_share`, least share of a term's occurrences that match (0.5).
+          speech, "|" between alternatives; `n_documents` that are read (200); `min_share` of a
+          term's occurrences that match (0.5).
 
     Returns
     -------
@@ -165,14 +163,11 @@ def _diverse(
         cosines = np.einsum("id,d->i", terms, topic, dtype=np.float64)
         similarity = np.einsum("id,jd->ij", terms, terms, dtype=np.float64)
         stems = [stems_of(term, languages) for term, _ in row]
-        picked = choose_diverse(
-            cosines,
-            similarity,
-            n_terms,
-            diversity,
-            lambda i, j, stems=stems: not keep_repeats and repeats(stems[i], stems[j]),  # type: ignore[misc]
-            least=-1.0,
-        )
+
+        def clash(i: int, j: int, stems: list[Any] = stems) -> bool:
+            return not keep_repeats and repeats(stems[i], stems[j])
+
+        picked = choose_diverse(cosines, similarity, n_terms, diversity, clash, least=-1.0)
         chosen.append([(row[i][0], float(cosines[i])) for i in picked])
     return chosen
 
@@ -297,8 +292,7 @@ def _vectors(
             result.term_counts.counts, result.embeddings, pool, origin=origin
         )
     else:
-        # Made before anything else, so that it is refused whether or not there are candidates.
-        of_terms = _encoded(result, _encoder(result, encoder), pool, show_progress)
+        of_terms = _encoded(result, encoder, pool, show_progress)
     topics = []
     for members in _central(result, n_documents):
         mean = result.embeddings[members].mean(axis=0, dtype=np.float64) - origin
@@ -307,36 +301,30 @@ def _vectors(
     return topics, [of_terms[place] for place in places]
 
 
-def _encoder(result: TopicResult, encoder: Encoder | str | None) -> Encoder:
-    """Return the encoder of the fit, made again or given."""
-    if encoder is not None:
-        return matching_encoder(resolve_encoder(encoder), result)
-    if isinstance(result.settings.get("encoder_settings"), dict):
-        return recorded_encoder(result)
-    made_by = result.settings.get("encoder")
-    raise InputError(
-        "encoder",
-        'the encoder of the fit, or "documents" for the mean of the documents that hold a term',
-        found="given embeddings" if made_by == GIVEN else f"an encoder of your own ({made_by})",
-    )
-
-
 def _encoded(
-    result: TopicResult, encoder: Encoder, pool: Int64Array, show_progress: bool | None
+    result: TopicResult, encoder: Encoder | str | None, pool: Int64Array, show_progress: bool | None
 ) -> FloatArray:
-    """Return the vectors of terms, in the space of the documents."""
+    """Return the vectors of terms by the encoder of the fit, made again or given."""
+    if encoder is not None:
+        encoder = matching_encoder(resolve_encoder(encoder), result)
+    elif isinstance(result.settings.get("encoder_settings"), dict):
+        encoder = recorded_encoder(result)
+    else:
+        made_by = result.settings.get("encoder")
+        expected = (
+            'the encoder of the fit, or "documents" for the mean of the documents that hold a term'
+        )
+        found = "given embeddings" if made_by == GIVEN else f"an encoder of your own ({made_by})"
+        raise InputError("encoder", expected, found=found)
     width = result.embeddings.shape[1]
     if not len(pool):
         return np.zeros((0, width), dtype=np.float32)
     terms = [result.term_counts.terms[column] for column in pool.tolist()]
     made, _ = encode_documents(encoder, terms, np.arange(len(terms)), show_progress)
     if made.shape[1] != width:
-        name = getattr(encoder, "name", type(encoder).__name__)
-        raise InputError(
-            "encoder",
-            f"one of {width} dimensions, as the documents have",
-            found=f"{name} with {made.shape[1]}",
-        )
+        expected = f"one of {width} dimensions, as the documents have"
+        found = f"{getattr(encoder, 'name', type(encoder).__name__)} with {made.shape[1]}"
+        raise InputError("encoder", expected, found=found)
     return made
 
 
@@ -392,10 +380,9 @@ def _read(pipeline: Any, texts: Sequence[str]) -> list[Any]:
     docs = list(pipeline.pipe([text[:most] for text in texts], disable=list(NOT_NEEDED)))
     words = [token for doc in docs for token in doc if not token.is_space]
     if words and not any(token.pos_ for token in words):
+        expected = "a pipeline that assigns parts of speech, such as en_core_web_sm"
         parts = ", ".join(getattr(pipeline, "pipe_names", [])) or "no components"
-        raise InputError(
-            "nlp", "a pipeline that assigns parts of speech, such as en_core_web_sm", found=parts
-        )
+        raise InputError("nlp", expected, found=parts)
     return docs
 
 
@@ -476,22 +463,15 @@ def with_keywords(
     made = unique_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
     for topic, label in zip(renamed, made[len(kept) :], strict=True):
         described[topic.topic_id] = dataclasses.replace(topic, label=label)
-    edit = Edit(
-        "with_keywords",
-        {
-            "topics": list(by_topic),
-            "keywords": [[list(item) for item in row] for row in by_topic.values()],
-            "method": method,
-        },
-        f"{len(changed)} topics have keywords by another method: {method}",
-        marks_of(result, sorted(by_topic)),
-        tuple(range(result.n_topics)),
-    )
+    parameters = {"topics": list(by_topic), "keywords": list(by_topic.values()), "method": method}
+    message = f"{len(changed)} topics have keywords by another method: {method}"
+    stay = range(result.n_topics)
+    edit = edit_of(result, "with_keywords", parameters, message, sorted(by_topic), stay)
     decisions = result.decisions
     without = [str(topic) for topic in sorted(by_topic) if not by_topic[topic]]
     if without:
-        named = f"Topics that keep the keywords they had, as {method} found none: "
-        message = f"{named}{', '.join(without)}."
+        ids_kept = ", ".join(without)
+        message = f"Topics that keep the keywords they had, as {method} found none: {ids_kept}."
         decisions = (*decisions, Decision("terms", "keywords_kept", without, message))
     return dataclasses.replace(
         result, topics=tuple(described), decisions=decisions, history=(*result.history, edit)

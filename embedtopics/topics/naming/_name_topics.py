@@ -13,7 +13,7 @@ from typing import Any
 from embedtopics._utils.checks import is_number
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.topics._relabel import marks_of
+from embedtopics.topics._relabel import edit_of
 from embedtopics.topics.naming._chat import Answer, Chat, Record, open_endpoint
 from embedtopics.topics.naming._questions import (
     Question,
@@ -22,7 +22,7 @@ from embedtopics.topics.naming._questions import (
     naming_questions,
     questions_apart,
 )
-from embedtopics.topics.results import Edit, TopicResult
+from embedtopics.topics.results import TopicResult
 
 DEFAULTS = {"temperature": 0.0, "max_tokens": 300, "timeout": 30.0}
 RESERVED = frozenset({"model", "messages", "stream", "n"})
@@ -42,10 +42,9 @@ def name_topics(
     """Name the topics by a language model, from their terms and some of their documents.
 
     This sends parts of documents to the endpoint, any with the API of OpenAI's chat completions;
-    `naming_questions` shows them before. Where an answer is no name, or none comes, the topic keeps
-    its automatic name and a decision of the result says why. Topics that got the same name are
-    asked about once more, each with the terms of the others; names that are still the same get a
-    term in brackets. What a model answers is no finding: read the names against the terms.
+    `naming_questions` shows them before. Without a usable answer a topic keeps its automatic name,
+    and a decision says why. Topics of the same name are asked about once more, with the terms of
+    the others; then they get a term in brackets. Read the names against the terms.
 
     Parameters
     ----------
@@ -60,11 +59,10 @@ def name_topics(
         machine; "" sends none. It is stored nowhere.
     request : mapping, optional
         Further fields of every request; by default ``{"temperature": 0.0, "max_tokens": 300}``, of
-        which None leaves one out. ``"timeout"`` is not sent: seconds until a call without an answer
-        has failed (30).
+        which None leaves one out. ``"timeout"`` (30 seconds) is not sent.
     record : str, path or None
-        File to which a line of JSON is added for every call. A question that was answered there, by
-        the same model with the same request, is not asked again. None keeps no record.
+        File to which a line of JSON is added for every call; a question with an answer there, of
+        the same model and request, is not asked again. None keeps no record.
     show_progress : bool, optional
         By default in a terminal or a notebook.
 
@@ -83,8 +81,8 @@ def name_topics(
 
     Notes
     -----
-    A call that fails by chance (too many requests, a server's error, no answer in time) is tried
-    again three times, after the time that the server names, a minute at most, or an increasing one.
+    A call that fails by chance is tried again three times, after the time that the server names, a
+    minute at most, or an increasing one.
     """
     address = open_endpoint(endpoint, api_key)
     fields = _request_fields(model, request)
@@ -114,7 +112,18 @@ def name_topics(
     names |= {answer.topic_id: answer.name for answer in apart if answer.name is not None}
     final, numbered = _distinct(result, names)
     decisions = _decisions(chat, questions, answers, final, numbered)
-    return _named(result, final, model, decisions)
+    topics = list(result.topics)
+    for topic, name in final.items():
+        topics[topic] = dataclasses.replace(topics[topic], label=name, is_named=True)
+    history = result.history
+    if final:
+        parameters = {"labels": {str(topic): name for topic, name in final.items()}}
+        message = f"{len(final)} topics were named by {model}"
+        ids = range(result.n_topics)
+        history = (*history, edit_of(result, "rename", parameters, message, list(final), ids))
+    return dataclasses.replace(
+        result, topics=tuple(topics), decisions=(*result.decisions, *decisions), history=history
+    )
 
 
 def _request_fields(model: Any, request: Any) -> dict[str, Any]:
@@ -164,39 +173,13 @@ def _decisions(
         f"{n_documents} documents were sent to {chat.endpoint.url}."
     )
     made = [Decision("topics", "named_by_model", model, message)]
-    failed = [answer for answer in answers if answer.name is None]
+    failed = {str(answer.topic_id): answer.reason for answer in answers if answer.name is None}
     if failed:
-        why = ", ".join(f"{answer.topic_id} ({answer.reason})" for answer in failed)
-        ids = [str(answer.topic_id) for answer in failed]
+        why = ", ".join(f"{topic} ({reason})" for topic, reason in failed.items())
         message = f"Topics that keep their automatic names: {why}."
-        made.append(Decision("topics", "not_named", ids, message))
+        made.append(Decision("topics", "not_named", list(failed), message))
     if numbered:
         ids = [str(topic) for topic in numbered]
         message = f"Topics with a term in brackets, as another has their name: {', '.join(ids)}."
         made.append(Decision("topics", "names_told_apart", ids, message))
     return made
-
-
-def _named(
-    result: TopicResult, names: Mapping[int, str], model: str, decisions: Sequence[Decision]
-) -> TopicResult:
-    """Return the result with the names, and an edit that gives them again."""
-    topics = tuple(
-        dataclasses.replace(topic, label=names[topic.topic_id], is_named=True)
-        if topic.topic_id in names
-        else topic
-        for topic in result.topics
-    )
-    history = result.history
-    if names:
-        edit = Edit(
-            "rename",
-            {"labels": {str(topic): names[topic] for topic in sorted(names)}},
-            f"{len(names)} topics were named by {model}",
-            marks_of(result, sorted(names)),
-            tuple(range(result.n_topics)),
-        )
-        history = (*history, edit)
-    return dataclasses.replace(
-        result, topics=topics, decisions=(*result.decisions, *decisions), history=history
-    )

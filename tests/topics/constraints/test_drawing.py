@@ -7,7 +7,7 @@ import pytest
 
 from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.reduction._fuzzy import fuzzy_graph
-from embedtopics.topics.constraints import _graph as drawing
+from embedtopics.topics.constraints import _apply as drawing
 from embedtopics.topics.constraints._apply import groups_of_vectors, part_groups, tie_groups
 
 

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import gzip
-import json
-
 import numpy as np
 import pytest
 
@@ -209,29 +206,3 @@ def test_bad_names_are_refused(arguments):
 def test_vectors_of_another_width_are_refused(toy, fit):
     with refuses("embeddings"):
         fit(toy, ZeroShot(["sport"], embeddings=np.ones((1, 4))))
-
-
-@pytest.mark.benchmark_data
-@pytest.mark.slow
-def test_sections_of_bbc_news_are_found_by_their_names(data_folder, embeddings_folder):
-    with gzip.open(data_folder / "bbc_news" / "bbc_news.jsonl.gz", "rt", encoding="utf-8") as file:
-        rows = [json.loads(line) for line in file]
-    texts = [f"{row['title']}. {row['text']}" for row in rows]
-    sections = np.array([row["label"] for row in rows])
-    vectors = np.load(embeddings_folder / "bbc_news.npy").astype(np.float32)
-    names = ["business", "politics", "sport", "tech", "entertainment"]
-    nothing = ["gardening", "knitting", "chemistry"]
-    model = et.TopicModel(
-        "all-MiniLM-L6-v2", constraints=ZeroShot([*names, *nothing]), languages=["en"]
-    )
-    result = model.fit(texts, embeddings=vectors).result_
-    assert set(anchors(result)) == set(names)
-    lost = next(d for d in result.decisions if d.name == "names_without_texts")
-    assert lost.value == nothing
-    matched = result.by_row(result.constraints.groups, -1)
-    inside = matched >= 0
-    right = np.array(result.constraints.names)[matched[inside]] == sections[inside]
-    assert right.mean() > 0.95 and inside.mean() > 0.45
-    in_anchor = np.isin(result.labels, [t.topic_id for t in anchors(result).values()])
-    labels = np.array([topic.label for topic in result.topics])[result.labels[in_anchor]]
-    assert (labels == sections[in_anchor]).mean() > 0.93 and in_anchor.mean() > 0.55

@@ -6,10 +6,8 @@ import json
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 
-import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from embedtopics.evaluation import npmi
@@ -76,24 +74,6 @@ def test_one_candidate_has_no_pair(result):
     alone = [row[:1] for row in lists_of(result)]
     found = topics.keywords(result, "npmi", weight=1.0, candidates=alone)
     assert found == [[(row[0][0], 0.0)] for row in alone]
-
-
-@pytest.mark.benchmark_data
-def test_coherence_goes_up_on_real_texts(data_folder, embeddings_folder):
-    frame = pd.read_json(data_folder / "octis_bbc" / "octis_bbc.jsonl.gz", lines=True)
-    vectors = np.load(embeddings_folder / "octis_bbc.npy").astype(np.float32)
-    model = et.TopicModel(random_state=0, ngram_range=(1, 1), languages=["en"])
-    result = model.fit(frame["text"].tolist(), embeddings=vectors).result_
-
-    def coherence(lists):
-        return float(np.mean(npmi(words_of(lists), result.tokens)))
-
-    before = coherence(lists_of(result))
-    measured = [
-        coherence(topics.keywords(result, "npmi", weight=weight)) for weight in (0.25, 0.5, 1.0)
-    ]
-    assert before < measured[0] < measured[1] < measured[2]
-    assert measured[1] > before + 0.01
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,7 @@ def compare(
         per_document = measure_maps(log, vectors, graphs, maps, seed)
         if classes is not None:
             per_document |= measure_by_labels(log, vectors, graphs, classes, seed)
-        costs = {
+        costs: dict[str, list[float]] = {
             "documents_per_second": [len(documents) / np.float64(v.seconds) for v in vectors],
             "megabytes": [v.megabytes for v in vectors],
         }

@@ -276,7 +276,7 @@ def _terms(
     """Return the terms that the neighbours found share, and those that the neighbours left do."""
     new, old = counts.counts[found], counts.counts[left]
     sums = [np.asarray(rows.sum(axis=0), dtype=np.float64).ravel() for rows in (new, old)]
-    z = log_odds(*sums, prior)
+    z = log_odds(sums[0], sums[1], prior)
     return _best(counts.terms, z, new), _best(counts.terms, -z, old)
 
 

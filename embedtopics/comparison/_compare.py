@@ -38,7 +38,7 @@ from embedtopics.terms._keywords import keywords, unique_labels
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms._weighting import ClassTfidf
-from embedtopics.terms.results import TokenStream
+from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -281,28 +281,16 @@ def compare(
         if groups is None:
             groups = find_topics(vectors[-1], edges[-1], documents, tokens, codes, seed)
     with log.stage("moves"):
-        # Single words: the log-odds of a move are those of a bag of words.
-        counts = count_terms(
-            tokens, ngram_range=(1, 1), stop_words=stop_words_for(codes),
-            function_words=function_words(tokens, groups.of_document),
-        )  # fmt: skip
-        moves = find_moves(graphs, overlaps, counts, n_moves)
+        moves = find_moves(graphs, overlaps, _count_words(tokens, groups, codes), n_moves)
     with log.stage("scores"):
         per_document = measure_maps(log, vectors, graphs, maps, seed)
         if classes is not None:
             per_document |= measure_by_labels(log, vectors, graphs, classes, seed)
-        costs: dict[str, list[float]] = {
-            "documents_per_second": [len(documents) / np.float64(v.seconds) for v in vectors],
-            "megabytes": [v.megabytes for v in vectors],
-        }
-        scores = score_frame(
-            list(named), per_document, groups.of_document, costs, n_resamples, seed
-        )
+        scores = score_frame(vectors, per_document, groups.of_document, n_resamples, seed)
     views = tuple(
-        EncoderView(made.name, graph, positions, int(made.rows.shape[1]), made.seconds,
-                    made.megabytes, made.settings)
-        for made, graph, positions in zip(vectors, graphs, maps, strict=True)
-    )  # fmt: skip
+        EncoderView(v.name, graph, places, v.rows.shape[1], v.seconds, v.megabytes, v.settings)
+        for v, graph, places in zip(vectors, graphs, maps, strict=True)
+    )
     result = Comparison(
         corpus=corpus,
         documents=documents,
@@ -362,3 +350,11 @@ def _languages(
     shown = ", ".join(f"{code} {found.shares[code]:.0%}" for code in codes) or "none found"
     log.note("corpus", "languages", list(codes), f"Languages found in the texts: {shown}.")
     return found, codes
+
+
+def _count_words(tokens: TokenStream, groups: Groups, languages: Sequence[str]) -> TermCounts:
+    """Count single words: the log-odds of a move are those of a bag of words."""
+    return count_terms(
+        tokens, ngram_range=(1, 1), stop_words=stop_words_for(languages),
+        function_words=function_words(tokens, groups.of_document),
+    )  # fmt: skip

@@ -125,18 +125,18 @@ def resample(
 
 
 def score_frame(
-    names: Sequence[str],
+    encoders: Sequence[Vectors],
     per_document: Mapping[str, npt.NDArray[Any]],
     classes: Int32Array,
-    costs: Mapping[str, Sequence[float]],
     n_resamples: int,
     seed: int,
 ) -> pd.DataFrame:
-    """Tabulate the scores, one row for each encoder and measure."""
+    """Tabulate the scores and the costs, one row for each encoder and measure."""
     import pandas as pd
 
-    rows = []
-    n_documents = len(classes)
+    names = [vectors.name for vectors in encoders]
+    rows: list[tuple[Any, ...]] = []
+    n = len(classes)
     for measure, (values, drawn) in resample(per_document, classes, n_resamples, seed).items():
         low, high = interval(drawn)
         if measure == "probe_macro_f1":
@@ -144,11 +144,9 @@ def score_frame(
         else:
             looked_at = (~np.isnan(per_document[measure])).sum(axis=1)
         rows += list(zip(names, [measure] * len(names), values, low, high, looked_at, strict=True))
-    for measure, figures in costs.items():
-        rows += [
-            (name, measure, float(figure), np.nan, np.nan, n_documents)
-            for name, figure in zip(names, figures, strict=True)
-        ]
+    speeds = [(v.name, "documents_per_second", n / np.float64(v.seconds)) for v in encoders]
+    sizes = [(v.name, "megabytes", v.megabytes) for v in encoders]
+    rows += [(*cost, np.nan, np.nan, n) for cost in (*speeds, *sizes)]
     frame = pd.DataFrame(rows, columns=["encoder", "measure", "value", "low", "high", "n"])
     return frame.astype({"value": float, "low": float, "high": float, "n": int})
 

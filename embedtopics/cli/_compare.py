@@ -89,11 +89,11 @@ def compare(
     written = {} if out is None else write_output(result, out)
     _print_comparison(console, result)
     if out is not None:
-        console.print(f"\nwritten to {out}:", soft_wrap=True)
+        typer.echo(f"\nwritten to {out}:")
         for name, meaning in written.items():
-            console.print(f"  {name:<18} {meaning}", soft_wrap=True)
+            typer.echo(f"  {name:<18} {meaning}")
         page = out if out.is_file() else out / "comparison.html"
-        console.print(f"\nnext: open {page} in a browser", soft_wrap=True)
+        typer.echo(f"\nnext: open {page} in a browser")
 
 
 def _print_comparison(console: Console, result: Comparison) -> None:
@@ -102,7 +102,7 @@ def _print_comparison(console: Console, result: Comparison) -> None:
 
     console.print(f"{len(result.documents):,} texts, grouped by {printable(result.grouped_by)}\n")
     _print_scores(console, result)
-    console.print()
+    typer.echo()
     for row in overlap_table(result).to_dict("records"):
         console.print(
             f"{printable(row['first'])} and {printable(row['second'])} share "
@@ -124,7 +124,7 @@ def _print_comparison(console: Console, result: Comparison) -> None:
 
 def _print_scores(console: Console, result: Comparison) -> None:
     from embedtopics.comparison._tables import difference_table, spell_figure
-    from embedtopics.plots._scores import name_measure
+    from embedtopics.plots._comparison import name_measure
 
     apart = {
         (row["measure"], row["encoder"]):
@@ -146,8 +146,6 @@ def _print_scores(console: Console, result: Comparison) -> None:
     columns = [("", WORDS), ("value", FIGURE), ("95 %", LINE), ("from the first", LINE)]
     print_table(console, columns, rows)
 
-
-# What ``compare`` writes: a page alone, or a folder with the page and its tables.
 
 KIND = "embedtopics comparison folder"
 FORMAT = 1

@@ -55,10 +55,7 @@ def escape(text: str) -> str:
 
 
 def wrap(text: str, width: int, most: int | None = None) -> list[str]:
-    """Break `text` into lines of at most `width` characters, within words only where it must.
-
-    With `most` there are so many lines at most, the last with an ellipsis where the text goes on.
-    """
+    """Break `text` into lines of at most `width` characters, within words only where it must."""
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -156,11 +153,7 @@ def panel_figure(
     margin: dict[str, Any] | None = None,
     **options: Any,
 ) -> Figure:
-    """Return a figure of empty panels, of which the first `n` are there.
-
-    Pixels: `heights` of the rows of panels, `between` two rows, `gap` between two columns, and
-    of a `table` below the panels. `options` are those of Plotly's `make_subplots`.
-    """
+    """Return a figure of empty panels, of which the first `n` are there."""
     from plotly.subplots import make_subplots
 
     cells: list[Any] = [{}] * (n or len(heights) * columns)

@@ -7,12 +7,11 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 import embedtopics as et
-from embedtopics.cli._app import app
 from embedtopics.cli._display import write_results_folder
 from embedtopics.topics import extend, load_result, rename
+from tests.cli.running import refused, run
 
 FARM = "cow barn milk meadow hay tractor".split()
 SKY = "star comet orbit moon telescope galaxy".split()
@@ -35,10 +34,6 @@ def written(tmp_path_factory):
     folder = tmp_path_factory.mktemp("written") / "results"
     write_results_folder(rename(model.fit(corpus).result_, {0: "Farms"}), folder)
     return folder
-
-
-def run(*arguments):
-    return CliRunner(env={"COLUMNS": "80"}).invoke(app, [str(a) for a in arguments])
 
 
 def test_documents_are_added_twice_and_the_columns_found(written, tmp_path):
@@ -96,7 +91,4 @@ def test_what_is_refused_with_one_line(written, tmp_path):
         ((written, file, "--encoder", "tfidf"), "--encoder must be that of the fit"),
         ((written, file, "--out", file), "is a file"),
     ):
-        done = run("add", *arguments)
-        assert done.exit_code == 2, done.output
-        lines = done.stderr.strip().splitlines()
-        assert len(lines) == 1 and lines[0].startswith("error: ") and message in lines[0], lines
+        assert message in refused("add", *arguments)

@@ -89,12 +89,3 @@ def test_bad_input(saved, tmp_path):
     assert ".csv" in refused(folder, "--out", tmp_path / "notes.txt")
     assert "no such folder" in refused(folder, "--out", tmp_path / "no" / "t.csv")
     assert ".html" in refused(folder, "--figure", tmp_path / "notes.txt")
-
-
-def test_a_full_disk_is_one_line(saved, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("embedtopics._utils.table_files.write_csv", full)
-    said = refused(saved[0], "--out", tmp_path / "t.csv")
-    assert "No space left on device" in said and not list(tmp_path.iterdir())

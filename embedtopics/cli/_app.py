@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from embedtopics.cli._compare import compare
 from embedtopics.cli._edit import add, edit, export, label, name
-from embedtopics.cli._evaluate import evaluate, evaluate_encoder
+from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._probe import probe
 from embedtopics.cli._questions import by_group, find, hierarchy, over_time
 from embedtopics.cli._search import app as index_app

@@ -103,9 +103,11 @@ def choose_cut(
             size = _named_size(resolution.n_topics, n_by_size, n_rows)
         return cut_at(size)
     wanted = int(resolution.n_topics)
-    sizes = _sizes_with(min(wanted, int(n_by_size.max())), n_by_size)
+    # The largest size for each number of topics from the wanted one up, coarsest first.
+    sizes = np.flatnonzero(n_by_size >= max(min(wanted, int(n_by_size.max())), 2))
+    sizes = sizes[np.diff(n_by_size[sizes], append=0) != 0][::-1]
     best: ClusterCut | None = None
-    for size in sizes or [_named_size("auto", n_by_size, n_rows)]:
+    for size in sizes.tolist() or [_named_size("auto", n_by_size, n_rows)]:
         cut = cut_at(size)
         if cut.n_informative >= wanted:
             return _merged(tree, cut, wanted)
@@ -123,13 +125,6 @@ def _named_size(name: str, n_by_size: Int64Array, n_rows: int) -> int:
     finest = named_min_cluster_size("fine", n_rows)
     enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
     return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
-
-
-def _sizes_with(n_topics: int, n_by_size: Int64Array) -> list[int]:
-    """Return the largest size for each number of topics from `n_topics` up, coarsest first."""
-    sizes = np.flatnonzero(n_by_size >= max(n_topics, 2))
-    is_last = np.diff(n_by_size[sizes], append=0) != 0
-    return [int(size) for size in sizes[is_last][::-1]]
 
 
 def _merged(tree: SpanningTree, cut: ClusterCut, wanted: int) -> ClusterCut:

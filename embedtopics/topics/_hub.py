@@ -290,17 +290,6 @@ def from_pretrained(
         return load_result(Path(name))
     if isinstance(name, os.PathLike) or not NAME.fullmatch(str(name)):
         raise InputError("name", "a folder, or a name on the hub (user/name)", os.fspath(name))
-    return load_result(_snapshot(str(name), revision, token, cache_dir, endpoint))
-
-
-def _snapshot(
-    repo_id: str,
-    revision: str | None,
-    token: str | None,
-    cache_dir: str | Path | None,
-    endpoint: str | None,
-) -> Path:
-    """Return the folder of a repository in the cache, after fetching what is not there yet."""
     from huggingface_hub import HfApi, is_offline_mode, snapshot_download
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -308,32 +297,31 @@ def _snapshot(
     try:
         if not offline:
             api = HfApi(endpoint=endpoint, token=token, library_name="embedtopics")
-            info = api.model_info(repo_id, revision=revision, files_metadata=True)
+            info = api.model_info(name, revision=revision, files_metadata=True)
             sizes = {file.rfilename: file.size or 0 for file in info.siblings or ()}
             if "manifest.json" not in sizes:
-                raise InputError(f"{repo_id} on the hub holds no saved topic result")
-            size = sum(sizes.get(name, 0) for name in FILES) / 1e6
+                raise InputError(f"{name} on the hub holds no saved topic result")
+            size = sum(sizes.get(file, 0) for file in FILES) / 1e6
             sys.stderr.write(
-                f"embedtopics: loading {repo_id} at revision {info.sha} (about {size:.1f} MB) from "
+                f"embedtopics: loading {name} at revision {info.sha} (about {size:.1f} MB) from "
                 "the Hugging Face hub or its cache\n"
             )
-        return Path(
-            snapshot_download(
-                repo_id, revision=revision, token=token, cache_dir=cache_dir, endpoint=endpoint,
-                allow_patterns=list(FILES), local_files_only=offline,
-            )
+        folder = snapshot_download(
+            name, revision=revision, token=token, cache_dir=cache_dir, endpoint=endpoint,
+            allow_patterns=list(FILES), local_files_only=offline,
         )  # fmt: skip
     except InputError:
         raise
     except RepositoryNotFoundError as error:
         raise InputError(
-            f"there is no folder {repo_id}, and no repository of that name on the hub that you may "
+            f"there is no folder {name}, and no repository of that name on the hub that you may "
             "read; check the name, or log in (hf auth login) where it is private"
         ) from error
     # Its exceptions belong to the HTTP library that the hub's client was built on.
     except Exception as error:
         why = "it is not in the cache, and HF_HUB_OFFLINE is set" if offline else one_line(error)
         raise InputError(
-            f"could not load {repo_id} from the hub: {why}; connect to the network once, or give "
+            f"could not load {name} from the hub: {why}; connect to the network once, or give "
             "the folder of a saved result"
         ) from error
+    return load_result(folder)

@@ -194,10 +194,16 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self._of_fit: tuple[Any, Encoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
+        reducer = _fresh(self.reducer)
+        if isinstance(reducer, str):
+            reducer = named_reducer(reducer, self.n_neighbors, self.n_components, seed)
+        clusterer = _fresh(self.clusterer) or DensityClusterer(self.min_cluster_size)
+        if isinstance(clusterer, str):
+            clusterer = named_clusterer(clusterer, self.n_topics, self.min_cluster_size, seed)
         stages = Stages(
             make_encoder=self._make_encoder,
-            reducer=self._make_reducer(seed),
-            clusterer=self._make_clusterer(seed),
+            reducer=reducer,
+            clusterer=clusterer,
             resolution=resolution if self.clusterer is None else None,
             coverage=checked_coverage(self.coverage),
             weighting=_fresh(self.weighting) or ClassTfidf(),
@@ -316,16 +322,6 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self._of_fit = (self.encoder, encoder)
         return encoder
 
-    def _make_reducer(self, seed: int) -> Reducer | None:
-        if isinstance(self.reducer, str):
-            return named_reducer(self.reducer, self.n_neighbors, self.n_components, seed)
-        return _fresh(self.reducer)  # type: ignore[no-any-return]
-
-    def _make_clusterer(self, seed: int) -> Clusterer:
-        if isinstance(self.clusterer, str):
-            return named_clusterer(self.clusterer, self.n_topics, self.min_cluster_size, seed)
-        return _fresh(self.clusterer) or DensityClusterer(self.min_cluster_size)
-
     def _encoder_of_fit(self) -> Encoder:
         """Return the encoder that is kept from the fit, or make it again."""
         kept = getattr(self, "_of_fit", None)
@@ -356,9 +352,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
                 continue
             if not all(callable(getattr(stage, method, None)) for method in methods):
                 names = "".join(f'"{word}", ' for word in known)
-                raise InputError(
-                    name, f"{names}None or an object with {' and '.join(methods)}", stage
-                )
+                expected = f"{names}None or an object with {' and '.join(methods)}"
+                raise InputError(name, expected, stage)
         fixed = self.n_topics == "auto" and self.min_cluster_size == "auto"
         if self.clusterer is not None and not isinstance(self.clusterer, str) and not fixed:
             raise InputError(

@@ -179,15 +179,10 @@ def relabeled(
         languages_of(edited),
         _known_typical(result, clustering),
     )
-    broken = departures(
-        result.constraints,
-        result.clustering.labels,
-        clustering.labels,
-        result.documents.weights,
-        name,
-    )
+    before, weights = result.clustering.labels, result.documents.weights
+    broken = departures(result.constraints, before, clustering.labels, weights, name)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
-    is_same = np.array_equal(clustering.labels, result.clustering.labels)
+    is_same = np.array_equal(clustering.labels, before)
     return dataclasses.replace(
         edited,
         clustering=clustering,
@@ -222,9 +217,7 @@ def _clustering(
 ) -> Clustering:
     """Return the labels with what else is known of the documents and topics."""
     depths = before.probabilities if probabilities is None else probabilities
-    persistence = np.array(
-        [np.nan if old is None else old.persistence for old in origins], dtype=np.float64
-    )
+    persistence = [np.nan if old is None else old.persistence for old in origins]
     was_outside = before.labels == NOISE
     reasons = before.reasons
     if reasons is None:
@@ -233,7 +226,7 @@ def _clustering(
     return Clustering(
         labels,
         np.where(labels == NOISE, 0.0, depths).astype(np.float32),
-        persistence,
+        np.array(persistence, dtype=np.float64),
         np.where(labels == NOISE, reasons, Reason.IN_TOPIC).astype(np.int8),
     )
 
@@ -282,11 +275,9 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
     made = unique_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
     named = []
     for topic, old, label in zip(topics, origins, made[len(given) :], strict=True):
-        if old is None:
-            named.append(dataclasses.replace(topic, label=label))
-            continue
-        label = old.label if old.is_named or old.is_seeded else label
-        named.append(
-            dataclasses.replace(topic, label=label, is_named=old.is_named, is_seeded=old.is_seeded)
-        )
+        kept: dict[str, Any] = {"label": label}
+        if old is not None:
+            kept |= {"is_named": old.is_named, "is_seeded": old.is_seeded}
+            kept["label"] = old.label if old.is_named or old.is_seeded else label
+        named.append(dataclasses.replace(topic, **kept))
     return tuple(named)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
-from embedtopics.corpus._corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import agreement
 from embedtopics.evaluation._bootstrap import interval, resampled_means
@@ -27,8 +25,6 @@ from embedtopics.evaluation._maps import trustworthiness_and_continuity
 from embedtopics.protocols import Float64Array, RandomState
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import term_embeddings
-from embedtopics.terms._tokens import tokenize
-from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import top_words
 from embedtopics.topics.results import TopicResult
 
@@ -89,7 +85,6 @@ def report_card(
     result: TopicResult,
     *,
     labels: str | npt.ArrayLike | None = None,
-    reference: TokenStream | Corpus | Sequence[str] | None = None,
     by_topic: bool = False,
     n_words: int = 10,
     n_resamples: int = 1000,
@@ -103,9 +98,6 @@ def report_card(
     labels : str or array_like of shape (n_rows,), optional
         Known classes: the name of a column of the input, or one for each row; rows without one
         (None, NaN or an empty string) are left out.
-    reference : TokenStream, Corpus or sequence of str, optional
-        Documents in which the topics' words are to go together; by default those of the result,
-        each text once. Others are split into words as the result's were.
     by_topic : bool
         Tabulate the topics instead, a row each.
     n_words : int
@@ -148,7 +140,7 @@ def report_card(
         )
     known = None if labels is None else _labels_of(result, labels)
     words = top_words(result, n_words) if result.topics else []
-    scores = _score_topics(result, words, _reference_tokens(result, reference), n_words)
+    scores = _score_topics(result, words, n_words)
     if by_topic:
         return _topic_table(result, scores)
     seed = resolve_seed(random_state)
@@ -167,9 +159,10 @@ def report_card(
 
 
 def _score_topics(
-    result: TopicResult, words: list[list[str]], tokens: TokenStream, n_words: int
+    result: TopicResult, words: list[list[str]], n_words: int
 ) -> dict[str, Float64Array]:
     """Return each measure of the topics, shape (n_topics,); NaN where there is none."""
+    tokens = result.tokens
     few = np.array([len(topic) < 2 for topic in words], dtype=bool)
     vacuous = background = np.empty(0)
     if result.topics:
@@ -192,24 +185,6 @@ def _score_topics(
     if result.stability is not None:
         scores["recurrence"] = result.stability.recurrence
     return scores
-
-
-def _reference_tokens(
-    result: TopicResult, reference: TokenStream | Corpus | Sequence[str] | None
-) -> TokenStream:
-    """Return the words of the documents in which the topics' words are looked for."""
-    if reference is None:
-        return result.tokens
-    if isinstance(reference, TokenStream):
-        return reference
-    if isinstance(reference, Corpus):
-        return tokenize(reference.document_texts())
-    if isinstance(reference, str) or not all(isinstance(text, str) for text in reference):
-        raise InputError(
-            "reference must be a Corpus, a TokenStream or a sequence of texts; got "
-            f"{type(reference).__name__} of something else"
-        )
-    return tokenize(list(reference))
 
 
 def _in_own_vectors(result: TopicResult, words: list[list[str]]) -> Float64Array:

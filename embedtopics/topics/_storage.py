@@ -298,7 +298,10 @@ def _result_of(
             **{name: tuple(words[name]) for name in IN_WORDS[1:]},
         ),
         topic_terms=sparse["topic_terms"],
-        topics=tuple(_topic(topic) for topic in content["topics"]),
+        topics=tuple(
+            Topic(**{**_with_tuples(topic), "persistence": _number(topic["persistence"])})
+            for topic in content["topics"]
+        ),
         decisions=tuple(Decision(**decision) for decision in content["decisions"]),
         settings=content["settings"],
         versions=content["versions"],
@@ -344,10 +347,6 @@ def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
 def _number(value: float | None) -> float:
     """Turn null back into NaN."""
     return float("nan") if value is None else float(value)
-
-
-def _topic(content: dict[str, Any]) -> Topic:
-    return Topic(**{**_with_tuples(content), "persistence": _number(content["persistence"])})
 
 
 def _edit(content: dict[str, Any] | str) -> Edit:

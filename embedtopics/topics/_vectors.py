@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus.results import DistinctDocuments, Encoding
+from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._registry import encoder_from_settings, fitted, learns, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
@@ -59,28 +59,18 @@ def given_vectors(
     distinct = corpus.distinct()
     if documents is None:
         documents = np.arange(len(distinct))
-    rows, n_conflicts = _chosen_rows(given, distinct, documents)
-    return unit_rows(given, rows=rows), n_conflicts
-
-
-def _chosen_rows(
-    given: npt.NDArray[Any], distinct: DistinctDocuments, documents: Int64Array
-) -> tuple[Int64Array, int]:
-    """Return the row whose vector stands for each document, and how many had a choice."""
-    rows = distinct.first_rows[documents].copy()
+    rows, n_conflicts = distinct.first_rows[documents].copy(), 0
     repeated = np.flatnonzero(distinct.weights[documents] > 1)
-    if not len(repeated):
-        return rows, 0
-    order = np.argsort(distinct.of_row, kind="stable")
-    ends = np.searchsorted(distinct.of_row[order], documents[repeated], side="right")
-    n_conflicts = 0
-    for place, end in zip(repeated, ends, strict=True):
-        same = order[end - distinct.weights[documents[place]] : end]
-        candidates = given[same]
-        if (candidates != candidates[0]).any():
-            rows[place] = same[np.lexsort(candidates.T[::-1])[0]]
-            n_conflicts += 1
-    return rows, n_conflicts
+    if len(repeated):
+        order = np.argsort(distinct.of_row, kind="stable")
+        ends = np.searchsorted(distinct.of_row[order], documents[repeated], side="right")
+        for place, end in zip(repeated, ends, strict=True):
+            same = order[end - distinct.weights[documents[place]] : end]
+            candidates = given[same]
+            if (candidates != candidates[0]).any():
+                rows[place] = same[np.lexsort(candidates.T[::-1])[0]]
+                n_conflicts += 1
+    return unit_rows(given, rows=rows), n_conflicts
 
 
 def encode_documents(
@@ -126,9 +116,8 @@ def recorded_encoder(result: TopicResult) -> Encoder:
             remedy="give predict(texts, embeddings=...), or fit and load with the encoder that "
             'made them, such as TopicModel("all-MiniLM-L6-v2")',
         )
-    expected = (
-        f"given, because that of the fit ({settings.get('encoder')}) cannot be loaded by name"
-    )
+    encoder = settings.get("encoder")
+    expected = f"given, because that of the fit ({encoder}) cannot be loaded by name"
     raise InputError("encoder", expected, remedy="give encoder= or embeddings=")
 
 

@@ -184,10 +184,6 @@ class Edit:
 # What was asked of the topics before a fit, document by document.
 
 
-def _no_pairs() -> Int64Array:
-    return np.empty((0, 2), dtype=np.int64)
-
-
 @dataclass(frozen=True, eq=False)
 class TopicConstraints:
     """What is known of documents beforehand, and what the topics are to make of it.
@@ -221,7 +217,7 @@ class TopicConstraints:
     groups: Int32Array
     names: tuple[str, ...]
     probabilities: FloatArray
-    cannot_link: Int64Array = field(default_factory=_no_pairs)
+    cannot_link: Int64Array = field(default_factory=lambda: np.empty((0, 2), dtype=np.int64))
     tie: float = 0.0
     part: float = 0.0
     is_fixed: bool = False
@@ -246,14 +242,7 @@ class TopicConstraints:
         )
 
     def among(self, positions: Int64Array, n_documents: int) -> TopicConstraints:
-        """Return the constraints of more documents, of the others of which nothing is known.
-
-        Parameters
-        ----------
-        positions : int64 ndarray of shape (len(groups),)
-            Where each document of this constraints stands among them, ascending.
-        n_documents : int
-        """
+        """Return the constraints of more documents, among which these stand at `positions`."""
         groups = np.full(n_documents, -1, dtype=np.int32)
         groups[positions] = self.groups
         probabilities = np.zeros(n_documents, dtype=np.float32)
@@ -390,18 +379,7 @@ class TopicResult:
         return float(np.mean(self.labels[has_text] != NOISE)) if has_text.any() else 0.0
 
     def by_row(self, values: npt.NDArray[Any], missing: float) -> npt.NDArray[Any]:
-        """Spread values of documents over the rows.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_documents, ...)
-        missing : float
-            Value of rows without text.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, ...)
-        """
+        """Spread values of documents over the rows; `missing` is that of rows without text."""
         of_row = self.documents.of_row
         spread = np.full((len(of_row), *values.shape[1:]), missing, dtype=values.dtype)
         spread[of_row >= 0] = values[of_row[of_row >= 0]]
@@ -431,13 +409,7 @@ class TokenMixture(Displayed):
         return f"{len(self.tokens)} words, {self.weights.shape[1]} topics"
 
     def to_frame(self) -> pd.DataFrame:
-        """Tabulate the words.
-
-        Returns
-        -------
-        DataFrame
-            A word a row: token, topic (with the most weight; -1 for none) and weight.
-        """
+        """Tabulate the words: token, topic (of the most weight; -1 for none) and weight."""
         import pandas as pd
 
         n_tokens = len(self.tokens)

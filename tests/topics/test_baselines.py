@@ -90,25 +90,11 @@ def test_texts_without_a_known_word_are_in_no_topic(toy, encoder, coverage, n_od
         assert all(topic.size > 0 for topic in again.topics)
 
 
-def test_without_such_texts_nothing_is_said(toy):
-    texts, _, _ = toy
-    decisions = et.TopicModel("tfidf", languages=["en"]).fit(texts).result_.decisions
-    assert "without_vector" not in {decision.name for decision in decisions}
-
-
 def test_texts_of_which_an_encoder_makes_nothing_at_all_are_refused():
     with pytest.raises(InputError):
         et.TopicModel("random", languages=["en"]).fit([*["?" * i for i in range(1, 21)], "?"])
     with pytest.raises(InputError):
         et.TopicModel("tfidf", languages=["en"]).fit(ODD * 3)
-
-
-def test_given_vectors_of_zeros_are_still_refused(toy):
-    texts, given, _ = toy
-    given = given.copy()
-    given[4] = 0
-    with pytest.raises(InputError):
-        et.TopicModel(languages=["en"]).fit(texts, embeddings=given)
 
 
 def test_sparse_vectors_too_many_to_write_out_are_refused(toy, monkeypatch):

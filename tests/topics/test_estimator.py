@@ -99,24 +99,9 @@ def test_later_questions_work_behind_the_textbook_pipeline(textbook, name):
     assert QUESTIONS[name](textbook.result_) is not None
 
 
-def test_questions_of_the_default_stages_name_the_way(textbook):
-    with refuses("result"):
-        et.topics.at_resolution(textbook.result_, 2)
-    with refuses("result"):
-        et.topics.levels(textbook.result_)
-    with refuses("result"):
-        et.topics.stability(textbook.result_)
-
-
 def test_a_result_shows_itself(branched):
     assert repr(branched).startswith(f"TopicResult({branched.n_topics} topics")
     assert "\n" not in repr(branched)
     renamed = et.topics.rename(branched, {0: "<b>Bold</b>"})
     html = renamed._repr_html_()
     assert "&lt;b&gt;Bold" in html and "<b>Bold" not in html
-
-
-def test_new_texts_of_a_fit_on_embeddings_name_the_way(branched):
-    model = et.TopicModel._of_result(branched, None)
-    with refuses("embeddings"):
-        model.predict(["a text that is new"])

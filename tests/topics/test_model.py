@@ -73,18 +73,6 @@ def test_empty_and_missing_texts_stay_rows_in_no_topic(toy):
     np.testing.assert_array_equal(model.predict(["", None]), [-1, -1])
 
 
-@pytest.mark.parametrize("n", [1, 2, 5, 12])
-def test_few_documents_give_a_valid_result(n):
-    rng = np.random.default_rng(0)
-    texts = [f"a few words about number {i}" for i in range(n)]
-    result = et.TopicModel(languages=["en"]).fit(texts, embeddings=rng.normal(size=(n, 8))).result_
-    assert result.labels.shape == (n,) and result.map.shape == (n, 2)
-    assert np.isfinite(result.map).all()
-    frame = et.topics.table(result)
-    assert frame["size"].sum() == n
-    et.topics.terms(result), et.topics.documents(result)
-
-
 def test_stages_can_be_replaced_and_stay_unfitted(toy):
     texts, vectors, themes = toy
     reducer, clusterer = PCA(4, random_state=0), KMeans(3, n_init=3, random_state=0)

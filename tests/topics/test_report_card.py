@@ -13,10 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
 from embedtopics import evaluation
-from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
 from embedtopics.evaluation import _distinctness
-from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import report_card, top_words, validation_sheets
 from embedtopics.topics.results import Stability
 from tests.factories import make_result
@@ -127,21 +125,6 @@ def test_a_row_for_each_topic(branched):
     shares = shares[shares > 0] / shares.sum()
     expected = (shares * np.log(shares * len(branched.documents))).sum()
     assert table["d_background"][0] == pytest.approx(expected, abs=1e-6)
-
-
-def test_other_documents_as_reference(branched):
-    texts = [" ".join(words[:2]) for words in top_words(branched)] * 3
-    streams = (texts, Corpus.from_texts(texts * 2), tokenize(sorted(set(texts))))
-    for reference in streams:
-        found = report_card(branched, reference=reference, by_topic=True)["npmi"]
-        texts_of = (
-            reference.document_texts() if isinstance(reference, Corpus)
-            else reference if isinstance(reference, list) else sorted(set(texts))
-        )  # fmt: skip
-        expected = evaluation.npmi(top_words(branched), tokenize(texts_of))
-        np.testing.assert_allclose(found, expected)
-    with pytest.raises(InputError):
-        report_card(branched, reference="one text")
 
 
 @pytest.mark.parametrize(("n_documents", "n_topics"), [(0, 0), (1, 0), (2, 0), (3, 0), (4, 1)])

@@ -271,13 +271,6 @@ def test_a_dissolved_topic_is_made_up_for_by_a_finer_cut(twigs):
         choose_cut(tree, weights, Resolution(12), first_is_empty)
 
 
-def test_a_result_of_one_document_has_no_hierarchy():
-    result = et.TopicModel(languages=["en"]).fit(["alone"] * 9, embeddings=np.ones((9, 3))).result_
-    assert result.tree is None
-    with refuses("result"):
-        levels(result)
-
-
 def test_a_weighting_can_be_given(branched):
     class Counts:
         def fit(self, topic_counts):

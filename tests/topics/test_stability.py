@@ -260,14 +260,6 @@ def test_few_documents(n_documents):
     assert len(found.recurrence) == result.result_.n_topics
 
 
-def test_many_in_one_place():
-    vectors = np.concatenate([np.ones((150, 4)), np.random.default_rng(0).normal(size=(60, 4))])
-    texts = [f"text{i}" for i in range(210)]
-    result = et.TopicModel(languages=[]).fit(texts, embeddings=vectors).result_
-    found = stability(result, 3)
-    assert np.isfinite(found.recurrence).all()
-
-
 def test_other_stages_cannot_be_repeated(toy):
     texts, vectors, _ = toy
     for stages in ({"clusterer": KMeans(3, n_init=1, random_state=0)}, {"reducer": PCA(2)}):

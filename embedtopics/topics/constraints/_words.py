@@ -13,7 +13,6 @@ from embedtopics._utils.checks import is_number
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
-from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
@@ -247,7 +246,13 @@ class ZeroShot:
                 raise InputError("min_similarity", expected, min_similarity)
             min_similarity = float(min_similarity)
         self.min_similarity = min_similarity
-        self.embeddings = None if embeddings is None else self._checked_vectors(embeddings)
+        self.embeddings: FloatArray | None = None
+        if embeddings is not None:
+            given = np.asarray(embeddings)
+            if given.ndim != 2 or len(given) != len(self.names):
+                expected = f"one row for each of the {len(self.names)} names"
+                raise InputError("embeddings", expected, found=f"shape {given.shape}")
+            self.embeddings = unit_rows(given, what="the embeddings of names")
 
     def __repr__(self) -> str:
         return f"ZeroShot({list(self.names)}, min_similarity={self.min_similarity!r})"
@@ -310,13 +315,6 @@ class ZeroShot:
             raise InputError("embeddings", expected, remedy="use one encoder", found=found)
         return vectors
 
-    def _checked_vectors(self, embeddings: npt.ArrayLike) -> FloatArray:
-        given = np.asarray(embeddings)
-        if given.ndim != 2 or len(given) != len(self.names):
-            expected = f"one row for each of the {len(self.names)} names"
-            raise InputError("embeddings", expected, found=f"shape {given.shape}")
-        return unit_rows(given, what="the embeddings of names")
-
 
 def _checked_names(names: Any) -> dict[str, str]:
     if isinstance(names, (str, bytes)) or not hasattr(names, "__iter__"):
@@ -357,7 +355,12 @@ def _clear_matches(
         n_sharing = (similarities > 0).sum(axis=0)
         sums = np.einsum("ij->j", similarities)
         unit = np.where(n_sharing > 0, sums / np.maximum(n_sharing, 1), 1.0)
-    centered = _averaged((similarities - similarities.mean(axis=0)) / unit, context.graph)
+    centered = (similarities - similarities.mean(axis=0)) / unit
+    for _ in range(ROUNDS):
+        total = centered.copy()
+        for column in context.graph.indices.T:
+            total += centered[column]
+        centered = total / (context.graph.k + 1)
     # A name that nothing reaches must not take the lead from another.
     there = np.flatnonzero(centered.max(axis=0) >= least_peak)
     if not len(there):
@@ -371,16 +374,6 @@ def _clear_matches(
     matches &= ordered[:, -1] >= OF_PEAK * peaks[best]
     probabilities = np.clip(lead / max(float(lead.max()), 1e-12), 1e-3, 1.0)
     return np.where(matches, there[best], -1).astype(np.int32), probabilities
-
-
-def _averaged(values: Float64Array, graph: NeighborGraph) -> Float64Array:
-    """Average values over each document and its neighbours, and again over theirs."""
-    for _ in range(ROUNDS):
-        total = values.copy()
-        for column in graph.indices.T:
-            total += values[column]
-        values = total / (graph.k + 1)
-    return values
 
 
 def _spread(embeddings: FloatArray) -> float:

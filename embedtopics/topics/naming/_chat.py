@@ -145,14 +145,10 @@ class Record:
             return
         line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
         try:
-            with self._lock:
+            with self._lock, self.path.open("ab", buffering=0) as stream:
                 self._learn(line)
-                number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-                try:
-                    if os.write(number, line) < len(line):
-                        raise OSError("the disk is full")
-                finally:
-                    os.close(number)
+                if stream.write(line) < len(line):
+                    raise OSError("the disk is full")
         except OSError as error:
             raise InputError(
                 f"could not write the record {self.path}: {error.strerror or error}; free some "

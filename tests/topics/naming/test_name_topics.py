@@ -258,19 +258,6 @@ REASONS = {
 }
 
 
-@pytest.mark.parametrize("content", REASONS)
-def test_answers_that_are_no_names(result, content):
-    wrong = result.topics[1].keywords[0]
-
-    def answer(body, number):
-        return said(content) if topic_of(body).startswith(f'"{wrong}"') else echo(body, number)
-
-    found, _ = named(result, answer)
-    check_only_topic_1_failed(result, found, REASONS[content])
-    (line,) = [line for line in lines_of() if line["topic"] == 1]
-    assert line["name"] is None and REASONS[content] in line["error"]
-
-
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
@@ -290,6 +277,7 @@ def test_answers_that_are_no_names(result, content):
         ((400, {}, {"error": {"code": "content_filter", "message": "no"}}), "content filter"),
         ((400, {}, {"error": {"message": "bad\nrequest"}}), "status 400: bad request"),
         (b"x" * 1_100_000, "longer than 1,000,000 bytes"),
+        *((said(content), reason) for content, reason in REASONS.items()),
     ],
 )
 def test_nonsense_and_refusals(result, made, reason):
@@ -301,6 +289,8 @@ def test_nonsense_and_refusals(result, made, reason):
     found, server = named(result, answer)
     check_only_topic_1_failed(result, found, reason)
     assert server.n_calls == 4  # what will not change is not asked again
+    (line,) = [line for line in lines_of() if line["topic"] == 1]
+    assert line["name"] is None and reason in line["error"]
 
 
 def check_only_topic_1_failed(result, found, reason):
@@ -643,6 +633,9 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(result, endpoint
     assert "hunter2" not in str(raised.value)
 
 
+OTHERS = (("topics", [9]), ("topics", []), ("record", "no/such/folder/a.jsonl"))
+
+
 @pytest.mark.parametrize(
     ("bad", "parameter"),
     [
@@ -655,25 +648,19 @@ def test_credentials_in_an_address_are_refused_and_not_repeated(result, endpoint
         ({"request": [1]}, "request"),
         ({"request": {"metadata": object()}}, "request"),
         ({"request": {"top_p": float("nan")}}, "request"),
+        ({"n_terms": 0}, "n_terms"),
+        ({"n_documents": -1}, "n_documents"),
+        ({"n_characters": 0}, "n_characters"),
+        *(({name: value}, "") for name, value in OTHERS),
     ],
 )
 def test_bad_parameters(result, bad, parameter):
     with serving(echo) as server:
-        with refuses(parameter):
+        with refuses(parameter) if parameter else pytest.raises(InputError):
             name(result, server.url, **bad)
         with refuses("model"):
             name(result, server.url, " ")
         assert server.n_calls == 0
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"n_terms": 0}, {"n_documents": -1}, {"n_characters": 0}, {"topics": [9]}, {"topics": []},
-     {"record": "no/such/folder/a.jsonl"}],
-)  # fmt: skip
-def test_other_bad_parameters(result, bad):
-    with pytest.raises(InputError):
-        name(result, "http://localhost:1", **bad)
 
 
 def test_the_extra_is_named_where_it_is_missing(result, monkeypatch):

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from embedtopics.topics._vectors import core_centroids
 from sklearn.metrics.pairwise import cosine_similarity
 
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics import find
+from embedtopics.topics._vectors import core_centroids
 from tests.factories import make_result, refuses
 
 

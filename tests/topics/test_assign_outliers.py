@@ -280,10 +280,3 @@ def test_vote_by_hand():
 def test_bad_coverages_are_explained(bad):
     with refuses("coverage"):
         checked_coverage(bad)
-
-
-@pytest.mark.parametrize(
-    ("given_value", "kept"), [("auto", "auto"), (1, 1.0), (np.float32(0), 0.0)]
-)
-def test_good_coverages_are_kept(given_value, kept):
-    assert checked_coverage(given_value) == kept

@@ -124,10 +124,6 @@ def test_a_loaded_model_that_is_fitted_again_says_that_it_is_not_guided(
     again = loaded.fit(texts, embeddings=vectors).result_
     assert not any(d.name == "not_loaded" for d in again.decisions)
     np.testing.assert_array_equal(again.labels, result.labels)
-    plain = et.TopicModel(languages=["en"]).fit(texts, embeddings=vectors)
-    loaded = et.TopicModel.load(plain.save(tmp_path / "model"))
-    decisions = loaded.fit(texts, embeddings=vectors).result_.decisions
-    assert not any(d.name == "not_loaded" for d in decisions)
 
 
 def test_read_at_its_own_resolution_it_is_the_same(guided):
@@ -250,9 +246,6 @@ def test_a_guide_follows_its_documents():
     assert more.cannot_link.tolist() == [[1, 4], [2, 5]]
     back = more.of(np.array([1, 2, 4, 5]))
     assert back.groups.tolist() == constraints.groups.tolist() and back.names == ("a", "b")
-    assert (
-        back.cannot_link.tolist() == constraints.cannot_link.tolist()
-        and back.is_pure
-        and back.tie == 0.3
-    )
+    assert back.cannot_link.tolist() == constraints.cannot_link.tolist()
+    assert back.is_pure and back.tie == 0.3
     assert constraints.of(np.array([0, 1, 3])).cannot_link.tolist() == [[1, 2]]

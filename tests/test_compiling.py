@@ -53,16 +53,6 @@ def test_compiles_once_and_says_so_once(tmp_path):
     assert second.stderr == ""
 
 
-def test_changed_code_is_compiled_again(tmp_path):
-    (tmp_path / "loops.py").write_text(LOOPS)
-    kept = str(tmp_path / "kept")
-    run(tmp_path, CALL, NUMBA_CACHE_DIR=kept)
-    (tmp_path / "loops.py").write_text(LOOPS.replace("value + value\n", "value * 3\n", 1))
-    changed = run(tmp_path, CALL, NUMBA_CACHE_DIR=kept)
-    assert changed.stdout.startswith("12 15"), changed.stderr
-    assert "Compiling once" in changed.stderr
-
-
 def test_compiles_where_nothing_can_be_kept(tmp_path):
     (tmp_path / "loops.py").write_text(LOOPS)
     (tmp_path / "__pycache__").write_text("a file where a folder is wanted")

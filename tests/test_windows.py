@@ -75,8 +75,7 @@ def test_windows_hold_everything_in_order_and_are_short_enough(text, most, overl
 def test_passages_keep_their_rows_ids_and_metadata():
     long = "The first part is here. " * 3 + "The second part is there. " * 3
     frame = pd.DataFrame(
-        {"text": [long, None, "Short."], "year": [1, 2, 3], "key": ["x", "y", "z"]},
-        index=[7, 8, 9],
+        {"text": [long, None, "Short."], "year": [1, 2, 3], "key": ["x", "y", "z"]}, index=[7, 8, 9]
     )
     corpus = Corpus.from_frame(frame, text="text", id="key", group="year")
     made = corpus.passages(most=18, overlap=6)

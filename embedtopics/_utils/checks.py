@@ -52,9 +52,6 @@ def checked_level(value: Any, name: str = "confidence") -> float:
     return float(value)
 
 
-# One way to turn ``random_state`` into a seed.
-
-
 def resolve_seed(random_state: Any) -> int:
     """Return a seed for this fit."""
     import numpy as np  # not above: the command line reads settings, and help must not wait

@@ -28,12 +28,7 @@ _announced = False
 
 
 def compiled(*signatures: Any, **options: Any) -> Callable[[Function], Function]:
-    """Compile a function for the given signatures, or read the outcome of an earlier time.
-
-    The first loop of a process that has to be compiled logs one line, at the level WARNING so
-    that it is seen without any set-up. Where no folder can be written to keep the machine code,
-    that line says so, and the function is compiled anew in every process.
-    """
+    """Compile a function for the given signatures, or read the outcome of an earlier time."""
     import numba
 
     def compile_one(function: Function) -> Function:

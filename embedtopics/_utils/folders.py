@@ -98,10 +98,7 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
 
 @contextmanager
 def replacing_file(path: str | Path) -> Iterator[Path]:
-    """Give a temporary file to write to; on success it takes the place of `path`.
-
-    It lies beside the final one. When anything fails, what was there before stays whole.
-    """
+    """Give a temporary file to write to; on success it takes the place of `path`."""
     path = Path(path).resolve()
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else "its folder does not exist"
@@ -208,11 +205,7 @@ def write_manifest(folder: Path, kind: str, version: int, but: Iterable[str] = (
 
 
 def add_unchecked(folder: Path, names: Iterable[str]) -> None:
-    """Record that files written later belong to a folder, without keeping people from editing them.
-
-    Such a folder can be replaced by another of its kind as before. One without a manifest stays
-    as it is.
-    """
+    """Record that files written later belong to a folder, and that people may edit them."""
     try:
         content = json.loads((folder / MANIFEST).read_text("utf-8"))
         content[UNCHECKED] = sorted({*content.get(UNCHECKED, ()), *names})

@@ -24,11 +24,7 @@ PACKAGES = (
 def in_background(
     work: Callable[[Callable[[], bool]], Result], *, runs_loops: bool
 ) -> Iterator[Callable[[], Result]]:
-    """Let some work go on in another thread.
-
-    Of Numba's ways to run threads, one may not be entered from two threads at once. Where it is in
-    use, or none is yet, work with such loops is done when its result is asked for.
-    """
+    """Let some work go on in another thread."""
     if runs_loops and not loops_may_meet():
         yield lambda: work(lambda: False)
         return
@@ -94,11 +90,7 @@ else:
 
 
 def peak_memory() -> float:
-    """Return the largest resident set of this process so far, in bytes; NaN where unknown.
-
-    On Linux it is the kernel's figure for this address space: that of ``getrusage`` begins with
-    the mark of the process that started this one.
-    """
+    """Return the largest resident set of this process so far, in bytes; NaN where unknown."""
     if STATUS.exists():
         for line in STATUS.read_text("ascii", "replace").splitlines():
             if line.startswith("VmHWM:"):

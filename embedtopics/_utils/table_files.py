@@ -95,7 +95,13 @@ def write_tables(
 def _write(path: Path, name: str, frame: pd.DataFrame, format: str, safe: bool) -> list[Decision]:
     """Write one table to a file; return what was changed."""
     if format == "jsonl":
-        write_json_lines(path, with_labels(frame))
+        labelled = with_labels(frame)
+        # Numbers keep all digits, of which pandas would keep 15.
+        columns = [[_plain(value) for value in labelled[name].tolist()] for name in labelled]
+        with path.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
+            for values in zip(*columns, strict=True):
+                line = dict(zip(labelled, values, strict=True))
+                stream.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
         return []
     if format == "parquet":
         kept, changed = storable(frame)
@@ -129,16 +135,6 @@ def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
     return made
 
 
-def write_json_lines(path: Path, frame: pd.DataFrame) -> None:
-    """Write a frame, a row a line; numbers keep all digits, of which pandas would keep 15."""
-    columns = [[_plain(value) for value in frame[name].tolist()] for name in frame.columns]
-    names = list(frame.columns)
-    with path.open("w", encoding="utf-8", errors="replace", newline="\n") as stream:
-        for values in zip(*columns, strict=True):
-            line = dict(zip(names, values, strict=True))
-            stream.write(json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n")
-
-
 def _plain(value: Any) -> Any:
     """Return a value as JSON holds it."""
     import pandas as pd
@@ -160,10 +156,7 @@ def _plain(value: Any) -> Any:
 
 
 def storable(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return a frame that parquet can hold, and the names of the columns that became text.
-
-    Column names are strings, each once. What parquet can hold comes back as it was.
-    """
+    """Return a frame that parquet can hold, and the names of the columns that became text."""
     import pandas as pd
 
     kept = frame.copy(deep=False)
@@ -252,7 +245,9 @@ def write_csv(
     """Write a table without its index; return how many cells were marked as text."""
     table, n_marked = _marked(table) if safe else (table, 0)
     # Only quotes keep a lone carriage return from ending the line.
-    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if _has_returns(table) else csv.QUOTE_MINIMAL
+    cells = [cell for _, column in _texts(table) for cell in column if isinstance(cell, str)]
+    has_returns = any("\r" in text for text in [*map(str, table.columns), *cells])
+    quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
     table.to_csv(
         target, sep=separator, index=False, quoting=quoting, lineterminator="\n",
         encoding=encoding, errors="replace",
@@ -273,12 +268,6 @@ def _marked(table: pd.DataFrame) -> tuple[pd.DataFrame, int]:
             n_marked += n_changed
     made.columns = made.columns.map(spreadsheet_safe)
     return made, n_marked
-
-
-def _has_returns(table: pd.DataFrame) -> bool:
-    return any("\r" in str(name) for name in table.columns) or any(
-        isinstance(cell, str) and "\r" in cell for _, cells in _texts(table) for cell in cells
-    )
 
 
 def _texts(table: pd.DataFrame) -> list[tuple[Any, list[Any]]]:
@@ -388,10 +377,7 @@ def _lines(sheet: Any, table: pd.DataFrame, changed: Counter[str]) -> Iterator[l
 
 
 def plain_value(value: Any) -> Any:
-    """Return a value of NumPy's as one of Python's or pandas'; others as they are.
-
-    Of a moment in nanoseconds and of an extended float NumPy itself makes an integer and nothing.
-    """
+    """Return a value of NumPy's as one of Python's or pandas'; others as they are."""
     import pandas as pd
 
     if isinstance(value, np.datetime64):

@@ -6,19 +6,14 @@ from typing import Annotated
 
 import typer
 
-from embedtopics.cli._compare import compare
-from embedtopics.cli._edit import edit, label
-from embedtopics.cli._evaluate import evaluate
-from embedtopics.cli._evaluate_encoder import evaluate_encoder
-from embedtopics.cli._export import add, export
-from embedtopics.cli._index import app as index_app
-from embedtopics.cli._inspect import app as cache_app
-from embedtopics.cli._inspect import inspect
-from embedtopics.cli._name import name
+from embedtopics.cli._edit import add, edit, export, label, name
+from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._probe import probe
 from embedtopics.cli._questions import by_group, find, hierarchy, over_time
+from embedtopics.cli._search import app as index_app
 from embedtopics.cli._search import search, search_eval
-from embedtopics.cli._topics import demo, topics
+from embedtopics.cli._topics import app as cache_app
+from embedtopics.cli._topics import demo, inspect, topics
 from embedtopics.cli._train import app as train_app
 
 app = typer.Typer(

@@ -156,8 +156,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
-# Single files that commands write: tables, figures and pages.
-
 PAGE = (".html", ".htm")
 TABLE = (".csv",)
 
@@ -182,8 +180,6 @@ def write_figure(figure: Figure, path: Path) -> None:
     with replacing_file(path) as fresh:
         fresh.write_text(figure.to_html(include_plotlyjs=True, full_html=True), encoding="utf-8")
 
-
-# Where commands write: the folder of ``topics`` and ``demo``, and single pages.
 
 KIND = "embedtopics results folder"
 FORMAT = 1
@@ -284,8 +280,6 @@ def check_column(result: TopicResult, column: str | None, known: str | None, opt
             f"{remedy}"
         )
 
-
-# Errors that the toolkit can explain become one line on stderr and an exit code.
 
 BAD_INPUT = 2
 INTERRUPTED = 130

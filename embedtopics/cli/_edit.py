@@ -1,7 +1,8 @@
-"""``embedtopics edit``: topics merged, split, removed, named, and their terms chosen anew."""
+"""Commands on a folder of results: ``edit``, ``label``, ``export``, ``add`` and ``name``."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,15 +14,30 @@ from embedtopics.cli._display import (
     check_results_folder,
     guarded,
     make_console,
+    open_result,
+    print_notes,
     print_topics,
     printable,
     read_results_folder,
     write_results_folder,
 )
-from embedtopics.cli._options import OutFolder, ResultsFolder
+from embedtopics.cli._options import (
+    DocumentsFile,
+    FileEncoding,
+    GroupColumn,
+    IdColumn,
+    OutFolder,
+    ResultsFolder,
+    TimeColumn,
+)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from embedtopics.topics.naming._questions import Question
     from embedtopics.topics.results import TopicResult
 
 
@@ -45,8 +61,7 @@ def edit(
         int | None, typer.Option(help="Merge the nearest until so many are left.")
     ] = None,
     reassign: Annotated[
-        str | None,
-        typer.Option(help="Let texts in no topic join one: graph, terms or embeddings."),
+        str | None, typer.Option(help="Let texts in no topic join one: graph, terms or embeddings.")
     ] = None,
     threshold: Annotated[
         float | None, typer.Option(help="How near a text must be to join, 0 to 1.")
@@ -97,11 +112,11 @@ def edit(
         raise InputError("nothing to do; give --merge, --rename, or another option (see --help)")
     write_results_folder(after, target)
     print_topics(console, after, names=True)
-    console.print()
+    typer.echo()
     for done in after.history[len(before.history) :]:
-        console.print(printable(done.message), soft_wrap=True)
-    console.print(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to "
-                  f"{target}; the ids are other ones now", soft_wrap=True)  # fmt: skip
+        typer.echo(printable(done.message))
+    typer.echo(f"\n{after.n_topics} topics, {after.coverage:.0%} of the texts; written to "
+                  f"{target}; the ids are other ones now")  # fmt: skip
 
 
 class _Steps:
@@ -170,9 +185,6 @@ def _name(text: str) -> tuple[int, str]:
     return number, label
 
 
-# ``embedtopics label``: names that were written into a spreadsheet, given to the topics.
-
-
 @guarded
 def label(
     results: ResultsFolder,
@@ -198,15 +210,196 @@ def label(
     was_edited = labels is None and out is None and LABELS in changed_files(results)
     same = f"no name in {printable(str(file))} differs"
     if not names and not was_edited:
-        console.print(f"{same}; nothing was written", soft_wrap=True)
+        typer.echo(f"{same}; nothing was written")
         return
     if names:
         result = rename(result, names)
     content = own.read_bytes() if labels is None else None
     write_results_folder(result, target, labels=content)
     if not names:
-        console.print(f"{same}; the file was taken over", soft_wrap=True)
+        typer.echo(f"{same}; the file was taken over")
         return
     print_topics(console, result, names=True)
-    console.print(f"\n{len(names)} names given; written to {target}", soft_wrap=True)
-    console.print(f"next: open {target / 'report.html'} in a browser", soft_wrap=True)
+    typer.echo(f"\n{len(names)} names given; written to {target}")
+    typer.echo(f"next: open {target / 'report.html'} in a browser")
+
+
+@guarded
+def export(
+    results: ResultsFolder,
+    out: Annotated[
+        Path,
+        typer.Option(help="NAME.xlsx, .csv, .tsv, .parquet or .jsonl; or a folder for all tables."),
+    ],
+    what: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="topics, documents, terms, decisions, history or settings (repeatable); "
+            "documents for a file that holds one table, else all."
+        ),
+    ] = None,
+    format: Annotated[str, typer.Option(help="Of a folder: csv, tsv, parquet or jsonl.")] = "csv",
+) -> None:
+    """Write the tables of a result for a spreadsheet or another program."""
+    from embedtopics.topics.reading._export import export
+
+    console = make_console()
+    done = export(open_result(results), out, what=what or None, format=format)
+    for path in done.paths:
+        typer.echo(f"written: {path}")
+    print_notes(console, (note.message for note in done.notes))
+
+
+@guarded
+def add(
+    results: ResultsFolder,
+    file: DocumentsFile,
+    text: Annotated[
+        str | None, typer.Option(help="Column of texts; if left out that of RESULTS, or guessed.")
+    ] = None,
+    id: IdColumn = None,
+    time: TimeColumn = None,
+    group: GroupColumn = None,
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Make topics of the groups that belong to none.")
+    ] = False,
+    keep_terms: Annotated[
+        bool, typer.Option("--keep-terms", help="Keep keywords and names as they are.")
+    ] = False,
+    encoder: Annotated[
+        str | None, typer.Option(help="The encoder of the fit; known to most RESULTS.")
+    ] = None,
+    encoding: FileEncoding = "utf-8",
+    out: OutFolder = None,
+) -> None:
+    """Add documents to topics, which keep their numbers; say what no topic holds."""
+    from embedtopics.corpus._corpus import Corpus
+    from embedtopics.topics.growing._extend import extend
+    from embedtopics.topics.growing._novelty import adopt as adopted
+
+    console = make_console()
+    target = results if out is None else out
+    before = read_results_folder(results)
+    check_results_folder(target)
+    known = before.corpus
+    first = Corpus.from_file(file, text=text, encoding=encoding, limit=1)
+    columns = {first.text_column, *first.metadata.columns}
+    roles = {"text": text, "time": time, "group": group}
+    # What has a meaning in the results has it in the new rows, where they have such a column.
+    for role, given in roles.items():
+        name = getattr(known, f"{role}_column")
+        if given is None and name in columns:
+            roles[role] = name
+    columns_of = (roles["text"], id, roles["time"], roles["group"])
+    added = Corpus.from_file(file, *columns_of, encoding=encoding)
+    extension = extend(before, added, encoder=encoder, update_terms=not keep_terms)
+    result = adopted(extension) if adopt else extension.result
+    write_results_folder(result, target)
+    print_topics(console, result, names=True)
+    typer.echo(f"\n{printable(str(extension))}")
+    if extension.is_alarming:
+        typer.echo("That is more than chance explains: the topics no longer hold all that the "
+                      "texts are about.")  # fmt: skip
+    for one in extension.candidates:
+        terms = ", ".join(one.keywords[:6])
+        near = f", nearest to topic {one.nearest_topic}" if one.nearest_topic >= 0 else ""
+        typer.echo(f"  {one.size:,} texts: {printable(terms)}{near}")
+    if extension.candidates and not adopt:
+        typer.echo("--adopt makes topics of these groups.")
+    typer.echo(f"\nwritten to {printable(str(target))}")
+
+
+@guarded
+def name(
+    results: ResultsFolder,
+    endpoint: Annotated[
+        str, typer.Option(help="Of a chat API, such as http://localhost:11434/v1.")
+    ],
+    model: Annotated[str, typer.Option(help="Name of the model there.")],
+    topic: Annotated[
+        list[int] | None,
+        typer.Option(help="Topic to name (repeatable); all without a given name if left out."),
+    ] = None,
+    documents: Annotated[
+        int, typer.Option(min=0, help="Documents of a topic that are sent; 0 for none.")
+    ] = 4,
+    characters: Annotated[int, typer.Option(min=1, help="Length at which they are cut.")] = 500,
+    terms: Annotated[int, typer.Option(min=1, help="Terms of a topic that are sent.")] = 10,
+    record: Annotated[
+        Path,
+        typer.Option(help="File to which every call is added; what it answers is not asked again."),
+    ] = Path("names.jsonl"),
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 30.0,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be sent, and send nothing.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Send without asking.")] = False,
+) -> None:
+    """Let a language model name the topics; parts of documents are sent to it.
+
+    The key is read from OPENAI_API_KEY.
+    """
+    from embedtopics.topics.naming._chat import open_endpoint
+    from embedtopics.topics.naming._name_topics import name_topics
+    from embedtopics.topics.naming._questions import naming_questions
+
+    if not dry_run:
+        check_results_folder(results)
+        if record.resolve().is_relative_to(results.resolve()):
+            raise InputError(
+                f"the record {record} lies in {results}, which is written anew, and would be lost; "
+                "name a file elsewhere with --record"
+            )
+    result = open_result(results) if dry_run else read_results_folder(results)
+    open_endpoint(endpoint)
+    questions = naming_questions(
+        result, topics=topic or None, n_terms=terms, n_documents=documents, n_characters=characters
+    )
+    plan = _plan(questions, endpoint, model)
+    console = make_console()
+    if dry_run:
+        _print_prompts(console, questions)
+        typer.echo(f"{plan}; nothing was sent", err=True)
+        return
+    if not questions:
+        typer.echo("every topic has a given name; name some with --topic", err=True)
+        return
+    typer.echo(f"to be sent: {plan}", err=True)
+    if not yes and not sys.stdin.isatty():
+        raise InputError("expected leave to send parts of documents; add --yes, or --dry-run")
+    if not yes:
+        typer.confirm("Send them?", abort=True, err=True)
+    request = {"timeout": timeout}
+    named = name_topics(
+        result, endpoint, model, questions=questions, request=request, record=record
+    )
+    # Written before anything is printed: a closed pipe must not cost the names.
+    write_results_folder(named, results)
+    for question in questions:
+        made = named.topics[question.topic_id]
+        mark = "" if made.is_named else "  (automatic)"
+        typer.echo(f"{made.topic_id:>4}  {printable(made.label)}{mark}")
+    for decision in named.decisions[len(result.decisions) :]:
+        typer.echo(f"note: {printable(decision.message)}", err=True)
+
+
+def _plan(questions: Sequence[Question], endpoint: str, model: str) -> str:
+    """Say what is sent where."""
+    n_documents, n_characters, n_tokens = (
+        sum(getattr(question, name) for question in questions)
+        for name in ("n_documents", "n_characters", "n_tokens")
+    )
+    return (
+        f"{len(questions)} prompts with parts of {n_documents:,} documents, {n_characters:,} "
+        f"characters in all, about {n_tokens:,} tokens, for {model} at {endpoint}"
+    )
+
+
+def _print_prompts(console: Console, questions: Sequence[Question]) -> None:
+    """Print every message, as it would be sent but for control characters."""
+    for question in questions:
+        console.print(f"--- topic {question.topic_id}")
+        for message in question.messages:
+            console.print(f"[{message['role']}]")
+            for line in message["content"].splitlines():
+                typer.echo(printable(line))

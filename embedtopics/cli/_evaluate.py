@@ -1,32 +1,48 @@
-"""``embedtopics evaluate``: how good the topics of a results folder are."""
+"""``evaluate`` topics, ``evaluate-encoder`` on known answers, ``compare`` encoders on a file."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
 from embedtopics.cli._display import (
     FIGURE,
     LINE,
+    PAGE,
     TABLE,
     WORDS,
     check_target,
     guarded,
     make_console,
     open_result,
+    print_notes,
     print_table,
+    printable,
 )
-from embedtopics.cli._options import OutTable, RandomState, ResultsFolder
+from embedtopics.cli._options import (
+    DocumentsFile,
+    FileEncoding,
+    Languages,
+    OutTable,
+    RandomState,
+    ResultsFolder,
+    RowLimit,
+    TextColumn,
+)
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from embedtopics.evaluation.results import CodingScore, IntrusionScore
+    from embedtopics.comparison.results import Comparison
+    from embedtopics.evaluation.results import CodingScore, EncoderScores, IntrusionScore
 
 
 COVERED = "_covered"
@@ -94,18 +110,17 @@ def evaluate(
     else:
         _print_card(console, card)
     for sheet, (path, solution) in made:
-        console.print(f"{path}: {len(sheet)} questions (key: {solution})", soft_wrap=True)
+        typer.echo(f"{path}: {len(sheet)} questions (key: {solution})")
     if made:
         first = made[0][1][0]
-        console.print(
+        typer.echo(
             "\nnext: let people fill in the column answer of copies, without the keys; then: "
-            f"embedtopics evaluate {results} --answers {first}",
-            soft_wrap=True,
+            f"embedtopics evaluate {results} --answers {first}"
         )
 
 
 def _print_card(console: Console, card: pd.DataFrame) -> None:
-    from embedtopics.plots._scores import spell
+    from embedtopics.plots._comparison import spell
 
     rows = []
     for row in card.to_dict("records"):
@@ -126,7 +141,7 @@ def _print_card(console: Console, card: pd.DataFrame) -> None:
 
 
 def _print_topics(console: Console, card: pd.DataFrame) -> None:
-    from embedtopics.plots._scores import spell
+    from embedtopics.plots._comparison import spell
 
     columns = ["npmi", "c_v", "uniqueness", "persistence", "recurrence"]
     columns = [name for name in columns if name in card]
@@ -174,7 +189,7 @@ def _score(
         )
         if not math.isnan(score.log_odds):
             said += f"\ntopic log odds {score.log_odds:.2f} (0 at best)"
-    console.print(f"{said}\n", soft_wrap=True)
+    typer.echo(f"{said}\n")
     rows = []
     for row in score.by_topic.to_dict("records"):
         cells = [f"{v:.3f}" if isinstance(v, float) else f"{v:,}" for v in row.values()]
@@ -187,3 +202,267 @@ def _score(
 
 def _spell_answers(score: CodingScore | IntrusionScore) -> str:
     return f"{score.n_answers:,} answers of {score.n_coders} coder{'s' * (score.n_coders != 1)}"
+
+
+@guarded
+def evaluate_encoder(
+    encoder: Annotated[
+        list[str],
+        typer.Argument(
+            help="tfidf, lsa, fasttext, or the name or folder of a checkpoint; of several, "
+            "differences are from the first."
+        ),
+    ],
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(help="File of pairs (repeatable); scores of 0 and 1 are classes."),
+    ] = None,
+    columns: Annotated[
+        str, typer.Option(help="Columns of --pairs: both texts and the score, with commas.")
+    ] = "sentence1,sentence2,score",
+    retrieval: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder with corpus, queries and qrels as in BEIR (repeatable)."),
+    ] = None,
+    split: Annotated[str, typer.Option(help="Judgements of --retrieval: qrels/SPLIT.")] = "test",
+    out: OutTable = None,
+    random_state: RandomState = 0,
+) -> None:
+    """Measure encoders on your own pairs of texts with scores, and queries with judgements."""
+    from embedtopics import evaluation
+    from embedtopics._utils.table_files import write_table
+    from embedtopics.encoders._registry import resolve_encoder
+    from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
+
+    check_target(out, TABLE)
+    if not pairs and not retrieval:
+        raise InputError("name a file of pairs with --pairs, or a folder with --retrieval")
+    names = [name.strip() for name in columns.split(",") if name.strip()]
+    sets: list[Any] = [read_pairs(path, names) for path in pairs or ()]
+    sets += [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
+    twice = [name for place, name in enumerate(encoder) if name in encoder[:place]]
+    if twice:
+        raise InputError(f"the encoder {twice[0]} is named twice; name each once")
+    # All are found before one is measured; each is let go before the next is loaded.
+    waiting = [resolve_encoder(name) for name in encoder]
+    made = [
+        evaluation.evaluate_encoder(waiting.pop(0), sets, name=name, random_state=random_state)
+        for name in encoder
+    ]
+    differences = evaluation.score_differences(made)
+    # Written before anything is printed: a closed pipe must not cost the results.
+    if out is not None:
+        write_table(_table(made, differences), out)
+    console = make_console()
+    _print_scores(console, made, differences)
+    typer.echo()
+    for scores in made:
+        typer.echo(
+            f"{printable(scores.name)}: {scores.n_texts:,} distinct texts in "
+            f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
+        )
+    print_notes(console, (decision.message for scores in made for decision in scores.decisions))
+
+
+def _table(made: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
+    """Return all scores, and how far those of other encoders are from the first."""
+    import pandas as pd
+
+    frames = []
+    for scores in made:
+        frame = scores.to_frame()
+        frame.insert(0, "encoder", scores.name)
+        frames.append(frame)
+    table = pd.concat(frames, ignore_index=True)
+    if differences.empty:
+        return table
+    apart = differences.rename(columns={"low": "difference_low", "high": "difference_high"}).drop(
+        columns="n"
+    )
+    return table.merge(apart, on=["task", "file", "metric", "encoder"], how="left")
+
+
+def _print_scores(
+    console: Console, made: Sequence[EncoderScores], differences: pd.DataFrame
+) -> None:
+    several = len(made) > 1
+    apart = {
+        (row["task"], row["file"], row["metric"], row["encoder"]):
+            f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}]"
+        for row in differences.to_dict("records")
+    }  # fmt: skip
+    columns = [("", WORDS), ("value", FIGURE), ("95 %", LINE), ("n", FIGURE)]
+    if several:
+        columns.append(("from the first", LINE))
+    rows: list[list[str]] = []
+    styles = []
+    task = file = ""
+    for same in zip(*(scores.scores for scores in made), strict=True):
+        metric = same[0].metric
+        if same[0].task != task:
+            task, file = same[0].task, ""
+            rows.append([task])
+            styles.append("bold")
+        headings = [f" {same[0].file}"] if same[0].file != file else []
+        headings += [f"  {metric}"] if several else []
+        file = same[0].file
+        rows += [[heading] for heading in headings]
+        for scores, score in zip(made, same, strict=True):
+            one = score.estimate
+            first = f"    {scores.name}" if several else f"  {metric}"
+            cells = [first, f"{one.value:.4f}", f"{one.low:.4f} to {one.high:.4f}", f"{one.n:,}"]
+            if several:
+                cells.append(apart.get((score.task, score.file, metric, scores.name), ""))
+            rows.append(cells)
+        styles += [""] * (len(rows) - len(styles))
+    print_table(console, columns, rows, styles)
+
+
+MOST_MOVES = 5
+"""Moves printed for every two encoders."""
+
+
+@guarded
+def compare(
+    file: DocumentsFile,
+    text: TextColumn = None,
+    encoder: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="tfidf, fasttext, or the name or folder of a checkpoint (repeatable); tfidf, "
+            "fasttext and all-MiniLM-L6-v2 if left out. Differences are from the first."
+        ),
+    ] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Column of labels; topics are found if left out.")
+    ] = None,
+    k: Annotated[int, typer.Option(min=2, help="Neighbours of each text.")] = 15,
+    language: Languages = None,
+    encoding: FileEncoding = "utf-8",
+    limit: RowLimit = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for page and tables, or a page, NAME.html.")
+    ] = None,
+    random_state: RandomState = 42,
+) -> None:
+    """Compare encoders on a file: what they know, what they cost, and where they differ."""
+    from embedtopics import comparison
+    from embedtopics.comparison._compare import DEFAULT_ENCODERS
+    from embedtopics.corpus._corpus import Corpus, require_text
+
+    console = make_console()
+    # Before the work: can the page or the folder be written?
+    if out is not None and _is_page(out):
+        check_target(out, PAGE)
+    elif out is not None:
+        check_output_folder(out, KIND)
+    corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
+    require_text(corpus)
+    result = comparison.compare(
+        corpus,
+        encoder or DEFAULT_ENCODERS,
+        labels,
+        k=k,
+        languages=language or "auto",
+        random_state=random_state,
+    )
+    # Written before anything is printed: a closed pipe must not cost the results.
+    written = {} if out is None else write_output(result, out)
+    _print_comparison(console, result)
+    if out is not None:
+        typer.echo(f"\nwritten to {out}:")
+        for name, meaning in written.items():
+            typer.echo(f"  {name:<18} {meaning}")
+        page = out if out.is_file() else out / "comparison.html"
+        typer.echo(f"\nnext: open {page} in a browser")
+
+
+def _print_comparison(console: Console, result: Comparison) -> None:
+    """Print the scores, how much the encoders agree, and where they differ most."""
+    from embedtopics.comparison._tables import move_table, overlap_table
+
+    console.print(f"{len(result.documents):,} texts, grouped by {printable(result.grouped_by)}\n")
+    _print_measures(console, result)
+    typer.echo()
+    for row in overlap_table(result).to_dict("records"):
+        console.print(
+            f"{printable(row['first'])} and {printable(row['second'])} share "
+            f"{row['jaccard']:.2f} [{row['jaccard_low']:.2f}, {row['jaccard_high']:.2f}] of their "
+            f"neighbours ({row['jaccard_chance']:.3f} by chance); rank-biased overlap "
+            f"{row['rank_biased']:.2f}"
+        )
+    moves = move_table(result, n_characters=70)
+    for first, second in combinations(result.names, 2):
+        names = f"{printable(first)} to {printable(second)}"
+        console.print(f"\nneighbours that change most from {names}:", style="bold")
+        of_both = moves[(moves["first"] == first) & (moves["second"] == second)]
+        for move in of_both.head(MOST_MOVES).to_dict("records"):
+            console.print(f"  {printable(move['text'])}")
+            console.print(f"    lost:   {printable(move['lost']) or '-'}")
+            console.print(f"    gained: {printable(move['gained']) or '-'}")
+    print_notes(console, (decision.message for decision in result.decisions), soft_wrap=False)
+
+
+def _print_measures(console: Console, result: Comparison) -> None:
+    from embedtopics.comparison._tables import difference_table, spell_figure
+    from embedtopics.plots._comparison import name_measure
+
+    apart = {
+        (row["measure"], row["encoder"]):
+            f"{row['difference']:+.3f} [{row['low']:+.3f}, {row['high']:+.3f}]"
+        for row in difference_table(result).to_dict("records")
+    }  # fmt: skip
+    rows: list[list[str]] = []
+    previous = ""
+    for row in result.scores.dropna(subset="value").to_dict("records"):
+        measure, value = row["measure"], row["value"]
+        if measure != previous:
+            rows.append([name_measure(measure)])
+        previous = measure
+        figures = [spell_figure(value, math.nan, math.nan), ""]
+        if not math.isnan(row["low"]):
+            figures = [f"{value:.3f}", f"{row['low']:.3f} to {row['high']:.3f}"]
+        encoder = row["encoder"]
+        rows.append([f"  {encoder}", *figures, apart.get((measure, encoder), "")])
+    columns = [("", WORDS), ("value", FIGURE), ("95 %", LINE), ("from the first", LINE)]
+    print_table(console, columns, rows)
+
+
+KIND = "embedtopics comparison folder"
+FORMAT = 1
+CONTENT = {
+    "comparison.html": "the page: linked maps, scores, what moved (opens offline)",
+    "scores.csv": "a measure of an encoder a row, with its interval",
+    "differences.csv": "every encoder against the first, with paired intervals",
+    "overlaps.csv": "how many neighbours every two encoders share",
+    "moved.csv": "the texts whose neighbours change most, and the words of the change",
+}
+
+
+def write_output(result: Comparison, out: Path) -> dict[str, str]:
+    """Write a page, or everything, all or nothing."""
+    from embedtopics._utils.table_files import write_table
+    from embedtopics.comparison._tables import difference_table, move_table, overlap_table
+    from embedtopics.report._report import write_report
+
+    if _is_page(out):
+        try:
+            write_report(result, out)
+        except OSError as error:
+            raise InputError(
+                f"could not write {out}: {error.strerror or error}; free some space or name "
+                "another file"
+            ) from error
+        return {out.name: CONTENT["comparison.html"]}
+    with replacing_folder(out, KIND) as fresh:
+        write_report(result, fresh / "comparison.html")
+        write_table(result.scores, fresh / "scores.csv")
+        write_table(difference_table(result), fresh / "differences.csv")
+        write_table(overlap_table(result), fresh / "overlaps.csv")
+        write_table(move_table(result, n_characters=300), fresh / "moved.csv")
+        write_manifest(fresh, KIND, FORMAT)
+    return CONTENT
+
+
+def _is_page(out: Path) -> bool:
+    return out.suffix.lower() in PAGE

@@ -89,7 +89,7 @@ def _print_end(console: Console, decisions: Iterable[Decision], *paths: Path | N
     """Print what was decided, and which files were written."""
     print_notes(console, (decision.message for decision in decisions), soft_wrap=False)
     for path in filter(None, paths):
-        console.print(f"written to {path}", soft_wrap=True)
+        typer.echo(f"written to {path}")
 
 
 def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
@@ -142,8 +142,6 @@ def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
             if found:
                 console.print(f"  {what}: {printable(found)}")
 
-
-# ``embedtopics over-time``: how the topics of a folder of results change.
 
 BLOCKS, PLAIN = "▁▂▃▄▅▆▇█", "_.-=+*%#"
 WIDEST = 24
@@ -268,10 +266,7 @@ def _spell_odds(ratio: float) -> str:
 def sparkline(
     counts: npt.NDArray[np.int64], totals: npt.NDArray[np.int64], levels: str = BLOCKS
 ) -> str:
-    """Draw shares as a line of blocks; periods without rows are blank.
-
-    More periods than characters are taken together.
-    """
+    """Draw shares as a line of blocks; periods without rows are blank."""
     import numpy as np
 
     n_wide = min(len(counts), WIDEST)
@@ -284,8 +279,6 @@ def sparkline(
         levels[place] if total else " " for place, total in zip(places, below, strict=True)
     )
 
-
-# ``embedtopics hierarchy``: how the topics of a folder of results belong together.
 
 READABLE = 30
 """Topics up to which every merge is printed where no levels are asked for."""
@@ -301,8 +294,7 @@ def hierarchy(
         str, typer.Option(help="ward, average, complete, single or weighted.")
     ] = "ward",
     levels: Annotated[
-        str | None,
-        typer.Option(help="Numbers of groups at which the tree branches, such as 5,20."),
+        str | None, typer.Option(help="Numbers of groups at which the tree branches, such as 5,20.")
     ] = None,
     figure: OutFigure = None,
     out: OutTable = None,
@@ -325,11 +317,10 @@ def hierarchy(
     if out is not None:
         table = tree.to_frame(branching)
         write_table(table.assign(terms=table["terms"].map(", ".join)), out)
-    console = make_console()
     for line in text.splitlines():
-        console.print(printable(line), soft_wrap=True)
+        typer.echo(printable(line))
     for path in filter(None, (figure, out)):
-        console.print(f"\nwritten to {path}", soft_wrap=True)
+        typer.echo(f"\nwritten to {path}")
 
 
 def _numbers(levels: str) -> list[int]:
@@ -338,9 +329,6 @@ def _numbers(levels: str) -> list[int]:
     if not parts or not all(part.isdecimal() for part in parts):
         raise InputError(f"expected numbers of groups, such as --levels 5,20; got {levels!r}")
     return sorted({int(part) for part in parts})
-
-
-# ``embedtopics find``: the topics that are nearest to a question.
 
 
 @guarded

@@ -1,7 +1,8 @@
-"""``embedtopics topics``: from a file of documents to a folder of results, or from that on."""
+"""From a file of documents to a folder of results: ``inspect``, ``topics``, ``demo``; ``cache``."""
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,18 +11,22 @@ import typer
 
 from embedtopics.cli._display import (
     CONTENT,
+    PAGE,
     check_results_folder,
+    check_target,
     guarded,
     is_results_folder,
     make_console,
     print_inspection,
     print_notes,
     print_topics,
+    printable,
     read_results_folder,
     spell_seconds,
     write_results_folder,
 )
 from embedtopics.cli._options import (
+    DocumentsFile,
     EncoderName,
     FileEncoding,
     GroupColumn,
@@ -35,7 +40,10 @@ from embedtopics.cli._options import (
 from embedtopics.errors import InputError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from embedtopics.corpus._corpus import Corpus
+    from embedtopics.protocols import Encoder
     from embedtopics.topics.constraints._protocol import Constraint
 
 
@@ -101,9 +109,23 @@ def topics(
         if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
     }
     if is_results_folder(file):
-        reread(
+        ignored = sorted(
+            given - {"file", "resolution", "out", "coverage", "replicates", "overwrite"}
+        )
+        if resolution is None:
+            raise InputError(
+                f"{file} holds results; say with --resolution how fine they are to be read, or "
+                "name a file of documents"
+            )
+        if ignored:
+            name = "topics" if ignored[0] == "n_topics" else ignored[0].replace("_", "-")
+            raise InputError(
+                f"--{name} is for a file of documents, and {file} holds results; with --resolution "
+                "go only --coverage, --replicates and --out"
+            )
+        _reread(
             file,
-            _checked_resolution(file, resolution, given),
+            resolution,
             out=out,
             coverage=_share(coverage) if "coverage" in given else None,
             replicates=replicates if "replicates" in given else None,
@@ -121,7 +143,7 @@ def topics(
     corpus = Corpus.from_file(
         file, text=text, id=id, time=time, group=group, encoding=encoding, limit=limit
     )
-    run_topics(
+    _run_topics(
         corpus,
         out=out,
         encoder=encoder,
@@ -134,23 +156,6 @@ def topics(
         languages=language or "auto",
         random_state=random_state,
     )
-
-
-def _checked_resolution(folder: Path, resolution: str | None, given: set[str]) -> str:
-    """Return the resolution, after making sure that no option is given that would be ignored."""
-    if resolution is None:
-        raise InputError(
-            f"{folder} holds results; say with --resolution how fine they are to be read, or name "
-            "a file of documents"
-        )
-    ignored = sorted(given - {"file", "out", "resolution", "coverage", "replicates", "overwrite"})
-    if ignored:
-        name = "topics" if ignored[0] == "n_topics" else ignored[0].replace("_", "-")
-        raise InputError(
-            f"--{name} is for a file of documents, and {folder} holds results; with --resolution "
-            "go only --coverage, --replicates and --out"
-        )
-    return resolution
 
 
 def _share(coverage: str) -> float | str:
@@ -195,7 +200,7 @@ def _label(value: Any) -> str | None:
     return None if str(value) in ("-1", "-1.0") else str(value)
 
 
-def run_topics(
+def _run_topics(
     corpus: Corpus,
     *,
     out: Path,
@@ -204,10 +209,7 @@ def run_topics(
     cache: bool = True,
     **parameters: Any,
 ) -> None:
-    """Print the estimate, find the topics, print them, write the folder, say what is next.
-
-    `parameters` are those of the topic model.
-    """
+    """Print the estimate, find the topics, print them, write the folder, say what is next."""
     from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics._inspection import inspect_corpus
@@ -225,7 +227,7 @@ def run_topics(
         result = with_stability(result, replicates)
     # Written before anything is printed: a closed pipe must not cost the results.
     write_results_folder(result, out, title=f"Topics of {corpus.source}")
-    console.print()
+    typer.echo()
     print_topics(console, result, names=True)
     # What became of what was asked for: names, labels, a number of topics.
     asked = [d for d in result.decisions if d.stage == "clustering"]
@@ -236,16 +238,13 @@ def run_topics(
     )
     console.print(f"\nwritten to {out}:")
     for name, meaning in CONTENT.items():
-        console.print(f"  {name:<18} {meaning}", soft_wrap=True)
-    console.print(f"\nnext: open {out / 'report.html'} in a browser; in Python:", soft_wrap=True)
-    console.print(f'  model = embedtopics.TopicModel.load("{out / "model"}")', soft_wrap=True)
+        typer.echo(f"  {name:<18} {meaning}")
+    typer.echo(f"\nnext: open {out / 'report.html'} in a browser; in Python:")
+    typer.echo(f'  model = embedtopics.TopicModel.load("{out / "model"}")')
     console.print('  model.predict(["a new text"])')
 
 
-# ``embedtopics topics RESULTS --resolution``: the topics of a folder, coarser or finer.
-
-
-def reread(
+def _reread(
     results: Path,
     resolution: str,
     *,
@@ -285,11 +284,8 @@ def reread(
             "topics; these are as the hierarchy has them, with names made of their terms",
             style="yellow",
         )
-    console.print(f"\n{after.n_topics} topics cover {after.coverage:.0%} of the texts; written to "
-                  f"{target}", soft_wrap=True)  # fmt: skip
-
-
-# ``embedtopics demo``: the main job on the bundled corpus.
+    typer.echo(f"\n{after.n_topics} topics cover {after.coverage:.0%} of the texts; written to "
+                  f"{target}")  # fmt: skip
 
 
 @guarded
@@ -302,4 +298,114 @@ def demo(
     from embedtopics.corpus._readers import demo_path
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    run_topics(corpus, out=out, encoder=None, replicates=20, random_state=random_state)
+    _run_topics(corpus, out=out, encoder=None, replicates=20, random_state=random_state)
+
+
+@guarded
+def inspect(
+    file: DocumentsFile,
+    text: TextColumn = None,
+    encoder: EncoderName = None,
+    encoding: FileEncoding = "utf-8",
+    limit: RowLimit = None,
+    sample: Annotated[
+        int | None, typer.Option(min=2, help="Also map a sample of so many texts.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Page for the sample's map; FILE-sample.html if left out.")
+    ] = None,
+) -> None:
+    """Look at a file: columns, languages, what would be cut, and the time a fit would take."""
+    from embedtopics.corpus._columns import guess_columns
+    from embedtopics.corpus._corpus import Corpus, require_text
+    from embedtopics.encoders._registry import resolve_encoder
+    from embedtopics.topics._inspection import inspect_corpus
+    from embedtopics.topics._model import DEFAULT_ENCODER
+
+    console = make_console()
+    page = None
+    if sample is not None:
+        page = out or Path(f"{file.name.split('.')[0] or 'sample'}-sample.html")
+        check_target(page, PAGE)
+    corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
+    guessed = {**guess_columns(corpus.metadata), "text": corpus.text_column}
+    found = {
+        role: f"--{role} {shlex.quote(printable(name))}"
+        for role, name in guessed.items() if name is not None
+    }  # fmt: skip
+    if found:
+        typer.echo(f"columns guessed: {' '.join(found.values())}")
+    require_text(corpus)
+    loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
+    print_inspection(console, inspect_corpus(corpus, loaded))
+    if page is not None and sample is not None:
+        _map_sample(console, corpus, loaded, sample, page)
+    options = " ".join(option for role, option in found.items() if role != "id")
+    name = shlex.quote(printable(str(file)))
+    typer.echo(f"\nnext: embedtopics topics {name} {options} --out results")
+
+
+def _map_sample(console: Console, corpus: Corpus, encoder: Encoder, size: int, path: Path) -> None:
+    """Find the topics of a sample, print them, and write their map."""
+    from embedtopics.report._report import write_report
+    from embedtopics.topics._model import TopicModel
+
+    rows = corpus.distinct().first_rows[:size]  # ordered by content hash: a fair sample
+    model = TopicModel(encoder, random_state=42).fit(corpus.take(sorted(rows.tolist())))
+    console.print(f"\na first look, at {len(rows):,} texts:")
+    print_topics(console, model.result_, most=12)
+    write_report(model.result_, path, title=f"A sample of {corpus.source}")
+    typer.echo(f"\nmap of the sample: {path}")
+
+
+app = typer.Typer(help="Look at the vectors and models kept on disk, or throw them away.",
+                  no_args_is_help=True)  # fmt: skip
+
+
+@app.command()
+@guarded
+def info() -> None:
+    """Say where the cache is, and what it holds."""
+    from rich.table import Table
+
+    from embedtopics.encoders._cache import cache_entries, default_folder
+
+    console = make_console()
+    entries = cache_entries()
+    total = sum(entry.n_bytes for entry in entries)
+    typer.echo(f"{default_folder()}: {_size(total)}")
+    if not entries:
+        return
+    table = Table("what", "encoder", "numbers", "texts", "size")
+    for column in table.columns[3:]:
+        column.justify = "right"
+    for entry in entries:
+        texts = f"{entry.n_texts:,}" if entry.kind != "model" else ""
+        table.add_row(entry.kind, printable(entry.encoder), entry.variant, texts,
+                      _size(entry.n_bytes))  # fmt: skip
+    console.print(table)
+
+
+@app.command()
+@guarded
+def clear(
+    vectors: Annotated[bool, typer.Option("--vectors", help="Only vectors.")] = False,
+    models: Annotated[bool, typer.Option("--models", help="Only models made ready.")] = False,
+    names: Annotated[
+        bool, typer.Option("--names", help="Only names that language models gave.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Throw the cache away; all of it can be made again."""
+    from embedtopics.encoders._cache import cache_entries, clear_cache
+
+    wanted = {"vectors": vectors, "model": models, "names": names}
+    kinds = [kind for kind, chosen in wanted.items() if chosen] or list(wanted)
+    total = sum(entry.n_bytes for entry in cache_entries() if entry.kind in kinds)
+    if total and not yes:
+        typer.confirm(f"Throw away {_size(total)} of {' and '.join(kinds)}?", abort=True, err=True)
+    make_console().print(f"{_size(clear_cache(kinds=kinds))} freed")
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.1f} MB"

@@ -66,7 +66,7 @@ def sts(
     *,
     options: HeldOutOptions,
 ) -> None:
-    """Learn from pairs of texts with a score of how alike they are."""
+    """Learn from pairs of texts with a score of their similarity."""
     columns = {"--first": first, "--second": second}
     ends = numbers_in(scale, "--scale")
     train_on(file, options, "graded", "fit_sts", objective, columns, label=score, scale=ends)

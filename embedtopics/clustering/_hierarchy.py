@@ -88,9 +88,6 @@ def _pairwise(edges: Int64Array, n_documents: int) -> Int64Array:
     return parents
 
 
-# Which clusters of a given smallest size come, split and dissolve as the density grows.
-
-
 @dataclass(frozen=True, eq=False)
 class CondensedTree:
     """Clusters of at least some size, and the density at which each part leaves them.

@@ -156,9 +156,6 @@ def _top(ancestor: list[int], node: int) -> int:
     return node
 
 
-# The part of a hierarchy that some of its documents see.
-
-
 def subtree(tree: SpanningTree, documents: Int64Array) -> SpanningTree:
     """Restrict a spanning tree to some of its documents.
 

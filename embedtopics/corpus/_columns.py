@@ -99,7 +99,7 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     """Guess what the columns of a frame are, to propose them to the user."""
     by_name = _named_as_text(frame)
     left = [name for name in frame.columns if name != by_name]
-    identifier = _first_named(left, _ID_NAMES, lambda name: _is_key(frame[name]))
+    identifier = _first_named(left, _ID_NAMES, lambda name: _holds_keys(frame[name]))
     left = [name for name in left if name != identifier]
     time = _first_named(left, _TIME_NAMES, lambda name: _holds_dates(frame[name]))
     if time is None:
@@ -159,7 +159,7 @@ def read_id(value: object) -> str:
 
 
 def _first_named(
-    names: list[str], wanted: tuple[str, ...], accept: Callable[[str], bool] = lambda name: True
+    names: list[str], wanted: tuple[str, ...], accept: Callable[[str], bool]
 ) -> str | None:
     """Return the first of the wanted names that exists, in any case, and is accepted."""
     by_lower = {str(name).strip().casefold(): name for name in reversed(names)}
@@ -187,14 +187,13 @@ def _without_other_roles(names: list[str]) -> list[str]:
     return [name for name in names if str(name).casefold() not in {*_ID_NAMES, *_TIME_NAMES}]
 
 
-def _is_text(column: pd.Series) -> bool:
-    return all(isinstance(value, str) for value in _sample(column))
-
-
 def _longest(frame: pd.DataFrame, names: list[str]) -> str | None:
     """Return the column, of these, whose strings are the longest on average; ties to the first."""
-    samples = {name: _sample(frame[name]) for name in names if _is_text(frame[name])}
-    lengths = {n: np.mean([len(str(v)) for v in values]) for n, values in samples.items() if values}
+    lengths = {}
+    for name in names:
+        values = _sample(frame[name])
+        if values and all(isinstance(value, str) for value in values):
+            lengths[name] = np.mean([len(str(value)) for value in values])
     return max(lengths, key=lengths.__getitem__, default=None)
 
 
@@ -207,10 +206,9 @@ def _holds_only_numbers(values: list[object]) -> bool:
     return all(_NUMBER.fullmatch(cell) for cell in present)
 
 
-def _is_key(column: pd.Series) -> bool:
-    values = column.tolist()
-    keys = {read_id(value) for value in values}
-    return len(keys) == len(values) and "" not in keys
+def _holds_keys(column: pd.Series) -> bool:
+    keys = set(map(read_id, column.tolist()))
+    return len(keys) == len(column) and "" not in keys
 
 
 def _may_hold_dates(column: pd.Series) -> bool:
@@ -295,7 +293,10 @@ def read_table(
                 "both; name another column"
             )
     check_text_column(table, text)
-    values, marker_notes = _drop_markers(table, text)
+    values: list[object] = table.frame[text].tolist()
+    n_markers = sum(value in MISSING_MARKERS for value in values) if table.cells_only else 0
+    if n_markers:
+        values = [None if value in MISSING_MARKERS else value for value in values]
     rows = read_texts(values, f"{table.source}: column {text!r}", table.name_row)
     id_column = id or table.id_column
     if id_column is None:
@@ -309,7 +310,9 @@ def read_table(
         what = f"{table.source}, column {time!r}"
         metadata[time], date_notes = read_dates(table.frame[time], what, table.lines)
         notes.extend(date_notes)
-    notes.extend(marker_notes)
+    if n_markers:
+        message = f'{n_markers} cells of column {text!r} such as "NA" are read as missing texts.'
+        notes.append(note("missing_markers", n_markers, message))
     return _fields(rows, n_repaired, ids, metadata, table.source, notes, (text, time, group))
 
 
@@ -334,19 +337,6 @@ def _as_list(texts: Any) -> Sequence[object]:
             return texts
     remedy = "Corpus.from_frame" if is_frame(texts) else "list(...)"
     raise InputError(f"expected a list of texts, got a {type(texts).__name__}; use {remedy}")
-
-
-def _drop_markers(table: Table, text: str) -> tuple[list[object], tuple[Decision, ...]]:
-    """Return the texts, with the cells that mean "no value" in a csv or tsv file as None."""
-    values: list[object] = table.frame[text].tolist()
-    if not table.cells_only:
-        return values, ()
-    kept = [None if value in MISSING_MARKERS else value for value in values]
-    n_markers = sum(value is None for value in kept)
-    if not n_markers:
-        return values, ()
-    message = f'{n_markers} cells of column {text!r} such as "NA" are read as missing texts.'
-    return kept, (note("missing_markers", n_markers, message),)
 
 
 def _read_metadata(table: Table, used: list[str]) -> tuple[pd.DataFrame, int]:

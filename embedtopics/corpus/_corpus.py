@@ -392,10 +392,7 @@ class Corpus:
 
 
 def require_text(corpus: Corpus) -> None:
-    """Raise InputError where no row of a corpus has text.
-
-    Such a corpus may exist, and be looked at; nothing can be learnt from it.
-    """
+    """Raise InputError where no row of a corpus has text."""
     if (corpus.status == TEXT).any():
         return
     n_missing = int((corpus.status == MISSING).sum())
@@ -427,10 +424,7 @@ def recall_hashes(corpus: Corpus, documents: DistinctDocuments) -> Corpus:
 
 
 def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
-    """Return a corpus of as many rows, without texts, ids, labels, notes and most columns.
-
-    Its documents are still those of the texts, known by their hashes.
-    """
+    """Return a corpus of as many rows, without texts, ids, labels, notes and most columns."""
     for name in columns:
         if name not in corpus.metadata.columns:
             there = list(corpus.metadata.columns)
@@ -453,13 +447,7 @@ def blank_corpus(corpus: Corpus, columns: Sequence[Any] = ()) -> Corpus:
 
 
 def join_corpora(first: Corpus, second: Corpus) -> Corpus:
-    """Put the rows of a corpus below those of another.
-
-    Columns are aligned by name; what a corpus does not have is missing in its rows. The columns of
-    dates and of groups need not have the same name: those of the second get the name in the first.
-    An id that is taken gets "-2", "-3" ... at its end. Where neither corpus has row labels of its
-    own, the rows are numbered on; else labels stay as they are.
-    """
+    """Put the rows of a corpus below those of another."""
     notes: list[Decision] = []
     table = second.metadata
     roles = {}

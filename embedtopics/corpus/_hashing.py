@@ -48,11 +48,7 @@ class TextRows:
 
 
 def replace_surrogates(text: str) -> str:
-    """Return the text with every lone surrogate replaced by U+FFFD.
-
-    Such half characters come out of broken JSON escapes and cannot be written as UTF-8. Two
-    halves that belong together are joined.
-    """
+    """Return the text with every lone surrogate replaced by U+FFFD."""
     if text.isascii():
         return text
     try:

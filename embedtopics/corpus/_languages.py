@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -56,13 +56,17 @@ def detect_languages(texts: Iterable[str], sample: int = 500) -> LanguageShares:
         raise InputError(f"sample must be at least 1, got {sample}")
     found: Counter[str] = Counter()
     n_sampled = 0
-    for text in _by_content(texts):
-        if not _has_enough_letters(text):
+    by_hash = {}
+    for normal in map(normalize_text, texts):
+        by_hash[blake2b(normal.encode(), digest_size=16).digest()] = normal
+    for _, text in sorted(by_hash.items()):
+        if sum(map(str.isalpha, text[:_MOST_CHARACTERS])) < _FEWEST_LETTERS:
             continue
         n_sampled += 1
-        language = _classify(text)
-        if language is not None:
-            found[language] += 1
+        # The beginning is enough, and the identifier reads every byte in Python.
+        code, confidence = _identifier().classify(text[:_MOST_CHARACTERS])
+        if confidence >= _LEAST_CONFIDENCE and code != _NO_LANGUAGE:
+            found[str(code)] += 1
         if n_sampled == sample:
             break
     ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
@@ -73,32 +77,6 @@ def main_languages(found: LanguageShares) -> tuple[str, ...]:
     """Return the languages whose stop words and stems apply to a corpus."""
     chosen = tuple(code for code, share in found.shares.items() if share >= MAIN_LANGUAGE)
     return chosen or tuple(found.shares)[:1]
-
-
-def language_of(text: str) -> str | None:
-    """Return the language of a text, or None where it is not recognized."""
-    normal = normalize_text(text)
-    return _classify(normal) if _has_enough_letters(normal) else None
-
-
-def _by_content(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the distinct normalised texts in the order of their hashes."""
-    by_hash = {}
-    for text in texts:
-        data = normalize_text(text).encode()
-        by_hash[blake2b(data, digest_size=16).digest()] = text
-    for key in sorted(by_hash):
-        yield normalize_text(by_hash[key])
-
-
-def _has_enough_letters(text: str) -> bool:
-    return sum(map(str.isalpha, text[:_MOST_CHARACTERS])) >= _FEWEST_LETTERS
-
-
-def _classify(text: str) -> str | None:
-    # The beginning is enough, and the identifier reads every byte in Python.
-    code, confidence = _identifier().classify(text[:_MOST_CHARACTERS])
-    return None if confidence < _LEAST_CONFIDENCE or code == _NO_LANGUAGE else str(code)
 
 
 @functools.cache

@@ -297,11 +297,7 @@ def _read_csv(path: Path, encoding: str, limit: int | None) -> Table:
 
 
 def sniff_delimiter(head: str) -> str | None:
-    """Return the delimiter of the beginning of a csv file, or None for a single column.
-
-    The delimiter must split the header; of those that do, the one by which most rows have as
-    many fields as the header wins, and then the one with the most fields.
-    """
+    """Return the delimiter of the beginning of a csv file, or None for a single column."""
     best: tuple[float, int] = (0.0, 1)
     found = None
     for delimiter in _DELIMITERS:

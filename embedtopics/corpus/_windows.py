@@ -34,11 +34,7 @@ _END = re.compile(
 
 
 def sentence_starts(text: str) -> list[int]:
-    """Return where the sentences of a text begin.
-
-    A rule of thumb over marks and capitals, good enough to cut between sentences nearly always;
-    it never loses a character.
-    """
+    """Return where the sentences of a text begin."""
     starts = [0, *(match.end() for match in _END.finditer(text))]
     return [start for start in starts if start < len(text)] or [0]
 
@@ -60,21 +56,23 @@ def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> 
             last += 1
         spans.append((bounds[first], bounds[last]))
         if last == len(costs):
-            return [_trimmed(text, span) for span in spans]
+            break
         begin, first, shared = first, last, 0
         # What is shared leaves space for what is new.
         space = min(overlap, most - costs[last])
         while first - 1 > begin and shared + costs[first - 1] <= space:
             first -= 1
             shared += costs[first]
+    trimmed = []
+    for begin, end in spans:
+        part = text[begin:end]
+        start = begin + len(part) - len(part.lstrip())
+        trimmed.append((start, max(start, begin + len(part.rstrip()))))
+    return trimmed
 
 
 def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> list[int]:
-    """Return where units that a window is made of begin, and the end of the text.
-
-    Units are sentences; one longer than a window is cut into pieces of at most `piece` tokens,
-    between words where there are any.
-    """
+    """Return where units that a window is made of begin, and the end of the text."""
     sentences = [*sentence_starts(text), len(text)]
     tokens = np.searchsorted(starts, sentences).tolist()
     bounds = []
@@ -92,14 +90,6 @@ def _bounds(text: str, starts: npt.NDArray[np.int64], most: int, piece: int) -> 
     return [*bounds, len(text)]
 
 
-def _trimmed(text: str, span: Span) -> Span:
-    part = text[span[0] : span[1]]
-    start = span[0] + len(part) - len(part.lstrip())
-    return start, max(start, span[0] + len(part.rstrip()))
-
-
-# A corpus of long texts as a corpus of passages.
-
 PASSAGE_COLUMNS = ("passage_of", "passage", "passage_start", "passage_stop")
 WORDS_A_PASSAGE = 180
 """A passage of so many words fits into the 256 tokens that small encoders read."""
@@ -110,10 +100,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 def split_into_passages(
     corpus: Corpus, encoder: Any = None, *, most: int | None = None, overlap: int | None = None
 ) -> tuple[list[str], list[int], list[Span]]:
-    """Return the passages of all rows, the row of each, and where it lies.
-
-    A row without text, or one that is short enough, is one passage.
-    """
+    """Return the passages of all rows, the row of each, and where it lies."""
     if encoder is not None and not callable(getattr(encoder, "windows", None)):
         raise InputError(
             "expected an encoder that knows how much it reads, with `windows(texts)`, got "
@@ -128,7 +115,18 @@ def split_into_passages(
     if encoder is not None:
         found: Sequence[Sequence[Span]] = encoder.windows(texts)
     else:
-        found = _by_words(texts, most, overlap)
+        most = WORDS_A_PASSAGE if most is None else most
+        overlap = most // 8 if overlap is None else overlap
+        if most < 1 or not 0 <= overlap < most:
+            raise InputError(
+                "expected at least one word a passage, and an overlap of fewer; got "
+                f"most={most} and overlap={overlap}"
+            )
+        starts = [[match.start() for match in _WORD.finditer(text)] for text in texts]
+        found = [
+            windows(text, words, most, overlap) if words else [(0, len(text))]
+            for text, words in zip(texts, starts, strict=True)
+        ]
     spans_of: dict[int, Sequence[Span]] = dict(zip(rows, found, strict=True))
     passages, of_row, places = [], [], []
     for row, text in enumerate(corpus.texts):
@@ -137,18 +135,3 @@ def split_into_passages(
             of_row.append(row)
             places.append((start, stop))
     return passages, of_row, places
-
-
-def _by_words(texts: Sequence[str], most: int | None, overlap: int | None) -> list[list[Span]]:
-    most = WORDS_A_PASSAGE if most is None else most
-    overlap = most // 8 if overlap is None else overlap
-    if most < 1 or not 0 <= overlap < most:
-        raise InputError(
-            "expected at least one word a passage, and an overlap of fewer; got "
-            f"most={most} and overlap={overlap}"
-        )
-    made = []
-    for text in texts:
-        starts = [match.start() for match in _WORD.finditer(text)]
-        made.append(windows(text, starts, most, overlap) if starts else [(0, len(text))])
-    return made

@@ -20,7 +20,7 @@ class Decision:
     Parameters
     ----------
     stage : str
-        Room that decided: "corpus", "encoder", "neighbors", "reduction", "clustering", "terms".
+        Stage that decided: "corpus", "encoder", "neighbors", "reduction", "clustering", "terms".
     name : str
         Short stable key, such as "duplicates" or "truncated".
     value : int, float, str, bool or list of str

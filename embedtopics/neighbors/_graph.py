@@ -181,9 +181,6 @@ def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32A
     return indices, np.clip(similarities, -1.0, 1.0)
 
 
-# The k-nearest-neighbour graph of sparse rows, such as those of TF-IDF.
-
-
 def build_sparse_graph(rows: csr_matrix, k: int = 15) -> NeighborGraph:
     """Find the k nearest neighbours of every sparse row by cosine similarity, exactly.
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from embedtopics.plots._attention import attention as attention
     from embedtopics.plots._bars import keyness as keyness
     from embedtopics.plots._bars import sizes as sizes
+    from embedtopics.plots._bars import stability as stability
     from embedtopics.plots._bars import term_decline as term_decline
     from embedtopics.plots._bars import terms as terms
     from embedtopics.plots._before_after import before_after as before_after
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
     from embedtopics.plots._learning import learning_curves as learning_curves
     from embedtopics.plots._map import hierarchical_map as hierarchical_map
     from embedtopics.plots._map import map as map
+    from embedtopics.plots._map import topic_map as topic_map
     from embedtopics.plots._mixture import mixture as mixture
     from embedtopics.plots._over_time import over_time as over_time
-    from embedtopics.plots._stability import stability as stability
-    from embedtopics.plots._topic_map import topic_map as topic_map
     from embedtopics.plots._word_map import word_map as word_map
     from embedtopics.plots._word_map import word_paths as word_paths
 

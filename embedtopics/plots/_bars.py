@@ -1,4 +1,4 @@
-"""Bars: the rows of topics, their terms, and the terms that set two sets apart."""
+"""Bars of topics and of their terms, of what sets two sets apart, and dots of recurrence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
+from embedtopics.plots._colors import NOISE_COLOR, dark, tint, topic_colors
 from embedtopics.plots._theme import (
+    GREY,
     HIDDEN,
     INK,
     MUTED,
@@ -322,7 +323,13 @@ def keyness(
                 "x": [getattr(row, value) for row in side],
                 "y": list(range(len(side))),
                 "marker": {"color": color},
-                "hovertext": [_keyness_hover(row) for row in side],
+                "hovertext": [
+                    f"<b>{caption(str(row.term), 60)}</b><br>statistic {row.statistic:,.1f}, "
+                    f"effect {row.effect:.2f}<br>{row.count_target:,} and "
+                    f"{row.count_reference:,} occurrences<br>{row.rate_target:,.0f} and "
+                    f"{row.rate_reference:,.0f} per million"
+                    for row in side
+                ],
                 "hovertemplate": "%{hovertext}<extra></extra>",
             }
         )
@@ -343,10 +350,72 @@ def keyness(
     return go.Figure(data=traces, layout=layout)
 
 
-def _keyness_hover(row: Any) -> str:
-    """Return the figures of a term."""
-    return (
-        f"<b>{caption(row.term, 60)}</b><br>statistic {row.statistic:,.1f}, "
-        f"effect {row.effect:.2f}<br>{row.count_target:,} and {row.count_reference:,} occurrences"
-        f"<br>{row.rate_target:,.0f} and {row.rate_reference:,.0f} per million"
+def stability(result: TopicResult) -> Figure:
+    """Draw the recurrence of each topic with its interval and its chance level, stablest first.
+
+    A dot is the mean overlap (Jaccard) of a topic with its best match in the replicates, the line
+    through it holds nine tenths of them, and the grey mark is the value of random labels. A topic
+    whose line reaches its grey mark is not distinguished from chance.
+
+    Parameters
+    ----------
+    result : TopicResult
+        With a measured stability.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        All topics: the least stable are those that one wants to see.
+
+    Raises
+    ------
+    InputError
+        If stability was not measured.
+    """
+    import plotly.graph_objects as go
+
+    measured = result.stability
+    if not result.topics:
+        return empty_figure()
+    if measured is None:
+        raise InputError(
+            "result", "one with a measured stability", remedy="take topics.with_stability(result)"
+        )
+    order = np.argsort(-np.nan_to_num(measured.recurrence, nan=-1.0), kind="stable").tolist()
+    value, low, high = (v[order] for v in (measured.recurrence, measured.low, measured.high))
+    shades = topic_colors(result)
+    colors, rims = [shades[i] for i in order], [dark(shades[i]) for i in order]
+    rows, names, texts = list(range(len(order))), [], []
+    for place, topic in enumerate(order):
+        known, label = not np.isnan(value[place]), result.topics[topic].label
+        names.append(caption(label, 40) + ("" if known else " (in no replicate)"))
+        texts.append(
+            f"{caption(label, 60)}<br>topic {topic} · {result.topics[topic].size:,} rows<br>"
+            f"recurs {value[place]:.2f}, nine in ten from {low[place]:.2f} to {high[place]:.2f}"
+        )
+    title = "overlap with the best match in a replicate (Jaccard)"
+    ticks = {"range": [-0.02, 1.02], "tickvals": [0, 0.25, 0.5, 0.75, 1], "showgrid": True}
+    layout = look(len(order) * 22 + 108, t=64, b=44) | {"showlegend": True}
+    figure = go.Figure(layout=layout | {"xaxis": {**ticks, "title": title}})
+    figure.update_yaxes(name_axis(names, None))
+    hidden = {"type": "scatter", "mode": "lines", "hoverinfo": "skip", "showlegend": False}
+    figure.add_traces(
+        [
+            {**hidden, "x": [low[i], high[i]], "y": [i, i], "line": {"color": rims[i], "width": 2}}
+            for i in rows
+        ]
+    )
+    if measured.chance is not None:
+        mark = {"symbol": "line-ns-open", "size": 13, "color": GREY}
+        chance = {"x": measured.chance[order].tolist(), "y": rows, "name": "chance alone"}
+        chance["hovertemplate"] = "chance: %{x:.2f}<extra></extra>"
+        figure.add_scatter(**chance, mode="markers", marker={**mark, "line_width": 2})
+    return figure.add_scatter(
+        mode="markers",
+        name=f"recurrence, mean of {measured.n_replicates} replicates (line: nine tenths of them)",
+        x=value.tolist(),
+        y=rows,
+        marker={"size": 11, "color": colors, "line": {"width": 1.5, "color": rims}},
+        hovertext=texts,
+        hovertemplate="%{hovertext}<extra></extra>",
     )

@@ -69,12 +69,7 @@ def topic_colors(result: TopicResult) -> tuple[str, ...]:
 
 
 def group_colors(result: Comparison) -> tuple[str, ...]:
-    """Return a colour ``#rrggbb`` for each group of a comparison, the same in all of its maps.
-
-    While there are no more groups than colours, no two share one: the first take colours of
-    different hue, the others each the colour least similar to those taken. With more, the last
-    groups, the smallest, take a colour unlike those of the groups near them on any map.
-    """
+    """Return a colour ``#rrggbb`` for each group of a comparison, the same in all of its maps."""
     n_groups = len(result.group_names)
     apart = color_distances((*PALETTE, NOISE_COLOR))
     chosen = list(range(_VARIED))
@@ -93,11 +88,7 @@ def group_colors(result: Comparison) -> tuple[str, ...]:
 
 
 def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:
-    """Return the colours of topics, paler for those that are not stable.
-
-    A topic with a recurrence of 0.75 or more has its full colour; one that comes back no more than
-    by chance has a quarter of it. Without a measured stability the colours stay as they are.
-    """
+    """Return the colours of topics, paler for those that are not stable."""
     if result.stability is None:
         return colors
     recurrence = np.nan_to_num(result.stability.recurrence)
@@ -110,10 +101,6 @@ def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:
 
 def spread_colors(positions: npt.NDArray[np.float64]) -> tuple[str, ...]:
     """Give each position a colour that its neighbours do not have.
-
-    Every position takes, in order, the colour that repels it least: each of the others repels
-    its own colour and those like it, the more the nearer it lies. Further sweeps let the first
-    ones make way for those that came later.
 
     Shapes: `positions` (n_topics, 2).
     """
@@ -167,10 +154,7 @@ def tint(color: str, share: float) -> str:
 
 
 def dark(color: str) -> str:
-    """Return `color` darkened until text in it reads well on white.
-
-    Text needs a contrast of 4.5 (WCAG 2.2, success criterion 1.4.3); this gives 7.
-    """
+    """Return `color` darkened until text in it reads well on white."""
     for share in np.arange(1.0, 0.0, -0.05):
         candidate = _mix(color, 0, float(share))
         luminance = _linear((candidate,))[0] @ np.array([0.2126, 0.7152, 0.0722])

@@ -74,12 +74,12 @@ def hierarchy(
     for merge, children in enumerate(hierarchy.merges):
         places[n_topics + merge] = places[children].mean()
     reach = float(heights.max(initial=0.0)) or 1.0
-    distance = {
-        "range": [1.03 * reach, -0.01 * reach],
-        "showgrid": True,
-        "tickfont": {"color": MUTED},
-    }
-    names = [_leaf_name(hierarchy.nodes[topic]) for topic in hierarchy.order.tolist()]
+    distance = {"range": [1.03 * reach, -0.01 * reach], "tickfont": {"color": MUTED}}
+    names = []
+    for topic in hierarchy.order.tolist():
+        node = hierarchy.nodes[topic]
+        size = f'<span style="color:{MUTED}">{node.size:,}</span>'
+        names.append(f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}")
     # Of a tall figure the top is seen first, and the scale must be there.
     is_tall = n_topics > _MOST_ON_A_SCREEN
     side, top, bottom = ("top", 52, 28) if is_tall else ("bottom", 28, 52)
@@ -90,8 +90,21 @@ def hierarchy(
         "yaxis": {**name_axis(names, None), "side": "right", "range": [n_topics - 0.4, -0.6]},
         "annotations": _group_names(hierarchy, groups, colors, heights, places),
     }
-    lines = _lines(hierarchy, colors, heights, places)
-    return go.Figure([*lines, _points(hierarchy, colors, heights, places)], layout)
+    traces = _lines(hierarchy, colors, heights, places)
+    first = n_topics if len(hierarchy.merges) else 0  # the merges; without any, the topics
+    points = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": heights[first:].tolist(),
+        "y": places[first:].tolist(),
+        "marker": {"size": 7, "color": colors[first:], "line": {"color": "#fff", "width": 1}},
+        "hovertext": [
+            _about(node, float(height))
+            for node, height in zip(hierarchy.nodes[first:], heights[first:], strict=True)
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+    return go.Figure([*traces, points], layout)
 
 
 def _natural_level(hierarchy: TopicHierarchy) -> int:
@@ -142,31 +155,6 @@ def _lines(
     ]
 
 
-def _points(
-    hierarchy: TopicHierarchy, colors: list[str], heights: Float64Array, places: Float64Array
-) -> dict[str, Any]:
-    """Return the points of the merges, which show what they are about; without any, of topics."""
-    first = hierarchy.n_topics if len(hierarchy.merges) else 0
-    rim = {"color": "#fff", "width": 1}
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": heights[first:].tolist(),
-        "y": places[first:].tolist(),
-        "marker": {"size": 7, "color": colors[first:], "line": rim},
-        "hovertext": [
-            _about(node, float(height))
-            for node, height in zip(hierarchy.nodes[first:], heights[first:], strict=True)
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
-
-
-def _leaf_name(node: TopicNode) -> str:
-    size = f'<span style="color:{MUTED}">{node.size:,}</span>'
-    return f"  {caption(node.label, _NAME_WIDTH)}{LEFT_TO_RIGHT}  {size}"
-
-
 def _about(node: TopicNode, height: float) -> str:
     """Return what is shown of a merge: its terms, four a line."""
     terms = [caption(term, 40) for term in node.terms]
@@ -204,13 +192,7 @@ _NAMED_CELL = 12
 """Pixels of a cell from which on there is space for the names."""
 
 # Lightness falls evenly, so that the order is seen by every kind of colour vision and in print.
-SCALE = [
-    [0.0, "#f7fbff"],
-    [0.25, "#c6dbef"],
-    [0.5, "#6baed6"],
-    [0.75, "#2171b5"],
-    [1.0, "#08306b"],
-]
+SCALE = [[0.0, "#f7fbff"], [0.25, "#c6dbef"], [0.5, "#6baed6"], [0.75, "#2171b5"], [1.0, "#08306b"]]
 
 
 def similarity(hierarchy: TopicHierarchy, *, n_groups: int | None = None) -> Figure:

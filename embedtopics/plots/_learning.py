@@ -110,9 +110,14 @@ def learning_curves(
         traces.append(line | axes_of(1))
     figure.add_traces(traces + _best(curves, best, has_metric))
     figure.update_yaxes(showgrid=True, fixedrange=False)
-    epochs, span = _epochs(curves)
-    figure.update_xaxes(range=span, fixedrange=False)
-    figure.update_xaxes(title=epochs, row=len(heights))
+    # What was planned and not done is left out of the axis, and named below it.
+    done = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
+    end, title = max(1, done) / curves.steps_per_epoch, "epochs"
+    if done < curves.n_steps_planned:
+        planned = curves.n_steps_planned / curves.steps_per_epoch
+        title = f"epochs; {done / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
+    figure.update_xaxes(range=[-0.015 * end, 1.015 * end], fixedrange=False)
+    figure.update_xaxes(title=title, row=len(heights))
     figure.update_yaxes(title="loss", range=_range(curves), row=1)
     if has_metric:
         figure.update_yaxes(title=metric, row=2)
@@ -159,17 +164,6 @@ def _line(
         "hovertemplate": "epoch %{x:.2f}, step %{customdata:,}: %{y:.4g}"
         f"<extra>{name}</extra>",
     }
-
-
-def _epochs(curves: Curves) -> tuple[str, list[float]]:
-    """Return the title and the span of the axis: what was planned and not done is left out."""
-    done = max([*curves.training_steps[-1:].tolist(), int(curves.validation_steps[-1])])
-    end = max(1, done) / curves.steps_per_epoch
-    title = "epochs"
-    if done < curves.n_steps_planned:
-        planned = curves.n_steps_planned / curves.steps_per_epoch
-        title = f"epochs; {done / curves.steps_per_epoch:.3g} of {planned:.3g} planned"
-    return title, [-0.015 * end, 1.015 * end]
 
 
 def _best(curves: Curves, step: int | None, has_metric: bool) -> list[dict[str, Any]]:
@@ -237,23 +231,16 @@ def _remarks(
         )
         band = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
         shapes = [{**band, "x0": begin, "x1": end, "fillcolor": "#fff4d6", "line": {"width": 0}}]
-        place: dict[str, Any] = {
-            "xref": "x",
-            "across": "right",
-            "up": "top",
-            "size": 11,
-            "color": MUTED,
-        }
-        notes = [note("last third of the learning", end, **place)]
+        name = "last third of the learning"
+        notes = [note(name, end, across="right", up="top", size=11, color=MUTED, xref="x")]
     if read and read.verdict == "overlearning" and "turn_step" in found:
         at = int(np.argmin(np.abs(curves.validation_steps - found["turn_step"].value)))
         color = dark(_VALIDATION)
         arrow = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.5, "arrowcolor": color}
-        place = {"x": float(curves.validation_steps[at] / curves.steps_per_epoch), "ax": 0}
-        place |= {"y": float(curves.validation_loss[at]), "ay": -46}
-        font = {"size": 12, "color": color}
-        text = {"text": "turns here", "font": font, "bgcolor": "rgba(255,255,255,0.8)"}
-        notes.append({**arrow, **place, **text})
+        x = float(curves.validation_steps[at] / curves.steps_per_epoch)
+        place = {"x": x, "ax": 0, "y": float(curves.validation_loss[at]), "ay": -46}
+        text = {"text": "turns here", "font": {"size": 12, "color": color}}
+        notes.append({**arrow, **place, **text, "bgcolor": "rgba(255,255,255,0.8)"})
     return shapes, notes
 
 

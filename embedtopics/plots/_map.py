@@ -1,4 +1,4 @@
-"""The map: every document in two dimensions, coloured by topic."""
+"""The map: every document in two dimensions, coloured by topic; and the topics as circles."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from embedtopics.errors import InputError
 from embedtopics.plots._colors import NOISE_COLOR, dark, pale, spread_colors
 from embedtopics.plots._labels import densest_points, place_labels
 from embedtopics.plots._theme import (
+    GRID,
     HIDDEN,
     INK,
     MUTED,
     caption,
     checked_sizes,
     cut,
+    empty_figure,
     escape,
     look,
     wrap,
@@ -103,12 +105,8 @@ def map(
         (width or 1100) - margin["l"] - margin["r"] - (_LEGEND_WIDTH if traces else 0),
         (height or 720) - margin["t"] - margin["b"],
     )
-    # the axes share one scale, so the tighter decides
-    size = np.array(drawing, dtype=float)
-    scale = float(np.min(size / (high - low)))
-    pixels = size / 2 + (anchors - (low + high) / 2) * scale
     labelled = [wrap(cut(name, 44), 18, 3) or [""] for name in names[:-1]]
-    notes = label_annotations(labelled, anchors, pixels, colors, drawing, max_labels)
+    notes = label_annotations(labelled, anchors, (low, high), colors, drawing, max_labels)
     legend = {"orientation": "v", "x": 1.0, "xanchor": "left", "yanchor": "top"}
     axis = {**HIDDEN, "fixedrange": False}
     layout = look(height or 720, width, title=title, **margin) | {
@@ -183,17 +181,22 @@ def cloud(
 def label_annotations(
     names: Sequence[Sequence[str]],
     anchors: npt.NDArray[np.float64],
-    pixels: npt.NDArray[np.float64],
+    corners: tuple[npt.NDArray[Any], npt.NDArray[Any]],
     colors: Sequence[str],
     drawing: tuple[float, float],
     max_labels: int,
     *,
     size: int = 12,
 ) -> list[dict[str, Any]]:
-    """Return names as annotations that do not cover one another.
+    """Return names as annotations that do not cover one another, on a map with these corners.
 
-    Shapes: `anchors, pixels` (n_names, 2).
+    Shapes: `anchors` (n_names, 2).
     """
+    low, high = corners
+    area = np.array(drawing, dtype=float)
+    # the axes share one scale, so the tighter decides
+    scale = float(np.min(area / (high - low)))
+    pixels = area / 2 + (anchors - (low + high) / 2) * scale
     # a glyph is about 0.58 of the size wide; measured on the system fonts of FONT
     boxes = [
         (0.58 * size * max(len(line) for line in lines), 1.35 * size * len(lines))
@@ -258,15 +261,16 @@ def hierarchical_map(
             found=f"one of {n_topics} other topics",
             remedy="make it of this result with topics.hierarchy",
         )
-    chosen = _halved(n_topics) if levels is None else sorted({*levels}, reverse=True)
+    if levels is None:
+        chosen = [n_topics]
+        while chosen[-1] > 3 and len(chosen) < _LEVELS:
+            chosen.append(-(-chosen[-1] // 2))
+    else:
+        chosen = sorted({*levels}, reverse=True)
     if not chosen and n_topics:
         raise InputError("levels", "at least one number of groups", levels)
-    options: dict[str, Any] = {
-        "title": title,
-        "width": width,
-        "height": height,
-        "max_labels": max_labels,
-    }
+    options: dict[str, Any] = {"title": title, "width": width, "height": height}
+    options["max_labels"] = max_labels
     figure = map(result, hover_characters=hover_characters, **options)
     if not n_topics:
         return figure
@@ -284,30 +288,23 @@ def hierarchical_map(
     changes, layout, _ = steps[0]["args"]
     for place, trace in enumerate(figure.data[first:]):
         trace.update({name.replace(".", "_"): values[place] for name, values in changes.items()})
-    where = {"x": 0.0, "len": 0.6, "pad": {"t": 8, "b": 8}}
-    text: dict[str, Any] = {
-        "currentvalue": {"prefix": "topics: ", "font": {"size": 13, "color": INK}}
-    }
-    colors: dict[str, Any] = {
-        "bordercolor": "#c6ccd4",
-        "bgcolor": "#e6e9ed",
+    slider = {
+        "active": 0,
+        "steps": steps,
+        "currentvalue": {"prefix": "topics: ", "font": {"size": 13, "color": INK}},
         "font": {"color": MUTED, "size": 12},
+        "bordercolor": "#c6ccd4",
+        "bgcolor": GRID,
+        "x": 0.0,
+        "len": 0.6,
+        "pad": {"t": 8, "b": 8},
     }
-    slider = {"active": 0, "steps": steps, **text, **where, **colors}
     return figure.update_layout(
         annotations=layout["annotations"],
         margin={"b": 84},
         height=(height or 720) + 72,
         sliders=[slider] if len(steps) > 1 else [],
     )
-
-
-def _halved(n_topics: int) -> list[int]:
-    """Return the levels to offer, finest first."""
-    levels = [n_topics] if n_topics else []
-    while levels and levels[-1] > 3 and len(levels) < _LEVELS:
-        levels.append(-(-levels[-1] // 2))
-    return levels
 
 
 def _merged(result: TopicResult, hierarchy: TopicHierarchy, groups: tuple[int, ...]) -> TopicResult:
@@ -347,3 +344,101 @@ def _changes(
         "showlegend": [stands[group] == place for place, group in enumerate(own)],
         "visible": [True] * len(own),
     }
+
+
+_RIM = 12
+_INK_SHARE = 0.16
+"""Share of the drawing that all circles cover together."""
+
+_LARGEST = 0.11
+"""Diameter of a circle at most, as a share of the shorter side."""
+
+
+def topic_map(
+    result: TopicResult, *, width: int = 1000, height: int = 700, max_labels: int = 60
+) -> Figure:
+    """Draw each topic as a circle where its documents are densest on the map.
+
+    The areas of the circles are proportional to the rows of the topics. Topics have the places and
+    colours of the map of documents; a name that would cover another is left out, and shown on
+    hovering.
+
+    Parameters
+    ----------
+    result : TopicResult
+    width, height : int
+        Pixels.
+    max_labels : int
+        Names on the map at most, the largest topics first.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        One trace of circles, largest first.
+
+    Raises
+    ------
+    InputError
+        If the figure is smaller than 200 pixels, or `max_labels` is negative.
+    """
+    import plotly.graph_objects as go
+
+    checked_sizes(width, height, 200)
+    checked_count(max_labels, "max_labels", 0)
+    if not result.n_topics:
+        return empty_figure()
+    anchors = densest_points(result.map, result.clustering.labels, result.n_topics)
+    colors = pale(spread_colors(anchors), result)
+    drawing = (width - 2 * _RIM, height - 2 * _RIM)
+    sizes = np.array([topic.size for topic in result.topics], float)
+    share = drawing[0] * drawing[1] * _INK_SHARE / (float(sizes.sum()) or 1.0)
+    diameters = 2.0 * np.sqrt(share * sizes / np.pi)  # areas are in proportion to the sizes
+    diameters *= min(1.0, _LARGEST * min(drawing) / max(float(diameters.max(initial=0.0)), 1e-9))
+    low, high = _circle_bounds(anchors, float(diameters.max(initial=0.0)), drawing)
+    # the small ones come last and lie on top
+    circles = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": anchors[:, 0],
+        "y": anchors[:, 1],
+        "marker": {
+            "size": diameters,
+            "sizemode": "diameter",
+            "color": list(colors),
+            "opacity": 0.55,
+            "line": {"width": 1, "color": [dark(color) for color in colors]},
+        },
+        "hovertext": [
+            f"<b>{caption(topic.label, 60)}</b><br>{caption(', '.join(topic.keywords), 90)}<br>"
+            f"topic {topic.topic_id}, {topic.size:,} {'row' if topic.size == 1 else 'rows'}, "
+            f"{topic.share:.1%}"
+            for topic in result.topics
+        ],
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+    names = [wrap(cut(topic.label, 44), 18, 3) or [""] for topic in result.topics]
+    axis = {**HIDDEN, "fixedrange": False}
+    margin: dict[str, Any] = dict.fromkeys("lrtb", _RIM)
+    layout = look(height, width, **margin) | {
+        "xaxis": {**axis, "range": [low[0], high[0]]},
+        "yaxis": {**axis, "range": [low[1], high[1]]},
+        "dragmode": "pan",
+        "annotations": label_annotations(names, anchors, (low, high), colors, drawing, max_labels),
+    }
+    return go.Figure(data=[circles], layout=layout)
+
+
+def _circle_bounds(
+    anchors: npt.NDArray[np.float64], largest: float, drawing: tuple[int, int]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the corners of the map in its own units: one scale, all circles inside."""
+    present = np.isfinite(anchors).all(axis=1)
+    if not present.any():
+        return np.zeros(2), np.ones(2)
+    low, high = anchors[present].min(axis=0), anchors[present].max(axis=0)
+    rim = largest / 2 + 24  # names reach over the circles
+    size = np.array(drawing, dtype=float)
+    span = np.maximum(high - low, 1e-6)
+    unit = float(np.max(span / np.maximum(size - 2 * rim, 50.0)))  # map units a pixel
+    middle = (low + high) / 2
+    return middle - unit * size / 2, middle + unit * size / 2

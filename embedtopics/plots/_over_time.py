@@ -135,11 +135,7 @@ def _panels(
 
 
 def _ends(figure: Figure, trends: TopicTrends, panel: int) -> list[dict[str, Any]]:
-    """Return the names of the first and the last period, inside the ends of a panel.
-
-    Names of ticks lie around them, where they are cut at the edge of the figure and run into those
-    of the next panel.
-    """
+    """Return the names of the first and the last period, inside the ends of a panel."""
     x, y = (figure.layout[f"{name[0]}axis{name[1:]}"].domain for name in axes_of(panel).values())
     ends = [(x[0], "left", 0), (x[1], "right", -1)]
     if trends.n_periods == 1:

@@ -12,8 +12,6 @@ from embedtopics.plots._colors import PALETTE
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
-# Corpus text on its way into a figure: made harmless, cut and wrapped.
-
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 INK = "#1b2430"
 MUTED = "#5b6674"
@@ -55,10 +53,7 @@ def escape(text: str) -> str:
 
 
 def wrap(text: str, width: int, most: int | None = None) -> list[str]:
-    """Break `text` into lines of at most `width` characters, within words only where it must.
-
-    With `most` there are so many lines at most, the last with an ellipsis where the text goes on.
-    """
+    """Break `text` into lines of at most `width` characters, within words only where it must."""
     lines: list[str] = []
     line = ""
     for word in text.split():
@@ -86,8 +81,6 @@ def caption(text: str, length: int) -> str:
     """Return `text` cut to `length` characters and escaped."""
     return escape(cut(text, length))
 
-
-# One look for all figures.
 
 ASSUMED_WIDTH = 1100
 """Pixels for which a figure without a width of its own is laid out."""
@@ -156,11 +149,7 @@ def panel_figure(
     margin: dict[str, Any] | None = None,
     **options: Any,
 ) -> Figure:
-    """Return a figure of empty panels, of which the first `n` are there.
-
-    Pixels: `heights` of the rows of panels, `between` two rows, `gap` between two columns, and
-    of a `table` below the panels. `options` are those of Plotly's `make_subplots`.
-    """
+    """Return a figure of empty panels, of which the first `n` are there."""
     from plotly.subplots import make_subplots
 
     cells: list[Any] = [{}] * (n or len(heights) * columns)
@@ -260,9 +249,6 @@ def checked_topics(topics: Iterable[int], n_topics: int, least: int = 0) -> list
             none = " (-1 for no topic)" if least else ""
             raise InputError("topics", f"ids from {least} to {n_topics - 1}{none}", topic)
     return [int(topic) for topic in chosen]
-
-
-# Small multiples.
 
 
 def chosen_columns(n: int, columns: int | None, width: int, least: float, gap: float = 16) -> int:

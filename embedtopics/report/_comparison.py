@@ -17,9 +17,16 @@ from embedtopics.comparison.results import Comparison, EncoderView, Move, Overla
 from embedtopics.evaluation._maps import chance_overlap
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.plots._colors import NOISE_COLOR, dark, group_colors
-from embedtopics.plots._comparison import count_columns
+from embedtopics.plots._comparison import (
+    UNRANKED,
+    Score,
+    ScoreRow,
+    count_columns,
+    name_measure,
+    score_rows,
+    spell,
+)
 from embedtopics.plots._labels import densest_points
-from embedtopics.plots._scores import UNRANKED, Score, ScoreRow, name_measure, score_rows, spell
 from embedtopics.plots._theme import cut
 from embedtopics.protocols import FloatArray
 from embedtopics.report._markup import (

@@ -56,9 +56,6 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]
     return pairs
 
 
-# A page as one HTML file: what it may run, how data travels in it, how it is written.
-
-
 def html_page(
     heading: str,
     style: str,

@@ -199,10 +199,7 @@ def prepare(
     width: int = 0,
     show_progress: bool | None = None,
 ) -> Prepared:
-    """Cut documents into passages, and encode these; every different passage once.
-
-    Shapes: `embeddings` (n_rows, n_dimensions).
-    """
+    """Cut documents into passages, and encode these; every different passage once."""
     decisions = list(corpus.notes)
     if passages and embeddings is None:
         can_cut = callable(getattr(encoder, "windows", None))
@@ -358,17 +355,14 @@ def _build_in(
 
 
 def _encoder_for(corpus: Corpus, encoder: Any, embeddings: npt.ArrayLike | None) -> Encoder | None:
-    """Return the encoder, fitted to the corpus if it has to be; None where there is none.
-
-    Beside vectors that are given, an encoder is there for queries, and may be missing.
-    """
+    """Return the encoder, fitted to the corpus if it has to be; None where there is none."""
     if embeddings is None:
         if encoder is None:
             raise InputError("encoder", "given where embeddings are not", encoder)
         require_text(corpus)  # of which an encoder could learn, or show how long its vectors are
         texts = [text for text in dict.fromkeys(corpus.texts) if text.strip()]
         return fitted(resolve_encoder(encoder, cached=True), texts)
-    if encoder is None:
+    if encoder is None:  # it is needed for queries alone
         return None
     resolved = resolve_encoder(encoder, cached=True)
     if not getattr(resolved, "is_fitted", True):
@@ -406,22 +400,16 @@ def _write(
             make, update=update,
         )  # fmt: skip
         notes = list(writer.decisions)
-    return notes + [note for about in measured for note in _dense_decisions(about)]
-
-
-def _dense_decisions(about: Mapping[str, Any]) -> list[Decision]:
-    """Say of what kind a segment's index is, and if it does not find what was asked for."""
-    notes = [Decision(
-        "retrieval", "dense index", about["kind"],
-        f"The dense index is {about['kind']}: {about['why']}.",
-    )]  # fmt: skip
-    if not about["measured"]["reached"]:
-        recall = about["measured"]["recall"]
-        notes.append(Decision(
-            "retrieval", "recall missed", recall,
-            f"The dense index finds {recall:.1%} of the ten nearest passages, less than the "
-            f"{about['settings']['recall']:.1%} that were asked for; kind='flat' finds all.",
-        ))  # fmt: skip
+    for about in measured:
+        message = f"The dense index is {about['kind']}: {about['why']}."
+        notes.append(Decision("retrieval", "dense index", about["kind"], message))
+        if not about["measured"]["reached"]:
+            recall = about["measured"]["recall"]
+            notes.append(Decision(
+                "retrieval", "recall missed", recall,
+                f"The dense index finds {recall:.1%} of the ten nearest passages, less than the "
+                f"{about['settings']['recall']:.1%} that were asked for; kind='flat' finds all.",
+            ))  # fmt: skip
     return notes
 
 

@@ -24,10 +24,8 @@ _OWN = ("id", "passage", "start", "stop", "text", "vector")
 def export_parquet(
     collection: Collection, version: IndexVersion, path: Path
 ) -> tuple[int, tuple[Decision, ...]]:
-    """Write a row for each passage; return how many, and notes.
-
-    The file takes the place of one that is there when it is whole.
-    """
+    """Write a row for each passage; return how many, and notes."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     kinds = {name: kind for name, kind in collection.columns().items() if kind != "missing"}
@@ -38,7 +36,8 @@ def export_parquet(
     n = 0
     with replacing_file(path) as fresh, pq.ParquetWriter(fresh, schema) as writer:
         for columns in _batches(collection, version, kinds):
-            table = _table(columns, schema)
+            arrays = [pa.array(v, field.type) for field, v in zip(schema, columns, strict=True)]
+            table = pa.Table.from_arrays(arrays, schema=schema)
             writer.write_table(table, row_group_size=DOCUMENTS_AT_ONCE)
             n += len(table)
     renamed = [name for column, name in names.items() if name != column]
@@ -81,7 +80,7 @@ def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mappin
 
 def _batches(
     collection: Collection, version: IndexVersion, kinds: Mapping[str, str]
-) -> Iterator[list[list[Any]]]:
+) -> Iterator[list[tuple[Any, ...]]]:
     """Give the columns of some documents' passages at a time."""
     for view, dense in zip(version.segments, version.dense, strict=True):
         rows = np.flatnonzero(view.alive)
@@ -90,7 +89,7 @@ def _batches(
         for begin in range(0, len(starts), DOCUMENTS_AT_ONCE):
             here = edges[begin : begin + DOCUMENTS_AT_ONCE + 1]
             found = collection.documents(view.documents[rows[here[:-1]]].tolist())
-            columns: list[list[Any]] = [[] for _ in range(len(_OWN) + len(kinds))]
+            passages: list[tuple[Any, ...]] = []
             for document, (first, last) in zip(found, pairwise(here.tolist()), strict=True):
                 if document is None:  # removed in the meantime
                     continue
@@ -99,21 +98,7 @@ def _batches(
                 vectors = stored_vectors(dense.vectors, own)
                 known = [document.metadata.get(column) for column in kinds]
                 for number, ((start, stop), vector) in enumerate(zip(spans, vectors, strict=True)):
-                    row = (str(document.id), number, start, stop, document.text[start:stop], vector)
-                    for column, value in zip(columns, (*row, *known), strict=True):
-                        column.append(value)
-            if columns[0]:
-                yield columns
-
-
-def _table(columns: list[list[Any]], schema: Any) -> Any:
-    import pyarrow as pa
-
-    arrays = []
-    for field, values in zip(schema, columns, strict=True):
-        if field.name == "vector":
-            flat = pa.array(np.concatenate(values), type=pa.float32())
-            arrays.append(pa.FixedSizeListArray.from_arrays(flat, field.type.list_size))
-        else:
-            arrays.append(pa.array(values, type=field.type))
-    return pa.Table.from_arrays(arrays, schema=schema)
+                    text = document.text[start:stop]
+                    passages.append((str(document.id), number, start, stop, text, vector, *known))
+            if passages:
+                yield list(zip(*passages, strict=True))

@@ -81,8 +81,7 @@ def fuse_ranks(
 ) -> Fused:
     """Order candidates by reciprocal rank fusion: the sum over the lists of 1 / (60 + rank).
 
-    Cormack, Clarke and Büttcher (2009). `lists` hold places of candidates, best first; a list that
-    a candidate is not in adds nothing.
+    Cormack, Clarke and Büttcher (2009). `lists` hold places of candidates, best first.
     """
     scores = np.zeros(len(vectors))
     for places in lists:

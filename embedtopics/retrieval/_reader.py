@@ -44,8 +44,7 @@ class _Parts(NamedTuple):
 class IndexVersion:
     """A version of an index that can be searched; nothing in it changes.
 
-    `findable` holds for each segment the passages that are there and have text, None where all
-    are.
+    `findable` are for each segment the passages that are there and have text, None for all.
     """
 
     snapshot: Snapshot

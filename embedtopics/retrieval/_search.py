@@ -75,10 +75,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """The best passage of each document that was found, best first; all arrays (n_found,).
-
-    Scores that were not computed are NaN.
-    """
+    """The best passage of each document, best first, (n_found,); NaN where not computed."""
 
     documents: Int64Array
     segments: Int64Array
@@ -372,10 +369,8 @@ def make_hits(
 def term_scores(
     searcher: LexicalSearcher, query: str, segments: Int64Array, rows: Int64Array
 ) -> list[dict[str, float]]:
-    """Return for each passage the words of the query it holds, with their part of its BM25 score.
-
-    The largest come first; words of one stem share its part by how often the query has each.
-    """
+    """Return the words of the query that each passage holds, with their part of its BM25 score."""
+    # Words of one stem share its part by how often the query has each.
     words = searcher.read(query)
     made: list[dict[str, float]] = [{} for _ in range(len(rows))]
     for form, parts in searcher.parts_at(query, segments, rows).items():

@@ -106,10 +106,10 @@ def make_snippet(
     regard to case, to how accents and entities are written, and with stems to inflection.
     `weights` are what it is worth to show a word of the query, such as `Hit.terms`; 1 for others.
     """
-    settings = settings or LexicalSettings()
+    settings, weights = settings or LexicalSettings(), weights or {}
     first, last = span if span is not None else (0, len(text))
     asked = query_words(query, settings)
-    asked = asked.asking(weights or {} if asked.written else asked.stop_words)
+    asked = asked.asking(weights if asked.written else asked.stop_words)
     read = min(last, first + _MOST_READ)
     words = _placed(text, first, read, asked, settings)
     if read < last:  # a word at the place where reading stopped may go on
@@ -117,7 +117,12 @@ def make_snippet(
     if not words:
         begin, end = first, last
     else:
-        low, high = _best_stretch(words, _by_form(asked, weights or {}), n_words)
+        by_form = {}
+        for form, of in asked.written.items():
+            known = [weights[word] for word in sorted(of) if word in weights]
+            if known:
+                by_form[form] = sum(known)
+        low, high = _best_stretch(words, by_form, n_words)
         # Punctuation at the passage's ends belongs to it.
         begin = first if low == 0 else words[low].begin
         end = last if high == len(words) else words[high - 1].end
@@ -126,15 +131,6 @@ def make_snippet(
     shown = [(max(b, begin), min(e, end)) for b, e in marks if b < end and e > begin]
     before = bool(text[first:begin].strip())
     return Snippet(text, (begin, end), tuple(shown), (before, bool(text[end:last].strip())))
-
-
-def _by_form(asked: QueryWords, weights: Mapping[str, float]) -> dict[str, float]:
-    """Return the weights of words of the query by their form in the index."""
-    known = {
-        form: [weights[word] for word in sorted(of) if word in weights]
-        for form, of in asked.written.items()
-    }
-    return {form: sum(parts) for form, parts in known.items() if parts}
 
 
 def _placed(

@@ -120,7 +120,7 @@ def representatives(
 def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """Return the mean of vectors, weighted by their strengths and scaled to length 1.
 
-    Where none has a strength all count alike. Zeros where the vectors cancel out.
+    Where none has a strength all count equally. Zeros where the vectors cancel out.
 
     Shapes: `vectors` (n_documents, n_dimensions), `strengths` (n_documents,) -> (n_dimensions,).
     """

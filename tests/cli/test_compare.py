@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.cli._compare import write_output
-from embedtopics.comparison import compare
 from embedtopics.errors import InputError
 from tests.cli.running import refused, run
 from tests.comparison.conftest import Hashed, WordCounts
@@ -81,17 +77,6 @@ def test_writes_a_folder(articles, page, tmp_path):
     assert len(moved) == len(result.moves) and moved["gained"].notna().any()
     assert run("compare", articles, *TWO, "--out", out).exit_code == 0  # ours may be replaced
     assert (out / "comparison.html").read_text() == "<p>a page</p>"
-
-
-def test_cells_are_no_formulas(toy, page, tmp_path):
-    texts = ['=HYPERLINK("http://x","y") apple plum', *toy[0]]
-    result = compare(texts, [WordCounts(2), Hashed()], k=8, n_moves=len(texts), n_resamples=20)
-    write_output(result, tmp_path / "o")
-    with (tmp_path / "o" / "moved.csv").open(newline="", encoding="utf-8") as stream:
-        cells = [cell["text"] for cell in csv.DictReader(stream)]
-    assert '\'=HYPERLINK("http://x","y") apple plum' in cells
-    with (tmp_path / "o" / "differences.csv").open(newline="", encoding="utf-8") as stream:
-        assert all(float(cell["difference"]) for cell in csv.DictReader(stream))
 
 
 def test_writes_a_page_alone(articles, page, tmp_path):

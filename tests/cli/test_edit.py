@@ -1,4 +1,4 @@
-"""Commands that change a folder of results: label, edit, and topics --resolution."""
+"""Commands that change a folder of results: label, edit, topics --resolution, and add."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import hashlib
 import io
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import embedtopics as et
 from embedtopics.cli._display import write_results_folder
-from embedtopics.topics import load_result, merge, remove, split, with_stability
+from embedtopics.topics import extend, load_result, merge, remove, rename, split, with_stability
 from embedtopics.topics.editing._labels import read_labels
 from tests.cli.running import refused, run
 from tests.topics.conftest import branching
@@ -90,23 +91,19 @@ def test_labels_of_another_file_and_to_another_folder(results, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("rows", "message"),
     [
-        (["40", "x"], "got 40 in row 2"),
-        (["1", ""], "in row 2; write one"),
-        (["one", "x"], "got 'one' in row 2"),
+        ([["40", "x"]], "got 40 in row 2"),
+        ([["1", ""]], "got '' in row 2"),
+        ([["one", "x"]], "got 'one' in row 2"),
+        ([["1", "x"], ["2", "x"]], "'x' for 1 and 2"),
     ],
 )
-def test_bad_labels_leave_the_folder_whole(results, row, message):
-    write_rows(results, [["topic", "label"], row])
+def test_bad_labels_leave_the_folder_whole(results, rows, message):
+    write_rows(results, [["topic", "label"], *rows])
     before = fingerprint(results)
     assert message in refused("label", results)
     assert fingerprint(results) == before
-
-
-def test_two_topics_of_one_name_are_refused(results):
-    write_rows(results, [["topic", "label"], ["1", "x"], ["2", "x"]])
-    assert "'x' for 1 and 2" in refused("label", results)
 
 
 def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
@@ -171,23 +168,16 @@ def test_splitting(results, tmp_path):
     ("options", "message"),
     [
         ((), "nothing to do; give --merge"),
-        (("--merge", "3"), "two different topics"),
         (("--merge", "a,b"), "--merge takes ids parted by commas"),
         (("--merge", "1,99"), "no topic 99"),
-        (("--merge", "0,1,2,3,4,5,6,7,8,9,10,11"), "topics made one"),
         (("--remove", "x"), "--remove takes ids"),
         (("--remove", "2", "--rename", "2=x"), "topic 2 was removed by this same command"),
         (("--rename", "2"), "--rename takes an id and a name"),
-        (("--rename", "two=x"), "--rename takes an id and a name"),
-        (("--rename", "2="), "not empty"),
         (("--rename", "2=a", "--rename", "2=b"), "given two names"),
         (("--merge", "2,3", "--rename", "2=a", "--rename", "3=b"), "given two names"),
         (("--split", "x"), "--split takes an id"),
         (("--split", "2=many"), "n_topics must be"),
-        (("--reduce", "40"), "n_topics must be from 2 to 12"),
-        (("--reassign", "magic"), "strategy must be"),
         (("--threshold", "0.5"), "--threshold goes with --reassign"),
-        (("--stop-word", "two words"), "single words"),
     ],
 )
 def test_bad_edits_leave_the_folder_whole(results, options, message):
@@ -196,20 +186,14 @@ def test_bad_edits_leave_the_folder_whole(results, options, message):
     assert fingerprint(results) == before
 
 
-def test_a_split_topic_is_not_named_by_the_same_command(results):
-    run("topics", results, "--resolution", 4)
-    assert "topic 1 was split by this same command" in refused(
-        "edit", results, "--split", 1, "--rename", "1=x"
-    )
-
-
 def test_ids_are_those_of_before_also_where_there_are_more_by_now(results):
     run("topics", results, "--resolution", 4)
     before = fingerprint(results)
     for option in (("--remove", "4"), ("--rename", "5=x"), ("--split", "4")):
         line = refused("edit", results, "--split", "0=3", *option)
         assert f"no topic {option[1][0]}: there are 0 to 3" in line
-    assert "there are 0 to 3" in refused("edit", results, "--merge", "0,1", "--remove", "9")
+    line = refused("edit", results, "--split", 1, "--rename", "1=x")
+    assert "topic 1 was split by this same command" in line
     assert fingerprint(results) == before
 
 
@@ -244,12 +228,6 @@ def test_what_is_no_folder_of_results(tmp_path, results):
     assert "must be at most" in refused("topics", results, "--resolution", 400)
 
 
-def test_a_damaged_model_is_told(results):
-    with (results / "model" / "arrays.arrow").open("ab") as stream:
-        stream.write(b"x")
-    assert "is damaged" in refused("edit", results, "--remove", 1)
-
-
 @pytest.mark.parametrize(("resolution", "n_topics"), [("4", 4), ("auto", 12)])
 def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
     run("edit", results, "--merge", "1,2", "--rename", "5=Five")
@@ -274,3 +252,84 @@ def test_stability_is_measured_as_before(branched, tmp_path):
     done = run("topics", tmp_path / "results", "--resolution", 5, "--replicates", 0)
     assert done.exit_code == 0
     assert load_result(tmp_path / "results" / "model").stability is None
+
+
+FARM = "cow barn milk meadow hay tractor".split()
+SKY = "star comet orbit moon telescope galaxy".split()
+SHIP = "anchor harbour mast sail keel rudder".split()
+
+
+def texts_of(words, count, seed, name=""):
+    rng = np.random.default_rng(seed)
+    return [f"{' '.join(rng.choice(words, 5))} {name}{i}" for i in range(count)]
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    frame = pd.DataFrame({
+        "body": [*texts_of(FARM, 60, 0), *texts_of(SKY, 40, 1)],
+        "when": "2024-01-01", "paper": ["a", "b"] * 50,
+    })  # fmt: skip
+    corpus = et.Corpus.from_frame(frame, text="body", time="when", group="paper")
+    model = et.TopicModel("lsa", languages=["en"], random_state=1, n_topics=2)
+    folder = tmp_path_factory.mktemp("written") / "results"
+    write_results_folder(rename(model.fit(corpus).result_, {0: "Farms"}), folder)
+    return folder
+
+
+def test_documents_are_added_twice_and_the_columns_found(grown, tmp_path):
+    results = shutil.copytree(grown, tmp_path / "results")
+    before = load_result(results / "model")
+    for number, seed in enumerate((2, 3), 1):
+        file = tmp_path / "new.csv"
+        body = [*texts_of(FARM, 5, seed, f"n{seed}"), before.corpus.texts[0]]
+        other = ["=1+1 <b>" * 9] * 6
+        pd.DataFrame({"other": other, "paper": "c", "when": "2025-02-03", "body": body}).to_csv(
+            file, index=False
+        )
+        expected = extend(
+            load_result(results / "model"),
+            et.Corpus.from_file(file, text="body", time="when", group="paper"),
+        )
+        done = run("add", results, file)
+        assert done.exit_code == 0, done.output
+        assert str(expected) in done.stdout and "Farms" in done.stdout
+        after = load_result(results / "model")
+        assert len(after.corpus) == 100 + 6 * number
+        np.testing.assert_array_equal(after.labels, expected.result.labels)
+        np.testing.assert_array_equal(after.labels[:100], before.labels)
+        assert after.corpus.time.iloc[-1] == pd.Timestamp("2025-02-03")
+        assert after.corpus.group.iloc[-1] == "c"
+    assert (results / "report.html").is_file()
+
+
+def test_a_new_subject_is_told_and_adopted(grown, tmp_path):
+    file = tmp_path / "ships.txt"
+    file.write_text("\n".join(texts_of([*SHIP, "cow", "star"], 40, 4)), "utf-8")
+    before = load_result(grown / "model")
+    expected = extend(before, et.Corpus.from_file(file))
+    out = tmp_path / "out"
+    done = run("add", grown, file, "--out", out)
+    assert done.exit_code == 0, done.output
+    assert expected.is_alarming and len(expected.candidates) == 1
+    assert str(expected) in done.stdout and "more than chance explains" in done.stdout
+    assert "24 texts: " in done.stdout and "--adopt makes topics" in done.stdout
+    assert load_result(grown / "model").labels.shape == (100,)  # stays as it was
+    done = run("add", grown, file, "--out", tmp_path / "more", "--adopt", "--keep-terms")
+    assert done.exit_code == 0, done.output
+    assert "--adopt makes topics" not in done.stdout
+    after = load_result(tmp_path / "more" / "model")
+    assert after.topics[0].label == "Farms" and after.n_topics == 3
+
+
+def test_what_is_refused_with_one_line(grown, tmp_path):
+    file = tmp_path / "new.csv"
+    file.write_text("body,when\na cow,2024-01-01\n", "utf-8")
+    for arguments, message in (
+        ((tmp_path / "nowhere", file), "expected a folder that embedtopics topics"),
+        ((grown, tmp_path / "nowhere.csv"), "no such file"),
+        ((grown, file, "--text", "foo"), "expected a text column 'foo'"),
+        ((grown, file, "--encoder", "tfidf"), "--encoder must be that of the fit"),
+        ((grown, file, "--out", file), "is a file"),
+    ):
+        assert message in refused("add", *arguments)

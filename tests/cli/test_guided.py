@@ -62,12 +62,6 @@ def test_what_became_of_names_is_printed(themes, tmp_path):
     assert reread.exit_code == 0 and "orchard juice apple: " in reread.stdout
 
 
-def test_fewer_topics_than_asked_for_is_printed(themes, tmp_path):
-    options = ("--topics", 60, "--encoder", "tfidf", "--replicates", 0, "--no-cache")
-    done = run("topics", themes, "--text", "text", "--out", tmp_path / "out", *options)
-    assert done.exit_code == 0 and "note: Fewer topics than wanted: " in done.stdout
-
-
 @pytest.mark.parametrize(("suffix", "classes"), [("csv", ["0", "1"]), ("parquet", ["0", "1"])])
 def test_numbers_with_gaps_are_labels(themes, tmp_path, suffix, classes):
     """With gaps pandas makes floats of integers."""

@@ -8,17 +8,24 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from embedtopics import topics
-from embedtopics.cli._app import app
 from embedtopics.cli._display import write_results_folder
 from tests.chat_server import said, serving
+from tests.cli import running
 from tests.factories import make_result
 
 
-def run(*arguments, **kwargs):
-    return CliRunner().invoke(app, ["name", *(str(a) for a in arguments)], **kwargs)
+def run(*arguments):
+    return running.run("name", *arguments)
+
+
+def refused(*arguments):
+    """Return the one line of an error; what was to be sent may stand before it."""
+    done = run(*arguments)
+    assert done.exit_code == 2, done.output
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    return line
 
 
 @pytest.fixture
@@ -76,14 +83,6 @@ def test_dry_run_shows_no_control_characters(tmp_path):
                "--documents", 1)  # fmt: skip
     assert done.exit_code == 0 and "rings" in done.stdout
     assert not set(done.stdout) & set("\x1b\x9b")
-
-
-def refused(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 2, done.output
-    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
-    assert len(lines) == 1
-    return lines[0]
 
 
 def test_nothing_is_sent_without_leave(folder):

@@ -1,12 +1,15 @@
-"""`export` and `find`, on a folder as `topics` writes it."""
+"""Commands that only read take a folder of results or its model; `export` and `find` on one."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import embedtopics as et
+from embedtopics.corpus import Corpus
 from embedtopics.topics import documents, save_result
 from tests.cli.running import refused, run
 from tests.factories import make_result
@@ -61,3 +64,50 @@ def test_errors_are_one_line(folder, tmp_path):
     assert "tables among" in refused("export", folder, "--out", tmp_path / "d.csv", "--what", "x")
     assert "terms of the result" in refused("find", folder, "zzzz", "--by", "terms")
     assert "--by must be" in refused("find", folder, "river", "--by", "magic")
+
+
+COMMANDS = {
+    "find": ("river", "--by", "terms"),
+    "export": ("--out", "all"),
+    "evaluate": (),
+    "hierarchy": (),
+    "over-time": (),
+    "by-group": (),
+    "name": ("--endpoint", "http://localhost:9/v1", "--model", "m", "--dry-run"),
+}
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory):
+    path = tmp_path_factory.mktemp("results")
+    result = make_result(90, 3)
+    metadata = result.corpus.metadata.assign(half=np.arange(len(result.corpus)) % 2)
+    fields = {name: getattr(result.corpus, name) for name in Corpus.__dataclass_fields__}
+    corpus = Corpus.of_fields(**fields | {"metadata": metadata, "group_column": "half"})
+    save_result(replace(result, corpus=corpus), path / "model")
+    return path
+
+
+def open_by(command, place, tmp_path):
+    options = [str(tmp_path / o) if o == "all" else o for o in COMMANDS[command]]
+    return run(command, place, *options)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_results_and_their_model_are_opened_as_one(command, opened, tmp_path):
+    whole = open_by(command, opened, tmp_path / "a")
+    alone = open_by(command, opened / "model", tmp_path / "a")
+    assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output
+    assert whole.output and whole.output == alone.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_folder_without_a_model_is_refused_in_one_line(command, tmp_path):
+    (tmp_path / "empty" / "model").mkdir(parents=True)
+    (tmp_path / "file").write_text("text")
+    for place in (tmp_path, tmp_path / "empty", tmp_path / "nowhere", tmp_path / "file"):
+        done = open_by(command, place, tmp_path)
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        assert done.exit_code == 2 and len(lines) == 1
+        assert lines[0].startswith("error: expected a folder that embedtopics topics or demo wrote")
+        assert f"{place} holds no saved model" in lines[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 import embedtopics as et
-from tests.cli.indexed import EVIL, build, rows
-from tests.cli.running import refused, run
+from tests.cli.running import EVIL, build, refused, rows, run
 
 QUERY = "closure of rural hospitals"
 
@@ -189,17 +187,3 @@ def test_bad_input(index, tmp_path):
     assert "mode must be" in refused("search-eval", index, queries, qrels, "--mode", "x")
     qrels.write_text("other 0 d1 1\n")
     assert "their ids differ" in refused("search-eval", index, queries, qrels)
-
-
-def test_damaged_files_are_named_and_never_a_traceback(index, tmp_path):
-    files = [path.relative_to(index) for path in sorted(index.rglob("*")) if path.is_file()]
-    assert len(files) > 5
-    for name in (name for name in files if not name.name.endswith(("-wal", "-shm"))):
-        path = shutil.copytree(index, tmp_path / name.name) / name
-        content = path.read_bytes()
-        path.unlink()
-        refused("search", tmp_path / name.name, "river")
-        path.write_bytes(content[: len(content) // 2])
-        assert name.name in refused("search", tmp_path / name.name, "river")
-        done = run("index", "check", tmp_path / name.name)
-        assert done.exit_code == 1 and name.name in done.stdout, done.output

@@ -1,6 +1,8 @@
-"""The corpus: every kind of input, rows that stay aligned, and input that stays as it was."""
+"""The corpus: every kind of input, columns named or guessed, rows aligned, corpora joined."""
 
-from pathlib import Path
+from __future__ import annotations
+
+from datetime import date
 
 import datasets
 import numpy as np
@@ -10,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.corpus._corpus import require_text
+from embedtopics.corpus._columns import guess_columns
+from embedtopics.corpus._corpus import join_corpora, require_text
 from embedtopics.errors import InputError
 from tests.factories import refuses
 
@@ -162,24 +165,6 @@ def test_hashes_are_computed_when_a_corpus_is_put_together_by_hand():
         Corpus.of_fields(**fields | {"ids": made.ids[:1]}, metadata=made.metadata)
 
 
-def test_a_corpus_is_short_to_print():
-    corpus = Corpus.of(["text " * 1000, "", None])
-    assert repr(corpus) == "Corpus(3 rows from list: 1 with text, 1 empty, 1 missing)"
-
-
-def test_right_to_left_nul_and_emoji_stay_in_the_texts():
-    texts = ["مرحبا \u202bبالعالم\u202c", "a\x00b", "👩\u200d🔬"]
-    corpus = Corpus.of(texts)
-    assert list(corpus.texts) == texts
-    assert set(corpus.document_texts()) == {texts[0], "a b", texts[2]}
-
-
-def test_one_very_long_text():
-    text = "word " * 400_000
-    corpus = Corpus.of([text])
-    assert len(corpus.document_texts()[0]) == len(text) - 1
-
-
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -195,6 +180,7 @@ def test_one_very_long_text():
         (12, "got a int"),
         (None, "got a NoneType"),
         (pl.LazyFrame({"text": ["a"]}), r"call \.collect\(\)"),
+        (datasets.Dataset.from_dict({"text": ["a"]}).to_iterable_dataset(), "streaming=False"),
         (datasets.DatasetDict(train=datasets.Dataset.from_dict({"text": ["a"]})), "'train'"),
         ({"text": ["a"], "n": [1, 2]}, r"\{'text': 1, 'n': 2\}"),
         ({"text": "a"}, "got a str under 'text'"),
@@ -206,12 +192,6 @@ def test_what_is_no_collection_of_texts(texts, message):
     with pytest.raises(InputError, match=message) as caught:
         Corpus.of(texts)
     assert "\n" not in str(caught.value)
-
-
-def test_streamed_datasets_are_refused():
-    stream = datasets.Dataset.from_dict({"text": ["a"]}).to_iterable_dataset()
-    with pytest.raises(InputError, match="streaming=False"):
-        Corpus.of(stream)
 
 
 def test_frames_and_lists_are_not_confused():
@@ -243,15 +223,6 @@ def test_an_all_empty_corpus_may_exist_but_has_no_text():
     with pytest.raises(InputError, match="of 0 rows"):
         require_text(Corpus.of([]))
     require_text(Corpus.of([None, "a"]))
-
-
-def test_every_message_of_a_file_names_the_file(tmp_path):
-    path = Path(tmp_path / "rows.jsonl")
-    path.write_text('{"text": "a"}\n\n{"text": 5}\n')
-    with pytest.raises(
-        InputError, match=r"rows.jsonl: column 'text' .* row 2 \(line 3\) holds a i"
-    ):
-        Corpus.of(path)
 
 
 def test_the_constructor_takes_what_users_have(tmp_path):
@@ -314,3 +285,214 @@ def test_numerals_of_a_csv_file_become_numbers_once(tmp_path):
     assert metadata["share"].dtype == "float64" and np.isnan(metadata["share"][1])
     assert metadata["code"].tolist() == ["012", "3"] and metadata["mixed"].tolist() == ["1", "x"]
     assert note_of(corpus, "numeric_columns").value == ["year", "big", "share"]
+
+
+FRAME = {
+    "Key": ["k1", "k2", "k3", "k4"],
+    "title": ["a title that is long, very long"] * 4,
+    "Abstract": ["short"] * 4,
+    "created_at": ["2021-05-01", "2021-05-02", None, "2021-05-04"],
+    "source": ["x", "y", "x", "y"],
+    "price": [1.5, 2.5, 3.5, 4.5],
+}
+
+
+def test_text_is_guessed_by_name_first():
+    corpus = Corpus.from_frame(FRAME)
+    assert corpus.text_column == "Abstract"
+    (chosen,) = [note for note in corpus.notes if note.name == "text_column"]
+    assert chosen.value == "Abstract"
+    assert "by its name" in chosen.message
+
+
+def test_text_is_guessed_by_length_otherwise():
+    frame = {"id": ["a-very-long-identifier"], "x": ["brief"], "y": ["rather long"], "n": [10**12]}
+    assert Corpus.from_frame(frame).text_column == "y"
+    assert Corpus.from_frame({"id": ["only this"]}).text_column == "id"
+
+
+def test_a_name_does_not_make_numbers_a_text():
+    assert Corpus.from_frame({"text": [1, 2], "other": ["a", "b"]}).text_column == "other"
+
+
+def test_an_empty_column_with_the_right_name_is_still_the_text():
+    assert Corpus.from_frame({"text": [None, None], "other": ["a", "b"]}).text_column == "text"
+
+
+def test_guess_columns():
+    expected = {"text": "Abstract", "id": "Key", "time": "created_at", "group": "source"}
+    assert guess_columns(pd.DataFrame(FRAME)) == expected
+
+
+def test_guesses_are_only_what_could_be_read():
+    frame = pd.DataFrame(
+        {
+            "id": ["a", "a", "b"],  # repeated
+            "date": ["01/02/2021", "02/03/2021", "03/04/2021"],  # ambiguous
+            "posted": pd.to_datetime(["2021-01-01"] * 3),
+            "category": [["x"], ["y"], ["x"]],  # no names
+        }
+    )
+    expected = {"text": None, "id": None, "time": "posted", "group": None}
+    assert guess_columns(frame) == expected
+    assert guess_columns(pd.DataFrame()) == dict.fromkeys(expected)
+
+
+def test_guesses_for_the_columns_beside_the_text():
+    frame = pd.DataFrame({"id": ["n/1", "n/2", "n/3"], "label": ["tech", "sport", "tech"]})
+    assert guess_columns(frame) == {"text": None, "id": "id", "time": None, "group": "label"}
+
+
+@pytest.mark.parametrize("role", ["text", "id", "time", "group"])
+def test_unknown_columns(role):
+    with pytest.raises(InputError) as caught:
+        Corpus.from_frame(FRAME, **{role: "abstrct"})
+    message = str(caught.value)
+    assert f"expected a {role} column 'abstrct'" in message
+    assert all(repr(name) in message for name in FRAME)
+    assert message.endswith("did you mean 'Abstract'?")
+
+
+def test_long_lists_of_columns_are_cut():
+    frame = {f"c{n}": ["a"] for n in range(100)}
+    with pytest.raises(InputError, match="'c29' and 70 more; name one of these"):
+        Corpus.from_frame(frame, text="zzz")
+
+
+@pytest.mark.parametrize("role", ["id", "time", "group"])
+def test_a_column_has_one_role(role):
+    with pytest.raises(InputError, match=f"text and {role}, got 'title' for both"):
+        Corpus.from_frame(FRAME, text="title", **{role: "title"})
+
+
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        ([1, 2], "int64"),
+        ([1.5, 2], "float64"),
+        ([1.5, None], "float64"),
+        ([True, False], "bool"),
+        (pd.to_datetime(["2021-01-01", "2022-01-01"]), "datetime64"),
+        (pd.array([1, None], dtype="Int64"), "Int64"),
+        ([date(2021, 5, 17), None], "date values"),
+    ],
+)
+def test_a_text_column_of_numbers(values, dtype):
+    with pytest.raises(InputError, match=rf"strings in the text column 'n', got {dtype}"):
+        Corpus.from_frame(pd.DataFrame({"n": values, "body": ["a", "b"]}), text="n")
+
+
+def test_a_text_column_without_any_value():
+    corpus = Corpus.from_frame(pd.DataFrame({"n": [float("nan")] * 2}), text="n")
+    assert corpus.status.tolist() == [2, 2]
+
+
+def test_ids_must_be_there_and_different():
+    with pytest.raises(InputError, match="got 'b' in row 2 and row 4"):
+        Corpus.from_frame({"text": ["t"] * 4, "key": ["a", "b", "c", "b"]}, id="key")
+    with pytest.raises(InputError, match="got none in row 1, row 2, row 3 and 1 more"):
+        Corpus.from_frame({"text": ["t"] * 5, "key": [None, "", " ", float("nan"), "b"]}, id="key")
+
+
+def test_a_text_column_of_dates_is_refused():
+    frame = pd.DataFrame({"date": ["2020-01-01", "2020-02-03"], "body": ["one", "two"]})
+    with pytest.raises(InputError, match="dates in every cell"):
+        Corpus(frame, text="date")
+
+
+FIRST = {"text": ["one", "two", None], "when": ["2024-01-01", "2024-01-02", None], "n": [1, 2, 3]}
+
+
+@pytest.fixture
+def dated():
+    return Corpus.from_frame(pd.DataFrame(FIRST), text="text", time="when")
+
+
+def test_a_joint_corpus_is_that_of_all_texts():
+    parts = ["one ", None, "two", ""], ["two", "three", "one", "  "]
+    joint = join_corpora(*(Corpus.of(part) for part in parts))
+    whole = Corpus.of(parts[0] + parts[1])
+    assert joint.texts == whole.texts and joint.ids == whole.ids
+    np.testing.assert_array_equal(joint.status, whole.status)
+    np.testing.assert_array_equal(joint.hashes, whole.hashes)
+    np.testing.assert_array_equal(joint.distinct().of_row, whole.distinct().of_row)
+    assert joint.document_texts() == whole.document_texts()
+    assert joint.index.equals(whole.index)
+
+
+def test_columns_are_aligned_by_name_and_what_is_lacking_is_missing(dated):
+    other = pd.DataFrame({"body": ["three"], "date": ["2025-05-01"], "n": [4], "more": ["x"]})
+    joint = join_corpora(dated, Corpus.from_frame(other, text="body", time="date"))
+    assert list(joint.metadata.columns) == ["when", "n", "more"]
+    assert joint.time_column == "when" and joint.text_column == "text"
+    assert joint.time.tolist()[3] == pd.Timestamp("2025-05-01") and joint.time.isna()[2]
+    assert joint.metadata["n"].tolist() == [1, 2, 3, 4]
+    assert joint.metadata["n"].dtype == np.int64
+    assert joint.metadata["more"].isna().tolist() == [True, True, True, False]
+    noted = {note.name: note.value for note in joint.notes}
+    assert noted["time_renamed"] == "date" and noted["columns_missing"] == ["more"]
+    assert noted["rows_added"] == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "missing"),
+    [
+        ([1, 2], np.float64), ([True, False], object), ([1.5, 2.5], np.float64),
+        (pd.to_datetime(["2024-01-01", "2024-01-02"]), "datetime64[us]"),
+        (pd.Categorical(["a", "b"]), "category"), (["a", "b"], "str"),
+        (pd.array([1, 2], dtype="Int64"), "Int64"),
+    ],
+)  # fmt: skip
+def test_a_column_stays_of_its_kind_where_others_lack_it(column, missing):
+    one = Corpus.from_frame(pd.DataFrame({"text": ["a", "b"], "c": column}), text="text")
+    for pair, place in (((one, Corpus.of(["z"])), 2), ((Corpus.of(["z"]), one), 0)):
+        made = join_corpora(*pair).metadata["c"]
+        assert made.dtype == missing
+        assert made.isna().tolist() == [row == place for row in range(3)]
+
+
+def test_a_column_of_strings_that_are_dates_is_read_as_dates(dated):
+    other = Corpus.from_frame(pd.DataFrame({"text": ["x"], "when": ["2025-01-01"]}), text="text")
+    assert join_corpora(dated, other).time.tolist()[-1] == pd.Timestamp("2025-01-01")
+    other = Corpus.from_frame(pd.DataFrame({"text": ["x"], "when": ["soon"]}), text="text")
+    with pytest.raises(InputError, match="added rows, column 'when'"):
+        join_corpora(dated, other)
+
+
+def test_dates_that_would_get_a_name_that_is_taken_are_refused(dated):
+    frame = pd.DataFrame({"text": ["x"], "date": ["2025-01-01"], "when": ["never"]})
+    with pytest.raises(InputError, match="rename one of them"):
+        join_corpora(dated, Corpus.from_frame(frame, text="text", time="date"))
+
+
+def test_dates_of_the_second_alone_are_taken_over(dated):
+    joint = join_corpora(Corpus.of(["y"]), dated)
+    assert joint.time_column == "when" and joint.time.isna().tolist() == [True, False, False, True]
+
+
+def test_ids_that_are_taken_are_made_unique():
+    one = Corpus.from_texts(["a", "b"], ids=["x", "y"])
+    two = Corpus.from_texts(["c", "d", "e"], ids=["x", "x-2", "z"])
+    joint = join_corpora(one, two)
+    assert joint.ids == ("x", "y", "x-3", "x-2", "z")
+    assert {note.name: note.value for note in joint.notes}["ids_renamed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (None, None, [0, 1, 2, 3]),
+        (["a", "b"], ["c", "d"], ["a", "b", "c", "d"]),
+        (["a", "b"], None, ["a", "b", 0, 1]),
+        (["a", "b"], ["b", "c"], ["a", "b", "b", "c"]),
+    ],
+)
+def test_row_labels(first, second, expected):
+    parts = [Corpus.from_texts([name, name * 2], index=i) for name, i in zip("pq", (first, second))]  # noqa: B905
+    assert join_corpora(*parts).index.tolist() == expected
+
+
+def test_nothing_is_changed(dated):
+    before = dated.metadata.copy(deep=True)
+    join_corpora(dated, Corpus.of(["x"]))
+    pd.testing.assert_frame_equal(dated.metadata, before)

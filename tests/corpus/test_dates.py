@@ -74,13 +74,6 @@ def test_typed_columns():
     assert iso(parse_dates(pd.Series([2020, None], dtype="Int64"))) == ["2020-01-01", None]
 
 
-def test_input_is_not_mutated():
-    values = pd.Series(["2021", None], index=[3, 3])
-    before = values.copy(deep=True)
-    parse_dates(values)
-    pd.testing.assert_series_equal(values, before)
-
-
 moments = st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29))
 hours = st.integers(-12, 14)
 

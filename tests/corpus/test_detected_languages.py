@@ -6,7 +6,6 @@ import sys
 import pytest
 
 from embedtopics.corpus import detect_languages
-from embedtopics.corpus._languages import language_of
 from embedtopics.errors import InputError
 
 ENGLISH = [
@@ -36,8 +35,8 @@ GERMAN = ["Der Ausschuss trifft sich am Donnerstag, um den Haushalt zu bespreche
         ("xyzzy qwrtp sdfgh jklmn bvcxz wrtpq", None),
     ],
 )
-def test_language_of(text, expected):
-    assert language_of(text) == expected
+def test_one_text(text, expected):
+    assert detect_languages([text]).main == expected
 
 
 def test_shares():

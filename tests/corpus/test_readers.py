@@ -1,5 +1,7 @@
 """Files that are read: every format, plain and gzipped, gives the same corpus."""
 
+from __future__ import annotations
+
 import csv
 import gzip
 import io
@@ -10,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.corpus import Corpus
+from embedtopics.corpus import Corpus, detect_languages
+from embedtopics.corpus._columns import guess_columns
 from embedtopics.corpus._readers import SUFFIXES, sniff_delimiter
 
 ROWS = [
@@ -258,3 +261,48 @@ def test_parquet_brings_its_index_and_reads_as_many_rows_as_asked(tmp_path):
     assert corpus.texts == tuple(frame["text"][:30])
     assert list(corpus.index) == list(frame.index[:30])
     assert list(Corpus.from_file(tmp_path / "a.parquet").index) == list(frame.index)
+
+
+@pytest.mark.benchmark_data
+def test_news_articles(data_folder):
+    corpus = Corpus.from_file(
+        data_folder / "bbc_news" / "bbc_news.jsonl.gz", id="id", group="label"
+    )
+    assert len(corpus) == 2225
+    assert corpus.text_column == "text"
+    assert corpus.group.nunique() == 5
+    assert len(corpus.distinct()) == 2089
+    assert detect_languages(corpus.document_texts()).shares["en"] > 0.99
+
+
+@pytest.mark.benchmark_data
+def test_titles_with_quotes_that_enclose_nothing(data_folder):
+    path = data_folder / "arxiv_titles" / "arxiv_titles.tsv.gz"
+    corpus = Corpus.from_file(path, text="title", id="arxiv_id", time="created", limit=50_000)
+    assert len(corpus) == 50_000
+    assert any(text.startswith('"') for text in corpus.texts)
+    assert corpus.time.notna().all()
+    assert corpus.time.dt.year.between(1986, 2019).all()
+
+
+@pytest.mark.slow
+@pytest.mark.benchmark_data
+def test_all_titles(data_folder):
+    path = data_folder / "arxiv_titles" / "arxiv_titles.tsv.gz"
+    corpus = Corpus.from_file(path, text="title", id="arxiv_id", time="created")
+    assert len(corpus) == 573_800
+
+
+@pytest.mark.benchmark_data
+def test_newsgroup_posts(data_folder):
+    corpus = Corpus.from_file(data_folder / "20newsgroups" / "train.jsonl.gz")
+    assert len(corpus) == 11_314
+    expected = {"text": None, "id": None, "time": None, "group": "label"}  # repeated ids
+    assert guess_columns(corpus.metadata) == expected
+
+
+@pytest.mark.benchmark_data
+def test_french_speeches(data_folder):
+    corpus = Corpus.from_file(data_folder / "fr_parlement" / "speeches.jsonl.gz", time="date")
+    assert detect_languages(corpus.document_texts()).main == "fr"
+    assert corpus.time.notna().all()

@@ -1,9 +1,16 @@
+"""Bars of sizes, terms and keyness; dots of recurrence."""
+
 from __future__ import annotations
 
+import dataclasses
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from embedtopics import plots
 from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
+from embedtopics.topics.results import Stability
 from tests.factories import make_result, refuses
 
 
@@ -24,13 +31,6 @@ def test_sizes_sum_up_the_smaller_topics():
     assert names[5:] == ["15 smaller topics", "No topic", "Without text"]
     rest = sum(topic.size for topic in result.topics[5:])
     assert figure.data[0].text[5].startswith(f"{rest:,} ·")
-
-
-def test_sizes_without_topics():
-    figure = plots.sizes(make_result(n_documents=1, n_topics=0))
-    assert list(figure.data[0].x) == [1, 1]
-    with refuses("max_topics"):
-        plots.sizes(make_result(), max_topics=0)
 
 
 def test_terms_draws_the_keywords_of_each_topic_best_on_top():
@@ -66,18 +66,84 @@ def test_terms_of_chosen_topics_in_the_order_given():
     assert ["topic 4" in headings[0], "topic 1" in headings[1]] == [True, True]
 
 
-def test_terms_escape_labels_and_keywords():
-    result = make_result(topic_labels=["<b>x</b> %{y}"])
-    assert "&lt;b&gt;x&lt;/b&gt; %{y}" in plots.terms(result).layout.annotations[0].text
+@pytest.fixture
+def frame():
+    rows = [("<b>a</b>", 9.0, 2.0), ("b", 4.0, 3.0), ("c", 0.0, 0.0), ("d", -1.0, -3.0),
+            ("$e$", -5.0, -1.0)]  # fmt: skip
+    made = pd.DataFrame(rows, columns=["term", "statistic", "effect"])
+    for side in ("target", "reference"):
+        made[f"count_{side}"], made[f"rate_{side}"] = 3, 1234.5
+    return made
 
 
-def test_terms_without_topics_says_so():
-    figure = plots.terms(make_result(n_documents=3, n_topics=0))
-    assert figure.layout.annotations[0].text == "No topics were found"
+def written(figure):
+    return [a.text for a in figure.layout.annotations if a.yref == "y"]
 
 
-def test_terms_refuses_what_does_not_exist():
-    with refuses("topics"):
-        plots.terms(make_result(), topics=[0, 9])
-    with refuses("n_terms"):
-        plots.terms(make_result(), n_terms=0)
+def test_terms_of_the_target_are_on_the_right_strongest_on_top(frame):
+    figure = plots.keyness(frame, target="<i>Left</i>", reference="Right")
+    right, left = figure.data
+    assert (list(right.x), list(right.y)) == ([9.0, 4.0], [0, 1])
+    assert (list(left.x), list(left.y)) == ([-5.0, -1.0], [0, 1])
+    assert figure.layout.xaxis.range == (-9.0, 9.0)
+    assert written(figure) == ["&lt;b&gt;a&lt;/b&gt;", "b", "&#36;e&#36;", "d"]
+    headings = [a.text for a in figure.layout.annotations if a.yref == "paper"]
+    assert "&lt;i&gt;Left&lt;/i&gt;" in headings[0] and "Right" in headings[1]
+    assert "<b>&lt;b&gt;a" in right.hovertext[0] and "3 and 3 occ" in right.hovertext[0]
+
+
+def test_the_number_of_terms_and_the_length_are_chosen(frame):
+    figure = plots.keyness(frame, n_terms=1, value="effect")
+    assert [list(trace.x) for trace in figure.data] == [[2.0], [-1.0]]
+
+
+def test_a_side_without_terms_says_so(frame):
+    figure = plots.keyness(frame.head(0))
+    assert sum("no term" in a.text for a in figure.layout.annotations) == 2
+
+
+def test_bad_arguments(frame):
+    for change in ({"n_terms": 0}, {"value": "p"}):
+        with refuses(*change):
+            plots.keyness(frame, **change)
+    with refuses("frame"):
+        plots.keyness(frame.drop(columns="effect"))
+
+
+def measured(result, recurrence, chance=None):
+    recurrence = np.array(recurrence, dtype=np.float64)
+    found = Stability(
+        recurrence=recurrence,
+        low=recurrence - 0.1,
+        high=recurrence + 0.05,
+        agreement=np.ones(len(result.documents), dtype=np.float32),
+        adjusted_rand=np.array([0.5]),
+        n_replicates=7,
+        chance=chance,
+    )
+    return dataclasses.replace(result, stability=found)
+
+
+def test_topics_from_the_stablest_down_each_with_interval_and_chance():
+    labels = ["a", "b", "c", "<i>d</i> $x$"]
+    result = make_result(n_topics=4, topic_labels=labels)
+    chance = np.array([0.1, 0.2, 0.3, 0.4])
+    figure = plots.stability(measured(result, [0.5, np.nan, 0.9, 0.7], chance))
+    *lines, marks, dots = figure.data
+    names = [name.strip() for name in figure.layout.yaxis.ticktext]
+    assert names == ["c", "&lt;i&gt;d&lt;/i&gt; &#36;x&#36;", "a", "b (in no replicate)"]
+    np.testing.assert_allclose(dots.x, [0.9, 0.7, 0.5, np.nan])
+    np.testing.assert_allclose(marks.x, [0.3, 0.4, 0.1, 0.2])
+    np.testing.assert_allclose(
+        [line.x for line in lines[:3]], [[0.8, 0.95], [0.6, 0.75], [0.4, 0.55]]
+    )
+    assert [line.y for line in lines] == [(i, i) for i in range(4)]
+    assert "7 replicates" in dots.name
+    assert "topic 2" in dots.hovertext[0] and "from 0.80 to 0.95" in dots.hovertext[0]
+    colors = topic_colors(measured(result, [0.5, np.nan, 0.9, 0.7], chance))
+    assert list(dots.marker.color) == [colors[i] for i in (2, 3, 0, 1)]
+
+
+def test_without_chance_levels():
+    figure = plots.stability(measured(make_result(n_topics=1), [0.5]))
+    assert len(figure.data) == 2

@@ -10,10 +10,9 @@ import pytest
 from embedtopics import plots
 from embedtopics.clustering.results import NOISE
 from embedtopics.plots._colors import NOISE_COLOR, color_distances, group_colors
-from embedtopics.plots._comparison import count_columns
+from embedtopics.plots._comparison import count_columns, score_rows, spell
 from embedtopics.plots._labels import densest_points
-from embedtopics.plots._scores import score_rows, spell
-from tests.factories import make_comparison, refuses
+from tests.factories import make_comparison
 
 NASTY = ("<b>bold</b> & %{x} $y$", "</script><script>alert(1)</script>")
 NAN = float("nan")
@@ -248,29 +247,3 @@ def test_a_group_without_documents_is_not_drawn():
     result = replace(result, group_names=(*result.group_names, "empty"))
     names = [trace.name for trace in maps(plots.comparison(result))]
     assert "empty" not in names
-
-
-def test_hover_texts_can_be_left_out():
-    figure = plots.comparison(make_comparison(), hover_characters=0)
-    assert all(trace.hovertext is None for trace in maps(figure))
-
-
-def test_the_same_comparison_gives_the_same_figure_and_is_left_alone():
-    result = make_comparison()
-    before = result.encoders[1].map.copy()
-    assert plots.comparison(result).to_json() == plots.comparison(make_comparison()).to_json()
-    np.testing.assert_array_equal(result.encoders[1].map, before)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [{"width": 200}, {"height": 120}, {"max_labels": -1}, {"hover_characters": -5}],
-)
-def test_impossible_sizes_are_refused(arguments):
-    with refuses(next(iter(arguments))):
-        plots.comparison(make_comparison(), **arguments)
-
-
-def test_a_given_height_is_kept():
-    figure = plots.comparison(make_comparison(), width=1000, height=640)
-    assert (figure.layout.width, figure.layout.height) == (1000, 640)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embedtopics import plots, topics
-from tests.factories import make_result, refuses
+from tests.factories import make_result
 
 HOSTILE = "<b onclick=x>$x$</b>"
 
@@ -152,32 +152,3 @@ def test_corpus_text_is_escaped(result, trends, source):
     for figure in figures:
         shown = "".join(texts_of(figure))
         assert "&lt;b" in shown and "<b onclick" not in shown and "<i>c" not in shown
-
-
-def test_nothing_to_draw():
-    result = make_result(n_documents=40, n_topics=0)
-    trends = topics.over_time(result, "week")
-    groups = topics.by_group(result, ["a", "b"] * 20 + ["b"] * (len(result.corpus) - 40))
-    found = topics.effects(result, "~ date", n_resamples=20)
-    for figure in (plots.over_time(trends), plots.by_group(groups), plots.effects(found)):
-        assert figure.layout.annotations[0].text == "No topics were found"
-
-
-def test_bad_parameters(result, trends, source):
-    groups = topics.by_group(result, source)
-    found = topics.effects(result, {"source": source}, n_resamples=20)
-    for draw in (
-        lambda: plots.over_time(trends, [9]),
-        lambda: plots.by_group(groups, [9]),
-        lambda: plots.effects(found, "source", [9]),
-    ):
-        with refuses("topics"):
-            draw()
-    with refuses("measure"):
-        plots.over_time(trends, measure="rows")
-    with refuses("style"):
-        plots.over_time(trends, style="bars")
-    with refuses("covariate"):
-        plots.effects(found, "date")
-    with refuses("max_topics"):
-        plots.by_group(groups, max_topics=0)

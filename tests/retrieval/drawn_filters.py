@@ -1,7 +1,5 @@
 """Rows of metadata, and filters drawn together with what pandas says of them."""
 
-from __future__ import annotations
-
 import math
 import operator
 
@@ -120,23 +118,24 @@ def of_the_rest(draw):
     return f"open == {str(value).lower()}", lambda f: f["open"].map(lambda v: v is value)
 
 
+def negated(part):
+    text, mask = part
+    return f"not ({text})", lambda f: ~mask(f).astype(bool)
+
+
+def conjunction(parts):
+    text = " and ".join(f"({text})" for text, _ in parts)
+    return text, lambda f: pd.concat([mask(f) for _, mask in parts], axis=1).all(axis=1)
+
+
+def disjunction(parts):
+    text = "(" + ") OR (".join(text for text, _ in parts) + ")"
+    return text, lambda f: pd.concat([mask(f) for _, mask in parts], axis=1).any(axis=1)
+
+
 def joined(inside):
     several = st.lists(inside, min_size=2, max_size=3)
-    return st.one_of(
-        inside.map(lambda one: (f"not ({one[0]})", lambda f: ~one[1](f).astype(bool))),
-        several.map(
-            lambda parts: (
-                " and ".join(f"({text})" for text, _ in parts),
-                lambda f: pd.concat([mask(f) for _, mask in parts], axis=1).all(axis=1),
-            )
-        ),
-        several.map(
-            lambda parts: (
-                "(" + ") OR (".join(text for text, _ in parts) + ")",
-                lambda f: pd.concat([mask(f) for _, mask in parts], axis=1).any(axis=1),
-            )
-        ),
-    )
+    return inside.map(negated) | several.map(conjunction) | several.map(disjunction)
 
 
 filters = st.recursive(of_numbers() | of_texts() | of_dates | of_the_rest(), joined, max_leaves=5)

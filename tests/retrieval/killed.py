@@ -1,11 +1,6 @@
-"""A program that builds and changes an index until it is killed, and says before and after each.
-
-It is started once and makes a child of itself for each line on its input, which spares the
-imports; the child's number is its answer.
-"""
+"""A program that builds and changes an index until it is killed, and says before and after each."""
 
 import json
-import os
 import random
 import sys
 import tempfile
@@ -17,8 +12,9 @@ from embedtopics.retrieval import SearchIndex
 WORDS = "cat dog owl hen fox".split()
 
 
-def say(pipe, *what):
-    os.write(pipe, (json.dumps(what) + "\n").encode())
+def say(*what):
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
 
 
 def text_of(rng):
@@ -36,13 +32,13 @@ def build(folder, texts, **others):
     )  # fmt: skip
 
 
-def work(folder, seed, pipe):
+def work(folder, seed):
     rng = random.Random(seed)
     if not folder.exists() or seed % 7 == 6:
         texts = {f"b{seed}-{i}": text_of(rng) for i in range(8)} | {"z": "zebra"}
-        say(pipe, "build", texts)  # which may take the place of another
+        say("build", texts)  # which may take the place of another
         build(folder, texts, overwrite=folder.exists())
-        say(pipe, "done")
+        say("done")
     index = SearchIndex.load(folder)
     model = set(index.ids)
     for step in range(10_000):
@@ -55,7 +51,7 @@ def work(folder, seed, pipe):
             if kind in ("add", "update")
             else dict.fromkeys(some if kind == "remove" else [])
         )
-        say(pipe, kind, texts)
+        say(kind, texts)
         if kind in ("add", "update"):
             index.add(corpus(texts), update=kind == "update", show_progress=False)
             model |= set(texts)
@@ -64,21 +60,10 @@ def work(folder, seed, pipe):
             model -= set(texts)
         else:
             index.compact()
-        say(pipe, "done")
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:  # so that all is imported
-        build(Path(folder) / "i", {"a": "cat"}).compact()
-    for line in sys.stdin:
-        folder, seed, fifo = json.loads(line)
-        child = os.fork()
-        if not child:
-            work(Path(folder), seed, os.open(fifo, os.O_WRONLY))
-        say(sys.stdout.fileno(), child)
-        os.waitpid(child, 0)
-        say(sys.stdout.fileno(), "ended")
+        say("done")
 
 
 if __name__ == "__main__":
-    main()
+    with tempfile.TemporaryDirectory() as other:  # so that all is imported
+        build(Path(other) / "i", {"a": "cat"}).compact()
+    work(Path(sys.argv[1]), int(sys.argv[2]))

@@ -88,8 +88,6 @@ class Passages:
             scores = self.vectors @ vector
         elif mode == "lexical" or not vector.any():
             found, scores = may & (words > 0), words
-            if mode == "hybrid" and found.any():
-                scores = words
         else:
             found, scores = may, np.zeros(len(may))
             near = np.flatnonzero(may)

@@ -1,7 +1,5 @@
 """BM25 over segments, held against bm25s over all living texts at once."""
 
-from __future__ import annotations
-
 import itertools
 
 import bm25s
@@ -149,16 +147,6 @@ def test_inflections_of_the_first_language_meet_beside_a_second(tmp_path):
     searcher = searching(opened(tmp_path, ["fermetures d'hôpitaux", "closing hospitals"], both))
     assert searcher.search("la fermeture", 5).rows.tolist() == [0]
     assert searcher.search("the hospital", 5).rows.tolist() == [1]
-
-
-def test_segments_without_words_and_no_segments(tmp_path):
-    empty = opened(tmp_path, [])
-    blank = opened(tmp_path, ["", "!?", ""])
-    for segments in ([], [empty], [blank, empty]):
-        assert len(searching(*segments).search("ant", 3).scores) == 0
-    found = searching(blank, opened(tmp_path, ["ant"])).search("ant", 3)
-    np.testing.assert_allclose(found.scores, bm25s_scores(["", "", "", "ant"], "ant").max())
-    assert found.segments.tolist() == [1]
 
 
 def test_a_very_long_query_is_one_pass_over_the_postings(tmp_path):

@@ -1,13 +1,10 @@
 """Building an index and adding to it: what is kept, what is refused, and what is noted."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex, _build
 from tests.factories import refuses
 
@@ -96,14 +93,6 @@ def test_building(no_encoding, tmp_path):
             with refuses(name):
                 SearchIndex.build(corpus(), tmp_path / "a", encoder="random", **{name: wrong})
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_column_does_not_become_one_of_attached_topics(index, no_encoding):
-    with index._reader.collection.writing() as writer:
-        frame = pd.DataFrame({"topic": [1]})
-        writer.annotate([1], frame, {"topics": {"columns": ["topic"]}})
-    with pytest.raises(InputError, match="a column 'topic' of its own"):
-        index.add(corpus(id=["3", "4"], topic=[5, 6]), embeddings=np.eye(2))
 
 
 def test_numerals_of_a_csv_file_are_numbers_and_keep_the_kind_of_their_column(tmp_path):

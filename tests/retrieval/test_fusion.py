@@ -1,7 +1,5 @@
 """Orders made of several scores: fused, and diversified."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -102,16 +100,6 @@ def test_candidates_below_the_background_keep_their_order():
     # Nor does the nearest, hardly above it, make the others so far that words count for nothing.
     found = weighted_mean(np.array([1e-6, -0.2, -0.5]), np.array([0.0, 3.0, 0.0]), 0.0, 0.6)
     np.testing.assert_allclose(found, [0.6 * 2e-6, 0.4 - 0.24, -0.6])
-
-
-@given(
-    st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 30)), min_size=1, max_size=9),
-    st.floats(-1, 1), st.floats(0, 1),
-)  # fmt: skip
-def test_weighted_means_are_bounded(candidates, background, weight):
-    similarities, bm25 = np.array(candidates).T
-    found = weighted_mean(similarities, bm25, background, weight)
-    assert np.abs(found).max() <= 1 + 1e-12
 
 
 def brute_force(relevance, vectors, k, diversity):

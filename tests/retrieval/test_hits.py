@@ -1,10 +1,7 @@
 """What a search shows: hits as sequences and tables, and snippets of their passages."""
 
-from __future__ import annotations
-
 import html
 import io
-import re
 from html.parser import HTMLParser
 
 import pytest
@@ -14,7 +11,7 @@ from rich.console import Console
 
 from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval._bm25 import LexicalSettings, lexical_settings
-from embedtopics.retrieval._snippets import Snippet, make_snippet
+from embedtopics.retrieval._snippets import make_snippet
 from embedtopics.retrieval.results import DuplicateGroups, Hit, SearchHits
 from embedtopics.terms._spans import word_spans
 
@@ -190,12 +187,6 @@ def test_text_of_a_corpus_is_never_markup(text):
     assert screen.getvalue().rstrip("\n") == plain
 
 
-def test_marks_around_the_words_in_html_and_text():
-    found = make_snippet("Rates & <i>rates</i>", "rate", ENGLISH)
-    assert found.html() == "<mark>Rates</mark> &amp; &lt;i&gt;<mark>rates</mark>&lt;/i&gt;"
-    assert shown_with(found, "*", "*") == "*Rates* & <i>*rates*</i>"
-
-
 def test_an_endless_word_is_cut_between_letters():
     text = "rate " + "e\u0301" * 5000
     found = make_snippet(text, "rate", PLAIN, n_words=5)
@@ -205,11 +196,6 @@ def test_an_endless_word_is_cut_between_letters():
     far = "x" * 5000 + " rate " + "y" * 5000
     assert marked(far, "rate") == ["rate"]
     assert len(str(make_snippet(far, "rate", PLAIN))) < 700
-
-
-def test_blanks_of_the_text_become_one():
-    found = Snippet("a \t\n rate", (0, 9), ((5, 9),), (False, False))
-    assert re.fullmatch("a <mark>rate</mark>", found.html())
 
 
 def test_a_word_is_not_marked_for_its_beginning_where_reading_stops():
@@ -245,11 +231,6 @@ def test_hits_become_a_table():
     assert table["passage"].tolist() == ["One text."] * 2
     assert table.loc[0, ["year", "rank_"]].tolist() == [2020, "low"]
     assert table.loc[1, "topic"] == -1
-
-
-def test_no_hits_are_a_table_without_rows():
-    table = SearchHits(("a",), ((),), "lexical", 5).to_frame()
-    assert table.empty and "score" in table.columns
 
 
 def test_hits_of_one_query_are_a_sequence():

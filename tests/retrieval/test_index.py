@@ -1,5 +1,6 @@
 """Whatever was added, removed and compacted in whatever order, a search finds what is there."""
 
+import gc
 import shutil
 import tempfile
 from pathlib import Path
@@ -211,8 +212,6 @@ def test_a_temporary_index_goes_with_its_object(documents):
     above = index.folder.parent
     assert above.is_dir() and above.name.startswith("embedtopics-index-")
     del index
-    import gc
-
     gc.collect()
     assert not above.exists()
 
@@ -226,14 +225,3 @@ def test_an_index_that_took_the_place_of_another_is_seen(tmp_path):
     # The same version, the same names of segments, the same passages.
     assert [h.id for h in index.search("cat", 1)] == ["y"]
     assert [h.id for h in index.similar("y", 1, "year == 2")] == ["z"]
-
-
-def test_copies_that_parted_are_told_from_each_other(tmp_path):
-    index = build(corpus({"a": ("cat", 1)}), tmp_path / "i")
-    other = index.save(tmp_path / "j")
-    index.add(corpus({"b": ("dog", 1)}), show_progress=False)
-    other.add(corpus({"b": ("owl", 1)}), show_progress=False)
-    assert other.search("owl", 1, "dense")[0].similarity == pytest.approx(1)
-    index.save(tmp_path / "j", overwrite=True)
-    assert other.search("owl", 1, "lexical").hits == ((),)
-    assert other.search("dog", 1, "dense")[0].similarity == pytest.approx(1)

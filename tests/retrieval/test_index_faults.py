@@ -1,13 +1,11 @@
 """Kills, full disks, damaged files, and many at once: an index is as before, or as after."""
 
 import json
-import os
 import random
-import signal
 import subprocess
 import sys
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,35 +23,17 @@ REPOSITORY = Path(__file__).parents[2]
 TEXTS = {"a": "cat owl", "b": "dog", "c": "", "d": "hen hen cat", "e": "fox owl dog cat"}
 
 
-class Program:
-    """Builds and changes an index; see killed.py."""
-
-    def __enter__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.retrieval.killed"], cwd=REPOSITORY,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        return self
-
-    def __exit__(self, *error):
-        self.process.stdin.close()
-        self.process.wait()
-        self.process.stdout.close()
-
-    def run(self, folder, seed, seconds):
-        """Let it work for a while, kill it, and return what it said."""
-        fifo = folder.parent / f"fifo-{seed}"
-        os.mkfifo(fifo)
-        print(json.dumps([str(folder), seed, str(fifo)]), file=self.process.stdin, flush=True)
-        (child,) = json.loads(self.process.stdout.readline())
-        with fifo.open() as said:
-            lines = [said.readline()]
-            time.sleep(seconds)
-            os.kill(child, signal.SIGKILL)
-            assert json.loads(self.process.stdout.readline()) == ["ended"]
-            lines += said.read().splitlines()
-        fifo.unlink()
-        return [json.loads(line) for line in lines]
+def killed_at_work(folder, seed, seconds):
+    """Let killed.py work for a while, kill it, and return what it said."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.retrieval.killed", folder, str(seed)], cwd=REPOSITORY,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    lines = [process.stdout.readline()]
+    time.sleep(seconds)
+    process.kill()
+    lines += process.communicate()[0].splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def after(before, kind, texts):
@@ -87,52 +67,52 @@ def kill_often(folder, n_kills, seed, least_finished=1, least_unfinished=1):
     On a busy machine a write takes longer: the later a kill, the more time there is before it.
     """
     rng, done, finished, unfinished = random.Random(seed), {}, 0, 0
-    with Program() as program:
-        for number in range(20 * n_kills):
-            if number >= n_kills and finished >= least_finished and unfinished >= least_unfinished:
-                break
-            said = program.run(folder, number, rng.random() * 0.25 * (1 + number // n_kills))
-            before = done
-            for kind, *rest in said:
-                if kind != "done":
-                    before, done = done, after(done, kind, *rest)
-            may_be = (done,) if said[-1] == ["done"] else (before, done)
-            finished += said.count(["done"])
-            unfinished += said[-1] != ["done"]
-            try:  # one that was set aside to be replaced is put back
-                index = SearchIndex.load(folder, verify=True)
-            except InputError:
-                assert not folder.exists() and before == {} and said[-1][0] == "build"
-                done = {}
-                continue
-            done = held(index)
-            assert done in may_be, said[-1]
-            assert {p.what for p in check(folder)} <= {"no version of the index names it"}
-            index.add(corpus({f"x{number}": "owl owl"}), show_progress=False)
-            done[f"x{number}"] = "owl owl"
-            assert check(folder) == [] and held(index) == done
+    for number in range(20 * n_kills):
+        if number >= n_kills and finished >= least_finished and unfinished >= least_unfinished:
+            break
+        seconds = rng.random() * 0.25 * (1 + number // n_kills)
+        said = killed_at_work(folder, number, seconds)
+        before = done
+        for kind, *rest in said:
+            if kind != "done":
+                before, done = done, after(done, kind, *rest)
+        may_be = (done,) if said[-1] == ["done"] else (before, done)
+        finished += said.count(["done"])
+        unfinished += said[-1] != ["done"]
+        try:  # one that was set aside to be replaced is put back
+            index = SearchIndex.load(folder, verify=True)
+        except InputError:
+            assert not folder.exists() and before == {} and said[-1][0] == "build"
+            done = {}
+            continue
+        done = held(index)
+        assert done in may_be, said[-1]
+        assert {p.what for p in check(folder)} <= {"no version of the index names it"}
+        index.add(corpus({f"x{number}": "owl owl"}), show_progress=False)
+        done[f"x{number}"] = "owl owl"
+        assert check(folder) == [] and held(index) == done
     build(folder, {"last": "cat"}, overwrite=folder.exists())
     assert sorted(path.name for path in folder.parent.iterdir()) == [folder.name]
     return finished, unfinished
 
 
-needs_fork = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")
+needs_kill = pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
 
 
-@needs_fork
+@needs_kill
 def test_a_few_kills(tmp_path):
     finished, unfinished = kill_often(tmp_path / "i", 5, seed=3)
     assert finished and unfinished
 
 
-@needs_fork
+@needs_kill
 @pytest.mark.slow
 def test_many_kills(tmp_path):
     finished, unfinished = kill_often(tmp_path / "i", 50, 4, 30, 10)
     assert finished >= 30 and unfinished >= 10
 
 
-@needs_fork
+@needs_kill
 @pytest.mark.parametrize("name", ["i", "i.b"])
 def test_leftovers_of_a_killed_build_are_swept_and_no_others(tmp_path, name):
     mine = [
@@ -165,43 +145,15 @@ def test_a_folder_that_is_taken_is_refused_before_anything_is_encoded(tmp_path, 
     assert len(index) == 5
 
 
-def test_threads_search_while_another_writes(tmp_path):
-    index = build(tmp_path / "i", {**TEXTS, "z": "zebra zebra"})
-    failures, is_over = [], threading.Event()
-
-    def search():
-        while not is_over.is_set():
-            try:
-                for mode in ("dense", "lexical", "hybrid"):
-                    (hits,) = index.search("zebra zebra", 2, mode).hits
-                    assert hits[0].id == "z" and hits[0].bm25 > 0
-                assert index.similar("z", 1)
-            except BaseException as error:
-                failures.append(error)
-                return
-
-    threads = [threading.Thread(target=search) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for number in range(3):
-        index.add(corpus({f"n{number}": "owl hen", "b": f"dog w{number}"}), update=True,
-                  show_progress=False)  # fmt: skip
-        index.remove([f"n{number}"])
-        index.compact()
-    is_over.set()
-    for thread in threads:
-        thread.join()
-    assert failures == [] and len(index) == 6
-
-
-def test_searches_while_another_process_compacts(tmp_path):
+def test_threads_search_while_another_process_writes(tmp_path):
     build(tmp_path / "i", {**TEXTS, "z": "zebra zebra"})
     code = (
         "import sys; from embedtopics.retrieval import SearchIndex\n"
         "from tests.retrieval.killed import corpus\n"
         "index = SearchIndex.load(sys.argv[1]); print('goes', flush=True)\n"
         "for number in range(4):\n"
-        "    index.add(corpus({f'n{number}': 'owl hen'}), show_progress=False)\n"
+        "    texts = {f'n{number}': 'owl hen', 'b': 'dog'}\n"
+        "    index.add(corpus(texts), update=True, show_progress=False)\n"
         "    index.remove([f'n{number}'])\n"
         "    index.compact()\n"
     )
@@ -210,9 +162,16 @@ def test_searches_while_another_process_compacts(tmp_path):
     )
     assert other.stdout.readline() == b"goes\n"
     index = SearchIndex.load(tmp_path / "i")
-    while other.poll() is None:
-        (hits,) = index.search("zebra zebra", 2).hits
-        assert hits[0].id == "z" and hits[0].similarity == pytest.approx(1)
+
+    def search(_):
+        while other.poll() is None:
+            for mode in ("dense", "lexical", "hybrid"):
+                (hits,) = index.search("zebra zebra", 2, mode).hits
+                assert hits[0].id == "z" and hits[0].bm25 > 0
+            assert index.similar("z", 1)
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(search, range(2)))
     other.stdout.close()
     assert other.returncode == 0 and held(index) == {**TEXTS, "z": "zebra zebra"}
 

@@ -12,7 +12,7 @@ from embedtopics.encoders.words._tfidf import RandomProjectionEncoder
 from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex, _search
 from tests.factories import refuses
-from tests.retrieval.oracle import Passages, Tiny, assert_found, build, plain_fusion
+from tests.retrieval.oracle import Passages, Tiny, build
 
 WORDS = [f"w{i}" for i in range(30)]
 
@@ -35,31 +35,6 @@ def index(frame):
 
 def texts_of(frame):
     return dict(zip(frame.id.astype(str), frame.text.fillna(""), strict=True))
-
-
-@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
-@pytest.mark.parametrize(
-    ("where", "chosen"),
-    [
-        (None, lambda f: f.n > -1), ("n >= 0", lambda f: f.n >= 0), ("n > 99", lambda f: f.n > 99),
-        ("n == 7 and source == 'A'", lambda f: (f.n == 7) & (f.source == "A")),
-        ({"id_": 1}, None), ("source is null", lambda f: f.source.isna()),
-        ("n < 10 or source != 'B'", lambda f: (f.n < 10) | (f.source != "B")),
-    ],
-)  # fmt: skip
-def test_filters_are_those_of_pandas(index, frame, mode, where, chosen):
-    if chosen is None:
-        with pytest.raises(InputError, match="no column 'id_'"):
-            index.search("w1", where=where)
-        return
-    passages = Passages(texts_of(frame))
-    allowed = set(frame.id[chosen(frame)].astype(str))
-    queries = ["w1 w2", "w3", "w9 w10 w11 w12 w13 w14", "nothing"]
-    for k in (1, 10, 500):
-        with plain_fusion():
-            found = index.search(queries, k, mode, where)
-        for query, hits in zip(queries, found.hits, strict=True):
-            assert_found(hits, passages, query, mode, k, allowed)
 
 
 def test_a_document_counts_once_with_its_best_passage():
@@ -105,16 +80,6 @@ def test_ids_of_any_kind_are_texts(index):
     for bad in (17, "17", None):
         with refuses("ids"):
             other.remove(bad)
-
-
-def test_ids_that_are_taken():
-    index = build(Corpus.from_texts(["cat", "dog"], ids=[1, 2]))
-    more = Corpus.from_texts(["owl", "hen"], ids=[3, 2])
-    with refuses("id", row=1):
-        index.add(more, show_progress=False)
-    assert len(index) == 2
-    assert index.add(more, update=True, show_progress=False) == 2 and len(index) == 3
-    assert [hit.text for hit in index.search("hen dog", 9, "lexical").hits[0]] == ["hen"]
 
 
 def test_embeddings_take_the_place_of_encoding():
@@ -225,37 +190,38 @@ def test_queries_are_not_written_to_the_cache_of_texts():
     assert len(index.search("secret", mode="dense").hits[0]) == 2
 
 
+@pytest.fixture(scope="module")
+def pets():
+    return SearchIndex.build(
+        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
+    )
+
+
 def names(found):
     return [(decision.name, decision.value) for decision in found.decisions]
 
 
-def test_queries_of_all_kinds(frame):
-    index = SearchIndex.build(
-        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
-    )
-    assert index.search([]).hits == () and index.search((), vectors=np.empty((0, 24))).hits == ()
+def test_queries_of_all_kinds(pets):
+    assert pets.search([]).hits == () and pets.search((), vectors=np.empty((0, 24))).hits == ()
     for mode in ("dense", "lexical", "hybrid"):
-        assert index.search(["", " \n", "🙂"], mode=mode).hits == ((), (), ())
-    (hit,) = index.search("the", mode="lexical").hits[0]  # there is nothing else to look for
-    assert hit.text == "the cat purrs" and index.search("of", mode="lexical").hits == ((),)
-    assert len(index.search("the", mode="hybrid").hits[0]) == 2
-    long = index.search("cats and dogs " * 8000, 5)
+        assert pets.search(["", " \n", "🙂"], mode=mode).hits == ((), (), ())
+    (hit,) = pets.search("the", mode="lexical").hits[0]  # there is nothing else to look for
+    assert hit.text == "the cat purrs" and pets.search("of", mode="lexical").hits == ((),)
+    assert len(pets.search("the", mode="hybrid").hits[0]) == 2
+    long = pets.search("cats and dogs " * 8000, 5)
     assert len(long.hits[0]) == 2
-    assert index.search("cat \ud800 \0", 1)[0].text == "the cat purrs"
-    assert len(index.search(pd.Series(["cat", "dog"]))) == 2
+    assert pets.search("cat \ud800 \0", 1)[0].text == "the cat purrs"
+    assert len(pets.search(pd.Series(["cat", "dog"]))) == 2
     for bad in (None, 5, b"cat"):
         with refuses("queries"):
-            index.search(bad)
+            pets.search(bad)
     with refuses("queries", row=1):
-        index.search(["cat", 3])
+        pets.search(["cat", 3])
 
 
-def test_decisions_say_which_query_they_are_about():
-    index = SearchIndex.build(
-        ["the cat purrs", "a dog"], encoder=Tiny(), languages=["en"], show_progress=False
-    )
-    assert names(index.search("of", mode="lexical")) == [("only stop words", ["of"])]
-    found = index.search(["cat", "", "of", "cat owl", "owl", ""])
+def test_decisions_say_which_query_they_are_about(pets):
+    assert names(pets.search("of", mode="lexical")) == [("only stop words", ["of"])]
+    found = pets.search(["cat", "", "of", "cat owl", "owl", ""])
     assert names(found) == [
         ("no direction", ""), ("empty query", []), ("only stop words", ["of"]),
         ("words not held", ["owl"]), ("words not held", ["owl"]),
@@ -263,8 +229,8 @@ def test_decisions_say_which_query_they_are_about():
     messages = [decision.message for decision in found.decisions]
     for message, number in zip(messages, [2, 2, 3, 4, 5], strict=True):
         assert f"query {number}" in message.lower() and "the query" not in message.lower()
-    assert names(index.search("🙂", mode="dense")) == [("no direction", "🙂")]
-    assert index.search("cat").decisions == ()
+    assert names(pets.search("🙂", mode="dense")) == [("no direction", "🙂")]
+    assert pets.search("cat").decisions == ()
 
 
 @pytest.mark.parametrize(
@@ -280,30 +246,6 @@ def test_decisions_say_which_query_they_are_about():
 def test_bad_options(index, wanted):
     with pytest.raises(InputError, match=f"^{next(iter(wanted))} must be"):
         index.search("w1", **wanted)
-
-
-def test_vectors_of_queries_are_scaled(index):
-    vector = Tiny().encode(["w1 w2"])
-    expected = index.search("w1 w2", 5).hits[0]
-    found = index.search("w1 w2", 5, vectors=7 * vector).hits[0]
-    assert [hit.id for hit in found] == [hit.id for hit in expected]
-    assert [hit.score for hit in found] == pytest.approx([hit.score for hit in expected], abs=1e-6)
-    assert index.search("w1", vectors=np.zeros((1, 24)), mode="dense").hits == ((),)
-
-
-@pytest.mark.parametrize("mode", ["dense", "lexical", "hybrid"])
-def test_diversity_is_the_same_for_scores_that_lie_lower(index, mode):
-    def found(lower, **others):
-        def logits(pairs):
-            return [len(passage) / 10 - lower for _, passage in pairs]
-
-        hits = index.search("w1 w2", 4, mode, reranker=logits, **others)
-        return [hit.id for hit in hits]
-
-    # From the lowest to the highest, whatever the cross-encoder's zero is.
-    assert found(5, diversity=0.7) == found(50, diversity=0.7)
-    if mode == "dense":
-        assert found(50, diversity=0.7) != found(50)
 
 
 def test_diversity_counts_whatever_the_scale_of_scores(index):
@@ -365,24 +307,14 @@ def test_export_equals_what_the_index_holds(index, frame, tmp_path):
     assert [by_id[id] for id in table.id] == table.n.tolist()
 
 
-def test_the_exported_file_fills_a_vector_database(index, tmp_path):
-    qdrant = pytest.importorskip("qdrant_client")
-    index.export(tmp_path / "x.parquet")
-    passages = pd.read_parquet(tmp_path / "x.parquet")
-    client = qdrant.QdrantClient(":memory:")
-    cosine = qdrant.models.Distance.COSINE
-    client.create_collection(
-        "a", vectors_config=qdrant.models.VectorParams(size=24, distance=cosine)
-    )
-    payload = passages.drop(columns="vector").astype(object).where(passages.notna(), None)
-    client.upload_collection("a", vectors=passages["vector"], payload=payload.to_dict("records"))
-    below = qdrant.models.FieldCondition(key="n", range=qdrant.models.Range(lt=25))
-    (found,) = client.query_points(
-        "a", query=Tiny().encode(["w1 w2"])[0], limit=1,
-        query_filter=qdrant.models.Filter(must=[below]),
-    ).points  # fmt: skip
-    (hit,) = index.search("w1 w2", 1, "dense", "n < 25")
-    assert found.score == pytest.approx(hit.score, abs=1e-5)
+def test_export_renames_columns_that_would_be_its_own(tmp_path):
+    frame = pd.DataFrame({"id": ["a"], "text": ["cat"], "start": [1]})
+    index = build(frame, text="text", id="id")
+    assert index.export(tmp_path / "x.parquet") == 1 and index.decisions[-1].value == ["start_"]
+    assert "start_" in pd.read_parquet(tmp_path / "x.parquet")
+    index.remove(["a"])
+    with pytest.raises(InputError, match="no documents to export"):
+        index.export(tmp_path / "x.parquet")
 
 
 def test_documents_are_looked_up(index, frame):

@@ -235,22 +235,6 @@ def test_hits_have_the_topic_and_place_of_their_row(result):
     )
 
 
-def test_filters_ask_for_topics_and_places(result):
-    index = build(result.corpus).topics(result)
-    known = {id: one for id, one in expected(result).items() if one}
-    label = result.topics[1].label
-
-    def ids(where):
-        return {hit.id for hit in index.search("people often found", 1000, "dense", where)}
-
-    assert ids("topic == 1") == {id for id, (topic, _) in known.items() if topic == 1}
-    assert ids({"topic_name": [label]}) == ids("topic == 1")
-    assert ids("topic == -1 or map_x > 0") == {
-        id for id, (topic, (x, _)) in known.items() if topic == -1 or x > 0
-    }
-    assert ids("topic == 99") == set()
-
-
 def test_topics_stay_with_their_documents_through_all_changes(result, tmp_path):
     corpus = result.corpus
     index = build(corpus.take(range(60)), tmp_path / "i")
@@ -279,12 +263,6 @@ def test_attaching_again_replaces_all_that_was_attached(result):
     known, found = expected(other), found_of(index)
     assert found == {id: known.get(id) or (None, None) for id in found}
     assert {topic for topic, _ in found.values()} >= {None, 0, 1}
-
-
-def test_an_index_that_knows_fewer_documents_than_the_result(result):
-    index = build(result.corpus.take(range(10))).topics(result)
-    known = expected(result)
-    assert found_of(index) == {id: known[id] for id in result.corpus.ids[:10]}
 
 
 def test_results_that_do_not_belong(result):

@@ -70,7 +70,7 @@ class FastTextEncoder(LearningEncoder):
 
     What is learnt does not depend on the order of the texts. On one thread it is the same, bit
     for bit, in every process on a machine. Several threads write to the same numbers at once:
-    that is faster, and no two fits are alike.
+    that is faster, and no two fits are the same.
 
     Parameters
     ----------

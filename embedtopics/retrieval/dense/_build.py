@@ -106,10 +106,7 @@ def share_found(segment: DenseSegment, sample: Sample, vectors: FloatArray) -> f
 def calibrated(
     segment: DenseSegment, sample: Sample, vectors: FloatArray, wanted_recall: float
 ) -> DenseSegment:
-    """Return the segment with the least effort that gives the wanted recall, by some margin.
-
-    Where no effort suffices, the largest is taken.
-    """
+    """Return the segment with the least effort, or the largest, that gives the wanted recall."""
     index = segment.index
     if index is None:
         return segment

@@ -119,35 +119,6 @@ def read_vectors(folder: Path, name: str, n: int, d: int) -> npt.NDArray[Any]:
     return np.asarray(np.memmap(folder / name, dtype=dtype, mode="r", shape=(n, d)))
 
 
-def read_about(folder: Path) -> dict[str, Any]:
-    """Read what is known, and hold the sizes of all files against it."""
-    path = folder / ABOUT
-    try:
-        about = json.loads(path.read_text("utf-8"))
-        found = int(about["format"])
-        sizes = {str(name): int(size) for name, size in about["files"].items()}
-        n, d = int(about["n"]), int(about["d"])
-        kind, name = str(about["kind"]), str(about["vectors"])
-        breadth = about["parameters"].get("breadth"), about["parameters"].get("n_candidates")
-        well_formed = n >= 0 and d >= 1 and name in _DTYPES and name in sizes
-        if not well_formed or not all(b is None or int(b) > 0 for b in breadth):
-            raise ValueError(f"{kind} index of {n} vectors with {d} dimensions in {name}")
-    except FileNotFoundError:
-        raise CorruptFileError(f"{path} is missing; build the segment again") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptFileError(f"{path} is damaged ({error}); build again") from error
-    if found > FORMAT:
-        raise CorruptFileError(
-            f"{path} is of format {found}, newer than this version reads ({FORMAT}); "
-            "upgrade embedtopics"
-        )
-    for file, size in sizes.items():
-        if ".." in Path(file).parts or Path(file).is_absolute():
-            raise CorruptFileError(f"{path} is damaged (it lists {file!r}); build again")
-        _check_size(folder / file, size)
-    return dict(about)
-
-
 def _check_size(path: Path, size: int) -> None:
     if not path.is_file():
         raise CorruptFileError(f"{path} is missing; build the segment again")
@@ -256,15 +227,36 @@ class DenseSegment:
 
 
 def open_dense(folder: str | Path) -> DenseSegment:
-    """Open what `build_dense` wrote."""
+    """Open what `build_dense` wrote, and hold the sizes of all files against what was written."""
     folder = Path(folder)
-    about = read_about(folder)
-    n, d, kind = int(about["n"]), int(about["d"]), str(about["kind"])
+    path = folder / ABOUT
+    try:
+        about = json.loads(path.read_text("utf-8"))
+        found = int(about["format"])
+        sizes = {str(name): int(size) for name, size in about["files"].items()}
+        n, d = int(about["n"]), int(about["d"])
+        kind, name = str(about["kind"]), str(about["vectors"])
+        n_probe, n_candidates = (
+            1 if about["parameters"].get(key) is None else int(about["parameters"][key])
+            for key in ("breadth", "n_candidates")
+        )
+        if n < 0 or min(d, n_probe, n_candidates) < 1 or name not in _DTYPES.keys() & sizes.keys():
+            raise ValueError(f"{kind} index of {n} vectors with {d} dimensions in {name}")
+    except FileNotFoundError:
+        raise CorruptFileError(f"{path} is missing; build the segment again") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptFileError(f"{path} is damaged ({error}); build again") from error
+    if found > FORMAT:
+        raise CorruptFileError(
+            f"{path} is of format {found}, newer than this version reads ({FORMAT}); "
+            "upgrade embedtopics"
+        )
     if kind not in KINDS:
         raise CorruptFileError(f"{folder} holds an index of unknown kind {kind!r}; build again")
-    vectors = read_vectors(folder, str(about["vectors"]), n, d)
-    parameters = about["parameters"]
-    is_flat = kind in ("flat", "hnsw")
-    index = None if is_flat else open_codes(folder / "dense", n, d)
-    n_probe, n_candidates = parameters.get("breadth"), parameters.get("n_candidates")
-    return DenseSegment(kind, vectors, index, int(n_probe or 1), int(n_candidates or 1), about)
+    for file, size in sizes.items():
+        if ".." in Path(file).parts or Path(file).is_absolute():
+            raise CorruptFileError(f"{path} is damaged (it lists {file!r}); build again")
+        _check_size(folder / file, size)
+    vectors = read_vectors(folder, name, n, d)
+    index = None if kind in ("flat", "hnsw") else open_codes(folder / "dense", n, d)
+    return DenseSegment(kind, vectors, index, n_probe, n_candidates, about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -282,21 +282,18 @@ def _entry(name: Any, value: Any, columns: Mapping[str, str]) -> Node:
         values = [_plain(item) for item in items] if is_list else [_plain(value)]
         if not values:
             raise InvalidCondition("expected at least one value; got an empty list")
-        return _equal_to_any(str(name), kind, values)
+        known = tuple(value for value in values if value is not None)
+        parts: list[Node] = []
+        if known:
+            operator = "==" if len(known) == 1 else "in"
+            parts.append(make_condition(str(name), kind, operator, known))
+        if len(known) < len(values):
+            parts.append(make_condition(str(name), kind, "is null", ()))
+        return parts[0] if len(parts) == 1 else Or(tuple(parts))
     except InvalidCondition as error:
         raise InputError(
             "where", "a filter that can be read", remedy=f"entry {str(name)!r}: {error}"
         ) from None
-
-
-def _equal_to_any(name: str, kind: str, values: Sequence[Any]) -> Node:
-    known = tuple(value for value in values if value is not None)
-    parts: list[Node] = []
-    if known:
-        parts.append(make_condition(name, kind, "==" if len(known) == 1 else "in", known))
-    if len(known) < len(values):
-        parts.append(make_condition(name, kind, "is null", ()))
-    return parts[0] if len(parts) == 1 else Or(tuple(parts))
 
 
 def _plain(value: Any) -> Any:

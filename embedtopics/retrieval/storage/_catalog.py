@@ -91,11 +91,9 @@ def connect_writer(folder: Path) -> sqlite3.Connection:
 
 
 def ask(folder: Path, question: Callable[[sqlite3.Connection], T]) -> T:
-    """Answer a question from one read transaction, on a connection of its own.
-
-    A connection costs a third of a millisecond; it is never shared by threads, never survives a
-    fork, and sees at once that a folder was replaced.
-    """
+    """Answer a question from one read transaction, on a connection of its own."""
+    # That costs a third of a millisecond; a connection is never shared by threads, never survives
+    # a fork, and sees at once that a folder was replaced.
     for _ in range(_TRIES):
         try:
             with reading(folder) as connection:
@@ -211,10 +209,8 @@ def read_meta(connection: sqlite3.Connection, name: str) -> Any:
 
 
 def merge_log(connection: sqlite3.Connection) -> bool:
-    """Empty the write-ahead log; return False where a reader or a full disk stands against it.
-
-    After that no commit is pending: what the catalogue does not name now, it never will.
-    """
+    """Empty the write-ahead log; return False where a reader or a full disk stands against it."""
+    # After that no commit is pending: what the catalogue does not name now, it never will.
     try:
         connection.execute("PRAGMA busy_timeout = 0")
         busy = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]

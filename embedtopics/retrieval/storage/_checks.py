@@ -56,10 +56,7 @@ def create_folder(folder: Path, settings: str) -> None:
 
 
 def copy_collection(source: Path, target: Path, overwrite: bool) -> None:
-    """Copy one version of a collection to another folder.
-
-    Files of segments, which never change, are hard links where the file system has them.
-    """
+    """Copy one version of a collection; files, which never change, as hard links if possible."""
     if target == source or source in target.parents or target in source.parents:
         raise InputError("folder", f"one apart from the index in {source}", str(target))
     ask(source, lambda connection: None)  # damage of the source is not taken for the target's
@@ -155,11 +152,9 @@ def _is_ours(folder: Path) -> bool:
 
 
 def find_folder(folder: str | Path) -> Path:
-    """Return where a collection really is, so that two names of it have one lock.
-
-    What a process that was killed while it replaced a collection left undone is undone.
-    """
+    """Return where a collection really is, so that two names of it have one lock."""
     folder = Path(os.path.realpath(folder))
+    # What a process that was killed while it replaced a collection left undone is undone.
     for _ in range(20):
         if os.path.lexists(folder) or not _set_aside(folder):
             break

@@ -51,6 +51,7 @@ from embedtopics.retrieval.storage._metadata import (
     write_annotations,
 )
 from embedtopics.retrieval.storage._segments import (
+    PASSAGES,
     MakeSegment,
     PassageCache,
     SegmentFile,
@@ -66,7 +67,6 @@ from embedtopics.retrieval.storage._segments import (
     segment_folder,
     select_documents,
     unnamed_folders,
-    write_passages,
 )
 
 if TYPE_CHECKING:
@@ -265,10 +265,9 @@ class Writer:
         self.decisions += notes
 
     def remove(self, ids: Sequence[str], *, missing: Literal["raise", "ignore"] = "raise") -> int:
-        """Remove documents; their texts and metadata are overwritten in the file.
+        """Remove documents; their texts and metadata are overwritten when the writer ends.
 
-        That is done when the writer ends; or, where another process still reads an older version,
-        when the next one does.
+        Where another process still reads an older version, that is when the next writer ends.
         """
         checked_choice(missing, "missing", ("raise", "ignore"))
         with explaining(self._folder, is_writing=True):
@@ -290,8 +289,7 @@ class Writer:
     def compact(self, make_segment: MakeSegment) -> bool:
         """Write all living passages to one new segment, without those of removed documents.
 
-        Readers that hold files of the old segments open, or have them mapped, keep them (but for
-        Windows, where such files stay until the next writer).
+        Readers keep old files that they have open; Windows keeps these until the next writer.
         """
         snapshot = read_snapshot(self._folder, {})
         if len(snapshot.segments) <= 1 and all(s.alive.all() for s in snapshot.segments):
@@ -319,10 +317,7 @@ class Writer:
     def annotate(
         self, numbers: Sequence[int], frame: pd.DataFrame, settings: Mapping[str, Any]
     ) -> None:
-        """Write columns of the metadata anew, and entries of the settings.
-
-        See `write_annotations`; documents that are not among `numbers` lose what they had there.
-        """
+        """Write columns of the metadata of all documents anew, and entries of the settings."""
         with explaining(self._folder, is_writing=True), self._transaction():
             self.decisions += write_annotations(self._connection, numbers, frame, settings)
 
@@ -342,7 +337,7 @@ class Writer:
         folder = segment_folder(self._folder, number)
         try:
             folder.mkdir(parents=True)
-            write_passages(folder, documents, spans)
+            np.savez(folder / PASSAGES, documents=documents, spans=spans)
             documents, spans = documents.view(), spans.view()
             documents.flags.writeable = spans.flags.writeable = False
             make(folder, documents, spans, sources)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-KINDS = ("text", "integer", "real", "boolean", "date", "missing")
-"""A column in which no value was seen is "missing"; it becomes what its first value is."""
 _MOST_COLUMNS = 1900
 _EXACT = 2**53
 """Up to here floating-point numbers hold every integer."""
@@ -34,7 +32,10 @@ _EXACT = 2**53
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the metadata; `position` is in the order in which columns were added."""
+    """A column of the metadata; `position` is in the order in which columns were added.
+
+    A column in which no value was seen is of the kind "missing"; it becomes what its first is.
+    """
 
     position: int
     name: str
@@ -62,10 +63,7 @@ def read_columns(connection: sqlite3.Connection) -> dict[str, Column]:
 
 
 def date_text(value: datetime.date) -> str:
-    """Return a date as it is stored: ISO, in UTC where it has a time zone, as short as may be.
-
-    Such texts sort as the dates do.
-    """
+    """Return a date in ISO, in UTC if it has a zone, as short as may be: it sorts as dates do."""
     if not isinstance(value, datetime.datetime):
         return value.isoformat()
     if value.tzinfo is not None:

@@ -105,13 +105,8 @@ def list_files(connection: sqlite3.Connection) -> list[SegmentFile]:
     return [SegmentFile(*row) for row in connection.execute(query)]
 
 
-def write_passages(folder: Path, documents: Int64Array, spans: Int32Array) -> None:
-    """Write which document each passage belongs to, and where it is in its text."""
-    np.savez(folder / PASSAGES, documents=documents, spans=spans)
-
-
 def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
-    """Read what `write_passages` wrote; the arrays cannot be written to."""
+    """Return the document and the span of each passage; the arrays cannot be written to."""
     path = folder / PASSAGES
     try:
         # Opened here, because NumPy leaves a file open that it finds damaged.

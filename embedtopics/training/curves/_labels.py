@@ -100,7 +100,7 @@ def _best(
 
 
 def _whitener(sizes: Int64Array, seeds: Int64Array, left: Float64Array) -> Float64Array:
-    """Return the matrix that makes the errors independent and alike, up to one variance."""
+    """Return the matrix that makes the errors independent and of equal variance."""
     names, of_seed = np.unique(seeds, return_inverse=True)
     shared = 0.0
     if len(names) > 1:

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 
 from embedtopics.errors import InputError
-from embedtopics.retrieval.storage import _collection
 from embedtopics.retrieval.storage._checks import check
 from embedtopics.retrieval.storage._collection import Collection
 
@@ -100,7 +99,6 @@ class Disk:
         self.left = None
         for module, name in (
             (os, "fsync"), (os, "mkdir"), (np, "save"), (np, "savez"), (os, "link"),
-            (_collection, "write_passages"),
         ):  # fmt: skip
             monkeypatch.setattr(module, name, self.failing(getattr(module, name)))
 

@@ -1,10 +1,8 @@
-import json
 import sqlite3
 import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from embedtopics.errors import CorruptFileError, InputError
@@ -56,22 +54,6 @@ def test_known_ids_are_refused_or_replaced(tmp_path):
     assert state(collection) == {**before, **changes}
     assert collection.numbers(["d3"]) == {"d3": 10}
     assert_clean(collection)
-
-
-def test_what_will_be_refused_is_refused_before(tmp_path):
-    collection = small(tmp_path / "a")
-    with collection.writing() as writer:
-        add(writer, ["e"], ["t"], pd.DataFrame({"n": [1]}))
-    before = state(collection), collection.snapshot().version
-    collection.check_new(["x"], pd.DataFrame({"n": [2.5], "m": ["a"]}), update=False)
-    collection.check_new(["d0"], pd.DataFrame(index=[0]), update=True)
-    with refuses("id", row=1):
-        collection.check_new(["x", "d0"], pd.DataFrame(index=[0, 1]), update=False)
-    for frame in (pd.DataFrame({"n": ["a"]}), pd.DataFrame({"m": [["a"]]})):
-        (name,) = frame
-        with refuses(f"column {name!r} of the metadata", row=0):
-            collection.check_new(["x"], frame, update=False)
-    assert (state(collection), collection.snapshot().version) == before
 
 
 def test_removing(tmp_path):
@@ -185,21 +167,6 @@ def test_readers_keep_their_version_during_a_write(tmp_path):
     assert snapshot.segments[0].alive.tolist() == [d != 2 for d in snapshot.segments[0].documents]
 
 
-def test_creating_refuses_what_is_there(tmp_path):
-    small(tmp_path / "a")
-    with refuses("folder"):
-        Collection.create(tmp_path / "a", {})
-    (tmp_path / "b").mkdir()
-    Collection.create(tmp_path / "b", {})
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / "mine.txt").write_text("keep")
-    with pytest.raises(InputError, match="other files"):
-        Collection.create(tmp_path / "c", {})
-    with pytest.raises(InputError, match="is a file"):
-        Collection.create(tmp_path / "c" / "mine.txt", {})
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a", "b", "c"]
-
-
 def test_opening_what_is_no_collection(tmp_path):
     with refuses("folder"):
         Collection.open(tmp_path / "none")
@@ -222,13 +189,3 @@ def test_newer_formats_are_refused(tmp_path):
             ask()
     with pytest.raises(CorruptFileError, match="newer"), collection.writing():
         pass
-
-
-def test_conditions_cannot_write(tmp_path):
-    collection = small(tmp_path / "a")
-    assert collection.candidates("documents.id = ?", ["d3"]).tolist() == [4]
-    assert collection.candidates("1").tolist() == [1, 3, 4, 5, 6, 7, 8]
-    assert collection.candidates("0").dtype == np.int64
-    with pytest.raises(sqlite3.Error):
-        collection.candidates("1) ; DELETE FROM documents; --")
-    assert json.dumps(sorted(map(str, state(collection)))) and collection.snapshot().version == 3

@@ -95,23 +95,6 @@ def test_a_damaged_collection_is_not_copied(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
-def test_a_replacement_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
-    collection, other = small(tmp_path / "a"), small(tmp_path / "b", 3)
-    expected = state(other)
-    link = copying._link
-
-    def fill_up(source, target):
-        if "dense" in str(target):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        link(source, target)
-
-    monkeypatch.setattr(copying, "_link", fill_up)
-    with pytest.raises(InputError, match="No space left"):
-        collection.copy_to(tmp_path / "b", overwrite=True)
-    assert state(other) == expected
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
-
-
 def test_what_a_killed_replacement_set_aside_is_put_back(tmp_path):
     expected = state(small(tmp_path / "a"))
     (tmp_path / "a").rename(tmp_path / ".a.x1.old")

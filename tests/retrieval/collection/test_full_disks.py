@@ -9,7 +9,6 @@ import pytest
 
 from embedtopics.errors import InputError
 from embedtopics.retrieval.storage import _collection as writing
-from embedtopics.retrieval.storage._collection import Collection
 from tests.retrieval.collection.fake import Disk, add, assert_clean, make_segment, small, state
 
 WRITES = {
@@ -166,13 +165,3 @@ def test_a_segment_that_cannot_be_made(tmp_path, error):
         assert folders(collection) == names
         add(writer, ["new"], ["Text."])
     assert state(collection) == {**before, "new": ("Text.", {})}
-
-
-def test_nothing_is_left_of_a_collection_that_could_not_be_made(tmp_path, monkeypatch):
-    disk = Disk(monkeypatch)
-    step = 0
-    while disk.fails_at(step, partial(Collection.create, tmp_path / "a", {})):
-        assert list(tmp_path.iterdir()) == []
-        step += 1
-    assert step >= 2
-    assert_clean(Collection.open(tmp_path / "a"))

@@ -269,11 +269,3 @@ def test_damage_stays_to_be_seen(annotated):
     ]  # fmt: skip
     (problem,) = check(annotated.folder)
     assert problem.what == "the document 'b' differs from its checksum"
-
-
-def test_later_documents_may_follow(annotated):
-    with annotated.writing() as writer:
-        writer.annotate([1], pd.DataFrame({"x": [np.float64(0.5)]}), {})
-        add(writer, ["d"], ["D"])
-    assert annotated.documents([4])[0].metadata == {"year": None, "x": None}
-    assert check(annotated.folder) == []

@@ -1,7 +1,5 @@
 """What is written, what is measured, and what is refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -103,14 +101,6 @@ def test_same_bits_on_any_number_of_threads(tmp_path, monkeypatch, kind):
     assert all(one == seen[0] for one in seen[1:])
 
 
-def test_the_seed_decides(tmp_path):
-    vectors = clustered(2000, 40, seed=3)
-    for seed in (0, 1):
-        (tmp_path / str(seed)).mkdir()
-        build_dense(tmp_path / str(seed), vectors, DenseSettings(kind="ivf", seed=seed))
-    assert content(tmp_path / "0")["codes.faiss"] != content(tmp_path / "1")["codes.faiss"]
-
-
 @pytest.mark.parametrize(
     ("n", "d", "settings", "kind"),
     [
@@ -133,17 +123,11 @@ def test_kind_is_chosen_by_size(n, d, settings, kind):
 
 
 @pytest.mark.parametrize(
-    "bad",
-    [{"kind": "hnsw"}, {"recall": 1.5}, {"recall": True}, {"memory_limit": 0}, {"seed": -1}],
+    "bad", [{"kind": "hnsw"}, {"recall": 1.5}, {"recall": True}, {"memory_limit": 0}, {"seed": -1}]
 )
 def test_bad_settings_are_refused(bad):
     with pytest.raises(InputError, match="must be"):
         DenseSettings(**bad)
-
-
-def test_settings_of_older_folders_are_read():
-    old = {"kind": "hnsw", "recall": 0.9, "memory_limit": None, "seed": 3, "M": 32, "n_probe": None}
-    assert DenseSettings.from_json(old) == DenseSettings("auto", 0.9, None, 3)
 
 
 @pytest.fixture

@@ -1,18 +1,11 @@
 """The exact search, held to every pair compared on its own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from embedtopics.retrieval.dense._exact import (
-    BATCH,
-    merge_nearest,
-    nearest_among,
-    nearest_exactly,
-)
+from embedtopics.retrieval.dense._exact import BATCH, merge_nearest, nearest_among, nearest_exactly
 
 
 def one_by_one(queries, vectors, rows, k):

@@ -1,7 +1,5 @@
 """Searching a segment of every kind, held to brute force."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -112,12 +110,6 @@ def test_k_rows_come_back_where_k_pass_far_from_the_query(opened, vectors, never
     assert np.isfinite(near).all()
 
 
-def test_more_than_there_are(opened, vectors):
-    near, found = opened.search(vectors[:2], len(vectors) + 5)
-    assert sorted(found[0, :-5]) == list(range(len(vectors)))
-    assert (found[:, -5:] == -1).all() and (near[:, -5:] == -np.inf).all()
-
-
 def test_threads_may_search_at_once(opened):
     queries = clustered(3100, 48)[-60:]
     masks = [None, np.arange(3000) % 2 == 0, np.arange(3000) >= 1500]
@@ -128,19 +120,6 @@ def test_threads_may_search_at_once(opened):
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one[0], other[0])
         np.testing.assert_array_equal(one[1], other[1])
-
-
-def test_no_query_gives_no_answer(opened):
-    near, found = opened.search(np.empty((0, 48), dtype=np.float32), 3)
-    assert near.shape == found.shape == (0, 3)
-
-
-def test_questions_are_not_changed(opened):
-    queries, mask = clustered(5, 48), np.arange(3000) < 9
-    before = queries.copy(), mask.copy()
-    opened.search(queries, 3, mask)
-    np.testing.assert_array_equal(queries, before[0])
-    np.testing.assert_array_equal(mask, before[1])
 
 
 @settings(max_examples=15, deadline=None)

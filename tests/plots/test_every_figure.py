@@ -1,0 +1,86 @@
+"""What holds of every figure: arguments at fault are named, nothing is drawn of no topics."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from embedtopics import plots, topics
+from tests.factories import make_comparison, make_result, refuses
+
+
+@pytest.fixture(scope="module")
+def given():
+    """What each figure is drawn of, by its name."""
+    result = make_result(120, 3)
+    source = np.random.default_rng(0).choice(["a", "b"], len(result.corpus))
+    own = dict.fromkeys(("map", "sizes", "terms", "term_decline", "topic_map"), (result,))
+    return own | {
+        "comparison": (make_comparison(120),),
+        "mixture": (result, topics.token_topics(result, 0)),
+        "over_time": (topics.over_time(result, "month"),),
+        "by_group": (topics.by_group(result, source),),
+        "effects": (topics.effects(result, {"source": source}, n_resamples=20),),
+        "stability": (result,),
+    }
+
+
+@pytest.mark.parametrize(
+    ("figure", "parameter", "value"),
+    [
+        ("map", "width", 20),
+        ("map", "height", -1),
+        ("map", "max_labels", -1),
+        ("map", "hover_characters", -5),
+        ("comparison", "width", 200),
+        ("comparison", "height", 120),
+        ("comparison", "max_labels", -1),
+        ("comparison", "hover_characters", -5),
+        ("sizes", "max_topics", 0),
+        ("terms", "topics", [0, 9]),
+        ("terms", "n_terms", 0),
+        ("term_decline", "topics", [10]),
+        ("term_decline", "n_terms", 0),
+        ("topic_map", "width", 100),
+        ("topic_map", "max_labels", -1),
+        ("mixture", "max_topics", 0),
+        ("mixture", "max_words", 0),
+        ("mixture", "width", 10),
+        ("over_time", "topics", [9]),
+        ("over_time", "measure", "rows"),
+        ("over_time", "style", "bars"),
+        ("by_group", "topics", [9]),
+        ("by_group", "max_topics", 0),
+        ("effects", "topics", [9]),
+        ("effects", "covariate", "date"),
+        ("stability", "result", None),
+    ],
+)
+def test_an_argument_at_fault_is_named(given, figure, parameter, value):
+    options = {} if parameter == "result" else {parameter: value}
+    with refuses(parameter):
+        getattr(plots, figure)(*given[figure], **options)
+
+
+def test_of_no_topics_there_is_a_note():
+    result = make_result(n_documents=40, n_topics=0)
+    source = ["a", "b"] * 20 + ["b"] * (len(result.corpus) - 40)
+    figures = [
+        *(getattr(plots, name)(result) for name in ("terms", "term_decline", "topic_map")),
+        plots.stability(result),
+        plots.over_time(topics.over_time(result, "week")),
+        plots.by_group(topics.by_group(result, source)),
+        plots.effects(topics.effects(result, "~ date", n_resamples=20)),
+    ]
+    for figure in figures:
+        assert figure.layout.annotations[0].text == "No topics were found"
+
+
+@pytest.mark.parametrize("make", [make_result, make_comparison])
+def test_the_same_input_gives_the_same_figure_and_is_left_alone(make):
+    draw = plots.map if make is make_result else plots.comparison
+    given = make()
+    assert draw(given).to_json() == draw(make()).to_json()
+    positions = given.map if make is make_result else given.encoders[1].map
+    untouched = make().map if make is make_result else make().encoders[1].map
+    np.testing.assert_array_equal(positions, untouched)

@@ -1,0 +1,210 @@
+"""What all figures share: colours, where names stand, and text made harmless."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from embedtopics.plots._colors import (
+    NOISE_COLOR,
+    PALETTE,
+    color_distances,
+    dark,
+    spread_colors,
+    tint,
+    topic_colors,
+)
+from embedtopics.plots._labels import densest_points, place_labels
+from embedtopics.plots._theme import cut, escape, plain, wrap
+from embedtopics.topics.results import Stability
+from tests.factories import make_result
+
+
+def test_distances_are_those_of_oklab_for_usual_vision():
+    # black to white is one unit of lightness for every eye; equal colours do not differ
+    distances = color_distances(("#000000", "#ffffff", "#ffffff"))
+    assert distances[0, 1] == pytest.approx(100.0, abs=0.1)
+    assert distances[1, 2] == 0.0
+
+
+def test_distances_see_red_green_confusion():
+    red, green = "#cc3311", "#6b7d00"  # far apart to most eyes, close to a deuteranope's
+    lightness_only = color_distances((red, green))[0, 1]
+    blue = color_distances((red, "#0072b2"))[0, 1]
+    assert lightness_only < 0.6 * blue
+
+
+def test_the_palette_keeps_clear_of_noise_and_of_itself():
+    with_noise = color_distances((*PALETTE, NOISE_COLOR))
+    assert with_noise[-1, :-1].min() > 8.0
+    assert len(set(PALETTE)) == len(PALETTE)
+
+
+@pytest.mark.parametrize("n_topics", [2, 8, len(PALETTE)])
+def test_no_color_comes_twice_while_there_are_enough(n_topics):
+    positions = np.random.default_rng(0).normal(size=(n_topics, 2))
+    assert len(set(spread_colors(positions))) == n_topics
+
+
+@pytest.mark.parametrize("n_topics", [10, 40, 200])
+@pytest.mark.parametrize("seed", range(3))
+def test_nearest_topics_look_different_to_every_eye(n_topics, seed):
+    positions = np.random.default_rng(seed).uniform(size=(n_topics, 2))
+    colors = spread_colors(positions)
+    gaps = np.linalg.norm(positions[:, None] - positions[None], axis=-1)
+    np.fill_diagonal(gaps, np.inf)
+    distances = color_distances(colors)
+    nearest = distances[np.arange(n_topics), gaps.argmin(axis=1)]
+    assert nearest.min() > 6.0  # a step of 2 is just visible
+
+
+def test_colors_stand_places_that_are_nowhere_or_all_the_same():
+    assert len(set(spread_colors(np.full((5, 2), np.nan)))) == 5
+    assert len(set(spread_colors(np.zeros((5, 2))))) == 5
+    assert spread_colors(np.empty((0, 2))) == ()
+
+
+def test_tint_and_dark():
+    assert tint("#336699", 1.0) == "#336699"
+    assert tint("#336699", 0.0) == "#ffffff"
+    for color in PALETTE:
+        rgb = np.array([int(dark(color)[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+        assert 1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05) >= 7.0
+
+
+def test_topics_that_do_not_come_back_are_paler():
+    result = make_result(n_topics=3)
+    full = topic_colors(result)
+    chance = np.array([0.15, 0.15, 0.15])
+    stability = Stability(
+        recurrence=np.array([0.9, 0.45, 0.1]), low=chance, high=chance,
+        agreement=np.ones(len(result.documents), np.float32),
+        adjusted_rand=np.array([0.5]), n_replicates=2, chance=chance,
+    )  # fmt: skip
+    shown = topic_colors(replace(result, stability=stability))
+    # 0.45 lies half way from chance to the 0.75 of a full colour: a quarter and half of the rest.
+    assert shown == (full[0], tint(full[1], 0.625), tint(full[2], 0.25))
+
+
+def test_the_densest_point_is_in_the_thick_of_a_bent_topic():
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, np.pi, 400)
+    arc = np.column_stack([np.cos(angle), np.sin(angle)]) * 10
+    core = rng.normal((-10, 0), 0.3, size=(200, 2))
+    positions = np.vstack([arc, core]).astype(np.float32)
+    found = densest_points(positions, np.zeros(600, dtype=np.int32), 1)
+    assert np.linalg.norm(found[0] - [-10, 0]) < 1.5
+    assert np.linalg.norm(positions.mean(axis=0) - [-10, 0]) > 4  # where the mean would put it
+
+
+def test_the_densest_point_is_a_document_of_the_topic():
+    rng = np.random.default_rng(1)
+    positions = rng.normal(size=(50, 2)).astype(np.float32)
+    labels = rng.integers(-1, 3, 50).astype(np.int32)
+    for topic, point in enumerate(densest_points(positions, labels, 3)):
+        assert (positions[labels == topic] == point).all(axis=1).any()
+
+
+def test_topics_of_one_point_of_equal_points_and_of_none():
+    positions = np.array([[1, 2], [3, 4], [3, 4]], dtype=np.float32)
+    found = densest_points(positions, np.array([0, 1, 1], dtype=np.int32), 3)
+    np.testing.assert_array_equal(found[:2], [[1, 2], [3, 4]])
+    assert np.isnan(found[2]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**16), st.integers(0, 60), st.integers(0, 40))
+def test_placed_labels_never_overlap_and_stay_inside(seed, n_labels, max_labels):
+    rng = np.random.default_rng(seed)
+    size = (600.0, 400.0)
+    anchors = rng.uniform(0, 1, (n_labels, 2)) * size
+    boxes = [(float(w), 16.0) for w in rng.uniform(20, 160, n_labels)]
+    placed = place_labels(anchors, boxes, size, max_labels)
+    assert len(placed) <= max_labels
+    edges = []
+    for place in placed:
+        centre, half = anchors[place.label] + place.shift, np.array(boxes[place.label]) / 2
+        edges.append((*(centre - half), *(centre + half)))
+        assert (centre - half >= -0.1).all()
+        assert (centre + half <= np.array(size) + 0.1).all()
+    for i, a in enumerate(edges):
+        for b in edges[:i]:
+            assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+
+def test_the_first_label_stands_on_its_anchor_and_the_next_moves_aside():
+    anchors = np.array([[200.0, 200.0], [200.0, 200.0], [np.nan, np.nan]])
+    first, second = place_labels(anchors, [(80, 16)] * 3, (400, 400), 10)
+    assert (first.label, first.shift) == (0, (0.0, 0.0))
+    assert (second.label, second.shift[0]) == (1, 0.0)
+    assert 16 <= abs(second.shift[1]) <= 40
+
+
+def test_a_label_without_room_is_left_out():
+    anchors = np.full((12, 2), 200.0)
+    placed = place_labels(anchors, [(300, 16)] * 12, (400, 400), 12)
+    assert 1 < len(placed) < 12
+
+
+@given(st.text(st.characters(codec=None), max_size=300), st.integers(1, 40))
+def test_wrapped_lines_hold_every_character_in_order_and_none_is_too_long(text, width):
+    line = plain(text)
+    lines = wrap(line, width)
+    assert all(0 < len(part) <= width for part in lines)
+    assert "".join(lines).replace(" ", "") == line.replace(" ", "")
+
+
+@given(st.text(max_size=100), st.integers(2, 20), st.integers(1, 4))
+def test_lines_that_are_left_out_leave_an_ellipsis(text, width, most):
+    every = wrap(plain(text), width)
+    some = wrap(plain(text), width, most)
+    assert len(some) == min(len(every), most) and all(len(line) <= width for line in some)
+    if len(every) <= most:
+        assert some == every
+    else:
+        assert some[:-1] == every[: most - 1]
+        assert some[-1].endswith("…") and every[most - 1].startswith(some[-1][:-1])
+
+
+@given(st.text(max_size=400), st.integers(1, 60))
+def test_a_cut_text_is_a_prefix_that_fits(text, length):
+    short = cut(text, length)
+    assert len(short) <= length
+    if short != plain(text):
+        assert short.endswith("…")
+        assert plain(text).startswith(short[:-1])
+
+
+def test_words_stay_whole_where_they_fit():
+    assert wrap("one two three", 8) == ["one two", "three"]
+    assert wrap("ab " + "x" * 12, 5) == ["ab xx", "xxxxx", "xxxxx"]
+    assert wrap("", 5) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ("&lt;", "&amp;lt;"),
+        ("$x^2$", "&#36;x^2&#36;"),
+        ("\"quoted\" 'too' %{x}", "\"quoted\" 'too' %{x}"),
+        ("🙂 שלום", "🙂 שלום"),
+    ],
+)
+def test_escape(text, shown):
+    assert escape(text) == shown
+
+
+def test_plain_drops_what_has_no_glyph():
+    assert plain("a\x00b\r\n\tc") == "a b c"
+    assert plain("safe\u202etxt.exe") == "safetxt.exe"
+    assert plain("lone \ud800 half").encode("utf-8") == b"lone ? half"
+
+
+def test_cut_does_not_end_within_an_emoji_sequence():
+    assert cut("ab👩\u200d💻cdef", 5) == "ab👩…"

@@ -21,7 +21,7 @@ from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics.results import Reason, Topic, TopicResult
 from tests.noise import jittered
 
-__all__ = ["make_comparison", "make_result", "refuses"]
+__all__ = ["each", "make_comparison", "make_result", "refuses"]
 
 _STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
 _PARTS = "line field season price group study report night".split()
@@ -35,6 +35,11 @@ def refuses(parameter, *, row=None):
         yield caught
     assert caught.value.parameter == parameter
     assert row is None or caught.value.row == row
+
+
+def each(**wrong):
+    """Return pairs of a parameter and a wrong value for it, to parametrize a test with."""
+    return [(name, value) for name, values in wrong.items() for value in values]
 
 
 def make_result(

@@ -203,10 +203,10 @@ def _nearest(
     """
     limit = bound.copy()
     parts = [Edges.none()]
-    # The tree takes one bound a query: sources with bounds alike are asked together.
-    alike = np.floor(2 * np.log2(np.maximum(bound, np.finfo(float).tiny)))
-    for value in np.unique(alike):
-        group = np.flatnonzero(alike == value)
+    # The tree takes one bound a query: sources with similar bounds are asked together.
+    level = np.floor(2 * np.log2(np.maximum(bound, np.finfo(float).tiny)))
+    for value in np.unique(level):
+        group = np.flatnonzero(level == value)
         farthest = float(bound[group].max()) * (1 + 1e-9)
         _, answer = tree.query(
             places[sources[group]],

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_count
 from embedtopics.clustering._boruvka import boruvka, neighborhoods
 from embedtopics.clustering.results import SpanningTree
 from embedtopics.errors import InputError
@@ -61,7 +60,7 @@ def spanning_tree(
     """
     points = _checked_coordinates(coordinates)
     weights = checked_weights(weights, len(points))
-    min_samples = _checked_min_samples(min_samples)
+    min_samples = checked_count(min_samples, "min_samples")
 
     places, of_row, row_of = _distinct_places(points)
     crowd = np.bincount(of_row, weights=weights, minlength=len(places)).astype(np.int64)
@@ -91,47 +90,23 @@ def checked_weights(weights: npt.ArrayLike | None, n_documents: int) -> Int64Arr
     if weights is None:
         return np.ones(n_documents, dtype=np.int64)
     given = np.asarray(weights)
-    if given.shape != (n_documents,):
-        raise InputError(
-            f"weights must be one number a document, shape ({n_documents},); got {given.shape}"
-        )
-    if given.dtype.kind not in "iu":
-        raise InputError(
-            f"weights must be whole numbers; got {given.dtype}: count the rows of each document"
-        )
-    if n_documents and given.min() < 1:
-        row = int(np.argmin(given))
-        raise InputError(
-            f"weights must be at least 1; got {given[row]} in row {row}: drop that row"
-        )
+    if given.shape != (n_documents,) or given.dtype.kind not in "iu" or given.min(initial=1) < 1:
+        expected = f"whole numbers from 1 up, one a document, shape ({n_documents},)"
+        raise InputError("weights", expected, weights)
     return given.astype(np.int64)
 
 
 def _checked_coordinates(coordinates: npt.ArrayLike) -> Float64Array:
     points = np.asarray(coordinates)
     if points.ndim != 2 or 0 in points.shape or points.dtype.kind not in "fiu":
-        raise InputError(
-            "coordinates must be numbers of shape (n_documents, n_components), with a row and a "
-            f"column; got shape {points.shape} of {points.dtype}"
-        )
+        found = f"shape {points.shape} of {points.dtype}"
+        raise InputError("coordinates", "numbers, a document a row", found=found)
     points = points.astype(np.float64)
     bad = ~np.isfinite(points).all(axis=1)
     if bad.any():
-        raise InputError(
-            f"coordinates must be finite; got {points[bad][0].tolist()} in row "
-            f"{int(np.argmax(bad))}: drop or repair such rows"
-        )
+        row = int(np.argmax(bad))
+        raise InputError("coordinates", "finite", points[row].tolist(), row=row)
     return points
-
-
-def _checked_min_samples(min_samples: int) -> int:
-    try:
-        value = operator.index(min_samples)
-    except TypeError:
-        value = 0
-    if value < 1 or isinstance(min_samples, bool):
-        raise InputError(f"min_samples must be a whole number from 1 up; got {min_samples!r}")
-    return value
 
 
 def _distinct_places(points: Float64Array) -> tuple[Float64Array, Int64Array, Int64Array]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
-
-if TYPE_CHECKING:
-    pass
 
 NOISE = -1
 """Label of a document, or a row, that belongs to no topic."""

@@ -30,7 +30,6 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import DistinctDocuments, LanguageShares
 from embedtopics.errors import InputError
-from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Int32Array, RandomState
 from embedtopics.reduction._layout import edge_schedule, layout
 from embedtopics.reduction._start import principal_start
@@ -62,12 +61,9 @@ class Groups:
 
 
 def given_groups(log: Log, labels: Any, corpus: Corpus) -> Groups:
-    """Read the labels of the rows, one for each document.
+    """Read the labels of the rows, (n_rows,), one for each document.
 
-    Rows that share a text share the label that most of them have, of equals the first in the
-    alphabet.
-
-    Shapes: `labels` (n_rows,).
+    Rows of one text share the label that most of them have, of equals the first in the alphabet.
     """
     if isinstance(labels, str):
         columns = list(corpus.metadata.columns)
@@ -153,7 +149,7 @@ def find_topics(
 ) -> Groups:
     """Find the dense groups of one encoder's documents, named by their words.
 
-    As the topic model does, without assigning outliers. Shapes: `edges` (n, n).
+    As the topic model does, without assigning outliers.
     """
     from scipy.sparse import csr_matrix
 
@@ -290,13 +286,15 @@ def compare(
         per_document = measure_maps(log, vectors, graphs, maps, seed)
         if classes is not None:
             per_document |= measure_by_labels(log, vectors, graphs, classes, seed)
-        scores = score_frame(
-            list(named), per_document, groups.of_document, _costs(vectors), n_resamples, seed
-        )
+        scores = score_frame(vectors, per_document, groups.of_document, n_resamples, seed)
+    views = tuple(
+        EncoderView(v.name, graph, places, v.rows.shape[1], v.seconds, v.megabytes, v.settings)
+        for v, graph, places in zip(vectors, graphs, maps, strict=True)
+    )
     result = Comparison(
         corpus=corpus,
         documents=documents,
-        encoders=_views(vectors, graphs, maps),
+        encoders=views,
         groups=groups.of_document,
         group_names=groups.names,
         grouped_by=groups.grouped_by,
@@ -314,9 +312,9 @@ def compare(
 
 
 def _check_settings(k: int, n_moves: int, n_resamples: int, languages: Any) -> None:
-    for name, number, least in (("k", k, 2), ("n_moves", n_moves, 0),
-                                ("n_resamples", n_resamples, 1)):  # fmt: skip
-        checked_count(number, name, least)
+    checked_count(k, "k", 2)
+    checked_count(n_moves, "n_moves", 0)
+    checked_count(n_resamples, "n_resamples")
     given = [languages] if isinstance(languages, str) else languages
     if not isinstance(given, Sequence) or not all(isinstance(code, str) for code in given):
         raise InputError("languages", '"auto" or codes of two letters such as ["en"]', languages)
@@ -357,26 +355,6 @@ def _languages(
 def _count_words(tokens: TokenStream, groups: Groups, languages: Sequence[str]) -> TermCounts:
     """Count single words: the log-odds of a move are those of a bag of words."""
     return count_terms(
-        tokens,
-        ngram_range=(1, 1),
-        stop_words=stop_words_for(languages),
+        tokens, ngram_range=(1, 1), stop_words=stop_words_for(languages),
         function_words=function_words(tokens, groups.of_document),
-    )
-
-
-def _costs(vectors: Sequence[Vectors]) -> dict[str, list[float]]:
-    n_documents = len(vectors[0].has_vector)
-    return {
-        "documents_per_second": [n_documents / np.float64(made.seconds) for made in vectors],
-        "megabytes": [made.megabytes for made in vectors],
-    }
-
-
-def _views(
-    vectors: Sequence[Vectors], graphs: Sequence[NeighborGraph], maps: Sequence[npt.NDArray[Any]]
-) -> tuple[EncoderView, ...]:
-    return tuple(
-        EncoderView(made.name, graph, positions, int(made.rows.shape[1]), made.seconds,
-                    made.megabytes, made.settings)
-        for made, graph, positions in zip(vectors, graphs, maps, strict=True)
     )  # fmt: skip

@@ -176,8 +176,6 @@ def narrow(rows: FloatArray | csr_matrix, seed: int) -> FloatArray:
 
     The directions are those of a randomised singular value decomposition (Halko, Martinsson and
     Tropp, 2011, "Finding Structure with Randomness", algorithm 4.4).
-
-    Shapes: `rows` (n_documents, n_dimensions) -> (n_documents, n).
     """
     from threadpoolctl import threadpool_limits
 

@@ -13,7 +13,7 @@ from embedtopics.evaluation._bootstrap import interval, resampled_means, resampl
 from embedtopics.evaluation._label_probes import neighbor_votes, probe_classes, silhouettes
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import FloatArray, Int32Array
+from embedtopics.protocols import Float64Array, FloatArray, Int32Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -99,11 +99,10 @@ def measure_maps(
 
 def resample(
     per_document: Mapping[str, npt.NDArray[Any]], classes: Int32Array, n_resamples: int, seed: int
-) -> dict[str, tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]]:
+) -> dict[str, tuple[Float64Array, Float64Array]]:
     """Return each measure on the documents, and on documents drawn with replacement, paired.
 
-    Shapes: `per_document` (n_encoders, n_documents), `classes` (n_documents,) -> (n_resamples,
-    n_encoders).
+    Shapes: (n_encoders,) and (n_resamples, n_encoders).
     """
     taken = [name for name in MEASURES if name in per_document]
     made: dict[str, tuple[Any, Any]] = {}
@@ -115,58 +114,47 @@ def resample(
             columns = slice(place * n_encoders, (place + 1) * n_encoders)
             made[name] = _means(per_document[name]), means[:, columns]
     if PREDICTED in per_document:
-        f1 = [_resampled_f1(row, classes, n_resamples, seed) for row in per_document[PREDICTED]]
-        made["probe_macro_f1"] = (
-            np.array([value for value, _ in f1]), np.column_stack([drawn for _, drawn in f1])
-        )  # fmt: skip
+        values, drawn = [], []
+        for row in per_document[PREDICTED]:
+            marks = _marks(row, classes)
+            whole = np.asarray(marks.sum(axis=0), dtype=np.float64).reshape(1, -1)
+            values.append(float(_macro_f1(whole)[0]))
+            drawn.append(_macro_f1(resampled_sums(marks, n_resamples, seed)))
+        made["probe_macro_f1"] = np.array(values), np.column_stack(drawn)
     return {name: made[name] for name in MEASURES if name in made}
 
 
 def score_frame(
-    names: Sequence[str],
+    encoders: Sequence[Vectors],
     per_document: Mapping[str, npt.NDArray[Any]],
     classes: Int32Array,
-    costs: Mapping[str, Sequence[float]],
     n_resamples: int,
     seed: int,
 ) -> pd.DataFrame:
-    """Tabulate the scores, one row for each encoder and measure."""
+    """Tabulate the scores and the costs, one row for each encoder and measure."""
     import pandas as pd
 
-    rows = []
-    n_documents = len(classes)
+    names = [vectors.name for vectors in encoders]
+    rows: list[tuple[Any, ...]] = []
+    n = len(classes)
     for measure, (values, drawn) in resample(per_document, classes, n_resamples, seed).items():
         low, high = interval(drawn)
-        looked_at = (
-            per_document[PREDICTED] >= 0
-            if measure == "probe_macro_f1"
-            else ~np.isnan(per_document[measure])
-        ).sum(axis=1)
+        if measure == "probe_macro_f1":
+            looked_at = (per_document[PREDICTED] >= 0).sum(axis=1)
+        else:
+            looked_at = (~np.isnan(per_document[measure])).sum(axis=1)
         rows += list(zip(names, [measure] * len(names), values, low, high, looked_at, strict=True))
-    for measure, figures in costs.items():
-        rows += [
-            (name, measure, float(figure), np.nan, np.nan, n_documents)
-            for name, figure in zip(names, figures, strict=True)
-        ]
+    speeds = [(v.name, "documents_per_second", n / np.float64(v.seconds)) for v in encoders]
+    sizes = [(v.name, "megabytes", v.megabytes) for v in encoders]
+    rows += [(*cost, np.nan, np.nan, n) for cost in (*speeds, *sizes)]
     frame = pd.DataFrame(rows, columns=["encoder", "measure", "value", "low", "high", "n"])
     return frame.astype({"value": float, "low": float, "high": float, "n": int})
 
 
-def _means(values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _means(values: npt.NDArray[Any]) -> Float64Array:
     known = ~np.isnan(values)
     total = np.where(known, values, 0).sum(axis=1, dtype=np.float64)
     return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
-
-
-def _resampled_f1(
-    predicted: Int32Array, classes: Int32Array, n_resamples: int, seed: int
-) -> tuple[float, npt.NDArray[np.float64]]:
-    """Return the macro-averaged F1, and its resampled values."""
-    marks = _marks(predicted, classes)
-    n_classes = marks.shape[1] // 3
-    drawn = resampled_sums(marks, n_resamples, seed)
-    whole = np.asarray(marks.sum(axis=0), dtype=np.float64).reshape(1, -1)
-    return float(_macro_f1(whole, n_classes)[0]), _macro_f1(drawn, n_classes)
 
 
 def _marks(predicted: Int32Array, classes: Int32Array) -> csr_matrix:
@@ -183,9 +171,9 @@ def _marks(predicted: Int32Array, classes: Int32Array) -> csr_matrix:
     return csr_matrix((np.ones(len(rows)), (rows, columns)), shape=shape)
 
 
-def _macro_f1(sums: npt.NDArray[np.float64], n_classes: int) -> npt.NDArray[np.float64]:
+def _macro_f1(sums: Float64Array) -> Float64Array:
     """Return the mean F1 over the classes that occur, as truth or as answer."""
-    right, true, guess = (sums[:, i * n_classes : (i + 1) * n_classes] for i in range(3))
+    right, true, guess = np.split(sums, 3, axis=1)
     f1 = 2 * right / np.maximum(true + guess, 1)
     occurs = (true + guess) > 0
     n_there = occurs.sum(axis=1)

@@ -51,19 +51,14 @@ def score_table(result: Comparison, *, numeric: bool = False) -> pd.DataFrame:
     """
     import pandas as pd
 
-    scores = result.scores
-    measures = list(dict.fromkeys(scores["measure"]))
-    by_place = scores.set_index(["encoder", "measure"])
+    by_place = result.scores.set_index(["encoder", "measure"])[["value", "low", "high"]]
     columns: dict[Any, list[Any]] = {}
-    for measure in measures:
+    for measure in dict.fromkeys(result.scores["measure"]):
         rows = by_place.loc[[(name, measure) for name in result.names]]
         if numeric:
-            for figure in ("value", "low", "high"):
-                columns[(measure, figure)] = rows[figure].tolist()
+            columns |= {(measure, figure): rows[figure].tolist() for figure in rows}
         else:
-            columns[measure] = [
-                spell_figure(*row) for row in rows[["value", "low", "high"]].to_numpy().tolist()
-            ]
+            columns[measure] = [spell_figure(*row) for row in rows.to_numpy().tolist()]
     index = pd.Index(result.names, name="encoder")
     frame = pd.DataFrame(columns, index=index)
     if numeric:
@@ -104,15 +99,13 @@ def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFr
 
     names = result.names
     if against not in (*names, "first", "best"):
-        raise InputError(
-            "against", f"'first', 'best' or one of {', '.join(map(repr, names))}", against
-        )
+        expected = f"'first', 'best' or one of {', '.join(map(repr, names))}"
+        raise InputError("against", expected, against)
     n_resamples, seed = result.settings["n_resamples"], result.settings["seed"]
     looked_at = result.scores.groupby("measure")["n"].min()
     rows = []
-    for measure, (values, drawn) in resample(
-        result.per_document, result.groups, n_resamples, seed
-    ).items():
+    measured = resample(result.per_document, result.groups, n_resamples, seed)
+    for measure, (values, drawn) in measured.items():
         if np.isnan(values).all():
             continue
         if against in names:
@@ -192,18 +185,15 @@ def move_table(result: Comparison, *, n_characters: int = N_CHARACTERS) -> pd.Da
 
     corpus = result.corpus
     rows = []
-    for first, second in combinations(range(len(result.names)), 2):
-        for move in result.moves:
-            if (move.first, move.second) != (first, second):
-                continue
-            row = int(result.documents.first_rows[move.document])
-            group = int(result.groups[move.document])
-            rows.append(
-                (result.names[first], result.names[second], row, corpus.ids[row],
-                 result.group_names[group] if group >= 0 else "", move.jaccard,
-                 ", ".join(move.gained), ", ".join(move.lost),
-                 excerpt(corpus.texts[row], n_characters))
-            )  # fmt: skip
+    for move in sorted(result.moves, key=lambda move: (move.first, move.second)):
+        row = int(result.documents.first_rows[move.document])
+        group = int(result.groups[move.document])
+        rows.append(
+            (result.names[move.first], result.names[move.second], row, corpus.ids[row],
+             result.group_names[group] if group >= 0 else "", move.jaccard,
+             ", ".join(move.gained), ", ".join(move.lost),
+             excerpt(corpus.texts[row], n_characters))
+        )  # fmt: skip
     columns = ["first", "second", "row", "id", "group", "jaccard", "gained", "lost", "text"]
     return pd.DataFrame(rows, columns=columns)
 
@@ -236,21 +226,13 @@ def compare_neighbors(graphs: Sequence[NeighborGraph]) -> tuple[Overlap, ...]:
     """Compare the neighbours of each document under every two encoders."""
     lists = [real_neighbors(graph) for graph in graphs]
     return tuple(
-        Overlap(
-            first,
-            second,
-            jaccard_overlap(lists[first], lists[second]),
-            rank_biased_overlap(lists[first], lists[second]),
-        )
-        for first, second in combinations(range(len(lists)), 2)
+        Overlap(i, j, jaccard_overlap(lists[i], lists[j]), rank_biased_overlap(lists[i], lists[j]))
+        for i, j in combinations(range(len(lists)), 2)
     )
 
 
 def find_moves(
-    graphs: Sequence[NeighborGraph],
-    overlaps: Sequence[Overlap],
-    counts: TermCounts,
-    n_moves: int,
+    graphs: Sequence[NeighborGraph], overlaps: Sequence[Overlap], counts: TermCounts, n_moves: int
 ) -> tuple[Move, ...]:
     """Find the documents whose neighbours change most, and the terms of the old and the new ones.
 

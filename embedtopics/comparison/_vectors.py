@@ -16,7 +16,7 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders._registry import describe_encoder, fitted, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, build_sparse_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -189,24 +189,14 @@ def _encode(
                      f"{report.unseen_token_share:.1%} of all tokens were not seen.")  # fmt: skip
     seconds = time.perf_counter() - begin
     if isinstance(encoder, CachedEncoder) and report is not None and report.n_cached:
-        seconds = _estimated_seconds(encoder.uncached, texts)
+        sample = list(texts[:TIMED_TEXTS])  # they are in random order
+        begin = time.perf_counter()
+        encoder.uncached.encode(sample)
+        seconds = (time.perf_counter() - begin) * len(texts) / len(sample)
         log.note("encoder", "estimated_seconds", seconds,
                  f"{report.n_cached:,} vectors of {name} were on disk: its time was estimated by "
-                 f"encoding {min(TIMED_TEXTS, len(texts))} texts anew.")  # fmt: skip
-    settings = {
-        "encoder": getattr(encoder, "name", type(encoder).__name__),
-        "encoder_fingerprint": getattr(encoder, "fingerprint", None),
-        "encoder_settings": getattr(encoder, "settings", None),
-    }
-    return _as_matrix(made, name), seconds, settings
-
-
-def _estimated_seconds(encoder: Any, texts: Sequence[str]) -> float:
-    """Return the time to encode all texts, from that for the first: they are in random order."""
-    sample = list(texts[:TIMED_TEXTS])
-    begin = time.perf_counter()
-    encoder.encode(sample)
-    return (time.perf_counter() - begin) * len(texts) / len(sample)
+                 f"encoding {len(sample)} texts anew.")  # fmt: skip
+    return _as_matrix(made, name), seconds, describe_encoder(encoder)
 
 
 def _as_matrix(made: Any, name: str) -> Any:

@@ -44,10 +44,7 @@ class BaseEncoder:
         normalize_embeddings: bool = False,
         convert_to_tensor: bool = False,
     ) -> Any:
-        """Return one vector a text.
-
-        Shape: (n_texts, n_dimensions).
-        """
+        """Return one vector a text, (n_texts, n_dimensions); of one text, (n_dimensions,)."""
         if show_progress is None:
             show_progress = show_progress_bar
         rows = [texts] if isinstance(texts, str) else texts

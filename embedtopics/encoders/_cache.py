@@ -9,10 +9,11 @@ import shutil
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,9 +36,8 @@ from embedtopics.protocols import FloatArray, Int64Array
 #
 # A shard is written beside its place and moved there when it is whole, so that a process that is
 # killed loses the shard it was working on, and two processes may write at the same time: the worst
-# that happens is that a text is kept twice. Each shard has checksums of its own; one that is
-# damaged
-# is named, thrown away, and made again.
+# that happens is that a text is kept twice. Each shard has checksums of its own; a damaged one is
+# named, thrown away, and made again.
 
 FORMAT = "vectors-1"
 """Folder of this format; one of a later format is left alone."""
@@ -57,21 +57,14 @@ N_COUNTS = 3
 Keys = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(NamedTuple):
     """Where the vectors of one encoder lie."""
 
     folder: Path
-    dtype: str = "float32"
-
-    @classmethod
-    def of(cls, root: Path, fingerprint: str, dtype: str) -> Store:
-        """Return the store of an encoder in a cache folder."""
-        return cls(root / FORMAT / f"{fingerprint[:32]}-{dtype}", dtype)
+    dtype: str
 
 
-@dataclass(frozen=True, eq=False)
-class Kept:
+class Kept(NamedTuple):
     """What a store knows of some texts.
 
     Shapes: `found` (n_texts,), `vectors` (n_texts, n_dimensions), `counts` (n_texts, 3).
@@ -82,8 +75,9 @@ class Kept:
     counts: Int64Array
 
 
-@dataclass(frozen=True, eq=False)
-class _Shard:
+class _Shard(NamedTuple):
+    """What the header of a shard says."""
+
     path: Path
     keys: Keys
     dimensions: int
@@ -143,7 +137,8 @@ def find(store: Store, keys: Keys) -> Kept:
         if not vectors.shape[1]:
             vectors = np.zeros((len(keys), shard.dimensions), dtype=np.float32)
         vectors[rows], counts[rows], found[rows] = of_shard[places], counts_of_shard[places], True
-        _touch(shard.path)
+        with suppress(OSError):
+            os.utime(shard.path)
     return Kept(found, vectors, counts)
 
 
@@ -170,75 +165,41 @@ def append(store: Store, name: str, keys: Keys, vectors: FloatArray, counts: Int
     return path
 
 
-def join_small(store: Store, name: str) -> int:
+def join_small(store: Store, name: str) -> None:
     """Join small shards into one where there are many; they come from many small requests.
 
     The joined shard is there before the small ones go, so that nothing is lost in between.
     """
-    paths = [path for path in sorted(store.folder.glob("*.shard")) if _is_small(path)]
+    paths = [p for p in sorted(store.folder.glob("*.shard")) if 0 < _size_of(p) < SMALL_BYTES]
     if len(paths) < MOST_SMALL:
-        return 0
+        return
     parts, joined = [], []
     for path in paths:
-        try:
+        with suppress(OSError):  # the next search finds out
             with path.open("rb") as file:
                 shard = _read_keys(path, file, store.dtype)
             parts.append((shard.keys, *_read_vectors(shard)))
             joined.append(path)
-        except (CorruptFileError, OSError):  # the next search finds out
-            continue
     if len(parts) < 2:
-        return 0
+        return
     keys, vectors, counts = (np.concatenate([part[at] for part in parts]) for at in range(3))
     append(store, name, keys, vectors, counts)
     for path in joined:
         path.unlink(missing_ok=True)
-    return len(joined)
 
 
-def _is_small(path: Path) -> bool:
-    try:
-        return path.stat().st_size < SMALL_BYTES
-    except OSError:
-        return False
-
-
-def shards(root: Path) -> list[Path]:
-    """Return all shards of all encoders, the least recently used first."""
+def trim(root: Path, most_bytes: float) -> None:
+    """Throw the least recently used shards away until the cache is small enough."""
     found = []
     for path in (root / FORMAT).glob("*/*.shard"):
-        try:
-            found.append((path.stat().st_mtime_ns, path))
-        except OSError:  # another process threw it away
-            continue
-    return [path for _, path in sorted(found)]
-
-
-def trim(root: Path, most_bytes: float) -> int:
-    """Throw the least recently used shards away until the cache is small enough."""
-    sizes = {}
-    for path in shards(root):
-        try:
-            sizes[path] = path.stat().st_size
-        except OSError:
-            continue
-    too_much, n_gone = sum(sizes.values()) - most_bytes, 0
-    for path, size in sizes.items():
+        with suppress(OSError):  # another process threw it away
+            found.append((path.stat().st_mtime_ns, path, path.stat().st_size))
+    too_much = sum(size for _, _, size in found) - most_bytes
+    for _, path, size in sorted(found):
         if too_much <= 0:
             break
         path.unlink(missing_ok=True)
         too_much -= size
-        n_gone += 1
-    return n_gone
-
-
-def n_texts_in(path: Path) -> int:
-    """Return how many texts a shard says it holds; 0 where it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return int(json.loads(file.read(HEADER_BYTES))["n"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return 0
 
 
 def _readable(store: Store) -> Iterator[_Shard]:
@@ -312,17 +273,8 @@ def _pass_over(path: Path, error: OSError) -> None:
         _logger.warning("The cached vectors in %s cannot be read (%s).", path, error)
         return
     _logger.warning("The cached vectors in %s are damaged (%s); they are made again.", path, error)
-    try:
+    with suppress(OSError):
         path.unlink(missing_ok=True)
-    except OSError:
-        return
-
-
-def _touch(path: Path) -> None:
-    try:
-        os.utime(path)
-    except OSError:
-        return
 
 
 TEXTS_A_SHARD = 2048
@@ -387,7 +339,7 @@ class CachedEncoder(BaseEncoder):
             raise InputError(f"max_bytes must be above 0; got {max_bytes!r}")
         self._encoder = encoder
         self._folder = default_folder() if folder is None else Path(folder)
-        self._store = Store.of(self._folder, fingerprint, dtype)
+        self._store = Store(self._folder / FORMAT / f"{fingerprint[:32]}-{dtype}", dtype)
         self._max_bytes = max_bytes
         self._writes = True
 
@@ -408,8 +360,7 @@ class CachedEncoder(BaseEncoder):
     @property
     def languages(self) -> tuple[str, ...] | None:
         """Those of the encoder itself."""
-        found: tuple[str, ...] | None = getattr(self._encoder, "languages", None)
-        return found
+        return getattr(self._encoder, "languages", None)
 
     @property
     def folder(self) -> Path:
@@ -510,22 +461,19 @@ def cache_entries(root: Path | None = None) -> list[CacheEntry]:
     """Return what the cache folder holds, the largest first."""
     root = default_folder() if root is None else root
     found = []
-    for kind, name, about in (
-        ("vectors", FORMAT, "encoder.json"),
-        ("model", MODELS, "about.json"),
-    ):
+    for kind, name, about in (("vectors", FORMAT, "encoder.json"), ("model", MODELS, "about.json")):
         for folder in sorted((root / name).glob("[!.]*/")):
             files = [path for path in folder.rglob("*") if path.is_file()]
-            n_texts = sum(n_texts_in(path) for path in files if path.suffix == ".shard")
+            shards = [path for path in files if path.suffix == ".shard"]
+            n_texts = sum(int(_read_entry(path, "n", 0, HEADER_BYTES)) for path in shards)
             n_bytes = sum(map(_size_of, files))
-            encoder, variant = _name_in(folder / about), folder.name.partition("-")[2]
+            encoder = str(_read_entry(folder / about, "encoder", "unknown"))
+            variant = folder.name.partition("-")[2]
             found.append(CacheEntry(kind, encoder, variant, n_texts, n_bytes, folder))
     answers = sorted((root / NAMES).glob("*.json"))
     if answers:
-        n_bytes = sum(map(_size_of, answers))
-        found.append(
-            CacheEntry("names", "language models", "", len(answers), n_bytes, root / NAMES)
-        )
+        n_bytes, of = sum(map(_size_of, answers)), "language models"
+        found.append(CacheEntry("names", of, "", len(answers), n_bytes, root / NAMES))
     return sorted(found, key=lambda entry: (-entry.n_bytes, entry.folder))
 
 
@@ -552,8 +500,10 @@ def _size_of(file: Path) -> int:
         return 0
 
 
-def _name_in(file: Path) -> str:
+def _read_entry(file: Path, key: str, default: Any, n_bytes: int = -1) -> Any:
+    """Return an entry of the JSON that a file begins with; a default where it cannot be read."""
     try:
-        return str(json.loads(file.read_text("utf-8"))["encoder"])
+        with file.open("rb") as opened:
+            return json.loads(opened.read(n_bytes))[key]
     except (OSError, ValueError, KeyError, TypeError):
-        return "unknown"
+        return default

@@ -133,8 +133,7 @@ class SearchSet(TaskSet):
 
 
 def read_pairs(
-    path: str | os.PathLike[str],
-    columns: Sequence[str] = ("sentence1", "sentence2", "score"),
+    path: str | os.PathLike[str], columns: Sequence[str] = ("sentence1", "sentence2", "score")
 ) -> GradedPairs | ClassedPairs:
     """Read pairs of texts with scores or classes, for `evaluate_encoder`.
 

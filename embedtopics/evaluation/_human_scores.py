@@ -349,8 +349,7 @@ def krippendorff_alpha(ratings: npt.NDArray[Any]) -> float:
         weights.append(1.0 / (n_each[both] - 1))
     found, column = np.unique(np.concatenate(cells), return_inverse=True)
     coincidences = csr_matrix(
-        (np.concatenate(weights), (np.concatenate(units), column)),
-        shape=(len(n_each), len(found)),
+        (np.concatenate(weights), (np.concatenate(units), column)), shape=(len(n_each), len(found))
     )
     counts = np.asarray(coincidences.sum(axis=0)).ravel()
     first, second = found // n_values, found % n_values

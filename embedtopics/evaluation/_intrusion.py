@@ -387,12 +387,7 @@ def coding_sample(
 
 
 def _sheet(
-    task: str,
-    able: Sequence[int],
-    n_questions: int | None,
-    seed: int,
-    ask: Ask,
-    n_characters: int,
+    task: str, able: Sequence[int], n_questions: int | None, seed: int, ask: Ask, n_characters: int
 ) -> Sheet:
     """Ask about the topics in turn, and shuffle questions and options."""
     import pandas as pd

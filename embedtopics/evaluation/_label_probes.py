@@ -57,11 +57,7 @@ def neighbor_votes(
 
 
 def probe_classes(
-    vectors: FloatArray | csr_matrix,
-    classes: npt.ArrayLike,
-    *,
-    n_folds: int = 5,
-    seed: int = 0,
+    vectors: FloatArray | csr_matrix, classes: npt.ArrayLike, *, n_folds: int = 5, seed: int = 0
 ) -> tuple[Int32Array, bool]:
     """Predict the class of each document by a cross-validated linear probe.
 

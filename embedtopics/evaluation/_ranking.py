@@ -11,12 +11,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import means_of_columns
-from embedtopics.evaluation._pairs import (
-    SIMILARITIES,
-    checked_vectors,
-    pair_similarities,
-    row_dots,
-)
+from embedtopics.evaluation._pairs import SIMILARITIES, checked_vectors, pair_similarities, row_dots
 from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import Float64Array, Int64Array
 

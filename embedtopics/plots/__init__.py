@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from embedtopics.plots._bars import stability as stability
     from embedtopics.plots._bars import term_decline as term_decline
     from embedtopics.plots._bars import terms as terms
-    from embedtopics.plots._before_after import before_after as before_after
     from embedtopics.plots._comparison import comparison as comparison
-    from embedtopics.plots._effects import by_group as by_group
-    from embedtopics.plots._effects import effects as effects
     from embedtopics.plots._geometry import cka as cka
     from embedtopics.plots._geometry import contextualization as contextualization
     from embedtopics.plots._hierarchy import hierarchy as hierarchy
     from embedtopics.plots._hierarchy import similarity as similarity
     from embedtopics.plots._layers import layers as layers
+    from embedtopics.plots._learning import before_after as before_after
     from embedtopics.plots._learning import label_curve as label_curve
     from embedtopics.plots._learning import learning_curves as learning_curves
     from embedtopics.plots._map import hierarchical_map as hierarchical_map
     from embedtopics.plots._map import map as map
     from embedtopics.plots._map import topic_map as topic_map
     from embedtopics.plots._mixture import mixture as mixture
+    from embedtopics.plots._over_time import by_group as by_group
+    from embedtopics.plots._over_time import effects as effects
     from embedtopics.plots._over_time import over_time as over_time
     from embedtopics.plots._word_map import word_map as word_map
     from embedtopics.plots._word_map import word_paths as word_paths

@@ -17,8 +17,7 @@ from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._examples import Examples
 
-# Statistics of many samples of the same examples at once. A sample is how often each example is in
-# it: a bootstrap sample is a row of counts, all examples once a row of ones.
+# A sample is how often each example is in it: all examples once are a row of ones.
 
 Statistic = Callable[[Float64Array, npt.NDArray[Any], Float64Array], Float64Array]
 """Takes scores and truth of shape (n,) and counts of shape (n_samples, n), gives (n_samples,)."""

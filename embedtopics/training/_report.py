@@ -453,5 +453,5 @@ def number(value: Any, digits: int = 4) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return the lines of a table; cells are Markdown already."""
-    lines = [list(head), ["---"] * len(head), *map(list, rows)]
+    lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]

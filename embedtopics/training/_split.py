@@ -114,8 +114,8 @@ def _uncertainty(n: int, least: int) -> str:
     """Say how uncertain a share is that is measured on so many examples."""
     from embedtopics.evaluation._shares import wilson
 
-    enough, parts = max(400, 2 * least), []
-    for size in (n, enough) if n else (enough,):
+    parts = []
+    for size in filter(None, (n, max(400, 2 * least))):
         low, high = wilson(size / 2, size)
         parts.append(f"{float(low):.0%} to {float(high):.0%} on {size} examples")
     return f"the 95 % interval of an accuracy of 50 % is {', '.join(parts)}"

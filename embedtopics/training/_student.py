@@ -155,7 +155,11 @@ def fit_static_student(
     clock = [time.perf_counter()]
     gathered = gather(texts, general, settings)
     learned_from = [gathered.texts[place] for place in gathered.training]
-    vocabulary, words, phrases = vocabulary_of(tokenizer, learned_from, settings)
+    plain = plain_vocabulary(tokenizer)
+    limits = {"max_words": settings.max_words, "min_count": settings.min_count}
+    words = frequent_split_words(plain, learned_from, **limits)
+    phrases = frequent_phrases(plain, learned_from, settings)
+    vocabulary = add_words(plain, [*words, *phrases])
     clock.append(time.perf_counter())
     material = _prepare(encoder, vocabulary, gathered, settings, show_progress)
     clock.append(time.perf_counter())
@@ -360,18 +364,6 @@ def gather(texts: Any, general: Any, settings: StudentSettings) -> Gathered:
     order = np.random.default_rng(settings.random_state).permutation(len(found))
     training, validation = np.sort(order[n_held:]), np.sort(order[:n_held])
     return Gathered(found, n_corpus, training, validation, tuple(sources))
-
-
-def vocabulary_of(
-    tokenizer: str, texts: Sequence[str], settings: StudentSettings
-) -> tuple[Vocabulary, list[str], list[str]]:
-    """Return the teacher's vocabulary with the words and phrases of texts, and these."""
-    plain = plain_vocabulary(tokenizer)
-    words = frequent_split_words(
-        plain, texts, max_words=settings.max_words, min_count=settings.min_count
-    )
-    phrases = frequent_phrases(plain, texts, settings)
-    return add_words(plain, [*words, *phrases]), words, phrases
 
 
 def frequent_phrases(

@@ -177,8 +177,26 @@ class LabelCurve:
     decisions: tuple[Decision, ...] = ()
 
 
+class _Report:
+    """What reports of both kinds show of themselves."""
+
+    @property
+    def advice(self: Any) -> tuple[str, ...]:
+        """What to do next, the most promising first."""
+        found: tuple[str, ...] = self.diagnosis.advice
+        return found
+
+    def _repr_html_(self: Any) -> str:
+        import pandas as pd
+
+        from embedtopics._utils.display import html_table
+
+        names = ["task", "metric", "before", "after", "difference", "low", "high", "n", "verdict"]
+        return html_table(pd.DataFrame(list(self.before_after)).reindex(columns=names), repr(self))
+
+
 @dataclass(frozen=True, eq=False)
-class TrainingReport:
+class TrainingReport(_Report):
     """A training run from its data to its effect.
 
     Parameters
@@ -218,11 +236,6 @@ class TrainingReport:
     versions: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def advice(self) -> tuple[str, ...]:
-        """What to do next, the most promising first."""
-        return self.diagnosis.advice
-
-    @property
     def encoder(self) -> Encoder:
         """The trained encoder, loaded from its folder."""
         from embedtopics.encoders._registry import resolve_encoder
@@ -235,12 +248,9 @@ class TrainingReport:
             f"{self.diagnosis.verdict}, step {self.best_step:,} kept)"
         )
 
-    def _repr_html_(self) -> str:
-        return _changes_html(repr(self), self.before_after)
-
 
 @dataclass(frozen=True, eq=False)
-class StudentReport:
+class StudentReport(_Report):
     """How a static student was made, and how near it came to its teacher.
 
     Parameters
@@ -300,29 +310,11 @@ class StudentReport:
         """The table that training starts from beside the student, on the held-out texts."""
         return (self.agreement, self.finding)
 
-    @property
-    def advice(self) -> tuple[str, ...]:
-        """What to do next, the most promising first."""
-        return self.diagnosis.advice
-
     def __repr__(self) -> str:
         return (
             f"StudentReport(of {self.teacher!r}, {self.n_tokens:,} tokens, {self.dimensions} "
             f"dimensions, {self.agreement.metric} {self.agreement.after:.3f})"
         )
-
-    def _repr_html_(self) -> str:
-        return _changes_html(repr(self), self.before_after)
-
-
-def _changes_html(title: str, changes: tuple[Change, ...]) -> str:
-    """Return a title and a table of what was measured before and after, as HTML."""
-    import pandas as pd
-
-    from embedtopics._utils.display import html_table
-
-    names = ["task", "metric", "before", "after", "difference", "low", "high", "n", "verdict"]
-    return html_table(pd.DataFrame(list(changes)).reindex(columns=names), title)
 
 
 @dataclass(frozen=True, eq=False)

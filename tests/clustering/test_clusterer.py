@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.cluster import HDBSCAN, KMeans
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._density import cluster
@@ -92,24 +92,12 @@ def test_repeats_count(blobs):
     assert alone.labels.tolist() == [0]
 
 
-def test_all_in_one_place_are_one_topic():
+def test_all_in_one_place_are_one_topic_and_few_are_none():
     found = cluster(DensityClusterer(5), np.ones((40, 3)), np.ones(40, np.int64))
     assert set(found.labels) == {0}
-    few = cluster(DensityClusterer(5), np.ones((3, 3)), np.ones(3, np.int64))
-    assert set(few.labels) == {-1}
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_few_points(n):
-    points = np.random.default_rng(0).normal(size=(n, 5))
-    found = cluster(DensityClusterer(), points, np.ones(n, np.int64))
-    assert found.labels.shape == (n,)
-
-
-def test_is_an_estimator():
-    assert clone(DensityClusterer(7, min_samples=3)).get_params() == {
-        "min_cluster_size": 7, "min_samples": 3, "selection": "leaf",
-    }  # fmt: skip
+    for n in (1, 2, 3):
+        few = cluster(DensityClusterer(5), np.ones((n, 3)), np.ones(n, np.int64))
+        assert few.labels.tolist() == [-1] * n
 
 
 def test_bad_clusterers_and_parameters_are_named():
@@ -121,3 +109,9 @@ def test_bad_clusterers_and_parameters_are_named():
         cluster(Wrong(), np.zeros((3, 2)), np.ones(3, np.int64))
     with refuses("min_cluster_size"):
         DensityClusterer(1).fit(np.zeros((3, 2)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([DensityClusterer()])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)

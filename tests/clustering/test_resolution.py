@@ -80,6 +80,8 @@ def test_the_lowest_number_stays_wherever_it_is():
     labels = np.array([5, 5, 2, 2, 7, 7, 0, 0], dtype=np.int32)
     assert merge_nearest(tree, labels, 3).tolist() == [2, 2, 2, 2, 7, 7, 0, 0]
     assert merge_nearest(tree, labels, 2).tolist() == [2, 2, 2, 2, 2, 2, 0, 0]
+    noise = np.full(8, -1, dtype=np.int32)
+    np.testing.assert_array_equal(merge_nearest(tree, noise, 3), noise)
 
 
 def test_noise_between_clusters_is_a_bridge_and_stays_noise():
@@ -88,12 +90,6 @@ def test_noise_between_clusters_is_a_bridge_and_stays_noise():
     labels = np.array([0, 0, -1, 1, 1, 2, 2], dtype=np.int32)
     tree = spanning_tree(points, min_samples=1)
     assert merge_nearest(tree, labels, 2).tolist() == [0, 0, -1, 0, 0, 2, 2]
-
-
-def test_nothing_to_merge():
-    tree = spanning_tree(FOUR_PAIRS, min_samples=1)
-    noise = np.full(8, -1, dtype=np.int32)
-    np.testing.assert_array_equal(merge_nearest(tree, noise, 3), noise)
 
 
 def partition(labels):
@@ -142,6 +138,8 @@ def test_any_number_is_met_and_fewer_are_unions_of_more(points, min_samples, siz
 )
 def test_automatic_sizes(n_rows, expected):
     assert automatic_min_cluster_size(n_rows) == expected
+    with pytest.raises(InputError):
+        named_min_cluster_size("medium", n_rows)
 
 
 @given(st.integers(1, 10**7), st.integers(0, 10**6))
@@ -149,11 +147,6 @@ def test_more_texts_never_make_a_smaller_size(n_rows, more):
     assert automatic_min_cluster_size(n_rows) <= automatic_min_cluster_size(n_rows + more)
     fine, auto, coarse = (named_min_cluster_size(n, n_rows) for n in ("fine", "auto", "coarse"))
     assert 5 <= fine <= auto < coarse
-
-
-def test_an_unknown_name_is_explained():
-    with pytest.raises(InputError):
-        named_min_cluster_size("medium", 100)
 
 
 def test_the_clusterer_keeps_the_tree_that_it_cut():

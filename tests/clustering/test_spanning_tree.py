@@ -9,7 +9,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from embedtopics.clustering._spanning_tree import spanning_tree
-from embedtopics.errors import InputError
+from tests.factories import each, refuses
 
 
 def reachability(points, min_samples):
@@ -78,6 +78,8 @@ def test_a_hand_calculation():
     tree = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=2)
     assert tree.core_distances.tolist() == [3.0, 2.0, 3.0, 6.0]
     assert tree.distances.tolist() == [3.0, 3.0, 6.0]
+    alone = spanning_tree([[1.0, 2.0]])
+    assert alone.edges.shape == (0, 2) and alone.core_distances.tolist() == [0.0]
 
 
 def test_weights_are_points_in_one_place():
@@ -161,28 +163,13 @@ def test_small_blocks_of_neighbors_give_the_same(points, monkeypatch):
     assert np.array_equal(spanning_tree(points, min_samples=4).edges, whole.edges)
 
 
-def test_one_document_has_no_edges():
-    tree = spanning_tree([[1.0, 2.0]])
-    assert tree.edges.shape == (0, 2)
-    assert tree.core_distances.tolist() == [0.0]
+NOT_POINTS = [[1.0, 2.0], np.empty((0, 2)), [["a"]], [[0.0], [np.nan], [1.0]], [[np.inf]]]
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    [
-        {"coordinates": [1.0, 2.0]},
-        {"coordinates": np.empty((0, 2))},
-        {"coordinates": [["a"]]},
-        {"coordinates": [[0.0], [np.nan], [1.0]]},
-        {"coordinates": [[0.0], [1.0], [np.inf]]},
-        {"min_samples": 0},
-        {"min_samples": 2.5},
-        {"min_samples": True},
-        {"weights": [1]},
-        {"weights": [1.0, 2.0]},
-        {"weights": [1, 0]},
-    ],
+    ("name", "value"),
+    each(coordinates=NOT_POINTS, min_samples=[0, 2.5, True], weights=[[1], [1.0, 2.0], [1, 0]]),
 )
-def test_bad_input_is_explained(arguments):
-    with pytest.raises(InputError):
-        spanning_tree(**{"coordinates": [[0.0], [1.0]], **arguments})
+def test_bad_input_is_explained(name, value):
+    with refuses(name):
+        spanning_tree(**{"coordinates": [[0.0], [1.0]], name: value})

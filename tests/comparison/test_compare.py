@@ -14,7 +14,6 @@ from embedtopics.comparison import _compare as module
 from embedtopics.comparison import compare, difference_table
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
-from embedtopics.evaluation._label_probes import stratified_folds
 from embedtopics.neighbors._graph import unit_rows
 from tests.comparison.conftest import Hashed, WordCounts
 from tests.factories import refuses
@@ -48,9 +47,10 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
     corpus, _ = themed
     n = len(corpus.distinct())
     assert compared.names == ("words", "themes", "hashed", "noise")
-    assert compared.grouped_by == 'label "label"' and set(compared.group_names) == set(
-        ["fruit", "train", "chess"]
-    )
+    assert compared.grouped_by == 'label "label"'
+    assert set(compared.group_names) == {"fruit", "train", "chess"}
+    names = [compared.group_names[group] for group in compared.groups]
+    assert names == corpus.metadata["label"].iloc[compared.documents.first_rows].tolist()
     for view in compared.encoders:
         assert view.map.shape == (n, 2) and view.graph.indices.shape == (n, 8)
         assert np.isfinite(view.map).all()
@@ -65,13 +65,17 @@ def test_the_result_has_a_row_for_each_document(compared, themed):
     assert compared.settings["encoders"] == list(compared.names)
     assert compared.encoders[1].dimensions == 16 and np.isnan(compared.encoders[1].seconds)
     assert compared.encoders[2].seconds > 0
-
-
-def test_groups_are_the_labels_of_the_documents(compared, themed):
-    corpus, _ = themed
-    rows = compared.documents.first_rows
-    names = [compared.group_names[group] for group in compared.groups]
-    assert names == corpus.metadata["label"].iloc[rows].tolist()
+    decided = {d.name: d.value for d in compared.decisions}
+    assert (decided["empty"], decided["duplicates"], decided["languages"]) == (2, 2, ["en"])
+    assert "given" in decided
+    pd.testing.assert_frame_equal(compared.differences, difference_table(compared))
+    scores = compared.scores.dropna()
+    assert (scores["low"] <= scores["value"]).all() and (scores["value"] <= scores["high"]).all()
+    assert set(scores["measure"]) == {
+        "knn_accuracy", "probe_accuracy", "probe_macro_f1", "silhouette", "trustworthiness",
+        "continuity",
+    }  # fmt: skip
+    assert (compared.per_document["probe_prediction"] >= 0).all()
 
 
 def test_accuracies_tell_knowledge_from_noise(compared):
@@ -79,10 +83,8 @@ def test_accuracies_tell_knowledge_from_noise(compared):
         for encoder in ("words", "themes", "hashed"):
             assert value(compared, encoder, measure)["value"] > 0.9
         assert value(compared, "noise", measure)["high"] < 0.65
-    assert (
-        value(compared, "themes", "silhouette")["low"]
-        > value(compared, "noise", "silhouette")["high"]
-    )
+    known, noise = (value(compared, name, "silhouette") for name in ("themes", "noise"))
+    assert known["low"] > noise["high"]
 
 
 def test_scores_equal_those_of_scikit_learn(compared, themed):
@@ -118,21 +120,6 @@ def test_the_interval_of_macro_f1_is_that_of_resampled_predictions(compared):
         resampled.append(f1_score(compared.groups[drawn], told[drawn], average="macro"))
     row = value(compared, "noise", "probe_macro_f1")
     assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(resampled, [0.025, 0.975])))
-
-
-def test_folds_are_those_of_the_seed(compared):
-    folds = stratified_folds(compared.groups, 5, compared.settings["seed"])
-    assert np.bincount(folds).min() > 0  # the documents of the probe are all of them
-    assert (compared.per_document["probe_prediction"] >= 0).all()
-
-
-def test_intervals_hold_the_values(compared):
-    scores = compared.scores.dropna()
-    assert (scores["low"] <= scores["value"]).all() and (scores["value"] <= scores["high"]).all()
-    assert set(scores["measure"]) == {
-        "knn_accuracy", "probe_accuracy", "probe_macro_f1", "silhouette", "trustworthiness",
-        "continuity",
-    }  # fmt: skip
 
 
 def test_the_order_of_the_rows_does_not_matter(themed, noise):
@@ -190,10 +177,7 @@ def test_without_labels_topics_of_the_last_encoder_colour_the_maps(themed):
         "trustworthiness", "continuity", "documents_per_second", "megabytes"
     }  # fmt: skip
     assert set(result.per_document) == {"trustworthiness", "continuity"}
-
-
-def test_topics_of_a_sparse_encoder(themed):
-    corpus, vectors = themed
+    # Topics of a sparse encoder.
     result = compare(corpus, {"themes": vectors, "words": WordCounts()}, **QUICK)
     assert result.grouped_by == "topics by words" and len(result.group_names) >= 2
 
@@ -228,24 +212,17 @@ def test_documents_without_label_are_in_no_score_by_label(themed):
     assert {"single_labels", "unlabelled"} <= {d.name for d in result.decisions}
 
 
-def test_decisions_tell_what_became_of_the_rows(compared):
-    told = {d.name: d.value for d in compared.decisions}
-    assert told["empty"] == 2 and told["duplicates"] == 2
-    assert told["languages"] == ["en"] and "given" in told
-
-
 def test_bad_input(themed):
     corpus, vectors = themed
     both = {"words": WordCounts(), "themes": vectors}
     few = Corpus.of(["a b", "b c", "c d", "a b", "d e"])
     with refuses("corpus"):
         compare(few, ["words", "themes"])
-    with refuses("k"):
-        compare(corpus, both, k=1)
-    with refuses("n_resamples"):
-        compare(corpus, both, n_resamples=0.5)
-    with refuses("labels"):
-        compare(corpus, both, np.full(len(corpus), "one"))
+    for parameter, bad in {
+        "k": 1, "n_resamples": 0.5, "n_moves": -1, "labels": np.full(len(corpus), "one")
+    }.items():  # fmt: skip
+        with refuses(parameter):
+            compare(corpus, both, **{parameter: bad})
     with pytest.raises(InputError, match="no text"):
         compare([None, " "], both)
 
@@ -268,7 +245,3 @@ def test_an_encoder_that_is_not_there_is_told_before_any_encodes(themed, tmp_pat
     missing = str(tmp_path / "nothing")
     with pytest.raises(ModelLoadError, match="nothing"):
         compare(themed[0], {"never": Never(), "missing": missing}, k=8)
-
-
-def test_the_differences_from_the_first_are_in_the_result(compared):
-    pd.testing.assert_frame_equal(compared.differences, difference_table(compared))

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from embedtopics.comparison._compare import given_groups, scored_classes
 from embedtopics.comparison._vectors import Log
@@ -32,35 +31,24 @@ def test_labels_of_rows_become_labels_of_documents():
     assert told == {"conflicting_labels": 2, "unlabelled": 1}
 
 
-def test_the_largest_group_comes_first():
+def test_how_labels_are_read():
+    # The largest group comes first.
     assert grouped("abcdef", ["b", "b", "b", "a", "a", "c"])[1].names == ("b", "a", "c")
-
-
-@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT, "", "  "])
-def test_missing_labels(missing):
-    by_text, *_ = grouped("abc", pd.Series(["x", "y", missing], dtype=object))
-    assert by_text["c"] is None
-
-
-def test_numbers_are_spelled_as_whole_numbers():
+    for missing in (None, float("nan"), pd.NA, pd.NaT, "", "  "):
+        by_text, *_ = grouped("abc", pd.Series(["x", "y", missing], dtype=object))
+        assert by_text["c"] is None
     assert set(grouped("abcd", np.array([1.0, 2.0, np.nan, 2.5]))[1].names) == {"1", "2", "2.5"}
     assert set(grouped("abc", np.array([True, False, True]))[1].names) == {"True", "False"}
 
 
-def test_a_column_of_the_corpus():
+def test_a_column_of_the_corpus_and_bad_labels():
     frame = pd.DataFrame({"text": list("abc"), "party": ["l", "r", "l"]})
     corpus = Corpus.from_frame(frame, text="text")
     groups = given_groups(Log(), "party", corpus)
     assert groups.grouped_by == 'label "party"' and groups.names == ("l", "r")
-    with refuses("labels"):
-        given_groups(Log(), "prty", corpus)
-
-
-def test_bad_labels():
-    with refuses("labels"):
-        grouped("abc", ["x", "y"])
-    with refuses("labels"):
-        grouped("abc", ["x", "x", None])
+    for bad in ("prty", ["x", "y"], ["x", "x", None]):
+        with refuses("labels"):
+            given_groups(Log(), bad, corpus)
 
 
 def test_classes_of_one_document_are_left_out_and_told():

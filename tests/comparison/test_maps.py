@@ -106,9 +106,7 @@ def test_edges_with_nothing_in_common_are_none():
     pairs = csr_matrix(np.repeat(np.eye(3, dtype=np.float32), 2, axis=0))
     edges = edges_of(build_sparse_graph(pairs, 3)).toarray()
     np.testing.assert_array_equal(edges > 0, np.kron(np.eye(3), 1 - np.eye(2)) > 0)
-
-
-def test_real_neighbours_keep_their_weights():
+    # Real neighbours keep their weights.
     rows, _ = blobs(100)
     graph = neighbor_graph(Log(), encoder("all", rows), 6, 0)
     assert (edges_of(graph) != fuzzy_graph(graph)).nnz == 0
@@ -170,9 +168,7 @@ def test_all_maps_take_the_frame_of_the_target(positions):
     for aligned in align_maps(maps, positions):
         # The mean is centred: the frame's turn and size are those of the target.
         np.testing.assert_allclose(aligned, positions - positions.mean(axis=0), atol=1e-3)
-
-
-def test_noise_shrinks_no_map(positions):
+    # Noise shrinks no map.
     rng = np.random.default_rng(2)
     maps = [positions + rng.normal(size=positions.shape) * noise for noise in (0.1, 3.0)]
     clear, blurred = align_maps(maps, positions)
@@ -184,9 +180,7 @@ def test_displacement_is_nought_for_the_same_and_one_for_another(positions):
     rng = np.random.default_rng(3)
     first, second = rng.normal(size=(2, 100_000, 2))
     assert np.sqrt((displacement(first, second) ** 2).mean()) == pytest.approx(1, abs=0.01)
-
-
-def test_a_map_without_extent_is_no_error():
+    # A map without extent is no error.
     flat = np.zeros((5, 2))
     assert np.isfinite(fit_similarity(flat, np.random.default_rng(0).normal(size=(5, 2)))).all()
     assert np.isfinite(align_maps([flat, flat], flat)).all()

@@ -16,12 +16,9 @@ def graph(lists, similarities=None):
     return NeighborGraph(indices, np.array(similarities, dtype=np.float32))
 
 
-def test_what_shares_nothing_is_no_neighbour():
-    found = real_neighbors(graph([[1, 2], [0, 2]], [[0.5, 0.0], [0.0, -0.1]]))
-    assert found.tolist() == [[1, -1], [-1, -1]]
-
-
 def test_every_two_encoders_are_compared():
+    found = real_neighbors(graph([[1, 2], [0, 2]], [[0.5, 0.0], [0.0, -0.1]]))
+    assert found.tolist() == [[1, -1], [-1, -1]]  # what shares nothing is no neighbour
     first, second = graph([[1, 2], [0, 2], [0, 1]]), graph([[2, 1], [0, 2], [0, 1]])
     empty = graph([[1, 2], [0, 2], [0, 1]], np.zeros((3, 2)))
     pairs = compare_neighbors([first, second, empty])
@@ -49,10 +46,7 @@ def test_the_terms_of_a_move_are_those_that_its_neighbours_share(counts):
     assert (move.document, move.first, move.second, move.jaccard) == (0, 0, 1, 0.0)
     # "referee" and "vote" are held by one neighbour each.
     assert set(move.gained) == {"tax", "budget"} and set(move.lost) == {"goal", "match"}
-
-
-def test_neighbours_that_stay_say_nothing_of_the_change(counts):
-    same = [[0, 1, 2] for _ in TEXTS]
+    # Neighbours that stay say nothing of the change.
     before, after = graph([[1, 2, 4], *same[1:]]), graph([[5, 6, 4], *same[1:]])
     (move,) = find_moves([before, after], compare_neighbors([before, after]), counts, 1)
     assert set(move.gained) == {"tax", "budget"} and set(move.lost) == {"goal", "match"}
@@ -73,7 +67,7 @@ def test_the_least_overlap_comes_first_and_then_what_both_are_sure_of(counts):
     assert [move.document for move in moves] == [6, 7, 5, 4]
 
 
-def test_documents_without_neighbours_do_not_move(counts):
+def test_documents_that_keep_their_neighbours_or_have_none_do_not_move(counts):
     lists, others = [[1, 2]] + [[0, 3]] * 7, [[4, 5]] + [[0, 2]] * 7
     similarities = np.full((8, 2), 0.5)
     similarities[0] = 0
@@ -81,9 +75,6 @@ def test_documents_without_neighbours_do_not_move(counts):
     moves = find_moves(graphs, compare_neighbors(graphs), counts, 8)
     assert 0 not in [move.document for move in moves] and len(moves) == 7
     assert find_moves(graphs, compare_neighbors(graphs), counts, 0) == ()
-
-
-def test_a_document_that_keeps_its_neighbours_has_not_moved(counts):
     same = [[0, 1, 2] for _ in TEXTS[2:]]
     before = graph([[1, 2, 3], [0, 2, 3], *same])
     after = graph([[4, 5, 6], [3, 2, 0], *same])  # the second has the same, in another order

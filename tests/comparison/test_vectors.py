@@ -34,16 +34,10 @@ def test_encoders_are_named():
             return "/models/mine"
 
     assert list(name_encoders(["tfidf", Folder(), Hashed()])) == ["tfidf", "/models/mine", "hashed"]
-    with refuses("encoders"):
-        name_encoders([Hashed(), Hashed()])
-    with refuses("encoders"):
-        name_encoders(["tfidf"])
-    with refuses("encoders"):
-        name_encoders("tfidf")
-    with refuses("encoders"):
-        name_encoders(["tfidf", np.ones((3, 2))])
-    with refuses("encoders"):
-        name_encoders({" ": Hashed(), "b": Hashed()})
+    for bad in ([Hashed(), Hashed()], ["tfidf"], "tfidf", ["tfidf", np.ones((3, 2))],
+                {" ": Hashed(), "b": Hashed()}):  # fmt: skip
+        with refuses("encoders"):
+            name_encoders(bad)
 
 
 def test_sparse_vectors_stay_sparse_and_get_unit_length(corpus):
@@ -92,12 +86,10 @@ def test_an_encoder_that_keeps_its_vectors_is_timed_on_a_sample(corpus, tmp_path
     assert found.settings["encoder_fingerprint"] == "abc"
 
 
-def test_truncation_is_told(corpus):
+def test_truncation_and_another_language_are_noted(corpus):
     _, log = made(Reporting(), corpus)
     assert [d.value for d in log.decisions if d.name == "truncated"] == [0.5]
 
-
-def test_an_encoder_that_was_made_for_another_language_is_told_of(corpus):
     class English(Hashed):
         name, languages = "english", ("en",)
 
@@ -145,22 +137,14 @@ def test_bad_vectors_are_refused_by_row(corpus):
     for spec in (given, csr_matrix(given)):
         with pytest.raises(InputError, match=r"(?s)'it'.*12"):
             made(spec, corpus)
-    with refuses("it"):
-        made(given[1:], corpus)
-    with refuses("it"):
-        made(None, corpus)
-    with refuses("it"):
-        made(np.ones(30), corpus)
 
     class Short(Hashed):
         def encode(self, texts):
             return super().encode(texts)[:-1]
 
-    with refuses("it"):
-        made(Short(), corpus)
-
-
-def test_an_encoder_that_knows_too_few_documents_is_named(corpus):
+    for spec in (given[1:], None, np.ones(30), Short()):
+        with refuses("it"):
+            made(spec, corpus)
     given = np.zeros((30, 3))
     given[:5] = 1
     found, log = made(given, corpus)

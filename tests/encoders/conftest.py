@@ -4,9 +4,16 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 WORDS = "the a cat dog sat ran on in mat park and or red blue river stone light sound".split()
+
+PACKAGE = "sentence_transformers.models"
+SIZES = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+    "initializer_range": 0.5,
+}  # fmt: skip
 
 
 def word_pieces():
@@ -37,15 +44,7 @@ def tiny_bert(tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny-bert"
     vocabulary = {piece: index for index, piece in enumerate(word_pieces())}
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-        initializer_range=0.5,
-    )
+    config = BertConfig(vocab_size=len(vocabulary), max_position_embeddings=32, **SIZES)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
         BertModel(config).save_pretrained(folder)
@@ -61,27 +60,12 @@ def tiny_roberta(tmp_path_factory):
     from transformers import RobertaConfig, RobertaModel, RobertaTokenizer
 
     folder = tmp_path_factory.mktemp("checkpoints") / "tiny-roberta"
-    symbols = [
-        "<s>",
-        "<pad>",
-        "</s>",
-        "<unk>",
-        "<mask>",
-        *sorted(ByteLevel.alphabet()),
-        "th",
-        "the",
-    ]
+    symbols = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *sorted(ByteLevel.alphabet())]
+    symbols += ["th", "the"]
     vocabulary = {symbol: index for index, symbol in enumerate(symbols)}
     merges = [("t", "h"), ("th", "e")]
     config = RobertaConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=34,
-        type_vocab_size=1,
-        initializer_range=0.5,
+        vocab_size=len(vocabulary), max_position_embeddings=34, type_vocab_size=1, **SIZES
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(7)
@@ -98,13 +82,8 @@ def make_sentence_folder(tiny_bert, tmp_path):
         folder = Path(shutil.copytree(tiny_bert, tmp_path / "sentence-bert", dirs_exist_ok=True))
         kinds = modules or ["Transformer", "Pooling"] + ["Normalize"] * normalize
         listed = [
-            {
-                "idx": position,
-                "name": str(position),
-                "path": "" if position == 0 else f"{position}_{kind}",
-                "type": f"sentence_transformers.models.{kind}",
-            }
-            for position, kind in enumerate(kinds)
+            {"path": f"{place}_{kind}" if place else "", "type": f"{PACKAGE}.{kind}"}
+            for place, kind in enumerate(kinds)
         ]
         (folder / "modules.json").write_text(json.dumps(listed))
         (folder / "1_Pooling").mkdir(exist_ok=True)
@@ -128,6 +107,27 @@ def tiny_encoder(tiny_bert):
     from embedtopics.encoders import SentenceEncoder
 
     return SentenceEncoder(tiny_bert, max_length=12)
+
+
+@pytest.fixture(scope="session")
+def tokenizer(tiny_bert):
+    from tokenizers import Tokenizer
+
+    return Tokenizer.from_file(str(tiny_bert / "tokenizer.json"))
+
+
+@pytest.fixture(scope="session")
+def table(tokenizer):
+    """A vector of eight random numbers for each token."""
+    n_tokens = tokenizer.get_vocab_size()
+    return np.random.default_rng(5).normal(size=(n_tokens, 8)).astype(np.float32)
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache folder of one's own."""
+    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
 
 
 @pytest.fixture

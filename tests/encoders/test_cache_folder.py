@@ -10,12 +10,6 @@ from embedtopics.encoders.sentence._onnx import FORMAT, UNFINISHED
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def filled(cache, tiny_bert):
     encoder = resolve_encoder(tiny_bert, cached=True)
     encoder.encode(["the cat", "a dog", "the cat"])

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders import _cache as cached
-from embedtopics.encoders import _cache as store
 from embedtopics.errors import InputError
 
 
@@ -53,22 +53,18 @@ def assert_same(one, other):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
-def test_the_second_time_nothing_is_encoded(tmp_path):
+def test_only_what_is_new_is_encoded(tmp_path):
     texts = [f"text {i}" for i in range(50)]
-    expected = Counting().encode_with_report(texts)
-    first, second = Counting(), Counting()
-    assert_same(CachedEncoder(first, folder=tmp_path).encode_with_report(texts), expected)
-    assert_same(CachedEncoder(second, folder=tmp_path).encode_with_report(texts), expected)
-    assert (first.n_texts, second.n_texts) == (50, 0)
-
-
-def test_more_texts_cost_only_themselves(tmp_path):
-    CachedEncoder(Counting(), folder=tmp_path).encode([f"text {i}" for i in range(40)])
-    more = Counting()
-    texts = [f"text {i}" for i in range(50)]
-    found = CachedEncoder(more, folder=tmp_path).encode_with_report(texts)
-    assert more.n_texts == 10
-    assert_same(found, Counting().encode_with_report(texts))
+    expected, asked = Counting().encode_with_report(texts), []
+    CachedEncoder(Counting(), folder=tmp_path).encode(texts[:40])
+    for _ in range(2):
+        inner = Counting()
+        assert_same(CachedEncoder(inner, folder=tmp_path).encode_with_report(texts), expected)
+        asked.append(inner.n_texts)
+    assert asked == [10, 0]
+    assert CachedEncoder(Counting(), folder=tmp_path).encode([]).shape == (0, 6)
+    with pytest.raises(InputError, match="row 1"):
+        CachedEncoder(Counting(), folder=tmp_path).encode(["a", None])
 
 
 @settings(max_examples=40, deadline=None)
@@ -89,10 +85,6 @@ def test_any_calls_in_any_order_give_what_the_encoder_gives(calls, texts_a_shard
                 assert_same(encoder.encode_with_report(texts), expected)
     asked = [text for texts in inner.asked for text in texts]
     assert len(asked) == len(set(asked))  # no text was encoded twice
-
-
-def test_no_texts_give_no_vectors(tmp_path):
-    assert CachedEncoder(Counting(), folder=tmp_path).encode([]).shape == (0, 6)
 
 
 def test_encoders_do_not_see_one_anothers_vectors(tmp_path):
@@ -119,7 +111,7 @@ def shards_of(folder):
     return sorted(Path(folder).glob("**/*.shard"))
 
 
-@pytest.mark.parametrize("at", [3, store.HEADER_BYTES + 5, -5, "cut"])
+@pytest.mark.parametrize("at", [3, cached.HEADER_BYTES + 5, -5, "cut"])
 def test_a_damaged_shard_is_named_and_made_again(tmp_path, caplog, at):
     texts = [f"text {i}" for i in range(8)]
     CachedEncoder(Counting(), folder=tmp_path).encode(texts)
@@ -252,7 +244,9 @@ def test_two_processes_share_a_cache(tmp_path):
     assert_same(found, Counting().encode_with_report(texts))
 
 
-def test_what_the_encoder_says_is_passed_on(tmp_path):
+def test_what_the_encoder_says_is_passed_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "here"))
+    assert CachedEncoder(Counting()).folder == tmp_path / "here"
     encoder = CachedEncoder(Counting(), folder=tmp_path)
     assert (encoder.name, encoder.dimensions, encoder.languages) == ("counting", 6, ("en",))
     assert encoder.fingerprint == "f" * 64 and encoder.folder == tmp_path
@@ -260,33 +254,13 @@ def test_what_the_encoder_says_is_passed_on(tmp_path):
         encoder.max_length  # noqa: B018
 
 
-def test_the_folder_can_be_named_by_the_environment(tmp_path, monkeypatch):
-    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "here"))
-    CachedEncoder(Counting()).encode(["a"])
-    assert shards_of(tmp_path / "here")
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [({"dtype": "int8"}, "dtype must be"), ({"max_bytes": 0}, "max_bytes must be above 0")],
-)
-def test_bad_parameters(parameters, message, tmp_path):
-    with pytest.raises(InputError, match=message):
-        CachedEncoder(Counting(), folder=tmp_path, **parameters)
-
-
-def test_an_encoder_that_cannot_be_told_from_others_is_refused(tmp_path):
-    class Plain:
-        def encode(self, texts):
-            return np.zeros((len(texts), 2))
-
-    with pytest.raises(InputError, match="fingerprint"):
-        CachedEncoder(Plain(), folder=tmp_path)
-
-
-def test_rows_that_are_no_strings_are_named(tmp_path):
-    with pytest.raises(InputError, match="row 1"):
-        CachedEncoder(Counting(), folder=tmp_path).encode(["a", None])
+def test_bad_parameters(tmp_path):
+    with pytest.raises(InputError, match="dtype must be"):
+        CachedEncoder(Counting(), folder=tmp_path, dtype="int8")
+    with pytest.raises(InputError, match="max_bytes must be above 0"):
+        CachedEncoder(Counting(), folder=tmp_path, max_bytes=0)
+    with pytest.raises(InputError, match="fingerprint"):  # it cannot be told from others
+        CachedEncoder(SimpleNamespace(encode=len), folder=tmp_path)
 
 
 @pytest.mark.parametrize("error", [PermissionError, OSError])
@@ -308,13 +282,13 @@ def test_what_cannot_be_read_now_is_not_thrown_away(tmp_path, monkeypatch, caplo
 
 
 def test_many_small_requests_leave_few_shards(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "MOST_SMALL", 5)
+    monkeypatch.setattr(cached, "MOST_SMALL", 5)
     texts = [f"text {number}" for number in range(23)]
-    cached = CachedEncoder(Counting(), folder=tmp_path)
+    encoder = CachedEncoder(Counting(), folder=tmp_path)
     for text in texts:
-        cached.encode([text])
+        encoder.encode([text])
     assert len(list(tmp_path.rglob("*.shard"))) <= 5
     fresh = Counting()
     again = CachedEncoder(fresh, folder=tmp_path)
-    np.testing.assert_array_equal(again.encode(texts), cached.encode(texts))
+    np.testing.assert_array_equal(again.encode(texts), encoder.encode(texts))
     assert again.encode_with_report(texts).n_cached == 23

@@ -20,14 +20,11 @@ def test_baselines_have_names(name, kind):
     assert encoder_from_settings(encoder.settings).settings == encoder.settings
 
 
-def test_a_folder_of_such_a_name_is_a_path():
-    with pytest.raises(ModelLoadError):
-        resolve_encoder("./tfidf")
-
-
-def test_lsa_projects_on_three_hundred_components_and_tfidf_on_none():
+def test_names_stand_for_settings_and_paths_for_folders():
     assert resolve_encoder("lsa").settings["n_components"] == 300
     assert resolve_encoder("tfidf").settings["n_components"] is None
+    with pytest.raises(ModelLoadError):
+        resolve_encoder("./tfidf")
 
 
 def test_the_callers_encoder_stays_unfitted():
@@ -37,6 +34,18 @@ def test_the_callers_encoder_stays_unfitted():
     assert fitted(made, ["other texts"]) is made
     same = RandomProjectionEncoder()
     assert fitted(same, ["any"]) is same
+
+    class Learner:
+        """Learns without being one of ours."""
+
+        is_fitted = False
+
+        def fit(self, texts):
+            self.is_fitted = True
+            return self
+
+    learner = Learner()
+    assert fitted(learner, ["a"]).is_fitted and not learner.is_fitted
 
 
 def test_an_unknown_kind_is_refused():

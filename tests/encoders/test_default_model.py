@@ -46,26 +46,6 @@ def test_figures_equal_sentence_transformers(encoder):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-@pytest.mark.parametrize("normalize", [True, False])
-def test_a_folder_saved_by_sentence_transformers(tiny_bert, tmp_path, pooling, normalize):
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.models import Normalize, Pooling, Transformer
-
-    body = Transformer(str(tiny_bert), max_seq_length=10)
-    modules = [body, Pooling(16, pooling_mode=pooling), *[Normalize()] * normalize]
-    oracle = SentenceTransformer(modules=modules, device="cpu")
-    oracle.save(str(tmp_path / "saved"))
-    texts = ["", "the cat", "dog " * 30, "red and blue"]
-    ours = SentenceEncoder(tmp_path / "saved")
-    assert ours.max_length == 10
-    np.testing.assert_allclose(
-        ours.encode(texts), oracle.encode(texts, show_progress_bar=False), atol=1e-5
-    )
-
-
-@pytest.mark.slow
 @pytest.mark.smoke
 def test_eight_bits_turn_vectors_little_and_do_not_depend_on_the_batch(encoder):
     words = "markets river school cat 3.14 naïve bank rates sleep the of and in".split()

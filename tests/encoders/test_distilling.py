@@ -166,9 +166,8 @@ def test_lower_casing_of_the_checkpoint(tiny_bert, tmp_path, make_sentence_folde
     assert static.encode(["CAT"]).any()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_bad_parameters(tiny_encoder):
+    for options, message in (
         ({"dimensions": 0}, "dimensions must be an integer from 1 up"),
         ({"max_words": -1}, "max_words must be an integer from 0 up"),
         ({"min_count": 0}, "min_count must be an integer from 1 up"),
@@ -176,26 +175,18 @@ def test_lower_casing_of_the_checkpoint(tiny_bert, tmp_path, make_sentence_folde
         ({"weighting": "idf"}, "weighting to be"),
         ({"sif_coefficient": 0}, "sif_coefficient to be above 0"),
         ({"sif_coefficient": "a"}, "sif_coefficient to be above 0"),
-        ({"vocabulary_from": [""]}, "text"),
-        ({"max_length": 0}, "max_length"),
-    ],
-)
-def test_bad_parameters(tiny_encoder, options, message):
-    with pytest.raises(InputError, match=message):
-        distill(tiny_encoder, **options)
+        ({"vocabulary_from": [""]}, "text"), ({"max_length": 0}, "max_length"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            distill(tiny_encoder, **options)
+    with pytest.raises(InputError, match="expected a SentenceEncoder, whose `tokenizer_json`"):
+        distill(SimpleNamespace(encode=lambda texts: np.ones((len(texts), 2))))
 
 
 def test_a_folder_is_a_teacher(tiny_bert):
-    named, given = (
-        distill(str(tiny_bert), dimensions=4),
-        distill(SentenceEncoder(tiny_bert), dimensions=4),
-    )
+    named = distill(str(tiny_bert), dimensions=4)
+    given = distill(SentenceEncoder(tiny_bert), dimensions=4)
     np.testing.assert_array_equal(named.table, given.table)
-
-
-def test_encoders_without_a_tokenizer():
-    with pytest.raises(InputError, match="expected a SentenceEncoder, whose `tokenizer_json`"):
-        distill(SimpleNamespace(encode=lambda texts: np.ones((len(texts), 2))))
 
 
 @pytest.mark.slow

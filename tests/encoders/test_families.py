@@ -1,29 +1,20 @@
 """Every family on a tiny random checkpoint: on ONNX Runtime, on torch, as transformers has it."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import ModelLoadError
+from tests.encoders.conftest import SIZES, WORDS
 
 SPECIAL = ["<pad>", "<unk>", "<cls>", "<sep>", "<mask>"]
-SIZES = {
-    "hidden_size": 16,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 2,
-    "intermediate_size": 24,
-    "max_position_embeddings": 40,
-    "initializer_range": 0.5,
-}
-IDS = {
-    "pad_token_id": 0,
-    "bos_token_id": 2,
-    "eos_token_id": 3,
-    "cls_token_id": 2,
-    "sep_token_id": 3,
-}
+SETTINGS = {
+    **SIZES, "num_hidden_layers": 3, "intermediate_size": 24, "max_position_embeddings": 40,
+    "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3,
+}  # fmt: skip
 FAMILIES = {
     "bert": {},
     "roberta": {"type_vocab_size": 1},
@@ -43,10 +34,6 @@ TEXTS = ["the cat sat on the mat", "", "a", "red river " * 12, "dog and unknowab
          "the cat sat on the mat and the dog ran in the park"]  # fmt: skip
 
 
-def words():
-    return "the a cat dog sat ran on in mat park and or red blue river stone light sound".split()
-
-
 @pytest.fixture(scope="module", params=FAMILIES)
 def checkpoint(request, tmp_path_factory):
     """A folder of a family with random weights and a vocabulary of words."""
@@ -58,8 +45,8 @@ def checkpoint(request, tmp_path_factory):
     from transformers import AutoConfig, AutoModel, PreTrainedTokenizerFast
 
     folder = tmp_path_factory.mktemp("families") / request.param
-    vocabulary = {word: place for place, word in enumerate(SPECIAL + words())}
-    settings = {**SIZES, **IDS, "vocab_size": len(vocabulary), **FAMILIES[request.param]}
+    vocabulary = {word: place for place, word in enumerate(SPECIAL + WORDS)}
+    settings = {**SETTINGS, "vocab_size": len(vocabulary), **FAMILIES[request.param]}
     config = AutoConfig.for_model(request.param, **settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(5)
@@ -124,8 +111,6 @@ def test_layers_and_joined_poolings_are_those_of_transformers(checkpoint):
 
 
 def test_an_unknown_family_says_what_is_known(checkpoint, tmp_path):
-    import shutil
-
     folder = shutil.copytree(checkpoint, tmp_path / "odd")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "abacus"}))
@@ -134,8 +119,6 @@ def test_an_unknown_family_says_what_is_known(checkpoint, tmp_path):
 
 
 def test_a_tokenizer_of_more_tokens_than_the_weights(checkpoint, tmp_path):
-    import shutil
-
     folder = shutil.copytree(checkpoint, tmp_path / "mismatch")
     file = folder / "tokenizer.json"
     tokenizer = json.loads(file.read_text())

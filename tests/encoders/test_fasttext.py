@@ -6,20 +6,12 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.exceptions import NotFittedError
 
 from embedtopics.encoders import FastTextEncoder
-from embedtopics.encoders._registry import encoder_from_settings
 from embedtopics.encoders.words._base import WordTable, average_words, look_up, sif_weights
 from embedtopics.terms._tokens import tokenize
-from tests.factories import refuses
+from tests.encoders.test_words import TEXTS
 
-TEXTS = [
-    "cold water and ice on the lake", "ice and snow on the mountain", "the snow is cold",
-    "hot coffee and tea in the kitchen", "tea is hot in the cup", "the kitchen and the cup",
-] * 4  # fmt: skip
 SMALL = {"dimensions": 8, "epochs": 2}
 
 
@@ -104,15 +96,6 @@ def test_no_word_of_a_long_text_is_left_out_of_training(monkeypatch):
     assert [word for sentence in seen[0][:3] for word in sentence] == text.split()
 
 
-@settings(max_examples=5, deadline=None)
-@given(order=st.permutations(range(len(TEXTS))))
-def test_what_is_learnt_does_not_depend_on_the_order_of_the_texts(order):
-    one = FastTextEncoder(**SMALL, remove_common=True).fit(TEXTS)
-    other = FastTextEncoder(**SMALL, remove_common=True).fit([TEXTS[i] for i in order])
-    assert one.fingerprint == other.fingerprint
-    assert (one.encode(TEXTS[:6]) == other.encode(TEXTS[:6])).all()
-
-
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_every_process_learns_the_same():
@@ -133,20 +116,6 @@ def test_every_process_learns_the_same():
     assert said[0] == said[1] and len(said[0].split()) == 3
 
 
-def test_a_vector_does_not_depend_on_the_batch_and_odd_texts_have_zeros():
-    encoder = FastTextEncoder(**SMALL, remove_common=True).fit(TEXTS)
-    texts = [*TEXTS[:6], "icy kitchens", "", "...", "\ud800", "\0", "   ", "ice " * 200_000]
-    together = encoder.encode_with_report(texts)
-    apart = np.vstack([encoder.encode([text]) for text in texts])
-    assert (together.embeddings == apart).all()
-    assert together.embeddings.any(axis=1).tolist() == [True] * 7 + [False] * 5 + [True]
-    lengths = np.linalg.norm(together.embeddings, axis=1)
-    np.testing.assert_allclose(lengths[lengths > 0], 1, atol=1e-6)
-    assert together.n_tokens.tolist() == [7, 6, 4, 7, 6, 5, 2, 0, 0, 0, 0, 0, 200_000]
-    assert together.n_unknown.tolist() == [0] * 6 + [2] + [0] * 6
-    assert encoder.encode([]).shape == (0, 8)
-
-
 def test_one_text_alone_has_nothing_but_the_common_direction():
     encoder = FastTextEncoder(**SMALL, min_count=1, remove_common=True).fit(["cold water"])
     assert not encoder.encode(["cold water"]).any()
@@ -160,42 +129,6 @@ def test_size_of_the_corpus_sets_epochs_and_dimensions():
     assert FastTextEncoder(epochs=1).fit(TEXTS).dimensions == 50
 
 
-def test_settings_make_it_again():
-    first = FastTextEncoder(**SMALL, smoothing=1e-2, window=3).fit(TEXTS)
-    again = encoder_from_settings(first.settings)
-    assert not again.is_fitted and again.settings == first.settings
-    assert again.fit(TEXTS).fingerprint == first.fingerprint
-    for other in ({"smoothing": 1e-3}, {"random_state": 1}, {"epochs": 3}):
-        made = encoder_from_settings(first.settings | other).fit(TEXTS)
-        assert made.fingerprint != first.fingerprint
-
-
 def test_several_workers_are_taken_where_vectors_need_not_be_the_same_twice():
     encoder = FastTextEncoder(**SMALL, reproducible=False, n_workers=2).fit(TEXTS)
     assert encoder.settings["n_workers"] == 2 and encoder.encode(TEXTS[:1]).shape == (1, 8)
-
-
-def test_nothing_is_known_before_the_fit():
-    encoder = FastTextEncoder()
-    for ask in (lambda: encoder.fingerprint, lambda: encoder.dimensions,
-                lambda: encoder.encode(TEXTS)):  # fmt: skip
-        with pytest.raises(NotFittedError, match="FastTextEncoder"):
-            ask()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "texts", "parameter"),
-    [
-        ({"dimensions": 0}, TEXTS, "dimensions"),
-        ({"epochs": 1.5}, TEXTS, "epochs"),
-        ({"n_workers": 2}, TEXTS, "n_workers"),
-        ({"smoothing": float("inf")}, TEXTS, "smoothing"),
-        ({}, [], "texts"),
-        ({}, ["...", ""], "texts"),
-        ({}, ["all words once"], "texts"),
-        ({}, ["a", 3], "texts"),
-    ],
-)
-def test_bad_input_is_refused(parameters, texts, parameter):
-    with refuses(parameter):
-        FastTextEncoder(**parameters).fit(texts)

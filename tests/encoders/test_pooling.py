@@ -12,10 +12,7 @@ from embedtopics.encoders.sentence._checkpoint import (
 
 torch = pytest.importorskip("torch")
 
-STATES = [
-    [[1.0, -4.0], [3.0, -2.0], [5.0, 0.0]],
-    [[2.0, -1.0], [4.0, -3.0], [9.0, 9.0]],
-]
+STATES = [[[1.0, -4.0], [3.0, -2.0], [5.0, 0.0]], [[2.0, -1.0], [4.0, -3.0], [9.0, 9.0]]]
 MASK = [[1, 1, 1], [1, 1, 0]]
 BY_HAND = {
     "mean": [[3.0, -2.0], [3.0, -2.0]],

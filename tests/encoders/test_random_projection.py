@@ -3,14 +3,9 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
 from embedtopics.encoders import RandomProjectionEncoder
-from embedtopics.encoders._registry import encoder_from_settings
-from embedtopics.errors import InputError
 
 
 def test_a_word_is_the_signs_of_its_hash():
@@ -39,32 +34,3 @@ def test_cosines_are_kept_on_average():
     assert abs(np.mean(errors)) < 0.1 / np.sqrt(64)
     wide = RandomProjectionEncoder(4096).encode(texts)
     assert np.abs((wide @ wide.T)[pairs] - true).max() < 6 * np.sqrt(2 / 4096)
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.sampled_from("cat dog bird fish ... 12".split()), max_size=12))
-def test_order_of_words_and_batch_do_not_matter(words):
-    encoder = RandomProjectionEncoder(32)
-    texts = [" ".join(words), " ".join(reversed(words)), "cat fish"]
-    together = encoder.encode(texts)
-    assert (together[0] == together[1]).all()
-    assert (together == np.vstack([encoder.encode([text]) for text in texts])).all()
-
-
-def test_report_settings_and_odd_texts():
-    encoder = RandomProjectionEncoder(16, random_state=2)
-    report = encoder.encode_with_report(["a cat", "", "...", "\ud800\0", "x " * 500_000])
-    assert report.n_tokens.tolist() == [2, 0, 0, 0, 500_000]
-    assert not report.n_unknown.any() and (report.n_seen == report.n_tokens).all()
-    assert report.embeddings.any(axis=1).tolist() == [True, False, False, False, True]
-    assert encoder.encode([]).shape == (0, 16)
-    again = encoder_from_settings(encoder.settings)
-    assert again.fingerprint == encoder.fingerprint
-    assert RandomProjectionEncoder(16).fingerprint != encoder.fingerprint
-    assert encoder.count_tokens(["a cat"]).n_tokens.tolist() == [2]
-
-
-@pytest.mark.parametrize("bad", [0, -1, 2.5, True, None])
-def test_bad_dimensions_are_refused(bad):
-    with pytest.raises(InputError, match="dimensions must be an integer from 1 up"):
-        RandomProjectionEncoder(bad)

@@ -14,30 +14,15 @@ import numpy as np
 import pytest
 
 from embedtopics.encoders import SentenceEncoder
-from embedtopics.encoders.sentence import (
-    _backend as opening,
-)
-from embedtopics.encoders.sentence import (
-    _backend as quantizing,
-)
-from embedtopics.encoders.sentence import (
-    _onnx as exporting,
-)
-from embedtopics.encoders.sentence import (
-    _running as runtime,
-)
+from embedtopics.encoders.sentence import _backend as opening
+from embedtopics.encoders.sentence import _onnx as exporting
+from embedtopics.encoders.sentence import _running as runtime
 from embedtopics.encoders.sentence._backend import measure_extremes, quantize_model
 from embedtopics.encoders.sentence._onnx import FORMAT, ExportError, fold_biases
 from embedtopics.encoders.sentence._running import OnnxRuntime
 from embedtopics.errors import InputError, ModelLoadError
 
 onnx = pytest.importorskip("onnx")
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("EMBEDTOPICS_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def folders(cache):
@@ -209,6 +194,25 @@ def test_an_export_with_other_vectors_is_refused(tiny_bert, monkeypatch):
         exporting.export_model(Drifting().eval(), 30, 20)
 
 
+def test_what_onnx_runtime_cannot_run_is_refused_without_a_word_on_stderr(capfd):
+    import torch
+
+    class Fixed(torch.nn.Module):
+        """Gives a shape in the trace that other texts do not have."""
+
+        def __init__(self):
+            super().__init__()
+            self.table = torch.nn.Embedding(30, 8)
+
+        def forward(self, ids, mask, pooled):
+            rows = self.table(ids)
+            return rows.reshape([int(n) for n in rows.shape[:2]] + [4, 2]).sum(dim=(1, 3))
+
+    with pytest.raises(ExportError, match="ONNX Runtime cannot run it"):
+        exporting.export_model(Fixed().eval(), 30, 20)
+    assert capfd.readouterr().err == ""
+
+
 def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
     import torch
 
@@ -256,23 +260,19 @@ def test_a_prepared_encoder_loads_neither_torch_nor_transformers(tiny_bert, cach
 @pytest.mark.parametrize(
     ("machine", "system", "flags", "bits"),
     [
-        ("x86_64", "linux", "ssse3 avx2", 7),
-        ("x86_64", "linux", "ssse3 avx512_vnni", 8),
-        ("x86_64", "linux", "ssse3 avx_vnni", 8),
-        ("aarch64", "linux", "asimd", 8),
-        ("x86_64", "darwin", None, 7),
-        ("arm64", "darwin", None, 8),
-        ("AMD64", "win32", None, 7),
+        ("x86_64", "linux", "ssse3 avx2", 7), ("x86_64", "linux", "ssse3 avx512_vnni", 8),
+        ("x86_64", "linux", "ssse3 avx_vnni", 8), ("aarch64", "linux", "asimd", 8),
+        ("x86_64", "darwin", None, 7), ("arm64", "darwin", None, 8), ("AMD64", "win32", None, 7),
         ("ARM64", "win32", None, 8),
     ],
-)
+)  # fmt: skip
 def test_weights_of_a_cpu_without_exact_products_have_7_bits(
     monkeypatch, machine, system, flags, bits
 ):
-    monkeypatch.setattr(quantizing.sys, "platform", system)
-    monkeypatch.setattr(quantizing.platform, "machine", lambda: machine)
+    monkeypatch.setattr(opening.sys, "platform", system)
+    monkeypatch.setattr(opening.platform, "machine", lambda: machine)
     monkeypatch.setattr(Path, "read_text", lambda *_: flags)
-    assert quantizing.weight_bits() == bits
+    assert opening.weight_bits() == bits
 
 
 def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, cache, monkeypatch):

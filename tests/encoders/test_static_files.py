@@ -8,23 +8,12 @@ import pytest
 from model2vec import StaticModel
 from model2vec.model import quantize_model
 from safetensors.numpy import load_file, save_file
-from tokenizers import Tokenizer
 
 from embedtopics.encoders import SentenceEncoder, StaticEncoder
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.static._files import holds_static_encoder
 from embedtopics.errors import CorruptFileError, InputError, ModelLoadError
 from tests.factories import refuses
-
-
-@pytest.fixture(scope="module")
-def tokenizer(tiny_bert):
-    return Tokenizer.from_file(str(tiny_bert / "tokenizer.json"))
-
-
-@pytest.fixture(scope="module")
-def table(tokenizer):
-    return np.random.default_rng(5).normal(size=(tokenizer.get_vocab_size(), 8)).astype(np.float32)
 
 
 @pytest.fixture
@@ -184,16 +173,14 @@ def test_tensors_that_do_not_belong_together(folder, table, tensors, message):
     assert "model.safetensors" in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [0, -1, "many", 1.5, True])
-def test_a_configuration_that_makes_no_sense(folder, value):
+def test_configurations_and_tokenizers_that_make_no_sense(folder, tokenizer):
     (folder / "manifest.json").unlink()
-    (folder / "config.json").write_text(json.dumps({"max_length": value}))
-    with pytest.raises(ModelLoadError, match=r"config\.json: max_length must be"):
-        StaticEncoder(folder)
-
-
-def test_a_tokenizer_with_gaps(folder, tokenizer):
-    (folder / "manifest.json").unlink()
+    config = (folder / "config.json").read_text()
+    for value in (0, -1, "many", 1.5, True):
+        (folder / "config.json").write_text(json.dumps({"max_length": value}))
+        with pytest.raises(ModelLoadError, match=r"config\.json: max_length must be"):
+            StaticEncoder(folder)
+    (folder / "config.json").write_text(config)
     content = json.loads(tokenizer.to_str())
     content["model"]["vocab"]["stone"] = 9_999
     (folder / "tokenizer.json").write_text(json.dumps(content))
@@ -201,14 +188,11 @@ def test_a_tokenizer_with_gaps(folder, tokenizer):
         StaticEncoder(folder)
 
 
-def test_what_is_no_folder(tmp_path):
+def test_no_folder_and_pickled_weights(folder, tmp_path):
     with pytest.raises(ModelLoadError, match="which is no folder"):
         StaticEncoder(tmp_path / "nowhere")
     with refuses("folder"):
         StaticEncoder(3)
-
-
-def test_pickled_weights_are_never_read(folder):
     shutil.move(folder / "model.safetensors", folder / "pytorch_model.bin")
     with pytest.raises(ModelLoadError, match=r"expected the file model\.safetensors"):
         StaticEncoder(folder)

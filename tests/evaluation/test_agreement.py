@@ -57,12 +57,6 @@ def test_equals_scikit_learn(labels):
     assert found.v_measure == pytest.approx(v_measure_score(true, predicted), abs=1e-9)
 
 
-def test_lists_of_strings_and_perfect_labels():
-    found = agreement(["x", "x", "y", "y"], [1, 1, 0, 0])
-    assert all(getattr(found, name) == pytest.approx(1.0) for name in ORACLES)
-    assert found.coverage == 1.0
-
-
 def test_intervals_are_those_of_documents_drawn_anew():
     rng = np.random.default_rng(4)
     true = rng.integers(0, 4, 200)
@@ -125,7 +119,9 @@ def test_intervals_hold_the_mean_figure_of_collections_of_the_same_size():
         assert held >= 0.85, name  # 95 of 100 less three standard errors, and few resamples
 
 
-def test_table_of_figures():
+def test_table_of_figures_and_perfect_labels():
+    found = agreement(["x", "x", "y", "y"], [1, 1, 0, 0])
+    assert all(getattr(found, name) == pytest.approx(1.0) for name in ORACLES)
     found = agreement(list("aabb"), [0, 0, 1, -1], n_resamples=20)
     frame = found.to_frame().set_index(["measure", "documents"])
     assert frame.loc[("coverage", "all"), "value"] == 0.75

@@ -38,13 +38,9 @@ def by_gensim(topics, stream, coherence, window=None):
         for a, b in zip(stream.offsets[:-1], stream.offsets[1:], strict=True)
     ]
     model = CoherenceModel(
-        topics=topics,
-        texts=texts,
-        dictionary=Dictionary(texts),
-        coherence=coherence,
-        window_size=window,
-        processes=1,
-    )
+        topics=topics, texts=texts, dictionary=Dictionary(texts), coherence=coherence,
+        window_size=window, processes=1,
+    )  # fmt: skip
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # the mean of no pair
         return np.array(model.get_coherence_per_topic())
@@ -137,9 +133,7 @@ def test_extremes():
     assert npmi([["w0", "w1"]], together, window=None)[0] == pytest.approx(1.0)
     independent = stream_of([[0, 1], [0], [1], []])
     assert npmi([["w0", "w1"]], independent, window=None)[0] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_u_mass_reads_the_order():
+    # UMass reads the order.
     stream = stream_of([[0, 1], [0], [0], [0]])
     # w1 never comes without w0, and w0 brings w1 along once in four documents.
     assert u_mass([["w1", "w0"]], stream)[0] == pytest.approx(0.0, abs=1e-9)
@@ -184,13 +178,9 @@ def test_terms_of_several_words_by_documents(texts):
             assert found[i, j] == pytest.approx(expected)
 
 
-def test_no_terms():
-    stream = tokenize(["alpha beta", ""])
-    assert [m.shape for m in npmi_of_pairs([[], ["nowhere"]], stream)] == [(0, 0), (1, 1)]
-
-
-def test_bad_input():
+def test_no_terms_and_bad_input():
     stream = stream_of([[0, 1]])
+    assert [m.shape for m in npmi_of_pairs([[], ["nowhere"]], stream)] == [(0, 0), (1, 1)]
     for measure in (*WINDOWED.values(), npmi_of_pairs):
         with refuses("window"):
             measure([["w0", "w1"]], stream, window=0)

@@ -66,7 +66,7 @@ def test_documents_equally_far_share_their_rank():
 
 
 def slow_rbo(first, second, p):
-    """Equation 32, term by term."""
+    """Equation 32 of Webber et al., term by term, for lists of any lengths."""
     short, long = sorted([first, second], key=len)
     s, length = len(short), len(long)
     if s == 0:

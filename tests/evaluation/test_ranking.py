@@ -66,9 +66,7 @@ def test_dot_products_rank_long_vectors_first():
 
 
 def test_measures_are_those_of_sentence_transformers():
-    from sentence_transformers.sentence_transformer.evaluation import (
-        InformationRetrievalEvaluator,
-    )
+    from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 
     rng = np.random.default_rng(1)
     queries = rng.normal(size=(30, 8)).astype(np.float32)

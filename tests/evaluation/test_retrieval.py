@@ -96,6 +96,8 @@ def test_decisions_say_what_counts():
     best = 2 + 1 / np.log2(3)
     assert found.scores["ndcg@2"].value == pytest.approx(1 / best / 3)
     assert not retrieval({"q": ["a"]}, {"q": {"a": 1}}, [1]).decisions
+    frame = retrieval(RUN, QRELS, [2]).by_query_frame()
+    assert frame["query"].tolist() == ["q1", "q2"] and frame["mrr"].tolist() == [1, 0]
 
 
 def test_queries_that_were_not_asked_do_not_count():
@@ -201,35 +203,23 @@ def test_only_what_was_measured_alike_is_compared():
             compare_retrieval(one, other)
 
 
-def test_tables_of_queries():
-    frame = retrieval(RUN, QRELS, [2]).by_query_frame()
-    assert frame["query"].tolist() == ["q1", "q2"]
-    assert frame["mrr"].tolist() == [1, 0]
+def table(**columns):
+    return pd.DataFrame({"query": ["q1"] * len(columns["document"]), **columns})
 
 
 @pytest.mark.parametrize(
     ("run", "qrels", "parameter"),
     [
-        ({"q": {1: 0.5}}, {"q": {"1": 1}}, ""),
-        ({1: {"a": 0.5}}, {"1": {"a": 1}}, ""),
-        ({}, QRELS, ""),
-        (RUN, {}, "qrels"),
-        (RUN, {"q": {}}, "qrels"),
-        (RUN, [1], "qrels"),
-        (RUN, {"q1": ["a", "a"]}, "qrels"),
-        (RUN, {"q1": {"a": None}}, ""),
-        (RUN, {"q1": 3}, "qrels"),
-        ([["a"]], QRELS, "run"),
-        ({"q1": {"a": float("nan")}}, QRELS, ""),
-        ({"q1": {"a": "high"}}, QRELS, ""),
-        ({"q1": ["a", "b", "a"]}, QRELS, "run"),
-        ({"q1": [("a", 1.0), ("a", 2.0)]}, QRELS, "run"),
-        ({"q1": {"a", "b"}}, QRELS, "run"),
-        ({"q1": "a"}, QRELS, "run"),
-        ({"q1": [None]}, QRELS, ""),
-        (pd.DataFrame({"query": ["q1"], "document": ["a"]}), QRELS, "run"),
-        (pd.DataFrame({"query": ["q1"] * 2, "document": ["a"] * 2, "score": [1, 2]}), QRELS, "run"),
-        (pd.DataFrame({"query": ["q1"], "document": ["a"], "score": [np.nan]}), QRELS, "run"),
+        ({"q": {1: 0.5}}, {"q": {"1": 1}}, ""), ({1: {"a": 0.5}}, {"1": {"a": 1}}, ""),
+        ({}, QRELS, ""), (RUN, {}, "qrels"), (RUN, {"q": {}}, "qrels"), (RUN, [1], "qrels"),
+        (RUN, {"q1": ["a", "a"]}, "qrels"), (RUN, {"q1": {"a": None}}, ""),
+        (RUN, {"q1": 3}, "qrels"), ([["a"]], QRELS, "run"), ({"q1": {"a": np.nan}}, QRELS, ""),
+        ({"q1": {"a": "high"}}, QRELS, ""), ({"q1": ["a", "b", "a"]}, QRELS, "run"),
+        ({"q1": [("a", 1.0), ("a", 2.0)]}, QRELS, "run"), ({"q1": {"a", "b"}}, QRELS, "run"),
+        ({"q1": "a"}, QRELS, "run"), ({"q1": [None]}, QRELS, ""),
+        (table(document=["a"]), QRELS, "run"),
+        (table(document=["a", "a"], score=[1, 2]), QRELS, "run"),
+        (table(document=["a"], score=[np.nan]), QRELS, "run"),
         (SearchHits(("a",), ((),), "dense", 1), QRELS, "query_ids"),
     ],
 )  # fmt: skip

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix, random_array
 
-from embedtopics.neighbors._graph import build_graph, build_sparse_graph, unit_rows
+from embedtopics.neighbors._graph import build_sparse_graph
 
 
 def sparse_rows(n, d=60, density=0.1, seed=0):
@@ -47,13 +47,6 @@ def test_ties_are_in_the_order_of_the_documents(n, k, seed):
     np.testing.assert_array_equal(found.indices, order)
 
 
-def test_agrees_with_the_search_among_dense_rows():
-    dense = unit_rows(np.random.default_rng(0).normal(size=(300, 12)))
-    sparse, other = build_sparse_graph(csr_matrix(dense), 10), build_graph(dense, 10)
-    np.testing.assert_array_equal(sparse.indices, other.indices)
-    np.testing.assert_allclose(sparse.similarities, other.similarities, atol=1e-6)
-
-
 def test_a_row_of_zeros_has_nothing_in_common_with_any():
     rows = sparse_rows(50).tolil()
     rows[7] = 0
@@ -67,10 +60,8 @@ def test_the_order_of_entries_does_not_matter_and_the_input_stays():
     turned = rows.copy()
     for row in range(80):
         part = slice(turned.indptr[row], turned.indptr[row + 1])
-        turned.indices[part], turned.data[part] = (
-            turned.indices[part][::-1],
-            turned.data[part][::-1],
-        )
+        turned.indices[part] = turned.indices[part][::-1].copy()
+        turned.data[part] = turned.data[part][::-1].copy()
     turned.has_sorted_indices = False
     before = turned.indices.copy()
     expected, found = build_sparse_graph(rows, 5), build_sparse_graph(turned, 5)

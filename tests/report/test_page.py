@@ -4,10 +4,8 @@ import base64
 import hashlib
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 
 from embedtopics import report
@@ -92,6 +90,7 @@ def test_the_figures_travel_as_data(page, result):
 
 def test_summary_gives_the_figures(page, result):
     tiles = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert "<h1>Topics of 313 rows</h1>" in page
     assert tiles["Rows"] == str(len(result.corpus)) == "313"
     assert tiles["Distinct documents"] == "300"
     assert tiles["Topics"] == "6"
@@ -133,10 +132,6 @@ def test_long_texts_are_cut_with_an_ellipsis():
     assert not changed or "endless…" in page
 
 
-def test_the_same_result_gives_the_same_page(page, result):
-    assert report_html(result) == page
-
-
 @pytest.mark.parametrize("n_documents", [1, 2, 12])
 def test_a_result_of_no_topics_has_a_report(n_documents):
     result = make_result(
@@ -149,19 +144,8 @@ def test_a_result_of_no_topics_has_a_report(n_documents):
     assert "Period" not in page
 
 
-def test_unknown_persistence_is_a_dash():
-    result = make_result()
-    topics = tuple(replace(topic, persistence=np.nan) for topic in result.topics)
-    assert ">nan<" not in report_html(replace(result, topics=topics))
-
-
 def test_hover_texts_grow_shorter_as_documents_grow_many():
     assert [hover_length(n) for n in (0, 1, 20_000, 40_000, 10**7)] == [200, 200, 200, 100, 20]
-
-
-def test_title_is_escaped_and_defaults_to_the_rows(page, result):
-    assert "<h1>Topics of 313 rows</h1>" in page
-    assert "<h1>&lt;b&gt;T</h1>" in report_html(result, title="<b>T")
 
 
 def test_write_report_writes_one_file_and_replaces_the_old(tmp_path, result, page):
@@ -182,12 +166,8 @@ def test_a_failed_write_keeps_the_old_report(tmp_path, result, monkeypatch):
     monkeypatch.setattr("os.fsync", full_disk)
     with pytest.raises(OSError, match="No space left"):
         report.write_report(result, path)
+    for nowhere in (tmp_path, tmp_path / "none" / "report.html"):
+        with refuses("path"):
+            report.write_report(result, nowhere)
     assert path.read_text() == "old"
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
-
-
-def test_a_place_that_cannot_be_is_refused(tmp_path, result):
-    with refuses("path"):
-        report.write_report(result, tmp_path)
-    with refuses("path"):
-        report.write_report(result, tmp_path / "none" / "report.html")

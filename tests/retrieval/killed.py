@@ -1,20 +1,11 @@
-"""A program that builds and changes an index until it is killed, and says before and after each."""
+"""What builds and changes an index until it is killed, and says so before and after each."""
 
-import json
 import random
-import sys
-import tempfile
-from pathlib import Path
 
 from embedtopics.corpus import Corpus
 from embedtopics.retrieval import SearchIndex
 
 WORDS = "cat dog owl hen fox".split()
-
-
-def say(*what):
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
 
 
 def text_of(rng):
@@ -32,13 +23,13 @@ def build(folder, texts, **others):
     )  # fmt: skip
 
 
-def work(folder, seed):
+def work(folder, seed, pipe):
     rng = random.Random(seed)
     if not folder.exists() or seed % 7 == 6:
         texts = {f"b{seed}-{i}": text_of(rng) for i in range(8)} | {"z": "zebra"}
-        say("build", texts)  # which may take the place of another
+        pipe.send(["build", texts])  # which may take the place of another
         build(folder, texts, overwrite=folder.exists())
-        say("done")
+        pipe.send(["done"])
     index = SearchIndex.load(folder)
     model = set(index.ids)
     for step in range(10_000):
@@ -51,7 +42,7 @@ def work(folder, seed):
             if kind in ("add", "update")
             else dict.fromkeys(some if kind == "remove" else [])
         )
-        say(kind, texts)
+        pipe.send([kind, texts])
         if kind in ("add", "update"):
             index.add(corpus(texts), update=kind == "update", show_progress=False)
             model |= set(texts)
@@ -60,10 +51,4 @@ def work(folder, seed):
             model -= set(texts)
         else:
             index.compact()
-        say("done")
-
-
-if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as other:  # so that all is imported
-        build(Path(other) / "i", {"a": "cat"}).compact()
-    work(Path(sys.argv[1]), int(sys.argv[2]))
+        pipe.send(["done"])

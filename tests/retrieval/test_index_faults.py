@@ -1,11 +1,12 @@
 """Kills, full disks, damaged files, and many at once: an index is as before, or as after."""
 
-import json
+import multiprocessing
 import random
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,23 +18,33 @@ from embedtopics.retrieval import _reader as opened_module
 from embedtopics.retrieval.storage._checks import check
 from tests.factories import refuses
 from tests.retrieval.collection.fake import Disk
-from tests.retrieval.killed import build, corpus
+from tests.retrieval.killed import build, corpus, work
 
 REPOSITORY = Path(__file__).parents[2]
 TEXTS = {"a": "cat owl", "b": "dog", "c": "", "d": "hen hen cat", "e": "fox owl dog cat"}
 
 
+FORKS = multiprocessing.get_context("forkserver")  # what is imported before is so in each fork
+FORKS.set_forkserver_preload([
+    "tests.retrieval.killed", "embedtopics.retrieval.dense._kernels", "embedtopics.terms._kernels",
+    "embedtopics.encoders.words._tfidf", "faiss", "sklearn.feature_extraction.text",
+])  # fmt: skip
+
+
 def killed_at_work(folder, seed, seconds):
     """Let killed.py work for a while, kill it, and return what it said."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.retrieval.killed", folder, str(seed)], cwd=REPOSITORY,
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    lines = [process.stdout.readline()]
+    reader, writer = FORKS.Pipe(duplex=False)
+    process = FORKS.Process(target=work, args=(folder, seed, writer))
+    process.start()
+    writer.close()
+    said = [reader.recv()]
     time.sleep(seconds)
     process.kill()
-    lines += process.communicate()[0].splitlines()
-    return [json.loads(line) for line in lines]
+    process.join()
+    with reader, suppress(EOFError):
+        while True:
+            said.append(reader.recv())
+    return said
 
 
 def after(before, kind, texts):

@@ -20,37 +20,24 @@ ROWS = st.lists(
 )
 
 
-def test_an_unknown_kind_is_refused():
-    with refuses("kind"):
-        Examples("nil", (("a",),), None, np.arange(1))
-
-
 @pytest.mark.parametrize(
-    ("columns", "labels", "rows"),
+    ("kind", "columns", "labels", "n_rows", "parameter"),
     [
-        ((("a", "b"), ("c",)), None, np.arange(2)),
-        ((("a", "b"),), None, np.arange(1)),
-        ((("a", "b"),), np.zeros(1), np.arange(2)),
-        ((("a", "b"),), None, np.arange(3)),
-        ((), None, np.arange(0)),
+        ("nil", (("a",),), None, 1, "kind"),
+        ("texts", (("a", "b"), ("c",)), None, 2, "columns"),
+        ("texts", (("a", "b"),), None, 1, "columns"),
+        ("texts", (("a", "b"),), np.zeros(1), 2, "columns"),
+        ("texts", (), None, 0, "columns"),
+        ("nli", (("a",),), None, 1, "columns"),
+        ("pairs", (("a",),) * 3, None, 1, "columns"),
+        ("triplets", (("a",),) * 2, None, 1, "columns"),
+        ("texts", (("a",),) * 2, None, 1, "columns"),
+        ("pairs", (("a", "b"), ("c", None)), None, 2, "columns"),
     ],
 )
-def test_columns_of_several_lengths_are_refused(columns, labels, rows):
-    with refuses("columns"):
-        Examples("texts", columns, labels, rows)
-
-
-@pytest.mark.parametrize(
-    ("kind", "n_columns"), [("nli", 1), ("pairs", 3), ("triplets", 2), ("texts", 2)]
-)
-def test_a_wrong_number_of_columns_is_refused(kind, n_columns):
-    with refuses("columns"):
-        Examples(kind, (("a",),) * n_columns, None, np.arange(1))
-
-
-def test_what_is_no_text_is_refused():
-    with refuses("columns"):
-        Examples("pairs", (("a", "b"), ("c", None)), None, np.arange(2))
+def test_columns_that_do_not_fit_are_refused(kind, columns, labels, n_rows, parameter):
+    with refuses(parameter):
+        Examples(kind, columns, labels, np.arange(n_rows))
 
 
 NAMES = ("entailment", "neutral", "contradiction")
@@ -94,10 +81,6 @@ def test_what_is_taken_keeps_its_rows_labels_and_account():
     assert taken.labels.tolist() == [1, 2] and taken.rows.tolist() == [9, 4]
     assert (taken.names, taken.source, taken.decisions) == (made.names, "a.csv", made.decisions)
     assert len(taken) == 2 and len(made) == 3
-
-
-def test_nothing_can_be_taken():
-    made = graded([("a", "b", 0.5)])
     assert len(made.take([])) == 0 and made.take([]).columns == ((), ())
 
 

@@ -9,18 +9,7 @@ from hypothesis import strategies as st
 from embedtopics.errors import InputError
 from embedtopics.training import Examples, mine_hard_negatives, overlap
 from tests.factories import refuses
-
-
-class Table:
-    """An encoder that looks its vectors up."""
-
-    def __init__(self, vectors):
-        self.vectors = vectors
-        self.asked = []
-
-    def encode(self, texts):
-        self.asked.append(list(texts))
-        return np.array([self.vectors[text] for text in texts])
+from tests.training.tables import Table
 
 
 class Scattered(Table):
@@ -199,13 +188,6 @@ def test_a_copy_of_the_anchor_is_no_negative():
     for options in ({"share": None}, {"share": None, "margin": None}):
         mined = mine_hard_negatives(pairs(rows), encoder, candidates=["copy", "n"], **options)
         assert mined.columns[2][0] == "n" and told(mined)["negatives_left_out_alike"] == 1
-
-
-def test_a_farther_second_positive_sets_the_limit():
-    encoder = circle(a=0, p=10, p2=60, n=50, m=80, b=180, q=181)
-    rows = [("a", "p"), ("a", "p2"), ("b", "q")]
-    mined = mine_hard_negatives(pairs(rows), encoder, candidates=["n", "m"])
-    assert mined.columns[2][:2] == ("m", "m")
 
 
 def test_a_copy_of_the_positive_in_other_letters_is_no_negative():

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 
@@ -8,7 +7,6 @@ import numpy as np
 import pytest
 
 from embedtopics import training
-from embedtopics.errors import InputError
 from embedtopics.training import Examples
 from embedtopics.training.curves._labels import fit_label_curve
 from tests.factories import refuses
@@ -152,38 +150,27 @@ def test_one_seed_says_what_its_interval_leaves_out():
     assert not fit_label_curve(SIZES, SEEDS, law(0.9, 2, 0.5)(SIZES)).decisions
 
 
-@pytest.mark.parametrize(
-    ("rows", "match"),
-    [
-        (SIZES <= 200, "4 different sizes or more, in 6 fits or more; got 3 sizes in 9"),
-        ((SIZES <= 400) & (SEEDS == 0), "got 4 sizes in 4 fits"),
-    ],
-)
-def test_too_few_fits_are_refused(rows, match):
-    with pytest.raises(InputError):
-        fit_label_curve(SIZES[rows], SEEDS[rows], np.linspace(0.5, 0.6, rows.sum()))
+FEW, ONE_SEED = SIZES <= 200, (SIZES <= 400) & (SEEDS == 0)
 
 
 @pytest.mark.parametrize(
-    ("change", "match"),
+    ("change", "parameter"),
     [
-        (
-            {"metric": np.where(SIZES == 200, np.nan, 0.5)},
-            "finite metrics up to 1; got nan in row 6",
-        ),
-        ({"metric": np.full(15, 71.0)}, "set highest"),
-        ({"sizes": SIZES - 50}, "sizes to be integers from 1 up"),
-        ({"sizes": SIZES / 2}, "sizes to be integers"),
-        ({"seeds": SEEDS[:-1]}, "columns of one length"),
-        ({"highest": math.nan}, "highest to be a finite number; got nan"),
-        ({"highest": "1"}, "highest to be a finite number; got '1'"),
-        ({"more": [0]}, "more must be an integer from 1 up"),
+        ({"sizes": SIZES[FEW], "seeds": SEEDS[FEW], "metric": np.full(9, 0.5)}, "sizes"),
+        ({"sizes": SIZES[ONE_SEED], "seeds": np.zeros(4, int), "metric": np.full(4, 0.5)}, "sizes"),
+        ({"metric": np.where(SIZES == 200, np.nan, 0.5)}, "metric"),
+        ({"metric": np.full(15, 71.0)}, "metric"),
+        ({"sizes": SIZES - 50}, "sizes"),
+        ({"sizes": SIZES / 2}, "sizes"),
+        ({"seeds": SEEDS[:-1]}, "metric"),
+        ({"highest": math.nan}, "highest"),
+        ({"highest": "1"}, "highest"),
+        ({"more": [0]}, "more"),
     ],
 )
-def test_bad_figures_are_refused(change, match):
-    given = {"sizes": SIZES, "seeds": SEEDS, "metric": np.full(15, 0.5)} | change
-    with pytest.raises(InputError):
-        fit_label_curve(**given)
+def test_bad_figures_are_refused(change, parameter):
+    with refuses(parameter):
+        fit_label_curve(**{"sizes": SIZES, "seeds": SEEDS, "metric": np.full(15, 0.5)} | change)
 
 
 def examples(n, start=0):
@@ -228,31 +215,21 @@ def test_validation_examples_are_not_learned_from():
 
 
 @pytest.mark.parametrize(
-    ("options", "match"),
+    ("options", "n", "parameter"),
     [
-        ({"sizes": [10, 20, 40]}, "4 ascending sizes"),
-        ({"sizes": [10, 20, 20, 40]}, "4 ascending sizes"),
-        ({"sizes": [10, 20, 40, 300]}, "up to the 200 examples"),
-        ({"seeds": []}, "one or more different seeds"),
-        ({"seeds": [1, 1]}, "one or more different seeds"),
+        ({"sizes": [10, 20, 40]}, 200, "sizes"),
+        ({"sizes": [10, 20, 20, 40]}, 200, "sizes"),
+        ({"sizes": [10, 20, 40, 300]}, 200, "sizes"),
+        ({"seeds": []}, 200, "seeds"),
+        ({"seeds": [1, 1]}, 200, "seeds"),
+        ({}, 100, "examples"),
     ],
 )
-def test_bad_plans_are_refused_before_anything_is_trained(options, match):
+def test_bad_plans_are_refused_before_anything_is_trained(options, n, parameter):
     def never(subset, seed):
         raise AssertionError
 
-    with pytest.raises(InputError):
-        training.label_curve(never, examples(200), examples(5, 500), **options)
-
-
-def test_few_examples_and_bad_metrics_are_refused():
-    with refuses("examples"):
-        recorded(examples(100))
+    with refuses(parameter):
+        training.label_curve(never, examples(n), examples(5, 500), **options)
     with refuses("fit"):
         training.label_curve(lambda *_: math.nan, examples(200), examples(5, 500))
-
-
-def test_a_curve_is_frozen():
-    found, _ = recorded(examples(200))
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        found.gains = ()

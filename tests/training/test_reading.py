@@ -84,21 +84,19 @@ def test_examples_of_the_kind_are_returned_and_of_another_refused():
     assert refused(read.take([]), "nli") == "examples"
     taught = Examples("taught", (("a",),), np.ones((1, 2)), np.arange(1))
     assert read_examples(taught, "taught") is taught
-    assert refused(["a"], "taught") == "kind"
 
 
 @pytest.mark.parametrize(
-    ("names", "kind"),
+    "names",
     [
-        (("premise", "hypothesis", "label"), "nli"),
-        (("Sentence1", "Sentence2", "gold_label"), "nli"),
-        (("sentence_A", "sentence_B", "entailment_judgment"), "nli"),
+        ("premise", "hypothesis", "label"),
+        ("Sentence1", "Sentence2", "gold_label"),
+        ("sentence_A", "sentence_B", "entailment_judgment"),
     ],
 )
-def test_usual_names_are_found(names, kind):
-    read = read_examples(frame(NLI, names), kind)
-    assert read.columns[1][0] == "An animal moves."
-    assert told(read)["columns"] == list(names)
+def test_usual_names_are_found(names):
+    read = read_examples(frame(NLI, names), "nli")
+    assert read.columns[1][0] == "An animal moves." and told(read)["columns"] == list(names)
 
 
 def test_columns_can_be_named():
@@ -107,15 +105,57 @@ def test_columns_can_be_named():
     assert read.columns[0][0] == "A dog runs."
 
 
-def test_a_column_that_is_not_there_is_asked_for_beside_those_that_are():
-    table = frame(NLI, ("a", "b", "label"))
-    assert refused(table, "nli") == "columns"
-    assert refused(table, "nli", columns=("a", "c")) == ""
-    assert refused(table.drop(columns="label"), "nli", columns=("a", "b")) == "label"
-    assert refused(table, "nli", columns=("a",)) == "columns"
-    assert refused(table, "nli", columns=("a", "a")) == "columns"
-    assert refused(table, "pairs", columns=("a", "b", "label")) == "columns"
-    assert refused(table, "pairs", columns=("a", "b"), label="label") == "label"
+AB = frame(NLI, ("a", "b", "label"))
+LISTS = [{"premises": ["a", "b"], "hypothesis": "c", "label": "neutral"}]
+TWICE = [("a", "b", 1), ("c", "d", 4.5), ("e", "f", 0.5)]
+INFINITE = [("a", "b", 1), ("c", "d", float("inf"))]
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "options", "parameter"),
+    [
+        # Columns that are not there, or not of the kind.
+        (AB, "nli", {}, "columns"),
+        (AB, "nli", {"columns": ("a", "c")}, ""),
+        (AB.drop(columns="label"), "nli", {"columns": ("a", "b")}, "label"),
+        (AB, "nli", {"columns": ("a",)}, "columns"),
+        (AB, "nli", {"columns": ("a", "a")}, "columns"),
+        (AB, "pairs", {"columns": ("a", "b", "label")}, "columns"),
+        (AB, "pairs", {"columns": ("a", "b"), "label": "label"}, "label"),
+        # Rows and texts.
+        ([("", ""), (" ", "b")], "pairs", {"drop_invalid": True}, "examples"),
+        ([], "pairs", {}, "examples"),
+        ([("a", "b"), ("c", 5)], "pairs", {}, ""),
+        ([NLI[0], ("a", "b")], "nli", {}, "examples"),
+        (["a", "b"], "pairs", {}, "examples"),
+        (5, "pairs", {}, "examples"),
+        ("nowhere.csv", "pairs", {}, ""),
+        (NLI, "sts", {}, "kind"),
+        (["a"], "taught", {}, "kind"),
+        (["a", None], "texts", {}, "drop_invalid"),
+        (LISTS, "nli", {}, "premises"),
+        # Labels that are none, or all the same.
+        ([("a", "b", x) for x in ("entailment", "not_entailment", None)], "nli", {}, "label"),
+        ([("a", "b", f"label {i}") for i in range(50)], "nli", {}, "label"),
+        ([("a", "b", "neutral"), ("c", "d", "Neutral")], "nli", {}, "label"),
+        ([("a", "b", "neutral"), ("c", "d", "-")], "nli", {}, "label"),
+        ([*NLI[1:2], ("", "d", "entailment")], "nli", {"drop_invalid": True}, "label"),
+        ([("a", "b", 1), ("c", "d", True)], "binary", {}, "label"),
+        ([("a", "b", 0), ("c", "d", 2)], "binary", {}, "label"),
+        ([("a", "b", 0.5), ("c", "d", 0.5)], "graded", {}, "label"),
+        # Scores outside their scale; a NaN is a missing one.
+        (TWICE, "graded", {}, "scale"),
+        (TWICE, "graded", {"scale": (0, 4)}, "scale"),
+        (TWICE, "graded", {"scale": (1, 5)}, "scale"),
+        (INFINITE, "graded", {"scale": (0, 5)}, "scale"),
+        ([("a", "b", 1.0), ("c", "d", float("nan"))], "graded", {}, "drop_invalid"),
+        # Options of other kinds.
+        (NLI, "nli", {"scale": (0, 5)}, "scale"),
+        ([("a", "b")], "pairs", {"label_order": ORDER}, "label_order"),
+    ],
+)
+def test_what_cannot_be_read_is_named(source, kind, options, parameter):
+    assert refused(source, kind, **options) == parameter
 
 
 @pytest.mark.parametrize("nothing", ["", "  ", None, float("nan"), pd.NA, "\u200b"])
@@ -135,23 +175,6 @@ def test_a_row_of_a_file_is_named_with_its_line(tmp_path):
     assert refused(path, "nli") == "drop_invalid"
 
 
-def test_nothing_left_is_refused():
-    assert refused([("", ""), (" ", "b")], "pairs", drop_invalid=True) == "examples"
-    assert refused([], "pairs") == "examples"
-
-
-def test_what_is_no_text_is_refused():
-    assert refused([("a", "b"), ("c", 5)], "pairs") == ""
-
-
-def test_rows_of_another_shape_are_named():
-    assert refused([NLI[0], ("a", "b")], "nli") == "examples"
-    assert refused(["a", "b"], "pairs") == "examples"
-    assert refused(5, "pairs") == "examples"
-    assert refused("nowhere.csv", "pairs") == ""
-    assert refused(NLI, "sts") == "kind"
-
-
 def test_triplets_may_have_several_negatives():
     rows = {"anchor": ["a"], "positive": ["b"], "negative_1": ["c"], "negative_2": ["d"], "x": [1]}
     assert read_examples(rows, "triplets").columns == (("a",), ("b",), ("c",), ("d",))
@@ -164,13 +187,6 @@ def test_texts_are_read_from_lists_and_columns():
     assert read_examples(["a", "b"], "texts").columns == (("a", "b"),)
     assert read_examples(pd.Series(["a", "b"]), "texts").columns == (("a", "b"),)
     assert read_examples(pd.DataFrame({"text": ["a"]}), "texts").columns == (("a",),)
-    assert refused(["a", None], "texts") == "drop_invalid"
-
-
-def test_a_list_of_texts_is_no_text():
-    rows = [{"premises": ["a", "b"], "hypothesis": "c", "label": "neutral"},
-            {"premises": ["d"], "hypothesis": "e", "label": "entailment"}]  # fmt: skip
-    assert refused(rows, "nli") == "premises"
 
 
 def test_repeats_and_conflicts_are_kept_and_counted():
@@ -224,3 +240,94 @@ def test_published_sets_are_read_whole(data_folder, name, kind, options, size):
         low, high = options["scale"]
         column = "relatedness" if "relatedness" in table else "score"
         np.testing.assert_allclose(read.labels * (high - low) + low, table[column], atol=1e-12)
+
+
+def test_the_names_of_a_data_set_are_the_order_of_its_numbers():
+    datasets = pytest.importorskip("datasets")
+    features = datasets.Features(
+        premise=datasets.Value("string"),
+        hypothesis=datasets.Value("string"),
+        label=datasets.ClassLabel(names=["contradiction", "entailment", "neutral"]),
+    )
+    rows = {"premise": ["a", "b", "c"], "hypothesis": ["d", "e", "f"], "label": [0, 1, -1]}
+    read = read_examples(datasets.Dataset.from_dict(rows, features=features), "nli")
+    assert [read.names[label] for label in read.labels] == ["contradiction", "entailment"]
+    assert told(read)["no_gold_label"] == 1
+
+
+def test_labels_are_read_in_every_usual_spelling():
+    spelled = ["Entailment", "ENTAILED ", "e", "Neutral", "n", "contradictory", "contradicts", "C"]
+    read = read_examples([("a", f"b{i}", label) for i, label in enumerate(spelled)], "nli")
+    assert read.labels.tolist() == [0, 0, 0, 1, 1, 2, 2, 2]
+    assert told(read)["label_spellings"] == 8
+
+
+@pytest.mark.parametrize(
+    "numbers", [[0, 1, 2], ["0", "1", "2"], [np.int32(0), np.int64(1), 2.0], ["0 ", " 1", "2"]]
+)
+def test_numbers_need_an_order(numbers):
+    rows = [("a", "b", number) for number in numbers]
+    assert refused(rows, "nli") == "label"
+    read = read_examples(rows, "nli", label_order=("contradiction", "entailment", "neutral"))
+    names = [read.names[label] for label in read.labels]
+    assert names == ["contradiction", "entailment", "neutral"]
+
+
+@pytest.mark.parametrize(
+    "order",
+    ["entailment", ("entailment", "neutral"), (*ORDER, "neutral"), ("a", "b", "c"), (0, 1, 2)],
+)
+def test_an_order_that_is_none_is_refused(order):
+    assert refused([("a", "b", 0), ("a", "c", 1)], "nli", label_order=order) == "label_order"
+
+
+@pytest.mark.parametrize("number", [3, -2, 0.5, float("inf"), "4"])
+def test_numbers_outside_the_order_are_refused(number):
+    rows = [("a", "b", 0), ("a", "c", 1), ("d", "e", number)]
+    assert refused(rows, "nli", label_order=ORDER) == "label"
+
+
+def test_pairs_without_gold_label_are_left_out_and_counted():
+    read = read_examples([*NLI, ("x", "y", "-"), ("x", "z", "-")], "nli")
+    assert len(read) == 3 and told(read)["no_gold_label"] == 2
+
+
+def test_an_absent_class_is_told():
+    read = read_examples([NLI[0], NLI[2]], "nli")
+    assert told(read)["absent_label"] == "neutral" and read.labels.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("nothing", ["", None, float("nan")])
+def test_a_missing_label_is_named_or_dropped(nothing):
+    rows = [*NLI, ("x", "y", nothing)]
+    assert refused(rows, "nli") == "drop_invalid"
+    assert len(read_examples(rows, "nli", drop_invalid=True)) == 3
+
+
+def test_scores_are_brought_to_the_scale_from_0_to_1():
+    rows = [("a", "b", 1), ("c", "d", "3"), ("e", "f", np.float32(5))]
+    assert read_examples(rows, "graded", scale=(1, 5)).labels.tolist() == [0.0, 0.5, 1.0]
+    inside = [("a", "b", 0.25), ("c", "d", 1.0)]
+    assert read_examples(inside, "graded").labels.tolist() == [0.25, 1.0]
+
+
+def test_missing_scores_are_named_or_dropped():
+    rows = [("a", "b", 1.0), ("c", "d", float("nan")), ("e", "f", None), ("g", "h", 0.0)]
+    assert read_examples(rows, "graded", drop_invalid=True).rows.tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("score", ["3,5", "high", True, [1]])
+def test_what_is_no_score_is_named(score):
+    assert refused([("a", "b", 1), ("c", "d", score)], "graded", scale=(0, 5)) == "label"
+
+
+@pytest.mark.parametrize(
+    "scale", [5, (5, 0), (0,), (0, float("inf")), (0, float("nan")), "05", (1, 1)]
+)
+def test_a_scale_that_is_none_is_refused(scale):
+    assert refused([("a", "b", 1), ("c", "d", 0)], "graded", scale=scale) == "scale"
+
+
+def test_binary_labels():
+    rows = [("a", f"b{i}", value) for i, value in enumerate((0, "1", True, np.int64(0), 1.0))]
+    assert read_examples(rows, "binary").labels.tolist() == [0, 1, 1, 0, 1]

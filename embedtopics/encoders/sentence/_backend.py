@@ -83,7 +83,7 @@ def measure_extremes(model: bytes, texts: Sequence[npt.NDArray[np.int32]]) -> di
         onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names
     )
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4
     session = onnxruntime.InferenceSession(
         graph.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )

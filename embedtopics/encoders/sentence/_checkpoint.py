@@ -160,22 +160,19 @@ def read_head(folder: Path) -> tuple[Head, Path]:
     paths = [folder / path for _, path in modules]
     pooling, pools_prompt = _read_pooling(paths[place])
     made = [_read_step(kind, path) for kind, path in zip(after, paths[place + 1 :], strict=True)]
-    return Head(
-        pooling=pooling,
-        layers=_read_layers(paths[1]) if before else 1,
-        steps=tuple(step for step in made if step is not None),
-        pools_prompt=pools_prompt,
-    ), paths[0]
+    layers = _read_layers(paths[1]) if before else 1
+    steps = tuple(step for step in made if step is not None)
+    return Head(pooling, layers, steps, pools_prompt), paths[0]
 
 
 def required(path: Path) -> Path:
     """Return the path of a file that must be there."""
-    if not path.is_file():
-        raise ModelLoadError(
-            f"expected the checkpoint file {path.name} in {path.parent}, which has none; give the "
-            "folder of a complete Hugging Face or sentence-transformers checkpoint"
-        )
-    return path
+    if path.is_file():
+        return path
+    raise ModelLoadError(
+        f"expected the checkpoint file {path.name} in {path.parent}, which has none; give the "
+        "folder of a complete Hugging Face or sentence-transformers checkpoint"
+    )
 
 
 def read_json(path: Path, kind: type = dict) -> Any:
@@ -190,7 +187,7 @@ def read_json(path: Path, kind: type = dict) -> Any:
         raise load_error("JSON", f"a broken file ({path}: {reason})") from None
 
 
-def is_text_map(value: Any) -> bool:
+def _is_text_map(value: Any) -> bool:
     """Return whether a value that was read is a mapping from words to words."""
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
@@ -313,10 +310,10 @@ _LENGTH_FILES = tuple(
     for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta")
 )
 # These number positions from pad_token_id + 1 on, so that part of their table is never used.
-_POSITIONS_AFTER_PADDING = frozenset(
-    {"camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta"}
-    | {"roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"}
-)
+_POSITIONS_AFTER_PADDING = (
+    "camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet", "roberta",
+    "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod",
+)  # fmt: skip
 _CHOOSE = "choose an encoder checkpoint"
 _DEFAULT_MAX_LENGTH = 512
 _LEAST_LENGTH = 3
@@ -384,11 +381,7 @@ class Recipe:
 
 
 def read_checkpoint(folder: Path) -> Checkpoint:
-    """Read a sentence-transformers folder, or a plain Hugging Face one.
-
-    A plain folder does not say how its token vectors become one vector; the mean of the
-    tokens, scaled to length 1, is used.
-    """
+    """Read a sentence-transformers folder, or a plain Hugging Face one."""
     head, inner = read_head(folder)
     lengths: dict[str, Any] = next(
         (read_json(inner / f) for f in _LENGTH_FILES if (inner / f).is_file()), {}
@@ -405,8 +398,7 @@ def read_checkpoint(folder: Path) -> Checkpoint:
     file = inner / "tokenizer_config.json"
     of_tokenizer: dict[str, Any] = read_json(file) if file.is_file() else {}
     declared = lengths.get("max_seq_length")
-    if declared is None:
-        declared = of_tokenizer.get("model_max_length")
+    declared = of_tokenizer.get("model_max_length") if declared is None else declared
     prompts, default = _read_prompts(folder)
     width, depth = (
         next((config[key] for key in keys if isinstance(config.get(key), int)), None)
@@ -440,10 +432,7 @@ def _without(incidental: tuple[str, ...], config: dict[str, Any]) -> str:
 
 
 def _check_whole(file: Path) -> None:
-    """Make sure that a safetensors file holds as many bytes as its header says.
-
-    A download that broke off is found in a millisecond, and before torch is loaded.
-    """
+    """Make sure that a safetensors file is as long as its header says, before torch is loaded."""
     size = file.stat().st_size
     with file.open("rb") as opened:
         length = int.from_bytes(opened.read(8), "little")
@@ -465,17 +454,14 @@ def _find_weights(folder: Path) -> tuple[Path, ...]:
         return (single,)
     if index.is_file():
         shards = read_json(index).get("weight_map")
-        if not is_text_map(shards) or not shards:
+        if not _is_text_map(shards) or not shards:
             raise load_error("the file of each tensor as weight_map", f"none ({index})")
         return tuple(required(folder / shard) for shard in sorted(set(shards.values())))
     pickled = sorted(path.name for path in folder.glob("*.bin"))
     if pickled:
-        raise load_error(
-            "weights in model.safetensors",
-            f"only {pickled[0]} in {folder}",
-            "pickled weights can run code and are never loaded: save the checkpoint again with "
-            "safetensors",
-        )
+        remedy = "pickled weights can run code and are never loaded: save the checkpoint again with"
+        found = f"only {pickled[0]} in {folder}"
+        raise load_error("weights in model.safetensors", found, f"{remedy} safetensors")
     return (required(single),)
 
 
@@ -506,9 +492,8 @@ def _position_limit(config: dict[str, Any]) -> int | None:
 
 def _max_length(declared: Any, limit: int | None, folder: Path) -> int:
     """Return the declared length, within what the model can read."""
-    if declared is not None and not (
-        isinstance(declared, (int, float)) and declared >= _LEAST_LENGTH
-    ):
+    is_length = isinstance(declared, (int, float)) and declared >= _LEAST_LENGTH
+    if declared is not None and not is_length:
         raise load_error(
             f"a checkpoint that reads at least {_LEAST_LENGTH} tokens",
             f"the length {declared!r} ({folder})",
@@ -524,7 +509,7 @@ def _read_prompts(folder: Path) -> tuple[dict[str, str], str]:
     path = folder / "config_sentence_transformers.json"
     config = read_json(path) if path.is_file() else {}
     prompts, name = config.get("prompts") or {}, config.get("default_prompt_name")
-    if not is_text_map(prompts) or not isinstance(name, str | None):
+    if not _is_text_map(prompts) or not isinstance(name, str | None):
         raise load_error("prompts that are texts", f"others ({path})", "repair it")
     if name and name not in prompts:
         expected = f"the default prompt {name!r} among the prompts {', '.join(prompts)}"

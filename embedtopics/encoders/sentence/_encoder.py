@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -287,14 +288,7 @@ class SentenceEncoder(BaseEncoder):
         batch_size: int | None = None,
         show_progress: bool | None = None,
     ) -> Encoding:
-        """Return one vector a text, and how much of each text was read.
-
-        Parameters and errors are those of `encode`.
-
-        Returns
-        -------
-        Encoding
-        """
+        """Return one vector a text, and how much of each was read; errors as of `encode`."""
         texts = check_texts(texts)
         tokens_per_batch = self._tokens_per_batch or self._opened.run.tokens_per_batch
         if batch_size is not None:
@@ -312,15 +306,7 @@ class SentenceEncoder(BaseEncoder):
         return self.encode_with_report(texts, batch_size=batch_size, show_progress=show_progress)
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding:
-        """Return how much of each text would be read, without encoding it.
-
-        Useful to estimate time and losses before the work.
-
-        Returns
-        -------
-        Encoding
-            Its embeddings have no columns.
-        """
+        """Return how much of each text would be read, in an Encoding without columns."""
         texts = check_texts(texts)
         tokens = self._tokenize(texts, False)
         none = np.empty((len(tokens.ids), 0), dtype=np.float32)
@@ -367,12 +353,9 @@ class SentenceEncoder(BaseEncoder):
         is_long = tokens.n_seen < tokens.n_tokens
         rows = np.flatnonzero(is_long).tolist()
         found = [self._cut(texts[row]) for row in rows]
-        parts = [
-            texts[row][start:stop]
-            for row, (spans, _) in zip(rows, found, strict=True)
-            for start, stop in spans
-        ]
         of_part = np.repeat(rows, [len(spans) for spans, _ in found])
+        spans = chain.from_iterable(spans for spans, _ in found)
+        parts = [texts[row][slice(*span)] for row, span in zip(of_part, spans, strict=True)]
         in_parts = self._tokenize(parts, False)
         ids = [b"" if long else text for text, long in zip(tokens.ids, is_long, strict=True)]
         vectors = self._embed([*ids, *in_parts.ids], tokens_per_batch, show_progress)
@@ -424,12 +407,9 @@ class SentenceEncoder(BaseEncoder):
 
     def _tokenize(self, texts: Sequence[str], show_progress: bool | None) -> TokenizedTexts:
         return tokenize(
-            self._cutting,
-            texts,
-            unknown_id=self._opened.vocabulary.unknown_id,
-            prompt=self._recipe.prompt,
-            show_progress=show_progress,
-        )
+            self._cutting, texts, unknown_id=self._opened.vocabulary.unknown_id,
+            prompt=self._recipe.prompt, show_progress=show_progress,
+        )  # fmt: skip
 
     def _embed(
         self, ids: list[bytes], tokens_per_batch: int, show_progress: bool | None
@@ -485,16 +465,13 @@ def _check_widths(recipe: Recipe) -> None:
                 f"expected at most {n_layers} last layers, or one weight for each of the "
                 f"{n_layers}, that of the embeddings first; got {wanted}"
             )
-    for step in recipe.steps:
-        if not isinstance(step, Dense):
-            continue
-        if width is not None and width * len(recipe.pooling) != step.weight.shape[1]:
-            raise InputError(
-                f"expected a pooling that gives the {step.weight.shape[1]} numbers which the dense "
-                f"layer of this checkpoint takes, got {' + '.join(recipe.pooling)}; leave pooling "
-                "out to do as the checkpoint says"
-            )
-        break
+    first = next((step for step in recipe.steps if isinstance(step, Dense)), None)
+    if first and width is not None and width * len(recipe.pooling) != first.weight.shape[1]:
+        raise InputError(
+            f"expected a pooling that gives the {first.weight.shape[1]} numbers which the dense "
+            f"layer of this checkpoint takes, got {' + '.join(recipe.pooling)}; leave pooling "
+            "out to do as the checkpoint says"
+        )
     if recipe.dimensions is not None:
         checked_count(recipe.dimensions, "dimensions")
         if recipe.width is not None and recipe.dimensions > recipe.width:

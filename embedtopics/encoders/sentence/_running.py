@@ -148,7 +148,7 @@ class OnnxRuntime:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1
-        options.log_severity_level = 3
+        options.log_severity_level = 4  # what goes wrong is raised, and need not be printed
         # Threads that wait by spinning would take the cores from all other work.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
@@ -201,12 +201,10 @@ def distinct_rows(keys: Sequence[bytes]) -> list[int]:
 
 
 def longest_first(keys: Sequence[bytes], rows: Sequence[int]) -> list[int]:
-    """Order rows by length, longest first, and by content among equals.
-
-    Sorting by length leaves next to no padding. Breaking ties by content instead of position
-    makes the batches, and so every bit of the result, independent of the order of the input.
-    The longest come first so that too little memory shows at once and not at the end.
-    """
+    """Order rows by length, longest first, and by content among equals."""
+    # Sorting by length leaves next to no padding. Breaking ties by content instead of position
+    # makes the batches, and so every bit of the result, independent of the order of the input.
+    # The longest come first so that too little memory shows at once and not at the end.
     return sorted(rows, key=lambda row: (-len(keys[row]), keys[row]))
 
 
@@ -230,10 +228,7 @@ def embed(
     dimensions: int,
     show_progress: bool | None,
 ) -> FloatArray:
-    """Return one vector a text.
-
-    Shape: (n_texts, dimensions).
-    """
+    """Return one vector a text, (n_texts, dimensions)."""
     first = distinct_rows(ids)
     # A tokenizer without special tokens makes nothing of an empty text: a vector of zeros.
     order = longest_first(ids, [row for row in range(len(ids)) if first[row] == row and ids[row]])

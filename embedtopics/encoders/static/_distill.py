@@ -150,14 +150,10 @@ def distill(
         "remove_components": remove_components,
     }
     return StaticEncoder.from_arrays(
-        table,
-        vocabulary.tokenizer,
-        normalize=normalize,
-        max_length=max_length,
-        name=f"static {made_from['encoder']}",
-        languages=getattr(encoder, "languages", None),
+        table, vocabulary.tokenizer, normalize=normalize, max_length=max_length,
+        name=f"static {made_from['encoder']}", languages=getattr(encoder, "languages", None),
         made_from=made_from,
-    )
+    )  # fmt: skip
 
 
 def _check(
@@ -253,8 +249,7 @@ class Vocabulary:
 def plain_vocabulary(tokenizer: str) -> Vocabulary:
     """Return a tokenizer's vocabulary with nothing in it that text cannot mean.
 
-    Special tokens stay in the vocabulary, so that no token changes its number, but a text that
-    happens to hold "[SEP]" is read as what it says.
+    Special tokens keep their numbers, but a text that holds "[SEP]" is read as what it says.
     """
     content = json.loads(tokenizer)
     special = {token["content"] for token in content["added_tokens"] if token["special"]}
@@ -282,7 +277,7 @@ def plain_vocabulary(tokenizer: str) -> Vocabulary:
 def word_reader(
     vocabulary: Vocabulary, texts: Sequence[str], min_count: int
 ) -> tuple[Tokenizer, tuple[str, ...]]:
-    """Return a tokenizer of the whole words of a corpus, and what each of its tokens stands for.
+    """Return a tokenizer of the whole words of a corpus, and what each token stands for.
 
     Words are what the vocabulary's own normaliser and pre-tokenizer make of the texts.
     """
@@ -313,9 +308,8 @@ def frequent_split_words(
 ) -> list[str]:
     """Return the frequent words of a corpus that the tokenizer splits, most frequent first.
 
-    Words are what the tokenizer's own normaliser and pre-tokenizer make of the texts, as far as
-    they are written in letters, digits and marks only. Where the tokenizer takes the space before
-    a word for a part of it, a word with and without a space is counted apart.
+    Where the tokenizer takes the space before a word for a part of it, a word with and without a
+    space is counted apart.
     """
     words = dict.fromkeys(word for word in word_reader(vocabulary, texts, min_count)[1] if word)
     parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
@@ -333,8 +327,7 @@ def _normal(tokenizer: Tokenizer, word: str) -> str:
 def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
     """Return a vocabulary with more tokens, each of which matches a whole word only.
 
-    Other words are split as before, also those that begin like an added one: the words are added
-    beside the tokenizer's model, not to its pieces.
+    They are added beside the tokenizer's model: words that begin like one are split as before.
     """
     from tokenizers import AddedToken
 

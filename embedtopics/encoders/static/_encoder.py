@@ -226,11 +226,9 @@ class StaticEncoder(BaseEncoder):
     def settings(self) -> dict[str, Any]:
         """Arguments that make this encoder again, where it was saved."""
         return {
-            "kind": "static",
-            "folder": self._name,
-            "normalize": self.normalize,
+            "kind": "static", "folder": self._name, "normalize": self.normalize,
             "max_length": self.max_length,
-        }
+        }  # fmt: skip
 
     @property
     def _ours(self) -> dict[str, Any]:
@@ -289,24 +287,11 @@ class StaticEncoder(BaseEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how much of each text was read.
-
-        Parameters and errors are those of `encode`.
-
-        Returns
-        -------
-        Encoding
-        """
+        """Return one vector a text, and how much of each was read; errors as of `encode`."""
         return self._read(check_texts(texts), self.dimensions, show_progress)
 
     def count_tokens(self, texts: Sequence[str]) -> Encoding:
-        """Return how much of each text would be read, without encoding it.
-
-        Returns
-        -------
-        Encoding
-            Its embeddings have no columns.
-        """
+        """Return how much of each text would be read, in an Encoding without columns."""
         return self._read(check_texts(texts), 0, False)
 
     def _read(self, texts: list[str], n_columns: int, show_progress: bool | None) -> Encoding:
@@ -318,12 +303,9 @@ class StaticEncoder(BaseEncoder):
         ) as bar:
             for slab in slabs(texts):
                 bags = bag_tokens(
-                    self._tokenizer,
-                    slab,
-                    unknown_id=self._unknown_id,
-                    max_length=self.max_length,
-                    max_characters=self._max_characters,
-                )
+                    self._tokenizer, slab, unknown_id=self._unknown_id,
+                    max_length=self.max_length, max_characters=self._max_characters,
+                )  # fmt: skip
                 rows = slice(begin, begin + len(slab))
                 counts[:, rows] = bags.n_tokens, bags.n_seen, bags.n_unknown
                 if n_columns:
@@ -365,9 +347,9 @@ def unknown_token(tokenizer: Tokenizer) -> int:
 
 
 def characters_read(tokenizer: Tokenizer, max_length: int | None) -> int | None:
-    """Return the characters of a text that are looked at, as model2vec has it; None for all.
+    """Return the characters of a text that are looked at; None for all.
 
-    A text is cut to `max_length` times the median length of a token before it is tokenised.
+    As in model2vec: `max_length` times the median length of a token.
     """
     if max_length is None:
         return None
@@ -417,8 +399,7 @@ def mean_vectors(
 ) -> FloatArray:
     """Return the mean of the (weighted) vectors of each text's tokens.
 
-    Sums are taken in float64 and in the order of the text, so that a vector does not depend on
-    the other texts in any bit.
+    Sums are taken in float64 and in the order of the text: no bit depends on the other texts.
     """
     from scipy.sparse import csr_matrix
 

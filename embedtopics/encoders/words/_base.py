@@ -49,10 +49,7 @@ class WordEncoder(BaseEncoder):
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:
-        """Return one vector a text, and how many of its words are known.
-
-        Parameters and errors are those of `encode`.
-        """
+        """Return one vector a text, and how many of its words are known; errors as of `encode`."""
         from scipy.sparse import issparse, vstack
 
         texts = check_texts(texts)
@@ -100,10 +97,7 @@ class WordEncoder(BaseEncoder):
 
 
 def count_known(tokens: TokenStream, is_known: BoolArray) -> Encoding:
-    """Count the words of each text, and those that are not known.
-
-    Shapes: `is_known` (n_words,).
-    """
+    """Count the words of each text, and those that are not known; `is_known` (n_words,)."""
     unknown_before = np.concatenate([[0], np.cumsum(~is_known[tokens.ids], dtype=np.int64)])
     n_tokens = np.diff(tokens.offsets).astype(np.int32)
     n_unknown = np.diff(unknown_before[tokens.offsets]).astype(np.int32)
@@ -157,13 +151,8 @@ class LearningEncoder(WordEncoder):
         return self._learned
 
 
-def to_unit(
-    vectors: npt.NDArray[np.float64], least: npt.NDArray[np.float64] | float = 0.0
-) -> FloatArray:
-    """Scale rows to length 1.
-
-    Shapes: `vectors` (n_texts, n_dimensions), `least` (n_texts,) -> (n_texts, n_dimensions).
-    """
+def to_unit(vectors: Float64Array, least: Float64Array | float = 0.0) -> FloatArray:
+    """Scale rows to length 1; those no longer than `least`, (n_texts,), become zero."""
     norms = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     holds = norms > least
     unit = vectors / np.where(holds, norms, 1.0)[:, None]
@@ -220,13 +209,8 @@ class WordTable:
         return int(self.rows.shape[1])
 
 
-def look_up(
-    table: WordTable, words: Sequence[str]
-) -> tuple[Float64Array, Float64Array, npt.NDArray[np.bool_]]:
-    """Return vectors of words: as written, else in lower case, else from their parts.
-
-    Shape: `vectors` (n_words, n_dimensions), `frequencies` (n_words,), `is_known` (n_words,).
-    """
+def look_up(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Float64Array, BoolArray]:
+    """Return vectors of words (as written, in lower case or from parts), shares, and if known."""
     row_of = table.row_of
     found = (row_of.get(word, row_of.get(word.lower(), -1)) for word in words)
     rows = np.fromiter(found, dtype=np.int64, count=len(words))
@@ -267,9 +251,7 @@ def _sum_parts(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Fl
 
 
 def sif_weights(frequencies: npt.ArrayLike, smoothing: float) -> Float64Array:
-    """Return how much each word counts: a / (a + p), little where it is frequent.
-
-    Shapes: `frequencies` (n_words,) -> (n_words,).
+    """Return how much each word counts, (n_words,): a / (a + p), little where it is frequent.
 
     Source: Arora, Liang and Ma (2017), "A simple but tough-to-beat baseline for sentence
     embeddings", algorithm 1.
@@ -294,10 +276,7 @@ def average_words(
 
 
 def common_direction(averages: Float64Array) -> Float64Array:
-    """Return the direction that texts have most in common.
-
-    Shapes: `averages` (n_texts, n_dimensions) -> (n_dimensions,).
-    """
+    """Return the direction that texts have most in common, (n_dimensions,)."""
     from threadpoolctl import threadpool_limits
 
     # On one thread: the order in which BLAS sums depends on how many it has.
@@ -307,11 +286,7 @@ def common_direction(averages: Float64Array) -> Float64Array:
 
 
 def remove_direction(averages: Float64Array, direction: Float64Array | None) -> FloatArray:
-    """Take a direction out of averages, if there is one, and scale these to length 1.
-
-    Shapes: `averages` (n_texts, n_dimensions), `direction` (n_dimensions,) -> (n_texts,
-    n_dimensions).
-    """
+    """Take a direction out of averages, (n_texts, n_dimensions), and scale these to length 1."""
     if direction is None:
         return to_unit(averages)
     lengths = np.sqrt(np.einsum("ij,ij->i", averages, averages))

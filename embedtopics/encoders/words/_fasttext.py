@@ -239,14 +239,9 @@ def _table_of(vectors: Any, tokens: TokenStream, counts: Int64Array) -> WordTabl
     parts[~used] = 0.0
     share = dict(zip(tokens.words, (counts / counts.sum()).tolist(), strict=True))
     words = vectors.index_to_key
-    return WordTable(
-        row_of={word: row for row, word in enumerate(words)},
-        rows=np.array(vectors.vectors, dtype=np.float32),
-        frequencies=np.array([share[word] for word in words]),
-        parts=parts,
-        shortest=NGRAMS[0],
-        longest=NGRAMS[1],
-    )
+    rows = np.array(vectors.vectors, dtype=np.float32)
+    frequencies = np.array([share[word] for word in words])
+    return WordTable({w: row for row, w in enumerate(words)}, rows, frequencies, parts, *NGRAMS)
 
 
 def _dimensions_for(n_words: int) -> int:

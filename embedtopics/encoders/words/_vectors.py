@@ -83,11 +83,8 @@ def _read_text(path: Path, file: Any, max_words: int | None) -> WordTable:
             _refuse(path, f"expected {n_words:,} words, as line 1 says, found {number - 2:,}")
         fields = line.rstrip().rsplit(b" ", n_dimensions)
         if len(fields) != n_dimensions + 1:
-            _refuse(
-                path,
-                f"line {number}: expected a word and {n_dimensions} numbers, as line 1 says, "
-                f"found {len(line.split()) - 1} numbers",
-            )
+            expected = f"expected a word and {n_dimensions} numbers, as line 1 says"
+            _refuse(path, f"line {number}: {expected}, found {len(line.split()) - 1} numbers")
         try:
             vector = np.array(fields[1:], dtype=np.float32)
         except ValueError as error:
@@ -111,9 +108,8 @@ def _text_header(path: Path, line: bytes) -> tuple[int, int]:
         n_words, n_dimensions = map(int, line.split())
     except ValueError as error:
         shown = line[:60].decode("utf-8", "replace").strip()
-        _refuse(
-            path, f"line 1: expected the numbers of words and dimensions, found {shown!r}", error
-        )
+        what = f"line 1: expected the numbers of words and dimensions, found {shown!r}"
+        _refuse(path, what, error)
     if n_words < 1 or n_dimensions < 1:
         _refuse(path, f"line 1: expected numbers above 0, found {n_words} and {n_dimensions}")
     return n_words, n_dimensions
@@ -147,26 +143,16 @@ def _parse_binary(path: Path, data: mmap.mmap) -> WordTable:
     # Without subwords, buckets are named in the header and have no rows.
     n_buckets = n_buckets if longest > 0 else 0
     if (n_rows, n_columns) != (n_words + n_buckets, n_dimensions):
-        _refuse(
-            path,
-            f"expected {n_words + n_buckets:,} vectors of {n_dimensions} numbers, as the header "
-            f"says, found {n_rows:,} of {n_columns}",
-        )
+        expected = f"expected {n_words + n_buckets:,} vectors of {n_dimensions} numbers"
+        _refuse(path, f"{expected}, as the header says, found {n_rows:,} of {n_columns}")
     missing = position + 4 * n_rows * n_columns - len(data)
     if missing > 0:
-        _refuse(
-            path, f"expected {n_rows:,} vectors, found a file that ends {missing:,} bytes early"
-        )
+        found = f"a file that ends {missing:,} bytes early"
+        _refuse(path, f"expected {n_rows:,} vectors, found {found}")
     rows: Any = np.memmap(path, "<f4", "r", position, (n_rows, n_columns))
-    return WordTable(
-        row_of=row_of,
-        rows=rows[:n_words],
-        frequencies=counts / max(1, counts.sum()),
-        parts=rows[n_words:] if n_buckets else None,
-        shortest=shortest,
-        longest=longest,
-        is_split=bool(n_buckets),
-    )
+    parts = rows[n_words:] if n_buckets else None
+    shares = counts / max(1, counts.sum())
+    return WordTable(row_of, rows[:n_words], shares, parts, shortest, longest, bool(n_buckets))
 
 
 def _dictionary(

@@ -71,10 +71,6 @@ def rename(
     InputError
         If there is no such topic, a label is empty or no string, two topics would share one, or
         the file cannot be read.
-
-    Examples
-    --------
-    >>> named = rename(result, {3: "Elections", 5: "Sport"})  # doctest: +SKIP
     """
     if isinstance(labels, (str, Path)):
         labels = read_labels(labels, result)
@@ -276,8 +272,7 @@ def update_terms(
 ) -> TopicResult:
     """Choose the terms of the topics anew, without fitting or tokenizing again.
 
-    What is not given stays as it is. Topics, their documents and given labels stay; labels made of
-    keywords follow the keywords.
+    What is not given stays as it is; labels made of keywords follow the keywords.
 
     Parameters
     ----------
@@ -387,10 +382,9 @@ def _checked_list(words: Any) -> str | list[str] | None:
     if words is None or (isinstance(words, str) and words == "auto"):
         return words
     is_list = hasattr(words, "__iter__") and not isinstance(words, (str, bytes))
-    listed = list(words) if is_list else []
-    if not is_list or not all(isinstance(word, str) for word in listed):
+    if not is_list or not all(isinstance(word, str) for word in words):
         raise InputError("stop_words", '"auto" or a list of words', words)
-    return listed
+    return list(words)
 
 
 def _checked_extra(words: Any) -> list[str] | None:
@@ -421,7 +415,6 @@ def _checked_df(name: str, limit: Any) -> int | float | None:
         return None
     if is_whole(limit) and limit >= 1:
         return int(limit)
-    if is_number(limit) and not is_whole(limit) and 0 <= limit <= 1:
-        return float(limit)
-    expected = "a number of documents from 1 up, or a share from 0.0 to 1.0"
-    raise InputError(name, expected, limit)
+    if is_whole(limit) or not is_number(limit) or not 0 <= limit <= 1:
+        raise InputError(name, "documents from 1 up, or a share from 0.0 to 1.0", limit)
+    return float(limit)

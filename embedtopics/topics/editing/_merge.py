@@ -221,9 +221,8 @@ def reduce(
 
     Notes
     -----
-    Agglomerative clustering with average linkage (Sokal and Michener 1958, "A statistical method
-    for evaluating systematic relationships"): the distance of two groups is the mean, over all
-    pairs, of one minus the cosine.
+    Agglomerative clustering with average linkage (Sokal and Michener 1958): the distance of two
+    groups is the mean, over all pairs, of one minus the cosine.
     """
     if not is_count(n_topics) or n_topics > result.n_topics:
         expected = f"from 2 to {result.n_topics}, the topics that there are"
@@ -331,28 +330,24 @@ def at_level(
     hierarchy : TopicHierarchy, optional
         Of this result.
     n_topics : int, optional
-        Number of topics. Where the level would merge two seeded topics, topics that hold texts
-        with a `CannotLink` or, under strict labels, topics of different classes, groups of finer
-        levels are taken, and more are left.
+        Number of topics; more where constraints of the fit keep topics apart, as in `reduce`.
     distance : float, optional
         Instead of `n_topics`, the distance up to which topics merge.
     topics : sequence of sequence of int, optional
-        Instead of a hierarchy and level, the ids of the topics that become one: what the edit
-        records.
+        Instead of a hierarchy and level, the topics that become one: what the edit records.
     weighting : TermWeighting, optional
         By default the one of the result.
 
     Returns
     -------
     TopicResult
-        Of several given labels in one group that of a seeded topic is kept, else that of the
-        largest topic; the edit names the others.
+        Of several given labels in a group that of a seeded topic is kept, else that of the largest.
 
     Raises
     ------
     InputError
-        If the hierarchy is of another result, the level does not exist, a topic is in two groups,
-        or one of `topics` holds two seeded topics.
+        If the hierarchy is of another result, the level does not exist, or groups share a topic or
+        hold two seeded topics.
     """
     groups, n_more = topics or (), 0
     is_given = hierarchy is not None or n_topics is not None or distance is not None

@@ -189,13 +189,8 @@ _STRATEGIES = {"graph": _by_graph, "terms": _by_terms, "embeddings": _by_embeddi
 
 def _usual(own: Float64Array, result: TopicResult) -> Float64Array:
     """Return for each topic the cosine below which a quarter of its documents lie."""
-    labels = result.clustering.labels
-    return np.array(
-        [
-            np.quantile(own[labels == topic], NEARER_THAN, method="inverted_cdf")
-            for topic in range(result.n_topics)
-        ]
-    )
+    members = [own[result.clustering.labels == topic] for topic in range(result.n_topics)]
+    return np.array([np.quantile(some, NEARER_THAN, method="inverted_cdf") for some in members])
 
 
 # One topic made several.
@@ -216,8 +211,8 @@ def split(
     """Split a topic into parts.
 
     The density hierarchy of the topic's documents is cut finer. Documents outside the new clusters
-    are assigned by label propagation, and those that it does not reach by their embeddings. Other
-    topics stay as they are, and the memberships in the topic are divided among its parts.
+    are assigned by label propagation or else by their embeddings, and the memberships in the topic
+    are divided among its parts.
 
     Parameters
     ----------

@@ -51,9 +51,8 @@ def replay(
 ) -> TopicResult:
     """Apply recorded edits, in order, to another result: a fit of more texts or another encoder.
 
-    A topic that an edit names is the one that now holds most of its most central documents, matched
-    by content, else the one with the most similar keywords. On the fit that was edited first, the
-    outcome is bit-identical.
+    A topic that an edit names is the one that now holds most of its most central documents, else
+    the one with the most similar keywords. On the fit that was edited the outcome is bit-identical.
 
     Parameters
     ----------
@@ -185,8 +184,7 @@ def _with_ids(value: Any, ids: Mapping[int, int]) -> Any:
 def history(result: TopicResult) -> pd.DataFrame:
     """Tabulate the edits of a result.
 
-    Nothing is undone, as an edit leaves the result before it unchanged. To go back, keep that
-    result, or apply fewer edits to the fit: ``replay(fit, result.history[:n])``.
+    To undo edits, apply fewer to the fit: ``replay(fit, result.history[:n])``.
 
     Parameters
     ----------

@@ -98,10 +98,9 @@ def lineage(
 ) -> Lineage:
     """Return which topics of a result became which of another.
 
-    Two topics are linked if at least half of the documents of one are in the other, of those
-    documents that both results hold. An old topic that is linked with one new topic, and that with
-    no other, is continued; with several it was split; several old ones in one were merged; what is
-    linked with nothing is gone, or new.
+    Two topics are linked if at least half of the documents of one, of those that both results
+    hold, are in the other. Of a topic that is linked with one alone, the kind is "continued"; with
+    several "split"; several in one "merged", or else "regrouped"; with nothing "gone" or "new".
 
     Parameters
     ----------
@@ -125,8 +124,7 @@ def lineage(
 
     References
     ----------
-    Spiliopoulou, Ntoutsi, Theodoridis and Schult (2006), "MONIC: modeling and monitoring cluster
-    transitions": topics are matched by the share of their common documents, one half at least.
+    Spiliopoulou et al. (2006), "MONIC: modeling and monitoring cluster transitions".
     """
     checked_choice(by, "by", ("auto", "documents", *MIN_SIMILARITY))
     if min_similarity is not None:
@@ -262,10 +260,9 @@ def combine(
     """Merge results that one encoder made of different corpora.
 
     Two topics become one if, by the cosine of their mean vectors, each is the most similar to the
-    other, and similar enough; all others stay separate. Results are taken in one after the other.
-    Topics are numbered anew by size and described by the terms of all documents, with the settings
-    of the first result. Names that were given are kept; keywords are chosen anew. `lineage` shows
-    where each topic went. On the map the later results lie to the right of the earlier ones.
+    other, and similar enough. Results are taken in one after the other. Topics are numbered anew
+    by size and described by the terms of all documents, with the settings of the first result;
+    given names are kept. On the map the later results lie to the right of the earlier ones.
 
     Parameters
     ----------

@@ -70,9 +70,8 @@ def extend(
     """Add documents to a result; nothing that is there moves.
 
     Documents that were there keep their topics, shares, positions and neighbours, bit for bit. A
-    new document gets the topic that `assign` gives it, and a position among its neighbours, whether
-    it comes alone, with others or after others. A text that was there already gets the topic that
-    it has, and weighs more. `adopt` makes topics of what the topics do not hold.
+    new document gets the topic that `assign` gives it, and a position among its neighbours; a text
+    that was there already weighs more. `adopt` makes topics of what the topics do not hold.
 
     Parameters
     ----------
@@ -84,12 +83,11 @@ def extend(
     encoder : Encoder or str, optional
         Encodes these rows; by default the encoder of the fit, made again.
     update_terms : bool
-        Whether terms are counted anew in all documents: keywords and names, but for those that were
-        given, are chosen anew. Otherwise they stay, and a large result is extended in less than
-        half of the time.
+        Whether terms are counted, and keywords and names chosen, anew. Otherwise they stay, which
+        takes less than half of the time.
     min_candidate_size : "auto" or int
-        Fewest rows outside the topics that may be a new one. "auto" takes the finest topics that
-        a fit of as many rows would have.
+        Fewest rows outside the topics that may be a new one; "auto" takes the size of the finest
+        topics of as many rows.
     weighting : object with ``fit_transform(topic_counts)``, optional
         By default the one of the fit.
 
@@ -106,8 +104,8 @@ def extend(
 
     Notes
     -----
-    Old documents keep their neighbours, so that the recall of the graph, measured anew, falls with
-    the share of new documents. When a quarter of the documents is new, a new fit is due.
+    The recall of the graph, measured anew, falls with the share of new documents. When a quarter
+    of the documents is new, a new fit is due.
     """
     added = Corpus.of(corpus)
     require_text(added)
@@ -379,12 +377,11 @@ def place(
     topics: Int32Array,
     hashes: npt.NDArray[np.uint64] | None = None,
 ) -> FloatArray:
-    """Place documents among their neighbours.
+    """Place documents at the mean of their neighbours, of their own topic if they have one.
 
-    A document lies at the mean of its neighbours' positions, those of its own topic if it has one,
-    nearer ones weighing more. Means alone would pile up in the middle of a topic. So on the map it
-    is moved from there, in a direction and by a share that its content decides, within the circle
-    that holds half of its neighbours by weight.
+    Means alone would pile up in the middle of a topic. So on the map a document is moved from
+    there, in a direction and by a share that its content decides, within the circle that holds
+    half of its neighbours by weight.
     """
     there = positions[indices].astype(np.float64)
     behind = similarities[:, :1].astype(np.float64) - similarities

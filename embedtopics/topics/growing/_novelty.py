@@ -138,9 +138,8 @@ def expected_outside(result: TopicResult) -> tuple[float, int]:
 def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> float:
     """Return the probability of so many documents outside the topics, or more.
 
-    The share outside is not known but estimated from the fit. So the number among the new ones is
-    beta-binomial: the predictive distribution after the documents of the fit, from Jeffreys' prior
-    (Gelman et al. 2013, "Bayesian Data Analysis", sections 2.4 and 2.8).
+    The number is beta-binomial: the predictive distribution after the documents of the fit, from
+    Jeffreys' prior (Gelman et al. 2013, "Bayesian Data Analysis", sections 2.4 and 2.8).
     """
     from scipy.special import betaln, gammaln
 
@@ -158,9 +157,7 @@ def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tupl
     """Find groups among the added documents outside the topics that might be topics.
 
     Groups are those of average linkage that are at least as tight as the loosest quarter of the
-    topics, and have words of their own. Documents of the fit outside the topics are grouped with
-    the others; a group that takes no larger a share of what was added than of the fit is nothing
-    new, and is left out.
+    topics, have words of their own, and take a larger share of what was added than of the fit.
     """
     assert result.added is not None
     weights, added = result.documents.weights, result.added
@@ -295,10 +292,8 @@ def adopt(
 ) -> TopicResult:
     """Make topics of groups that an extension found outside the topics.
 
-    The new topics get the next numbers; the others keep theirs, and the names that were given.
-    Topics are described anew, because a term is weighed by what the other topics say; keywords that
-    `with_keywords` gave are chosen anew. From now on the documents of the new topics count when
-    further ones are assigned.
+    The new topics get the next numbers; the others keep theirs, and given names. All are described
+    anew. From now on the documents of the new topics count when further ones are assigned.
 
     Parameters
     ----------

@@ -83,9 +83,8 @@ def concordance(
 ) -> pd.DataFrame:
     """Show a term where it stands in the documents: key words in context.
 
-    The occurrences are found by the word ids of the fit, and only the texts that are shown are
-    read. A term is found wherever the fit counted it: ``tax cut`` also as *Tax-cut*, ``café`` also
-    where the text has ``caf&eacute;``.
+    A term is found wherever the fit counted it: ``tax cut`` also as *Tax-cut*, ``café`` also where
+    the text has ``caf&eacute;``.
 
     Parameters
     ----------

@@ -210,8 +210,7 @@ def keyness(
         words); rows_target, rows_reference (rows that hold it); effect, low, high (the log-odds or,
         for other measures, the log ratio, above 0 for terms of the target; with a 95 % interval,
         NaN for "g2" and "chi2"); statistic (z, or chi-squared with the sign of the effect); p and q
-        (the false discovery rate over all terms tested). Both take words for independent draws.
-        Words of one text are not, so that real p-values are larger.
+        (the false discovery rate over all terms), which take words for independent draws.
 
     Raises
     ------

@@ -52,8 +52,7 @@ class HierarchyLevel:
     distance : float
         At which the last merge took place; 0 where none has.
     gap : float
-        How much further the next merge is; NaN where there is none. A wide gap is a level at
-        which the groups differ from one another by more than within.
+        How much further the next merge is; NaN where there is none.
     largest : int
         Rows of the largest group.
     """

@@ -1,8 +1,4 @@
-"""Topics by group; and the counts, shares and terms of a topic in any cell: a group or a period.
-
-A document is a distinct text and may have rows in several cells; it counts in each as often as it
-has rows there.
-"""
+"""Topics by group; and the counts, shares and terms of a topic in any cell: a group or a period."""
 
 from __future__ import annotations
 

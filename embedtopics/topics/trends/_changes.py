@@ -61,19 +61,18 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     -----
     Each row is an observation: a text that was printed a hundred times in a week makes a burst.
 
-    The trend is a logistic regression of the share on time. p is the larger of two: that of the
-    likelihood ratio for binomial counts, and that of the F test which divides it by the dispersion
-    of the counts (quasi-likelihood; McCullagh and Nelder 1989, "Generalized linear models",
-    section 4.5), measured around the best monotone curve and corrected for autocorrelation. In
-    simulations without any change 1 to 6 % of the topics have p <= 0.05; 5 to 11 % of those far
-    more dispersed than most; and 10 to 36 % where neighbouring periods correlate with 0.5 to 0.8:
-    a slow wave in few periods looks like a trend. The interval is by profile likelihood.
+    The trend is a logistic regression of the share on time, with an interval by profile likelihood.
+    p is the larger of two: that of the likelihood ratio for binomial counts, and that of the F test
+    which divides it by the dispersion of the counts (quasi-likelihood; McCullagh and Nelder 1989,
+    "Generalized linear models", section 4.5), around the best monotone curve and corrected for
+    autocorrelation. In simulations without any change 1 to 6 % of the topics have p <= 0.05, but 10
+    to 36 % where neighbouring periods correlate with 0.5 to 0.8.
 
     Bursts are those of Kleinberg (2002, "Bursty and hierarchical structure in streams", section 4;
     s = 2, gamma = 1). burst_p is the probability of so many rows in the strongest one if the share
-    were constant, times the number of stretches of periods in which it could have lain. In
-    simulations without bursts it is 0.05 or less for under 1 % of the topics with binomial counts,
-    and for 2 to 16 % where shares scatter by a third to two thirds from period to period.
+    were constant, times the number of stretches of periods in which it could have lain; without
+    bursts it is 0.05 or less for under 1 % of the topics with binomial counts, and for 2 to 16 %
+    where shares scatter by a third to two thirds from period to period.
 
     q values are those of Benjamini and Hochberg (1995) over both tests of all topics together.
     """
@@ -157,11 +156,9 @@ def _deviance(counts: Int64Array, totals: Int64Array, bursts: list[Burst]) -> fl
 
 # Logistic regression of shares on time, for all topics at once, by profile likelihood.
 #
-# Estimate, test and interval all come from one function: the deviance of the best fit with a given
-# slope. So they never contradict one another, and they hold where a topic occurs at one end of time
-# only. There statsmodels' GLM warns of separation and its Wald test gives p = 0.998 for 30 of 30
-# rows in the last of 8 periods (here p < 1e-6); its estimates alone, which agree to 1e-9, take
-# twice as long as all of this (0.16 s against 0.07 s; 100 topics, 40 periods).
+# Estimate, test and interval all come from one function, so that they never contradict one another,
+# and hold where a topic occurs at one end of time only. There statsmodels' GLM warns of separation
+# and its Wald test gives p = 0.998 for 30 of 30 rows in the last of 8 periods (here p < 1e-6).
 
 STEEPEST = 40.0
 """Change of the log-odds beyond which a slope is infinite to double precision."""
@@ -307,11 +304,10 @@ def _unbounded(slope: Float64Array) -> Float64Array:
 def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return how the counts scatter around the best curve that only rises or only falls.
 
-    Around the line itself, a topic that sets in all at once would scatter much and for many
-    periods in the same direction, and so the clearest change would be the least sure. With an
+    Around the line itself, a topic that sets in all at once would scatter most. With an
     autocorrelation a between neighbours, sums over time vary (1 + a) / (1 - a) times as much as
-    without. Few periods determine little of one topic, so that each is shrunk towards the median
-    of all (as in Smyth 2004, "Linear models and empirical Bayes methods", with fixed weight).
+    without. Each is shrunk towards the median of all (as in Smyth 2004, "Linear models and
+    empirical Bayes methods", with fixed weight).
     """
     from scipy.optimize import isotonic_regression
 
@@ -328,9 +324,7 @@ def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array,
         squares = float(residuals @ residuals)
         freedom[topic] = max(n_periods - LEVEL * (len(curve.blocks) - 1), 1)
         neighbors = float(residuals[1:] @ residuals[:-1]) / squares if squares > 0 else 0.0
-        neighbors += (
-            1 + 4 * neighbors
-        ) / n_periods  # Marriott and Pope (1954): estimates are too low
+        neighbors += (1 + 4 * neighbors) / n_periods  # too low: Marriott and Pope (1954)
         neighbors = min(max(neighbors, 0.0), 0.9)
         dispersion[topic] = squares / freedom[topic] * (1 + neighbors) / (1 - neighbors)
     shared = max(float(np.median(dispersion)), 1.0)
@@ -358,9 +352,8 @@ def find_bursts(
 ) -> list[Burst]:
     """Find the bursts of one topic by the cheapest sequence of two states.
 
-    With r and d the counts and totals of the n periods that have rows, R and D their sums, a
-    period costs -ln Binomial(r; d, p) in a state of rate p: p0 = R / D in the base state, p1 =
-    `scale` * p0 in a burst; and each entrance into a burst costs `cost` * ln n.
+    A period of r rows of d costs -ln Binomial(r; d, p), with p the share in all n periods that have
+    rows, `scale` times as much in a burst; each entrance into a burst costs `cost` * ln n.
     """
     r, d = np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
     held = np.flatnonzero(d > 0)
@@ -380,11 +373,7 @@ def find_bursts(
 
 
 def _cheapest(gains: Float64Array, entrance: float) -> npt.NDArray[np.int8]:
-    """Return the states of the cheapest sequence, which begins in the base state.
-
-    The base state costs nothing in each period and a burst costs minus its gain. Where both ways
-    cost the same, there is no burst.
-    """
+    """Return the states of the cheapest sequence; where both cost the same, there is no burst."""
     low, high = 0.0, np.inf
     stays_low = np.zeros(len(gains), dtype=bool)
     stays_high = np.zeros(len(gains), dtype=bool)
@@ -403,10 +392,8 @@ def _cheapest(gains: Float64Array, entrance: float) -> npt.NDArray[np.int8]:
 def strongest_p(counts: Int64Array, totals: Int64Array, bursts: list[Burst]) -> float:
     """Return how often a topic of constant share would show as high a peak, at most.
 
-    Given its rows in all periods, those in the strongest burst are binomial. The probability of so
-    many is multiplied by the number of stretches of periods among which the burst was found. Where
-    the other periods scatter more than rows drawn one by one would, all counts are divided by that
-    dispersion first.
+    The binomial probability of so many rows in the strongest burst, times the number of stretches
+    of periods in which it was found; counts are divided by the dispersion of the other periods.
     """
     from scipy.special import betainc, ndtri, stdtr
 

@@ -174,24 +174,21 @@ def graded_cosine(examples: Examples, _: Any = None) -> Objective:
 
     Reimers and Gurevych (2019), "Sentence-BERT", section 3, "regression objective".
     """
-    _require_different_labels(examples)
-    loss = library_loss("CosineSimilarityLoss")
-    return Objective("graded: cosine", examples, loss, "Spearman", rank_correlation)
+    return _graded("cosine", examples, library_loss("CosineSimilarityLoss"))
 
 
 def graded_cosent(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
     """Learn that of two pairs the one with the higher score has the higher cosine (Su 2022)."""
-    _require_different_labels(examples)
     loss = library_loss("CoSENTLoss", scale=checked_between(scale, "scale", 0, np.inf))
-    return Objective("graded: CoSENT", examples, loss, "Spearman", rank_correlation)
+    return _graded("CoSENT", examples, loss)
 
 
-def _require_different_labels(examples: Examples) -> None:
+def _graded(name: str, examples: Examples, loss: Callable[[Any, Any], Any]) -> Objective:
     labels = np.unique(np.asarray(examples.labels))
     if len(labels) < 2 < len(examples):
-        raise InputError(
-            "labels", "different", found=f"{labels[0]:g} for all {len(examples)} pairs"
-        )
+        found = f"{labels[0]:g} for all {len(examples)} pairs"
+        raise InputError("labels", "different", found=found)
+    return Objective(f"graded: {name}", examples, loss, "Spearman", rank_correlation)
 
 
 def pairs_ranking(
@@ -219,16 +216,12 @@ def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Object
     Reimers and Gurevych (2019), "Sentence-BERT", section 3, "triplet objective", with cosine
     distances, for which their margin of 1 for Euclidean ones is too large.
     """
+    from sentence_transformers.sentence_transformer.losses import TripletDistanceMetric
+
     checked_between(margin, "margin", 0, np.inf)
-
-    def make_loss(model: Any, given: Any) -> Any:
-        from sentence_transformers.sentence_transformer import losses
-
-        metric = losses.TripletDistanceMetric.COSINE
-        return losses.TripletLoss(given, distance_metric=metric, triplet_margin=margin)
-
-    made = one_negative_each(examples)
-    return Objective("triplets: margin", made, make_loss, "share nearer", share_nearer)
+    options = {"distance_metric": TripletDistanceMetric.COSINE, "triplet_margin": margin}
+    loss, made = library_loss("TripletLoss", **options), one_negative_each(examples)
+    return Objective("triplets: margin", made, loss, "share nearer", share_nearer)
 
 
 def one_negative_each(examples: Examples) -> Examples:

@@ -59,7 +59,8 @@ def model_of(recipe: Recipe) -> SentenceTransformer:
     modules.append(Pooling(checkpoint.width, recipe.pooling, include_prompt=pools_prompt))
     modules += [_step(step) for step in recipe.steps]
     if recipe.dimensions is not None:
-        modules.append(_cut(modules, recipe.dimensions))
+        sized = [module for module in modules if hasattr(module, "get_embedding_dimension")]
+        modules.append(_cut(int(sized[-1].get_embedding_dimension()), recipe.dimensions))
     if recipe.normalize:
         modules.append(_step(Scale()))
     prompts, name = dict(checkpoint.prompts), None
@@ -124,36 +125,30 @@ def _weighted_layers(recipe: Recipe) -> nn.Module:
 
 def _step(step: Dense | Scale) -> nn.Module:
     import torch
-    from sentence_transformers.sentence_transformer.modules import Dense as DenseModule
     from sentence_transformers.sentence_transformer.modules import Normalize
 
     if isinstance(step, Scale):
         return Normalize()
-    n_out, n_in = step.weight.shape
-    module: nn.Module = DenseModule(
-        n_in,
-        n_out,
-        activation_function=getattr(torch.nn, step.activation)(),
-        init_weight=torch.tensor(step.weight),
-        init_bias=torch.tensor(step.bias),
-    )
-    return module
+    return _dense(torch.tensor(step.weight), torch.tensor(step.bias), step.activation)
 
 
-def _cut(modules: list[Any], dimensions: int) -> nn.Module:
-    """Return a module that cuts a vector before it is scaled; the library would cut it after."""
+def _dense(weight: Any, bias: Any, activation: str) -> nn.Module:
+    """Return a dense layer; `weight` (n_out, n_in)."""
     import torch
     from sentence_transformers.sentence_transformer.modules import Dense as DenseModule
 
-    sized = [module for module in modules if hasattr(module, "get_embedding_dimension")]
-    width = int(sized[-1].get_embedding_dimension())
-    module: nn.Module = DenseModule(
-        width,
-        dimensions,
-        bias=False,
-        activation_function=torch.nn.Identity(),
-        init_weight=torch.eye(width)[:dimensions].clone(),
-    )
+    n_out, n_in = weight.shape
+    made = {"init_weight": weight, "init_bias": bias, "bias": bias is not None}
+    how = getattr(torch.nn, activation)()
+    module: nn.Module = DenseModule(n_in, n_out, activation_function=how, **made)
+    return module
+
+
+def _cut(width: int, dimensions: int) -> nn.Module:
+    """Return a module that cuts a vector before it is scaled; the library would cut it after."""
+    import torch
+
+    module = _dense(torch.eye(width)[:dimensions].clone(), None, "Identity")
     module.requires_grad_(False)
     return module
 

@@ -176,10 +176,9 @@ def latest_checkpoint(folder: Path) -> tuple[Path | None, list[str]]:
     return None, damaged
 
 
-def read_state(place: Path) -> dict[str, Any]:
+def read_state(place: Path) -> Any:
     """Return what `write_checkpoint` was given as `state`."""
-    state: dict[str, Any] = json.loads((place / STATE).read_text("utf-8"))
-    return state
+    return json.loads((place / STATE).read_text("utf-8"))
 
 
 def read_tensors(place: Path, name: str) -> dict[str, torch.Tensor]:
@@ -205,32 +204,20 @@ def delete_checkpoints(folder: Path) -> None:
         return
 
 
-# A polite request to end, as schedulers send it before they kill: noted, not obeyed at once.
-
 EXIT_CODE = 128 + signal.SIGTERM
-
-
-class Request:
-    """Whether the process was asked to end."""
-
-    def __init__(self) -> None:
-        self.came = False
+"""Of a run that was asked to end, as schedulers do before they kill."""
 
 
 @contextmanager
-def noticed_termination() -> Iterator[Request]:
-    """Note a SIGTERM, so that a run can write a checkpoint first.
-
-    Only the main thread of a process can do so; elsewhere the request is never noted. What was
-    done about the signal before is done about it again afterwards.
-    """
-    request = Request()
+def noticed_termination() -> Iterator[threading.Event]:
+    """Note a SIGTERM (in the main thread; others cannot), so that a run can write a checkpoint."""
+    request = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
 
     def note(number: int, frame: Any) -> None:
-        request.came = True
+        request.set()
 
     before = signal.signal(signal.SIGTERM, note)
     try:

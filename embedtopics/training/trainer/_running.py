@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -30,7 +31,6 @@ from embedtopics.training.trainer._batching import (
 )
 from embedtopics.training.trainer._checkpoints import (
     EXIT_CODE,
-    Request,
     claim_folder,
     latest_checkpoint,
     noticed_termination,
@@ -168,7 +168,7 @@ class _Training:
         validation: TokenizedExamples,
         settings: TrainingSettings,
         folder: Path,
-        request: Request,
+        request: threading.Event,
         callbacks: Sequence[Any],
     ) -> None:
         self.data, self.settings, self.folder, self.request = data, settings, folder, request
@@ -214,7 +214,7 @@ class _Training:
         # The process may have ended after the last step, before all was written.
         if self.begun_at < self.n_steps and self.stopped == "finished":
             self.learn(begun)
-        if self.request.came:
+        if self.request.is_set():
             raise SystemExit(EXIT_CODE)
         self.data.load_weights(self.best_weights)
         return self.report()
@@ -257,11 +257,11 @@ class _Training:
             patience = self.settings.patience
             if patience is not None and notes.n_without_gain >= patience and step < self.n_steps:
                 goes_on, self.stopped = False, "no improvement"
-        if step in self.validated_at or self.request.came:
+        if step in self.validated_at or self.request.is_set():
             self.write_checkpoint(trainer, step)
         self.show(trainer, loss)
         self.clock = time.perf_counter()
-        return goes_on and not self.request.came
+        return goes_on and not self.request.is_set()
 
     def validate(self, step: int) -> None:
         """Measure the model on held-out examples, and keep its weights if they are best."""

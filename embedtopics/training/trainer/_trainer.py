@@ -143,16 +143,6 @@ class EncoderTrainer(SentenceTransformerTrainer):
             collate_fn=self.data_collator,
         )
 
-    def begin_epoch(self, n_steps_done: int, accumulation: int) -> None:
-        """Draw the batches of the epoch that comes next, or that is resumed."""
-        # The last step of an epoch may have fewer batches than the others.
-        self._plan.epoch = n_steps_done // max(1, -(-len(self._plan) // accumulation))
-
-    def begin_step(self) -> None:
-        """Forget the batches of the step before, and the gradients of the loss's own weights."""
-        self._window, self._losses = [], []
-        self._data.loss.zero_grad()  # the trainer knows those of the model alone
-
     def check_gradients(self) -> None:
         """Refuse gradients that would leave no weight a number, though the loss is one."""
         if getattr(self.accelerator, "scaler", None) is not None:
@@ -176,19 +166,14 @@ class EncoderTrainer(SentenceTransformerTrainer):
             except (RuntimeError, MemoryError) as error:
                 if not _is_out_of_memory(error) or self._encoder.tokens_at_once <= LEAST_TOKENS:
                     raise
-            self._use_less_memory(model)
+            self._encoder.tokens_at_once = max(LEAST_TOKENS, self._encoder.tokens_at_once // 2)
+            self._run.with_less_memory(self._encoder.tokens_at_once)
+            # Some of the gradients of the batch that failed may have been added up already.
+            self._data.learned().zero_grad()
+            if torch.cuda.is_available():
+                torch.cuda.empty_cache()
+            self._losses = []
             to_learn = list(range(len(self._window)))
-
-    def _use_less_memory(self, model: Any) -> None:
-        """Halve what is encoded at once, and forget what this step has learned."""
-        self._encoder.tokens_at_once = max(LEAST_TOKENS, self._encoder.tokens_at_once // 2)
-        self._run.with_less_memory(self._encoder.tokens_at_once)
-        # Some of the gradients of the batch that failed may have been added up already.
-        model.zero_grad()
-        self._data.loss.zero_grad()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-        self._losses = []
 
     def _learn(self, part: int) -> torch.Tensor:
         places = self._window[part]
@@ -286,10 +271,14 @@ class _Steps(TrainerCallback):
         self._trainer._run.before_steps()
 
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._trainer.begin_epoch(state.global_step, args.gradient_accumulation_steps)
+        plan = self._trainer._plan
+        # The last step of an epoch may have fewer batches than the others.
+        steps = -(-len(plan) // args.gradient_accumulation_steps)
+        plan.epoch = state.global_step // max(1, steps)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._trainer.begin_step()
+        self._trainer._window, self._trainer._losses = [], []
+        self._trainer._data.loss.zero_grad()  # the trainer knows the weights of the model alone
 
     def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._trainer.check_gradients()

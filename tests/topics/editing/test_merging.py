@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections import Counter
 
@@ -10,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
-from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import merge, rename
@@ -38,15 +36,17 @@ def texts_of(result, topic):
     return found
 
 
+def topic_counts(result):
+    counts, labels = result.term_counts.counts, result.clustering.labels
+    return count_by_topic(counts, labels, result.n_topics, result.documents.weights)
+
+
 def test_counts_are_those_of_the_texts_put_together(synthetic):
     merged = merge(synthetic, [1, 3])
     new = merged.history[-1].new_ids[1]
     together = texts_of(synthetic, 1) + texts_of(synthetic, 3)
     assert sorted(texts_of(merged, new)) == sorted(together)
-    counted = count_by_topic(
-        merged.term_counts.counts, merged.clustering.labels, 5, merged.documents.weights
-    )
-    row = counted[new].toarray().ravel()
+    row = topic_counts(merged)[new].toarray().ravel()
     assert row.tolist() == [together.count(term) for term in merged.term_counts.terms]
     assert merged.topics[new].size == synthetic.topics[1].size + synthetic.topics[3].size
 
@@ -147,7 +147,6 @@ def test_groups_that_share_a_topic_are_one(synthetic):
 
 
 def test_names(synthetic):
-    assert merge(synthetic, [1, 2]).topics[merge(synthetic, [1, 2]).history[-1].new_ids[1]].label
     merged = merge(synthetic, [[1, 2], [3, 4]], label=["Rivers", None])
     ids = merged.history[-1].new_ids
     assert merged.topics[ids[1]].label == "Rivers" and merged.topics[ids[1]].is_named
@@ -175,77 +174,23 @@ def test_a_weighting_is_taken_and_recorded(synthetic):
     merged = merge(synthetic, [0, 1], weighting=ClassTfidf(bm25=True))
     assert merged.settings["weighting"]["bm25"] is True
     later = merge(merged, [0, 1])
-    counts = count_by_topic(
-        later.term_counts.counts, later.clustering.labels, 4, later.documents.weights
-    )
-    expected = ClassTfidf(bm25=True).fit_transform(counts)
+    expected = ClassTfidf(bm25=True).fit_transform(topic_counts(later))
     np.testing.assert_allclose(later.topic_terms.toarray(), expected.toarray())
 
 
-def test_a_weighting_of_ones_own_must_be_given_again(synthetic):
-    class Counts:
-        def fit(self, counts, terms=None):
-            return self
-
-        def transform(self, counts):
-            return counts
-
-    merged = merge(synthetic, [0, 1], weighting=Counts())
-    with pytest.raises(InputError):
-        merge(merged, [0, 1])
-    assert merge(merged, [0, 1], weighting=Counts()).n_topics == 4
-
-
-@pytest.mark.parametrize(
-    ("topics", "parameter"),
-    [
-        ([3], "topics"),
-        ([3, 3], "topics"),
-        ([[0, 1], [2, 2]], "topics"),
-        ([], "topics"),
-        (3, "topics"),
-        ("35", "topics"),
-        ([0, [1, 2]], "topics"),
-        ([0, 6], ""),
-        ([0, -1], ""),
-        ([0, 1.0], ""),
-        ([0, True], ""),
-        (range(6), "topics"),
-        ([[0, 1, 2], [2, 3, 4, 5]], "topics"),
-    ],
-)
-def test_bad_topics(synthetic, topics, parameter):
-    with refuses(parameter):
-        merge(synthetic, topics)
-
-
-@pytest.mark.parametrize(
-    ("topics", "label", "parameter"),
-    [
-        ([0, 1], "", "label"),
-        ([0, 1], 3, "label"),
-        ([0, 1], ["a", "b"], "label"),
-        ([[0, 1], [2, 3]], "a", "label"),
-        ([[0, 1], [1, 3]], ["a", "b"], "label"),
-        ([[0, 1], [2, 3]], ["a", "a"], "label"),
-    ],
-)
-def test_bad_labels(synthetic, topics, label, parameter):
-    with refuses(parameter):
-        merge(synthetic, topics, label=label)
-
-
-def test_the_name_of_another_topic_is_refused(synthetic):
-    taken = synthetic.topics[5].label
-    with refuses("label"):
-        merge(synthetic, [0, 1], label=taken)
+def test_bad_topics_and_labels(synthetic):
+    not_groups = [[3], [3, 3], [[0, 1], [2, 2]], [], 3, "35", [0, [1, 2]], range(6)]
+    for topics in (*not_groups, [[0, 1, 2], [2, 3, 4, 5]]):
+        with refuses("topics"):
+            merge(synthetic, topics)
+    for topic in (6, -1, 1.0, True):
+        with refuses(""):
+            merge(synthetic, [0, topic])
+    taken, pair = synthetic.topics[5].label, [[0, 1], [2, 3]]
+    for label in ("", 3, ["a", "b"], taken):
+        with refuses("label"):
+            merge(synthetic, [0, 1], label=label)
+    for topics, labels in ((pair, "a"), (pair, ["a", "a"]), ([[0, 1], [1, 3]], ["a", "b"])):
+        with refuses("label"):
+            merge(synthetic, topics, label=labels)
     assert merge(synthetic, [0, 5], label=taken).n_topics == 5
-
-
-def test_stability_is_not_that_of_the_merged(synthetic):
-    from embedtopics.topics.results import Stability
-
-    ones = np.ones(6)
-    stability = Stability(ones, ones, ones, np.ones(len(synthetic.documents)), ones, 3)
-    measured = dataclasses.replace(synthetic, stability=stability)
-    assert merge(measured, [0, 1]).stability is None

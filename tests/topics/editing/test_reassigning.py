@@ -9,7 +9,7 @@ from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics import reassign, remove
 from embedtopics.topics.results import Reason
-from tests.factories import make_result, refuses
+from tests.factories import each, make_result, refuses
 from tests.topics.editing.altering import assert_untouched, frozen
 
 STRATEGIES = ("graph", "terms", "embeddings")
@@ -159,11 +159,12 @@ def test_documents_like_nothing_stay(sparse, strategy):
 def test_where_nobody_is_outside():
     result = make_result(60, 2)
     labels = np.maximum(result.clustering.labels, 0)
-    full = dataclasses.replace(
-        result, clustering=dataclasses.replace(result.clustering, labels=labels)
-    )
+    clustering = dataclasses.replace(result.clustering, labels=labels)
+    full = dataclasses.replace(result, clustering=clustering)
     for strategy in STRATEGIES:
         assert "0 of 0" in reassign(full, strategy).history[-1].message
+    with refuses("result"):
+        reassign(make_result(40, 0))  # without topics there is nothing to assign to
 
 
 def test_a_weighting_must_weigh_documents_too(sparse):
@@ -177,21 +178,9 @@ def test_a_weighting_must_weigh_documents_too(sparse):
     assert reassign(sparse, "terms", weighting=ClassTfidf(bm25=True)).n_topics == 4
 
 
-@pytest.mark.parametrize(
-    ("parameters", "parameter"),
-    [
-        ({"strategy": "distributions"}, "strategy"),
-        ({"threshold": 1.5}, "threshold"),
-        ({"threshold": True}, "threshold"),
-        ({"threshold": "auto"}, "threshold"),
-        ({"topics": [8]}, ""),
-    ],
-)
-def test_bad_arguments(sparse, parameters, parameter):
-    with refuses(parameter):
-        reassign(sparse, **parameters)
-
-
-def test_without_topics_there_is_nothing_to_join():
-    with refuses("result"):
-        reassign(make_result(40, 0))
+def test_bad_arguments(sparse):
+    for name, value in each(strategy=["distributions"], threshold=[1.5, True, "auto"]):
+        with refuses(name):
+            reassign(sparse, **{name: value})
+    with refuses(""):
+        reassign(sparse, topics=[8])

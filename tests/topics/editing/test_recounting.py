@@ -12,7 +12,7 @@ from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import at_resolution, merge, rename, update_terms
 from embedtopics.topics.results import Stability
-from tests.factories import refuses
+from tests.factories import each, refuses
 from tests.topics.editing.altering import assert_same, assert_untouched, frozen
 
 WORDS = "the of and to a bank rate cut tax vote law court river boat".split()
@@ -57,13 +57,10 @@ def test_more_stop_words_are_left_out_and_the_lists_stay(english):
     )
     assert_counts(updated, expected)
     assert not any({"bank", "vote"} & {t.split()[0], t.split()[-1]} for t in expected.terms)
-    topic_counts = count_by_topic(
-        expected.counts, updated.clustering.labels, None, english.documents.weights
-    )
-    np.testing.assert_allclose(
-        updated.topic_terms.toarray(), ClassTfidf().fit_transform(topic_counts).toarray()
-    )
-    assert updated.clustering.labels is not None
+    weights = english.documents.weights
+    topic_counts = count_by_topic(expected.counts, updated.clustering.labels, None, weights)
+    weighed = ClassTfidf().fit_transform(topic_counts).toarray()
+    np.testing.assert_allclose(updated.topic_terms.toarray(), weighed)
     np.testing.assert_array_equal(updated.labels, english.labels)
     assert updated.history[-1].new_ids == tuple(range(english.n_topics))
 
@@ -140,8 +137,7 @@ def test_narrowing_equals_counting_for_random_rules():
         )
 
     def count(rules):
-        return count_terms(tokens, **{f.name: getattr(rules, f.name)
-                                      for f in dataclasses.fields(rules)})  # fmt: skip
+        return count_terms(tokens, **dataclasses.asdict(rules))
 
     for _ in range(150):
         before, after = draw(), draw()
@@ -182,17 +178,10 @@ def test_names_and_stability_stay(english):
 
 def test_what_was_left_out_is_told(english):
     updated = update_terms(english, extra_stop_words=["bank", "zebra"])
-    assert updated.history[-1].message == (
-        "chose terms anew: left out bank, zebra; no text holds zebra"
-    )
+    said = "chose terms anew: left out bank, zebra; no text holds zebra"
+    assert updated.history[-1].message == said
     noted = [d.value for d in updated.decisions if d.name == "stop_words"]
     assert len(noted) == 1 and "bank" in noted[0]
-
-
-def test_nothing_given_changes_nothing(english):
-    same = update_terms(english)
-    assert_counts(same, english.term_counts)
-    assert repr(same.topics) == repr(english.topics)
 
 
 def test_a_given_function_word_is_taken_as_a_stop_word(english):
@@ -207,35 +196,31 @@ def test_a_given_function_word_is_taken_as_a_stop_word(english):
     assert updated.term_counts.function_words == ()
 
 
-@pytest.mark.parametrize(
-    ("parameters", "parameter"),
-    [
-        ({"stop_words": "english"}, "stop_words"),
-        ({"stop_words": [1]}, "stop_words"),
-        ({"stop_words": 3}, "stop_words"),
-        ({"extra_stop_words": ["new york"]}, "extra_stop_words"),
-        ({"extra_stop_words": [""]}, "extra_stop_words"),
-        ({"extra_stop_words": [4]}, "extra_stop_words"),
-        ({"extra_stop_words": 4}, "extra_stop_words"),
-        ({"ngram_range": (2, 1)}, "ngram_range"),
-        ({"ngram_range": (0, 1)}, "ngram_range"),
-        ({"ngram_range": 2}, "ngram_range"),
-        ({"ngram_range": (1, 2.0)}, "ngram_range"),
-        ({"min_df": 0}, "min_df"),
-        ({"min_df": 1.5}, "min_df"),
-        ({"max_df": -1}, "max_df"),
-        ({"max_df": "all"}, "max_df"),
-        ({"n_keywords": 0}, "n_keywords"),
-        ({"n_keywords": 2.0}, "n_keywords"),
-        ({"min_df": 100_000}, ""),
-    ],
+WRONG = each(
+    stop_words=["english", [1], 3],
+    extra_stop_words=[["new york"], [""], [4], 4],
+    ngram_range=[(2, 1), (0, 1), 2, (1, 2.0)],
+    min_df=[0, 1.5],
+    max_df=[-1, "all"],
+    n_keywords=[0, 2.0],
 )
-def test_bad_arguments(english, parameters, parameter):
-    with refuses(parameter):
-        update_terms(english, **parameters)
 
 
-def test_a_saved_result_goes_on_alike(english, tmp_path):
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_bad_arguments(english, name, value):
+    with refuses(name):
+        update_terms(english, **{name: value})
+
+
+def test_rules_that_leave_no_term_are_refused_and_none_change_nothing(english):
+    with refuses(""):
+        update_terms(english, min_df=100_000)
+    same = update_terms(english)
+    assert_counts(same, english.term_counts)
+    assert repr(same.topics) == repr(english.topics)
+
+
+def test_a_saved_result_goes_on_the_same_way(english, tmp_path):
     edited = update_terms(english, extra_stop_words=["bank"], min_df=2, n_keywords=4)
     et.topics.save_result(edited, tmp_path / "model")
     loaded = et.topics.load_result(tmp_path / "model")

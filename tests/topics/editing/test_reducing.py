@@ -11,7 +11,7 @@ from embedtopics.topics import merge, reduce, rename
 from embedtopics.topics._vectors import row_centroids, term_cosines
 from embedtopics.topics.editing._merge import group_nearest
 from tests.factories import make_result, refuses
-from tests.topics.editing.altering import assert_same, partition, with_anchors
+from tests.topics.editing.altering import partition, with_anchors
 
 
 def random_distances(seed, n):
@@ -103,10 +103,6 @@ def test_as_many_as_there_are_changes_nothing(branched):
     np.testing.assert_array_equal(same.labels, branched.labels)
 
 
-def test_twice_is_the_same_as_at_once_for_two_steps_of_one(synthetic):
-    assert_same(reduce(synthetic, 4), reduce(synthetic, np.int64(4)))
-
-
 def test_anchors_keep_their_names(synthetic):
     reduced = reduce(with_anchors(synthetic, 1, 3, 4), 3)
     labels = {topic.label for topic in reduced.topics if topic.is_seeded}
@@ -122,25 +118,12 @@ def test_topics_without_terms_are_like_nothing():
     np.testing.assert_allclose(cosines, [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
 
 
-@pytest.mark.parametrize(
-    ("n_topics", "by", "parameter"),
-    [
-        (1, "terms", "n_topics"),
-        (0, "terms", "n_topics"),
-        (-3, "terms", "n_topics"),
-        (2.0, "terms", "n_topics"),
-        (True, "terms", "n_topics"),
-        ("auto", "terms", "n_topics"),
-        (7, "terms", "n_topics"),
-        (3, "words", "by"),
-    ],
-)
-def test_bad_arguments(synthetic, n_topics, by, parameter):
-    with refuses(parameter):
-        reduce(synthetic, n_topics, by=by)
-
-
-def test_one_topic_stays_one():
+def test_bad_arguments_and_few_topics(synthetic):
+    for n_topics in (1, 0, -3, 2.0, True, "auto", 7):
+        with refuses("n_topics"):
+            reduce(synthetic, n_topics)
+    with refuses("by"):
+        reduce(synthetic, 3, by="words")
     assert reduce(make_result(60, 1), 1).n_topics == 1
     with refuses("n_topics"):
         reduce(make_result(60, 0), 2)

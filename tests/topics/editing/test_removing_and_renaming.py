@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.topics import history, load_result, remove, rename, save_result
+from embedtopics.topics import history, load_result, merge, remove, rename, save_result
 from embedtopics.topics.editing._merge import reduce
 from embedtopics.topics.results import Reason, Stability
 from tests.factories import make_result, refuses
@@ -65,53 +65,37 @@ def test_names_are_given_and_stay(branched):
     assert {"Été"} <= {topic.label for topic in fewer.topics}
 
 
-def test_one_name_for_each(synthetic):
+def test_one_name_for_each_and_two_may_swap_them(synthetic):
     labels = [f"name {i}" for i in range(6)]
     named = rename(synthetic, labels)
     assert [topic.label for topic in named.topics] == labels
     with refuses("labels"):
         rename(synthetic, labels[:2])
-
-
-def test_two_topics_may_swap_names(synthetic):
     one, two = synthetic.topics[0].label, synthetic.topics[1].label
     swapped = rename(synthetic, {0: two, 1: one})
     assert [topic.label for topic in swapped.topics[:2]] == [two, one]
 
 
-@pytest.mark.parametrize(
-    ("labels", "parameter"),
-    [
-        ({0: ""}, "label"),
-        ({0: " \n"}, "label"),
-        ({0: "\u200b"}, "label"),
-        ({1: None}, "label"),
-        ({1: 5}, "label"),
-        ({1: b"x"}, "label"),
-        ({0: "a", 2: "a"}, "label"),
-        ({0: "a", 2: " a "}, "label"),
-        ({6: "a"}, ""),
-        ({-1: "a"}, ""),
-        ({"0": "a"}, ""),
-        ("abcdef", "labels"),
-        (3, "labels"),
-    ],
-)
-def test_bad_names(synthetic, labels, parameter):
-    with refuses(parameter):
-        rename(synthetic, labels)
+def test_bad_names(synthetic):
+    taken = synthetic.topics[4].label
+    alone = ({0: name} for name in ("", " \n", "\u200b", None, 5, b"x", taken))
+    for labels in (*alone, {0: "a", 2: "a"}, {0: "a", 2: " a "}):
+        with refuses("label"):
+            rename(synthetic, labels)
+    for topic in (6, -1, "0"):
+        with refuses(""):
+            rename(synthetic, {topic: "a"})
+    for labels in ("abcdef", 3):
+        with refuses("labels"):
+            rename(synthetic, labels)
 
 
-def test_the_name_of_another_is_refused(synthetic):
-    with refuses("label"):
-        rename(synthetic, {0: synthetic.topics[4].label})
-
-
-def test_names_leave_the_stability(synthetic):
+def test_names_leave_the_stability_and_merging_does_not(synthetic):
     ones = np.ones(6)
     stability = Stability(ones, ones, ones, np.ones(len(synthetic.documents)), ones, 3)
     measured = dataclasses.replace(synthetic, stability=stability)
     assert rename(measured, {0: "x"}).stability is stability
+    assert merge(measured, [0, 1]).stability is None
 
 
 def test_history_is_a_table(synthetic):

@@ -11,6 +11,7 @@ import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
+from embedtopics.topics._relabel import marks_of
 from embedtopics.topics.editing._replay import EDITS, find_topic
 from embedtopics.topics.results import Edit, TopicMark
 from tests.factories import make_result, refuses
@@ -68,6 +69,7 @@ def test_on_the_same_fit_the_outcome_is_the_same_to_the_bit(branched, steps):
 
 
 def test_also_after_saving(branched, tmp_path):
+    before = frozen(branched)
     edited = topics.rename(topics.merge(branched, [[1, 2], [5, 7]]), {0: "Zero", 3: "Three"})
     edited = topics.reassign(topics.split(topics.remove(edited, [6]), 2, 2), "terms", topics=[1])
     edited = topics.at_resolution(topics.update_terms(edited, weighting=ClassTfidf(bm25=True)), 5)
@@ -75,6 +77,7 @@ def test_also_after_saving(branched, tmp_path):
     topics.save_result(edited, tmp_path / "edited")
     fit, done = (topics.load_result(tmp_path / name) for name in ("fit", "edited"))
     assert_same(topics.replay(fit, done), edited)
+    assert_untouched(branched, before)
 
 
 def test_undo_is_all_but_the_last(branched):
@@ -106,8 +109,6 @@ def test_topics_are_found_by_their_documents(branched, refitted):
 
 
 def test_or_by_their_keywords(branched):
-    from embedtopics.topics._relabel import marks_of
-
     (mark,) = marks_of(branched, [4])
     unknown = dataclasses.replace(mark, documents=("0" * 32, "f" * 32))
     assert find_topic(branched, unknown) == 4
@@ -120,8 +121,6 @@ def test_or_by_their_keywords(branched):
 
 
 def test_most_documents_must_be_in_one_topic(branched):
-    from embedtopics.topics._relabel import marks_of
-
     one, two = marks_of(branched, [1, 2])
     mixed = TopicMark(1, "", (), one.documents[:6] + two.documents[:5])
     assert find_topic(branched, mixed) == 1
@@ -133,16 +132,16 @@ def test_most_documents_must_be_in_one_topic(branched):
 
 def test_a_topic_that_is_missing_is_named(branched):
     stranger = TopicMark(7, "Volcanoes", ("lava", "ash"), ("0" * 32,))
-    edits = [
-        Edit("rename", {"labels": {"7": "Fire"}}, "called 7 'Fire'", (stranger,)),
-        *topics.rename(branched, {0: "Kept"}).history,
-    ]
+    unknown = Edit("rename", {"labels": {"7": "Fire"}}, "called 7 'Fire'", (stranger,))
+    remark = Edit("note", message="looked at it")
+    edits = [unknown, remark, *topics.rename(branched, {0: "Kept"}).history]
     with pytest.raises(InputError):
         topics.replay(branched, edits)
     done = topics.replay(branched, edits, missing="skip")
     assert done.topics[0].label == "Kept" and len(done.history) == 1
-    (noted,) = [d for d in done.decisions if d.name == "replay"]
-    assert noted.value == 1 and "Volcanoes" in noted.message
+    missing, left_out = [d for d in done.decisions if d.name == "replay"]
+    assert missing.value == 1 and "Volcanoes" in missing.message
+    assert left_out.value == 2 and "it is a remark" in left_out.message
 
 
 def test_topics_that_are_one_already_are_left_so(branched):
@@ -155,24 +154,12 @@ def test_topics_that_are_one_already_are_left_so(branched):
         topics.replay(edited, named)
 
 
-def test_remarks_are_left_out_and_told(branched):
-    edits = [Edit("note", message="looked at it"), *topics.rename(branched, {1: "x"}).history]
-    done = topics.replay(branched, edits)
-    assert [edit.name for edit in done.history] == ["rename"]
-    assert "it is a remark" in done.decisions[-1].message
-
-
-@pytest.mark.parametrize("name", ["save_result", "load_result", "table", "TopicModel", "__doc__"])
-def test_a_history_of_a_file_can_call_no_other_function(branched, name):
-    with pytest.raises(InputError, match=f"there is no edit '{name}'"):
-        topics.replay(branched, [Edit(name, {"folder": "/tmp/x"})])
-
-
-@pytest.mark.parametrize("name", ["name_topics", "replay", "with_stability"])
-def test_nor_one_that_sends_texts_away_or_asks_for_more(branched, name):
-    parameters = {"endpoint": "http://127.0.0.1:9/v1", "model": "m", "audit": None, "retries": 0}
-    with pytest.raises(InputError, match=f"there is no edit '{name}'"):
-        topics.replay(branched, [Edit(name, parameters)])
+def test_a_history_of_a_file_can_call_no_other_function(branched):
+    sending = {"endpoint": "http://127.0.0.1:9/v1", "model": "m", "audit": None, "retries": 0}
+    for name in ("save_result", "table", "TopicModel", "__doc__", "name_topics", "replay"):
+        for parameters in ({"folder": "/tmp/x"}, sending):
+            with pytest.raises(InputError, match=f"there is no edit '{name}'"):
+                topics.replay(branched, [Edit(name, parameters)])
 
 
 def test_a_weighting_of_ones_own_is_asked_for(branched):
@@ -193,27 +180,15 @@ def test_a_weighting_of_ones_own_is_asked_for(branched):
     assert_same(topics.replay(branched, edited, weighting=own), edited)
 
 
-def test_damaged_edits_are_told(branched):
-    with pytest.raises(InputError):
-        topics.replay(branched, [Edit("remove", {"topics": [2]})])
-    with pytest.raises(InputError):
-        topics.replay(branched, [Edit("reassign", {"way": "graph"})])
-
-
-@pytest.mark.parametrize("history", ["merge", 3, ["merge"], [None]])
-def test_bad_histories(branched, history):
-    with refuses("history"):
-        topics.replay(branched, history)
+def test_bad_histories(branched):
+    for damaged in (Edit("remove", {"topics": [2]}), Edit("reassign", {"way": "graph"})):
+        with pytest.raises(InputError):
+            topics.replay(branched, [damaged])
+    for history in ("merge", 3, ["merge"], [None]):
+        with refuses("history"):
+            topics.replay(branched, history)
     with refuses("missing"):
         topics.replay(branched, [], missing="ignore")
-
-
-def test_nothing_is_mutated(branched):
-    edited = topics.merge(branched, [0, 1])
-    before, history = frozen(branched), edited.history
-    topics.replay(branched, edited)
-    assert_untouched(branched, before)
-    assert edited.history == history
 
 
 def test_every_edit_of_the_package_can_be_done_again(branched):
@@ -246,7 +221,7 @@ def test_every_edit_of_the_package_can_be_done_again(branched):
     assert {len(topic.keywords) for topic in edited.topics} == {4}
 
 
-def test_longer_lists_of_another_road_do_not_lengthen_others(branched):
+def test_longer_lists_of_another_method_do_not_lengthen_others(branched):
     terms = branched.term_counts.terms[:25]
     longer = topics.with_keywords(branched, [[(term, 1.0) for term in terms]], topics=[2])
     assert len(longer.topics[2].keywords) == 25

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import embedtopics as et
 from embedtopics.clustering.results import NOISE
@@ -29,7 +30,7 @@ from embedtopics.topics import (
 )
 from embedtopics.topics.growing._combine import match_topics
 from embedtopics.topics.results import Reason
-from tests.factories import refuses
+from tests.factories import make_result, refuses
 
 
 def fit(texts, vectors, **options):
@@ -174,17 +175,11 @@ def test_a_topic_of_texts_that_others_hold_is_left_out(parts):
     """Of the second only texts are left that the first has in topics of its own."""
     first = parts[0]
     labels = (np.arange(len(first.documents)) % 2).astype(np.int32)
-    clustering = dataclasses.replace(
-        first.clustering, labels=labels, persistence=np.full(2, np.nan)
-    )
-    from scipy.sparse import csr_matrix
-
-    mixed = dataclasses.replace(
-        first,
-        clustering=clustering,
-        topics=first.topics[:2],
-        memberships=csr_matrix((labels[:, None] == [0, 1]).astype(np.float32)),
-    )
+    two = {"labels": labels, "persistence": np.full(2, np.nan)}
+    clustering = dataclasses.replace(first.clustering, **two)
+    shares = csr_matrix((labels[:, None] == [0, 1]).astype(np.float32))
+    changes = {"clustering": clustering, "topics": first.topics[:2], "memberships": shares}
+    mixed = dataclasses.replace(first, **changes)
     whole = combine([first, mixed], min_similarity=1.0)
     assert whole.n_topics == 9 and whole.memberships.shape[1] == 9
     np.testing.assert_array_equal(whole.clustering.labels, first.clustering.labels)
@@ -215,8 +210,6 @@ def test_names_that_were_given_stay(parts):
 
 
 def test_only_the_nearest_of_two_becomes_one():
-    from tests.factories import make_result
-
     def result(directions):
         n = len(directions)
         made = make_result(60, n)
@@ -330,15 +323,12 @@ def test_a_result_without_its_texts_is_refused_wherever_it_stands(parts):
 
 def test_words_that_any_result_leaves_out_stay_out(parts):
     gone = [part.topics[0].keywords[0] for part in parts]
-    edited = [
-        update_terms(part, extra_stop_words=[word]) for part, word in zip(parts, gone, strict=True)
-    ]
-    whole = combine(edited)
+    whole = combine(
+        [update_terms(p, extra_stop_words=[word]) for p, word in zip(parts, gone, strict=True)]
+    )
     assert whole.settings["extra_stop_words"] == list(dict.fromkeys(gone))
-    ends = {
-        word for term in whole.term_counts.terms for word in (*term.split()[:1], term.split()[-1])
-    }
-    assert not ends & set(gone)
+    words = [term.split() for term in whole.term_counts.terms]
+    assert not {end for term in words for end in (term[0], term[-1])} & set(gone)
 
 
 def test_what_a_combined_result_cannot_do_is_said(whole):

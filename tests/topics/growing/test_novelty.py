@@ -12,7 +12,6 @@ import embedtopics as et
 from embedtopics.clustering.results import NOISE
 from embedtopics.neighbors._graph import nearest
 from embedtopics.topics import adopt, assign, extend, lineage, load_result, save_result
-from embedtopics.topics._assign import judge
 from embedtopics.topics._vectors import centroids, cosines, tightness
 from embedtopics.topics.growing._novelty import chance_of, expected_outside
 from embedtopics.topics.results import Reason
@@ -29,15 +28,6 @@ def strange(n=40, seed=2):
 
 
 @pytest.fixture(scope="module")
-def split(branches):
-    texts, vectors = branches
-    order = np.random.default_rng(1).permutation(len(texts))
-    texts, vectors = [texts[i] for i in order], vectors[order]
-    model = et.TopicModel(languages=[], random_state=2).fit(texts[:400], embeddings=vectors[:400])
-    return model.result_, texts[400:], vectors[400:]
-
-
-@pytest.fixture(scope="module")
 def surprising(split):
     result, texts, vectors = split
     return extend(result, texts + STRANGE, embeddings=np.vstack([vectors, strange()]))
@@ -51,34 +41,21 @@ def test_the_expected_share_is_that_of_documents_left_out_one_by_one(split):
         others = np.delete(np.arange(len(result.documents)), document)
         k = result.graph.k
         near, close = nearest(result.embeddings[[document]], result.embeddings[others], k)
-        one = dataclasses.replace(
-            result,
-            graph=dataclasses.replace(
-                result.graph, indices=others[near].astype(np.int32), similarities=close
-            ),
-        )
-        # The share outside of a fit of this document alone, judged by its neighbours, is 0 or 1,
-        # but that it is not compared with other documents for being far.
-        outside += expected_outside_of_one(one, result)
+        outside += is_outside(result, others[near[0]], close[0])
     assert n_documents == len(result.documents)
     assert share == pytest.approx(outside / n_documents, abs=1e-12)
 
 
-def expected_outside_of_one(one, result):
+def is_outside(result, near, close):
     """Judge by hand: the best topic's votes against the next and the rest, and how far it is."""
-    weights = np.maximum(one.graph.similarities[0].astype(float), 0)
-    topics = result.clustering.labels[one.graph.indices[0]]
+    weights = np.maximum(close.astype(float), 0)
+    topics = result.clustering.labels[near]
     votes = np.bincount(topics[topics >= 0], weights[topics >= 0], minlength=result.n_topics)
     votes /= weights.sum()
     best, second = np.sort(votes)[::-1][:2]
     none = 1 - votes.sum()
-    is_far = (
-        np.mean(
-            result.graph.similarities.mean(axis=1, dtype=float)
-            > one.graph.similarities.mean(dtype=float)
-        )
-        > 0.99
-    )
+    means = result.graph.similarities.mean(axis=1, dtype=float)
+    is_far = np.mean(means > close.mean(dtype=float)) > 0.99
     is_clear = best >= 1.2 * max(second, none / 3) and best > 0
     return not (is_clear and not is_far)
 
@@ -88,9 +65,8 @@ def expected_outside_of_one(one, result):
 def test_the_chance_is_that_of_the_predictive_distribution(n_outside, expected, n_fitted):
     n_before = round(expected * n_fitted)
     law = betabinom(40, n_before + 0.5, n_fitted - n_before + 0.5)
-    assert chance_of(n_outside, 40, expected, n_fitted) == pytest.approx(
-        min(1.0, law.sf(n_outside - 1)), rel=1e-8
-    )
+    chance = min(1.0, law.sf(n_outside - 1))
+    assert chance_of(n_outside, 40, expected, n_fitted) == pytest.approx(chance, rel=1e-8)
 
 
 def test_chances_at_the_ends():
@@ -127,9 +103,9 @@ def test_a_strange_group_is_found_and_described(split, surprising):
         for topic in range(result.n_topics)
     ])  # fmt: skip
     center = vectors.mean(axis=0)
-    alike = means @ center / np.linalg.norm(means, axis=1) / np.linalg.norm(center)
-    assert found.nearest_topic == alike.argmax()
-    assert found.topic_similarity == pytest.approx(alike.max(), abs=0.01)  # weights of repeats
+    close = means @ center / np.linalg.norm(means, axis=1) / np.linalg.norm(center)
+    assert found.nearest_topic == close.argmax()
+    assert found.topic_similarity == pytest.approx(close.max(), abs=0.01)  # weights of repeats
     row = surprising.to_frame().iloc[0]
     assert (row["candidate"], row["size"], row["label"]) == (0, found.size, found.label)
     assert row["examples"][0] in STRANGE
@@ -139,10 +115,8 @@ def test_groups_gather_over_several_extensions(split):
     result, _, vectors = split
     known = [f"again {i}" for i in range(60)]
     parts = [slice(0, 3), slice(3, 40)]
-    first = extend(
-        result, known + STRANGE[parts[0]],
-        embeddings=np.vstack([vectors[:60] + 0.01, strange()[parts[0]]]),
-    )  # fmt: skip
+    given = np.vstack([vectors[:60] + 0.01, strange()[parts[0]]])
+    first = extend(result, known + STRANGE[parts[0]], embeddings=given)
     assert first.candidates == ()
     second = extend(first.result, STRANGE[parts[1]], embeddings=strange()[parts[1]])
     (found,) = second.candidates
@@ -160,11 +134,8 @@ def test_what_the_fit_had_left_out_is_not_new(branches):
     assert (result.labels[-20:] == NOISE).all()
     said = extend(result, [f"new {t}" for t in STRANGE[:20]], embeddings=strange(20) + 0.001)
     assert said.candidates and said.candidates[0].before == 20  # of twenty new ones: all
-    mixed = extend(
-        result,
-        [*(f"other {t}" for t in texts), *(f"new {t}" for t in STRANGE[:20])],
-        embeddings=np.vstack([vectors + 0.001, strange(20) + 0.001]),
-    )
+    both = [*(f"other {t}" for t in texts), *(f"new {t}" for t in STRANGE[:20])]
+    mixed = extend(result, both, embeddings=np.vstack([vectors, strange(20)]) + 0.001)
     assert mixed.candidates == ()
 
 
@@ -264,12 +235,3 @@ def test_tightness_and_cosines_by_brute_force():
     np.testing.assert_allclose(np.diag(alike), [1, 1, 1, 0], atol=1e-12)
     weighted = centroids(vectors, labels, 4, np.full(30, 3))
     np.testing.assert_allclose(weighted, 3 * sums, rtol=1e-12)
-
-
-def test_a_judgement_does_not_depend_on_the_others(split):
-    result, _, vectors = split
-    unit = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    whole, one = judge(result, unit), judge(result, unit[7:8])
-    np.testing.assert_array_equal(whole.indices[7], one.indices[0])
-    np.testing.assert_array_equal(whole.similarities[7], one.similarities[0])
-    assert whole.labels[7] == one.labels[0] and whole.novelty[7] == one.novelty[0]

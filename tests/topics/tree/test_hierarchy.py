@@ -15,7 +15,7 @@ from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.topics.results import Topic
-from tests.factories import make_result, refuses
+from tests.factories import each, make_result, refuses
 
 
 class OnlyTogether:
@@ -124,9 +124,8 @@ def test_no_terms_no_topics_one_topic():
     assert topics.tree_text(one).startswith("[0] ") and topics.tree_text(one, levels=[1])
     result = make_result(60, 3)
     silent = csr_matrix(result.topic_terms.shape)
-    counts = replace(
-        result.term_counts, counts=csr_matrix(result.term_counts.counts.shape, dtype=np.int32)
-    )
+    zeros = csr_matrix(result.term_counts.counts.shape, dtype=np.int32)
+    counts = replace(result.term_counts, counts=zeros)
     mute = topics.hierarchy(replace(result, topic_terms=silent, term_counts=counts))
     np.testing.assert_array_equal(mute.similarities, np.eye(3))
     assert [node.terms for node in mute.nodes[3:]] == [(), ()]
@@ -169,25 +168,21 @@ def test_frame_says_where_each_node_belongs():
         assert row["at_3"] == (holders[0] if holders else -1)
 
 
+WRONG_DISTANCES = [
+    np.zeros((2, 2)), np.ones((6, 6)), np.triu(np.ones((6, 6)), 1), np.full((6, 6), np.nan)
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("arguments", "parameter"),
-    [
-        ({"by": "words"}, "by"),
-        ({"by": object()}, "by"),
-        ({"by": np.zeros((2, 2))}, "by"),
-        ({"by": np.ones((6, 6))}, "by"),
-        ({"by": np.triu(np.ones((6, 6)), 1)}, "by"),
-        ({"by": np.full((6, 6), np.nan)}, "by"),
-        ({"linkage": "centroid"}, "linkage"),
-        ({"linkage": "nearest"}, "linkage"),
-        ({"n_terms": 0}, "n_terms"),
-        ({"n_terms": True}, "n_terms"),
-        ({"weighting": OnlyTogether()}, "weighting"),
-    ],
-)
-def test_bad_parameters(arguments, parameter):
-    with refuses(parameter):
-        topics.hierarchy(make_result(), **arguments)
+    ("name", "value"),
+    each(
+        by=["words", object(), *WRONG_DISTANCES], linkage=["centroid", "nearest"],
+        n_terms=[0, True], weighting=[OnlyTogether()],
+    ),
+)  # fmt: skip
+def test_bad_parameters(name, value):
+    with refuses(name):
+        topics.hierarchy(make_result(), **{name: value})
 
 
 def test_bad_cuts():
@@ -218,9 +213,8 @@ def of_topics(n):
     result = make_result(24, 1)
     names = [Topic(t, f"t{t}", 30 - t, 0.1, (), (), ()) for t in range(n)]
     terms = csr_matrix((n, len(result.term_counts.terms)))
-    none = replace(
-        result.clustering, labels=np.full_like(result.clustering.labels, -1)
-    )  # so that there are no counts to merge
+    # Without labels, so that there are no counts to merge.
+    none = replace(result.clustering, labels=np.full_like(result.clustering.labels, -1))
     return replace(result, topics=tuple(names), topic_terms=terms, clustering=none)
 
 

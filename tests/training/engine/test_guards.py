@@ -17,7 +17,7 @@ from embedtopics.training.trainer._checkpoints import latest_checkpoint
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
 from tests.factories import refuses
-from tests.training.engine.test_running import ABOUT, same, settings, weights_of
+from tests.training.engine.test_running import ABOUT, same, settings, trained, weights_of
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tmp_path):
@@ -48,8 +48,7 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tm
 @pytest.mark.parametrize("accumulation", [1, 3])
 def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, accumulation):
     options = settings(accumulation=accumulation, tokens_at_once=4096)
-    lesson, validation = lesson_of(options, dropout=0.0)
-    whole = train(lesson, validation, options, tmp_path / "whole", ABOUT)
+    lesson, whole = trained(lesson_of, tmp_path / "whole", options, dropout=0.0)
     short, validation = lesson_of(options, dropout=0.0)
     original = running.BatchEncoder._seeded
     calls = []
@@ -81,8 +80,7 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path):
 
 
 def test_a_full_disk_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    lesson, _ = trained(lesson_of, tmp_path / "whole")
     again, validation = lesson_of(settings())
     with pytest.MonkeyPatch.context() as patch:
 
@@ -106,8 +104,7 @@ def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):
 
 def test_memory_that_runs_out_anew_in_batches_learned_before_is_made_do_with(lesson_of, tmp_path):
     options = settings(accumulation=3, tokens_at_once=4096)
-    lesson, validation = lesson_of(options, dropout=0.0)
-    whole = train(lesson, validation, options, tmp_path / "whole", ABOUT)
+    _, whole = trained(lesson_of, tmp_path / "whole", options, dropout=0.0)
     short, validation = lesson_of(options, dropout=0.0)
     original = EncoderTrainer._learn
     halved = []
@@ -163,8 +160,7 @@ def test_weights_without_a_metric_are_never_better_than_those_with_one(lesson_of
     # The loss falls all along; the metric is below zero and then none at all.
     figures = iter([-0.9, float("nan"), -0.8, float("nan"), float("nan")])
     objective = replace(lesson.objective, metric=lambda *_: next(figures), metric_name="made up")
-    run = train(
-        replace(lesson, objective=objective), validation, settings(), tmp_path / "run", ABOUT
-    )
+    lesson = replace(lesson, objective=objective)
+    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
     assert run.curves.validation_loss[-1] < run.curves.validation_loss[2] < 0.8
     assert run.best_step == run.curves.validation_steps[2]

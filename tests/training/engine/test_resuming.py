@@ -16,7 +16,7 @@ from embedtopics.training.trainer import _running as running
 from embedtopics.training.trainer._checkpoints import latest_checkpoint
 from embedtopics.training.trainer._running import train
 from tests.factories import refuses
-from tests.training.engine.test_running import ABOUT, same, settings, weights_of
+from tests.training.engine.test_running import ABOUT, same, settings, trained, weights_of
 
 
 class Killed(BaseException):
@@ -48,12 +48,10 @@ def assert_same_run(run, whole):
 
 def checked(lesson_of, tmp_path, options, method, when, kind="graded"):
     """Compare a run that was interrupted with one that was not; return both."""
-    lesson, validation = lesson_of(options, kind=kind)
-    whole = train(lesson, validation, options, tmp_path / "whole", ABOUT)
+    lesson, whole = trained(lesson_of, tmp_path / "whole", options, kind=kind)
     dying, validation = lesson_of(options, kind=kind)
     kill(method, when, dying, validation, options, tmp_path / "killed")
-    again, validation = lesson_of(options, kind=kind)
-    run = train(again, validation, options, tmp_path / "killed", ABOUT)
+    again, run = trained(lesson_of, tmp_path / "killed", options, kind=kind)
     assert same(weights_of(lesson), weights_of(again))
     assert_same_run(run, whole)
     return run, whole
@@ -117,14 +115,12 @@ def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
 
 
 def test_damaged_best_weights_are_not_loaded(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    whole = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    _, whole = trained(lesson_of, tmp_path / "run")
     for path in (tmp_path / "run").rglob("*.safetensors"):
         if "best" in str(path.relative_to(tmp_path)):
             path.write_bytes(path.read_bytes()[:-50])
     assert latest_checkpoint(tmp_path / "run") == (None, ["step-00000012", "step-00000009"])
-    again, validation = lesson_of(settings())
-    run = train(again, validation, settings(), tmp_path / "run", ABOUT)
+    _, run = trained(lesson_of, tmp_path / "run")
     assert_same_run(run, whole)
     (damaged,) = (d for d in run.decisions if d.name == "damaged_checkpoint")
     assert "damaged" in damaged.message
@@ -143,8 +139,7 @@ def test_what_was_decided_before_the_interruption_is_told_after_it(lesson_of, tm
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(running.BatchEncoder, "_seeded", failing)
         kill("after_step", 7, lesson, validation, options, tmp_path / "run")
-    again, validation = lesson_of(options)
-    run = train(again, validation, options, tmp_path / "run", ABOUT)
+    _, run = trained(lesson_of, tmp_path / "run", options)
     assert [d.name for d in run.decisions] == ["out_of_memory", "resumed"]
     assert run.decisions[0].value == 2048
 
@@ -173,8 +168,7 @@ def test_examples_left_out_before_the_interruption_are_counted(lesson_of, tmp_pa
 
 def test_a_disk_that_is_really_full_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
     resource = pytest.importorskip("resource")
-    lesson, validation = lesson_of(settings())
-    train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    lesson, _ = trained(lesson_of, tmp_path / "whole")
     again, validation = lesson_of(settings())
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
@@ -233,12 +227,10 @@ def die(tiny, folder, step, number, kind="graded"):
 def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
     lesson_of, tiny_bert, tmp_path, kind
 ):
-    lesson, validation = lesson_of(settings(), kind=kind)
-    whole = train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    lesson, whole = trained(lesson_of, tmp_path / "whole", kind=kind)
     killed = die(tiny_bert, tmp_path / "killed", 8, signal.SIGKILL, kind)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    again, validation = lesson_of(settings(), kind=kind)
-    run = train(again, validation, settings(), tmp_path / "killed", ABOUT)
+    again, run = trained(lesson_of, tmp_path / "killed", kind=kind)
     assert run.decisions[0].name == "resumed"
     assert same(weights_of(lesson), weights_of(again))
     np.testing.assert_array_equal(run.curves.training_loss, whole.curves.training_loss)
@@ -250,32 +242,28 @@ def test_a_killed_run_ends_with_the_weights_of_one_that_was_not(
 def test_a_run_that_is_asked_to_end_writes_a_checkpoint_and_exits_143(
     lesson_of, tiny_bert, tmp_path
 ):
-    lesson, validation = lesson_of(settings())
-    train(lesson, validation, settings(), tmp_path / "whole", ABOUT)
+    lesson, _ = trained(lesson_of, tmp_path / "whole")
     ended = die(tiny_bert, tmp_path / "ended", 4, signal.SIGTERM)
     assert ended.returncode == 143 and "finished" not in ended.stdout
     # Asked during step 4, which is none of validation: the step after it writes the checkpoint.
     assert latest_checkpoint(tmp_path / "ended")[0].name == "step-00000005"
-    again, validation = lesson_of(settings())
-    train(again, validation, settings(), tmp_path / "ended", ABOUT)
+    again, _ = trained(lesson_of, tmp_path / "ended")
     assert same(weights_of(lesson), weights_of(again))
 
 
 def test_a_damaged_checkpoint_is_passed_over(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    lesson, _ = trained(lesson_of, tmp_path / "run")
     newest, _ = latest_checkpoint(tmp_path / "run")
     (newest / "weights.safetensors").write_bytes(b"half of it")
     older, damaged = latest_checkpoint(tmp_path / "run")
     assert damaged == [newest.name] and older.name < newest.name
-    again, validation = lesson_of(settings())
-    train(again, validation, settings(), tmp_path / "run", ABOUT)
+    again, _ = trained(lesson_of, tmp_path / "run")
     assert same(weights_of(lesson), weights_of(again))
 
 
 def test_checkpoints_of_another_run_are_not_gone_on_from(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    lesson, _ = trained(lesson_of, tmp_path / "run")
+    _, validation = lesson_of(settings())
     with refuses("out"):
         train(lesson, validation, settings(), tmp_path / "run", {"examples": "others"})
     fresh, validation = lesson_of(settings())

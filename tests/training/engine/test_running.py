@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 import torch
 
+from embedtopics.errors import InputError
+from embedtopics.training._examples import Examples
 from embedtopics.training._settings import TrainingSettings
+from embedtopics.training.objectives._losses import pairs_ranking
+from embedtopics.training.objectives._trainable import trainable_of
 from embedtopics.training.trainer import _running as running
-from embedtopics.training.trainer._batching import BatchPlan
-from embedtopics.training.trainer._running import train
+from embedtopics.training.trainer._batching import BatchEncoder, BatchPlan, prepare, tokenized
+from embedtopics.training.trainer._running import measure, train
+from embedtopics.training.trainer._trainer import arguments_for, device_and_precision
+from tests.training.engine.conftest import CONTENT
 
 ABOUT = {"examples": "these"}
 
@@ -26,6 +32,13 @@ def settings(**changes):
 
 def weights_of(lesson):
     return {name: tensor.clone() for name, tensor in lesson.weights().items()}
+
+
+def trained(lesson_of, folder, options=None, **how):
+    """Return what was trained in a folder, and the run."""
+    options = options or settings()
+    lesson, validation = lesson_of(options, **how)
+    return lesson, train(lesson, validation, options, folder, ABOUT)
 
 
 def same(first, second):
@@ -118,14 +131,12 @@ def test_a_seed_gives_the_same_weights_and_leaves_random_states_alone(lesson_of,
         assert torch.equal(torch.get_rng_state(), states[2])
         found.append(weights_of(lesson))
     assert same(*found)
-    lesson, validation = lesson_of(settings(random_state=2))
-    train(lesson, validation, settings(random_state=2), tmp_path / "three", ABOUT)
+    lesson, _ = trained(lesson_of, tmp_path / "three", settings(random_state=2))
     assert not same(found[0], weights_of(lesson))
 
 
 def test_no_pickle_is_written(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    trained(lesson_of, tmp_path / "run")
     suffixes = {path.suffix for path in (tmp_path / "run").rglob("*") if path.is_file()}
     assert suffixes == {".safetensors", ".json"}
 
@@ -143,11 +154,9 @@ def test_early_stopping_counts_validations_without_a_gain(lesson_of, tmp_path):
 
 def test_a_run_is_validated_often_enough_to_be_read(lesson_of, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "LEAST_VALIDATIONS", 8)
-    lesson, validation = lesson_of(settings())
-    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    _, run = trained(lesson_of, tmp_path / "run")
     assert run.curves.validation_steps.tolist() == [0, 2, 3, 4, 6, 8, 9, 10, 12]
-    short, validation = lesson_of(settings(epochs=0.5))
-    run = train(short, validation, settings(epochs=0.5), tmp_path / "short", ABOUT)
+    _, run = trained(lesson_of, tmp_path / "short", settings(epochs=0.5))
     assert run.curves.validation_steps.tolist() == [0, 1, 2, 3]
 
 
@@ -185,8 +194,7 @@ def test_what_another_launcher_left_does_not_change_the_precision(lesson_of, tmp
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     found = []
     for name in ("one", "two"):
-        lesson, validation = lesson_of(settings(epochs=1))
-        train(lesson, validation, settings(epochs=1), tmp_path / name, ABOUT)
+        lesson, _ = trained(lesson_of, tmp_path / name, settings(epochs=1))
         found.append(weights_of(lesson))
         assert os.environ.pop("ACCELERATE_MIXED_PRECISION", None) in ("bf16", None)
     assert same(*found)
@@ -210,3 +218,89 @@ def test_gradients_of_a_losss_own_weights_are_forgotten_after_a_step(lesson_of, 
         patch.setattr(torch.optim.AdamW, "zero_grad", lambda *_, **__: None)
         train(lesson, validation, settings(epochs=1), tmp_path / "run", ABOUT)
     assert found == [None] * 6
+
+
+def test_examples_without_room_in_a_batch_are_left_out_of_the_mean(tiny_bert):
+    # Every text belongs to one of two classes: a batch has room for one of each.
+    texts = [f"{a} {b}" for a in CONTENT[:5] for b in CONTENT[5:10]][:24]
+    classes = [CONTENT[10 + place % 2] for place in range(24)]
+    examples = Examples("pairs", (tuple(texts), tuple(classes)), None, np.arange(24))
+    trainee = trainable_of(tiny_bert, TrainingSettings())
+    lesson = prepare(trainee, pairs_ranking(examples, both_ways=False), 0)
+    held_out = tokenized(trainee, examples)
+    encoder = BatchEncoder(lesson.forward, 4096)
+    loss, _ = measure(lesson, encoder, held_out, 8, with_metric=False)
+
+    trainee.model.eval()
+    with torch.no_grad():
+
+        def encoded(some):
+            return torch.nn.functional.normalize(
+                lesson.forward(trainee.tokenize_texts(some)), dim=1
+            )
+
+        cosines = 20 * encoded(texts) @ encoded(CONTENT[10:12]).T
+    own = [place % 2 for place in range(24)]
+    losses = torch.nn.functional.cross_entropy(cosines, torch.tensor(own), reduction="none")
+    # Three batches of a text of either class: which ones, the fixed seed of the plan says.
+    assert float(losses.min()) <= loss <= float(losses.max())
+    chosen = [place for batch in BatchPlan(np.zeros(24), 8, 0, held_out.keys) for place in batch]
+    assert len(chosen) == 6
+    assert loss == pytest.approx(float(losses[chosen].mean()), rel=1e-5)
+
+
+@pytest.fixture()
+def gpu(monkeypatch):
+    """Make believe that there are GPUs, of a generation that has bfloat16 or imitates it."""
+
+    def make(there=True, has_bfloat=True):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: there)
+        monkeypatch.setattr(
+            torch.cuda, "is_bf16_supported",
+            lambda including_emulation=True: there and (has_bfloat or including_emulation),
+        )  # fmt: skip
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("there", "has_bfloat", "named", "expected"),
+    [
+        (False, False, {}, ("cpu", "float32")),
+        (True, True, {}, ("cuda", "bfloat16")),
+        (True, False, {}, ("cuda", "float32")),
+        (True, True, {"device": "cpu"}, ("cpu", "float32")),
+        (True, True, {"device": "cuda:0"}, ("cuda:0", "bfloat16")),
+        (True, True, {"precision": "float32"}, ("cuda", "float32")),
+        (True, False, {"precision": "float16"}, ("cuda", "float16")),
+        (False, False, {"precision": "bfloat16"}, ("cpu", "bfloat16")),
+    ],
+)
+def test_the_best_there_is_unless_asked_otherwise(gpu, there, has_bfloat, named, expected):
+    gpu(there, has_bfloat)
+    assert device_and_precision(TrainingSettings(**named)) == expected
+
+
+@pytest.mark.parametrize(
+    ("there", "has_bfloat", "named", "said"),
+    [
+        (False, False, {"device": "gpu"}, "gpu"),
+        (False, False, {"device": "cuda"}, "here: cpu; got 'cuda'"),
+        (False, False, {"device": "meta"}, "got 'meta'"),
+        (True, True, {"device": "cuda:1"}, "CUDA_VISIBLE_DEVICES=1"),
+        (False, False, {"precision": "float16"}, "float16"),
+        (True, True, {"precision": "float16", "device": "cpu"}, "float16"),
+        (True, False, {"precision": "bfloat16"}, "bfloat16"),
+    ],
+)
+def test_what_is_not_there_is_named(gpu, there, has_bfloat, named, said):
+    gpu(there, has_bfloat)
+    with pytest.raises(InputError) as error:
+        device_and_precision(TrainingSettings(**named))
+    assert said in str(error.value)
+
+
+def test_one_gpu_is_used_where_there_are_several(monkeypatch, tmp_path):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    arguments = arguments_for(TrainingSettings(), 10, "float32", "cuda", tmp_path)
+    assert arguments.n_gpu == 1

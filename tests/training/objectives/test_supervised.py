@@ -117,19 +117,55 @@ def test_triplets_do_not_depend_on_the_order_of_the_rows():
         assert set(zip(*again.columns, strict=True)) == found
 
 
-def test_graded(encoder):
-    examples = examples_of("graded", (FIRST, SECOND), [0.1, 0.9, 0.4, 0.4])
-    check_equal(graded_cosine(examples), encoder, st.CosineSimilarityLoss)
-    check_equal(graded_cosent(examples), encoder, st.CoSENTLoss)
+GRADED = examples_of("graded", (FIRST, SECOND), [0.1, 0.9, 0.4, 0.4])
+PAIRS = examples_of("pairs", (FIRST, SECOND))
+TRIPLETS = examples_of("triplets", (FIRST, SECOND, THIRD))
+SEVERAL = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
+BINARY = examples_of("binary", (FIRST, SECOND), [1, 0, 0, 1])
 
 
-@pytest.mark.parametrize("columns", [(FIRST, SECOND), (FIRST, SECOND, THIRD)])
-def test_pairs_ranking(columns, encoder):
-    objective = pairs_ranking(
-        examples_of(["pairs", "triplets"][len(columns) - 2], columns), both_ways=False
-    )
-    check_equal(objective, encoder, st.MultipleNegativesRankingLoss)
-    assert objective.in_batch_negatives
+def ranking(model, scale=20.0):
+    return st.MultipleNegativesRankingLoss(model, scale=scale)
+
+
+def nearer(margin):
+    metric = st.TripletDistanceMetric.COSINE
+    return lambda model: st.TripletLoss(model, metric, margin)
+
+
+def seven(model):
+    return ranking(model, 7.0)
+
+
+def in_lengths(model):
+    return st.MatryoshkaLoss(model, ranking(model), [16, 4])
+
+
+@pytest.mark.parametrize(
+    ("objective", "loss_of"),
+    [
+        (graded_cosine(GRADED), st.CosineSimilarityLoss),
+        (graded_cosent(GRADED), st.CoSENTLoss),
+        (pairs_ranking(PAIRS, both_ways=False), ranking),
+        (pairs_ranking(TRIPLETS, both_ways=False), ranking),
+        (triplet_ranking(SEVERAL), ranking),
+        (triplet(TRIPLETS), nearer(0.2)),
+        (triplet(TRIPLETS, margin=0.7), nearer(0.7)),
+        (contrastive(BINARY, margin=1.2), lambda model: st.ContrastiveLoss(model, margin=1.2)),
+        (
+            contrastive(BINARY, online=True, margin=1.2),
+            lambda model: st.OnlineContrastiveLoss(model, margin=1.2),
+        ),
+        # Those that users bring.
+        (passed_through(st.CosineSimilarityLoss, GRADED), st.CosineSimilarityLoss),
+        (passed_through(seven, PAIRS), seven),
+        (passed_through(in_lengths, PAIRS), in_lengths),
+    ],
+)
+def test_losses_are_those_of_the_library(objective, loss_of, encoder):
+    check_equal(objective, encoder, loss_of)
+    compares = objective.name.startswith("pairs") or objective.name == "triplets: ranking"
+    assert objective.in_batch_negatives == compares
 
 
 @pytest.mark.parametrize(
@@ -164,12 +200,11 @@ def test_losses_of_encoders_with_other_settings(settings, tiny_bert):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("columns", [(FIRST, SECOND), (FIRST, SECOND, THIRD)])
-def test_both_ways_is_the_mean_of_two_softmaxes(columns, encoder):
+@pytest.mark.parametrize("examples", [PAIRS, TRIPLETS], ids=["pairs", "triplets"])
+def test_both_ways_is_the_mean_of_two_softmaxes(examples, encoder):
     """By hand: texts among the partners and negatives, and partners among the texts."""
-    examples = examples_of(["pairs", "triplets"][len(columns) - 2], columns)
     value, *_ = ours(pairs_ranking(examples, both_ways=True, scale=7.0), encoder)
-    u, *others = (encoder.encode(column).astype(float) for column in columns)
+    u, *others = (encoder.encode(column).astype(float) for column in examples.columns)
     there, back = 7 * u @ np.concatenate(others).T, 7 * others[0] @ u.T
     expected = np.mean([
         np.log(np.exp(there[row]).sum()) / 2 + np.log(np.exp(back[row]).sum()) / 2 - there[row, row]
@@ -178,30 +213,11 @@ def test_both_ways_is_the_mean_of_two_softmaxes(columns, encoder):
     assert float(value) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("options", [{}, {"margin": 0.7}])
-def test_triplet(options, encoder):
-    objective = triplet(examples_of("triplets", (FIRST, SECOND, THIRD)), **options)
-    margin, metric = options.get("margin", 0.2), st.TripletDistanceMetric.COSINE
-    check_equal(objective, encoder, lambda model: st.TripletLoss(model, metric, margin))
-
-
-def test_triplet_ranking_and_several_negatives(encoder):
-    examples = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
-    ranking = triplet_ranking(examples)
-    assert ranking.in_batch_negatives
-    check_equal(ranking, encoder, st.MultipleNegativesRankingLoss)
-    margin = triplet(examples).examples
+def test_several_negatives_are_as_many_triplets():
+    margin = triplet(SEVERAL).examples
     assert margin.columns == (tuple(FIRST * 2), tuple(SECOND * 2), (*THIRD, *FIRST[::-1]))
     assert margin.rows.tolist() == [0, 1, 2, 3] * 2
     assert [note.name for note in margin.decisions] == ["negatives"]
-
-
-@pytest.mark.parametrize("online", [True, False])
-def test_contrastive(online, encoder):
-    examples = examples_of("binary", (FIRST, SECOND), [1, 0, 0, 1])
-    chosen = st.OnlineContrastiveLoss if online else st.ContrastiveLoss
-    objective = contrastive(examples, online=online, margin=1.2)
-    check_equal(objective, encoder, lambda model: chosen(model, margin=1.2))
 
 
 def vectors(rng, *shape):
@@ -302,44 +318,17 @@ def test_average_precision_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("make", "kind", "labels", "parameter"),
+    ("make", "examples", "options", "parameter"),
     [
-        (nli_ranking, "nli", [2, 2, 1, 1], "train"),
-        (graded_cosine, "graded", [0.5] * 4, "labels"),
-        (contrastive, "binary", [1, 1, 1, 1], "labels"),
+        (nli_ranking, examples_of("nli", (FIRST, SECOND), [2, 2, 1, 1], NAMES), {}, "train"),
+        (nli_ranking, examples_of("nli", (["a"], ["b"]), [0], NAMES), {}, "train"),
+        (nli_ranking, examples_of("nli", (["a"], ["b"]), [0], ("yes", "no")), {}, "names"),
+        (graded_cosine, examples_of("graded", (FIRST, SECOND), [0.5] * 4), {}, "labels"),
+        (contrastive, examples_of("binary", (FIRST, SECOND), [1] * 4), {}, "labels"),
+        (triplet, TRIPLETS, {"margin": -1}, "margin"),
+        (pairs_ranking, TRIPLETS, {"scale": 0}, "scale"),
     ],
 )
-def test_bad_examples(make, kind, labels, parameter):
-    names = NAMES if kind == "nli" else ()
+def test_bad_examples_and_parameters(make, examples, options, parameter):
     with refuses(parameter):
-        make(examples_of(kind, (FIRST, SECOND), labels, names))
-
-
-def test_bad_parameters():
-    triplets = examples_of("triplets", (FIRST, SECOND, THIRD))
-    with refuses("margin"):
-        triplet(triplets, margin=-1)
-    with refuses("scale"):
-        pairs_ranking(triplets, scale=0)
-    with refuses("names"):
-        nli_ranking(examples_of("nli", (FIRST, SECOND), [0, 1, 0, 1], ("yes", "no")))
-    with refuses("train"):
-        nli_ranking(examples_of("nli", (["a"], ["b"]), [0], NAMES))
-
-
-@pytest.mark.parametrize(
-    ("kind", "labels", "loss_of"),
-    [
-        ("graded", [0.1, 0.9, 0.4, 0.4], st.CosineSimilarityLoss),
-        ("pairs", None, lambda model: st.MultipleNegativesRankingLoss(model, scale=7.0)),
-        (
-            "pairs",
-            None,
-            lambda m: st.MatryoshkaLoss(m, st.MultipleNegativesRankingLoss(m), [16, 4]),
-        ),
-    ],
-)
-def test_losses_of_the_library_are_passed_through(kind, labels, loss_of, encoder):
-    check_equal(
-        passed_through(loss_of, examples_of(kind, (FIRST, SECOND), labels)), encoder, loss_of
-    )
+        make(examples, **options)

@@ -4,17 +4,27 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from embedtopics.encoders import (
     CachedEncoder,
-    RandomProjectionEncoder,
     SentenceEncoder,
     StaticEncoder,
-    TfidfEncoder,
 )
+from embedtopics.errors import InputError
 from embedtopics.training import TrainingSettings
-from embedtopics.training.objectives._trainable import save_trainable, trainable_of
+from embedtopics.training.objectives._losses import DECODERS, tsdae
+from embedtopics.training.objectives._trainable import (
+    THINNED,
+    fewer_layers,
+    save_trainable,
+    trainable_of,
+    with_lora,
+)
+from tests.encoders.test_families import TEXTS as SHORT
+from tests.encoders.test_families import checkpoint  # noqa: F401
 from tests.factories import refuses
+from tests.training.objectives.losses import examples_of, ours_with
 
 TEXTS = [
     "the cat sat on the mat",
@@ -235,14 +245,49 @@ def test_cached_encoders_and_names_are_unwrapped(tiny_bert, tmp_path):
     assert trainable_of(str(tiny_bert)).fingerprint == encoder.fingerprint
 
 
-@pytest.mark.parametrize("make", [TfidfEncoder, RandomProjectionEncoder])
-def test_encoders_without_gradients_are_refused(make):
-    with refuses("encoder"):
-        trainable_of(make())
-
-
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_the_default_model(tmp_path):
     trainee = check_same(SentenceEncoder(), tmp_path)
     assert trainee.model[0].model.config.hidden_dropout_prob == 0.1
+
+
+def test_vectors_of_a_family(checkpoint, tmp_path):  # noqa: F811
+    check_same(SentenceEncoder(checkpoint, runtime="torch"), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.smoke
+def test_what_a_family_can_learn_by(checkpoint, tmp_path):  # noqa: F811
+    encoder = SentenceEncoder(checkpoint, runtime="torch")
+    trainee, expected = trainable_of(encoder), encoder.encode(SHORT)
+    family = encoder.recipe.checkpoint.family
+    small = refused(lambda: fewer_layers(encoder, [0, 2]))
+    assert (small is None) == (family not in THINNED)
+    if small is not None:
+        save_trainable(small, tmp_path / "small")
+        read = SentenceEncoder(tmp_path / "small", runtime="torch").encode(SHORT)
+        np.testing.assert_allclose(read, small.model.encode(SHORT), atol=1e-5)
+        assert np.abs(read - expected).max() > 0.01
+    objective = refused(lambda: tsdae(examples_of("texts", (SHORT[:1] + SHORT[3:],)), trainee))
+    assert (objective is None) == (family not in DECODERS)
+    if objective is not None:
+        value, gradients, _, _ = ours_with(objective, trainee)
+        assert torch.isfinite(value) and gradients
+    learned = with_lora(trainable_of(encoder), 2)
+    np.testing.assert_allclose(learned.model.encode(SHORT), expected, atol=1e-5)
+    with torch.no_grad():
+        for name, weight in learned.model.named_parameters():
+            if "lora_B" in name:
+                weight.fill_(0.5)
+    save_trainable(learned, tmp_path / "lora")
+    read = SentenceEncoder(tmp_path / "lora", runtime="torch").encode(SHORT)
+    np.testing.assert_allclose(read, learned.model.encode(SHORT), atol=1e-5)
+    assert np.abs(read - expected).max() > 0.01
+
+
+def refused(make):
+    try:
+        return make()
+    except InputError:
+        return None

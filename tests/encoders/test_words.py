@@ -1,0 +1,131 @@
+"""What holds for every encoder of words: settings, odd texts, batches, the order of the texts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import issparse
+from sklearn.exceptions import NotFittedError
+
+from embedtopics.encoders import (
+    CachedEncoder,
+    FastTextEncoder,
+    RandomProjectionEncoder,
+    TfidfEncoder,
+    WordVectorEncoder,
+)
+from embedtopics.encoders._registry import encoder_from_settings
+from embedtopics.errors import InputError
+from tests.factories import refuses
+
+TEXTS = [
+    "cold water and ice on the lake", "ice and snow on the mountain", "the snow is cold",
+    "hot coffee and tea in the kitchen", "tea is hot in the cup", "the kitchen and the cup",
+] * 4  # fmt: skip
+SMALL = {"dimensions": 8, "epochs": 2, "remove_common": True}
+MAKERS = {
+    "tfidf": lambda: TfidfEncoder(stop_words=[], min_df=1),
+    "lsa": lambda: TfidfEncoder(3, stop_words=[], min_df=1),
+    "fasttext": lambda: FastTextEncoder(**SMALL),
+    "random": lambda: RandomProjectionEncoder(64),
+}
+
+
+def encoded(encoder, texts):
+    found = encoder.encode(texts)
+    return found.toarray() if issparse(found) else found
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_neither_the_batch_nor_odd_texts_do_harm(name):
+    encoder = MAKERS[name]().fit(TEXTS)
+    texts = [*TEXTS[:6], "icy kitchens", "", "   ", "...", "\ud800", "\0", "ice " * 200_000]
+    together, report = encoded(encoder, texts), encoder.encode_with_report(texts)
+    np.testing.assert_array_equal(together, np.vstack([encoded(encoder, [t]) for t in texts]))
+    np.testing.assert_array_equal(encoded(encoder, texts[::-1]), together[::-1])
+    lengths = np.delete(np.linalg.norm(together, axis=1), 6)
+    np.testing.assert_allclose(lengths, [1] * 6 + [0] * 5 + [1], atol=1e-6)
+    assert report.n_tokens.tolist() == [7, 6, 4, 7, 6, 5, 2, 0, 0, 0, 0, 0, 200_000]
+    assert report.n_unknown.tolist() == [0] * 6 + [0 if name == "random" else 2] + [0] * 6
+    counted = encoder.count_tokens(texts)
+    for counts in ("n_tokens", "n_seen", "n_unknown"):
+        np.testing.assert_array_equal(getattr(counted, counts), getattr(report, counts))
+    assert counted.embeddings.shape == (len(texts), 0)
+    assert encoder.encode([]).shape == (0, encoder.dimensions)
+
+
+@settings(max_examples=5, deadline=None)
+@given(order=st.permutations(range(len(TEXTS))))
+def test_what_is_learned_does_not_depend_on_the_order_of_the_texts(order):
+    for make in MAKERS.values():
+        one, other = make().fit(TEXTS), make().fit([TEXTS[i] for i in order])
+        assert one.fingerprint == other.fingerprint
+        np.testing.assert_array_equal(encoded(one, TEXTS[:6]), encoded(other, TEXTS[:6]))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "others"),
+    [
+        (TfidfEncoder(2, stop_words=["the"], ngram_range=(1, 2), min_df=1, sublinear_tf=False),
+         [{"n_components": 3}, {"stop_words": []}, {"sublinear_tf": True}, {"max_df": 0.5}]),
+        (FastTextEncoder(dimensions=8, epochs=2, smoothing=1e-2, window=3),
+         [{"smoothing": 1e-3}, {"random_state": 1}, {"epochs": 3}, {"remove_common": True}]),
+        (RandomProjectionEncoder(16, random_state=2), [{"dimensions": 8}, {"random_state": 0}]),
+    ],
+)  # fmt: skip
+def test_settings_make_it_again(encoder, others):
+    again = encoder_from_settings(encoder.settings)
+    assert again.settings == encoder.settings and again.is_fitted == encoder.is_fitted
+    prints = {encoder.fit(TEXTS).fingerprint}
+    assert again.fit(TEXTS).fingerprint in prints
+    for other in others:
+        prints.add(encoder_from_settings(encoder.settings | other).fit(TEXTS).fingerprint)
+    assert len(prints) == 1 + len(others)
+
+
+@pytest.mark.parametrize("encoder", [TfidfEncoder(), FastTextEncoder()])
+def test_what_needs_texts_says_so_before_the_fit(encoder):
+    for ask in (
+        lambda: encoder.fingerprint, lambda: encoder.dimensions, lambda: encoder.encode(TEXTS),
+        lambda: encoder.count_tokens(TEXTS),
+    ):  # fmt: skip
+        with pytest.raises(NotFittedError, match=r"Encoder .* call fit\(texts\) first"):
+            ask()
+    with pytest.raises(InputError, match="fingerprint"):
+        CachedEncoder(encoder)
+
+
+BAD = {
+    TfidfEncoder: [
+        ({"n_components": 0}, TEXTS, "n_components"),
+        ({"n_components": True}, TEXTS, "n_components"),
+        ({"max_features": 1.5}, TEXTS, "max_features"), ({"min_df": -1}, TEXTS, "min_df"),
+        ({"stop_words": "english"}, TEXTS, "stop_words"), ({"min_df": 25}, TEXTS, "texts"),
+        ({"ngram_range": (1, 2, 3)}, TEXTS, "ngram_range"),
+        ({"ngram_range": (2, 1)}, TEXTS, "ngram_range"), ({}, [], "texts"),
+        ({}, "one text", "texts"), ({}, ["a text", None], "texts"), ({}, ["...", "12"], "texts"),
+    ],
+    FastTextEncoder: [
+        ({"dimensions": 0}, TEXTS, "dimensions"), ({"epochs": 1.5}, TEXTS, "epochs"),
+        ({"n_workers": 2}, TEXTS, "n_workers"), ({"smoothing": float("inf")}, TEXTS, "smoothing"),
+        ({}, [], "texts"), ({}, ["...", ""], "texts"), ({}, ["all words once"], "texts"),
+        ({}, ["a", 3], "texts"),
+    ],
+    RandomProjectionEncoder: [
+        ({"dimensions": bad}, TEXTS, "dimensions") for bad in (0, -1, 2.5, True, None)
+    ],
+    WordVectorEncoder: [
+        ({"path": "x.vec", "frequencies": "rank"}, TEXTS, "frequencies"),
+        ({"path": "x.vec", "smoothing": 0}, TEXTS, "smoothing"),
+        ({"path": "x.vec", "max_words": 0}, TEXTS, "max_words"),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_bad_input_is_refused(kind):
+    for parameters, texts, parameter in BAD[kind]:
+        with refuses(parameter):
+            kind(**parameters).fit(texts)

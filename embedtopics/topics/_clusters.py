@@ -160,12 +160,9 @@ def check_constraints(
     wanted, size, n_fixed = resolution.n_topics, resolution.min_cluster_size, len(constraints.names)
     if constraints.is_complete:
         if wanted not in ("auto", n_fixed) or (size, coverage) != ("auto", "auto"):
-            raise InputError(
-                "n_topics",
-                '"auto", as min_cluster_size and coverage, where all topics are given labels',
-                (wanted, size, coverage),
-                f"edit the {n_fixed} topics after the fit",
-            )
+            expected = '"auto", as min_cluster_size and coverage, where all topics are given labels'
+            remedy = f"edit the {n_fixed} topics after the fit"
+            raise InputError("n_topics", expected, (wanted, size, coverage), remedy)
     elif not isinstance(wanted, str) and wanted < n_fixed:
         expected = f"at least {n_fixed}, the topics named beforehand that texts match"
         raise InputError("n_topics", expected, wanted, 'give "auto", or fewer names')

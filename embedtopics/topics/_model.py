@@ -356,12 +356,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
                 raise InputError(name, expected, stage)
         fixed = self.n_topics == "auto" and self.min_cluster_size == "auto"
         if self.clusterer is not None and not isinstance(self.clusterer, str) and not fixed:
-            raise InputError(
-                "n_topics",
-                '"auto", as min_cluster_size, beside a clusterer of your own',
-                (self.n_topics, self.min_cluster_size),
-                f"set the number of clusters in {type(self.clusterer).__name__}",
-            )
+            expected = '"auto", as min_cluster_size, beside a clusterer of your own'
+            remedy = f"set the number of clusters in {type(self.clusterer).__name__}"
+            raise InputError("n_topics", expected, (self.n_topics, self.min_cluster_size), remedy)
         span = self.ngram_range
         if len(tuple(span)) != 2 or not is_count(span[0], 1) or not is_count(span[1], span[0]):
             raise InputError("ngram_range", "(shortest, longest) from 1 up", span)

@@ -223,11 +223,9 @@ class _Fit:
             return
         self.constraints, decisions = given.prepare(self.context)
         if self.constraints.groups.shape != (n_documents,):
-            raise InputError(
-                "groups",
-                f"one a document, shape ({n_documents},)",
-                found=f"shape {self.constraints.groups.shape} from {type(given).__name__}",
-            )
+            found = f"shape {self.constraints.groups.shape} from {type(given).__name__}"
+            expected = f"one a document, shape ({n_documents},)"
+            raise InputError("groups", expected, found=found)
         self.log.decisions.extend(decisions)
         check_constraints(self.constraints, self.stages.resolution, self.stages.coverage)
 
@@ -251,11 +249,9 @@ class _Fit:
         known = () if constraints is None or not constraints.draws else (constraints.groups.copy(),)
         made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
         if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
-            raise InputError(
-                "reducer",
-                f"an object that returns one finite row a document ({len(vectors)})",
-                found=f"shape {made.shape} from {type(reducer).__name__}",
-            )
+            expected = f"an object that returns one finite row a document ({len(vectors)})"
+            found = f"shape {made.shape} from {type(reducer).__name__}"
+            raise InputError("reducer", expected, found=found)
         return np.ascontiguousarray(made, dtype=np.float32)
 
     def cluster(self, coordinates: FloatArray) -> tuple[Clustering, SpanningTree | None]:

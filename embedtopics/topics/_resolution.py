@@ -146,11 +146,8 @@ def levels(result: TopicResult) -> tuple[Level, ...]:
 
 def _hierarchy(result: TopicResult) -> SpanningTree:
     if result.tree is None:
-        raise InputError(
-            "result",
-            "of the default clusterer, which keeps a density hierarchy",
-            remedy="fit all documents with it, or join topics with reduce, merge or at_level",
-            found="one without (labels given, another clusterer, several results combined, or one "
-            "document)",
-        )
+        expected = "of the default clusterer, which keeps a density hierarchy"
+        remedy = "fit all documents with it, or merge topics with reduce, merge or at_level"
+        found = "one without (given labels, another clusterer, a combined result, or one document)"
+        raise InputError("result", expected, remedy=remedy, found=found)
     return result.tree

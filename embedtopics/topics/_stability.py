@@ -78,12 +78,9 @@ def recipe_of(result: TopicResult) -> Recipe:
     foreign = [name for name in ("reducer", "clusterer") if settings.get(name) is not None]
     if result.tree is None or foreign:
         what = " and ".join(foreign) or "labels, several results combined, or one document"
-        raise InputError(
-            "result",
-            "of the default layout and clusterer, which are repeated on parts of the documents",
-            remedy="fit all documents with the default stages",
-            found=f"one of another {what}",
-        )
+        expected = "of the default layout and clusterer, which are repeated on half of the texts"
+        remedy = "fit all documents with the default stages"
+        raise InputError("result", expected, remedy=remedy, found=f"one of another {what}")
     refuse_without_texts(result)  # a core without words of its own is no topic
     resolution = Resolution(settings.get("n_topics", "auto"))
     if isinstance(resolution.n_topics, str):

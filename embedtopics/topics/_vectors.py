@@ -94,12 +94,10 @@ def _dense(vectors: csr_matrix) -> npt.NDArray[Any]:
     n_rows, width = vectors.shape
     n_bytes = 4.0 * n_rows * width
     if n_bytes > MOST_DENSE_BYTES:
-        raise InputError(
-            "encoder",
-            f"one whose sparse vectors take at most {MOST_DENSE_BYTES / 1e9:.0f} GB in full",
-            remedy='take encoder="lsa", or TfidfEncoder with n_components or max_features',
-            found=f"{n_rows:,} of {width:,} dimensions ({n_bytes / 1e9:.1f} GB)",
-        )
+        expected = f"one whose sparse vectors take at most {MOST_DENSE_BYTES / 1e9:.0f} GB in full"
+        remedy = 'take encoder="lsa", or TfidfEncoder with n_components or max_features'
+        found = f"{n_rows:,} of {width:,} dimensions ({n_bytes / 1e9:.1f} GB)"
+        raise InputError("encoder", expected, remedy=remedy, found=found)
     return np.asarray(vectors.astype(np.float32).toarray())
 
 
@@ -110,12 +108,9 @@ def recorded_encoder(result: TopicResult) -> Encoder:
     if isinstance(wanted, dict):
         return matching_encoder(encoder_from_settings(wanted), result)
     if settings.get("encoder") == GIVEN:
-        raise InputError(
-            "embeddings",
-            "given for new texts, because the model was fitted on embeddings without an encoder",
-            remedy="give predict(texts, embeddings=...), or fit and load with the encoder that "
-            'made them, such as TopicModel("all-MiniLM-L6-v2")',
-        )
+        expected = "given for new texts, because the model was fitted on embeddings alone"
+        remedy = "give predict(texts, embeddings=...), or load with the encoder that made them"
+        raise InputError("embeddings", expected, remedy=remedy)
     encoder = settings.get("encoder")
     expected = f"given, because that of the fit ({encoder}) cannot be loaded by name"
     raise InputError("encoder", expected, remedy="give encoder= or embeddings=")
@@ -160,12 +155,9 @@ def _texts_of_fit(result: TopicResult) -> list[str]:
     """Return the texts that the encoder of a fit has learned from: not those that came later."""
     settings = result.settings
     if settings.get(TEXTS) == LEFT_OUT:
-        raise InputError(
-            "encoder",
-            f"given, because that of the fit ({settings.get('encoder')}) learned from texts that "
-            "were left out when the result was shared",
-            remedy="give encoder= or embeddings=",
-        )
+        why = f"that of the fit ({settings.get('encoder')}) learned from texts that were left out"
+        expected = f"given, because {why} when the result was shared"
+        raise InputError("encoder", expected, remedy="give encoder= or embeddings=")
     n_rows = settings.get(FITTED_ROWS, len(result.corpus))
     first_rows = result.documents.first_rows.tolist()
     texts = result.corpus.document_texts()
@@ -180,12 +172,8 @@ def encoder_of_given(
 ) -> Encoder:
     """Return the encoder of the given vectors, checked on some texts."""
     if not is_named:
-        raise InputError(
-            "encoder",
-            "given to encode names beside embeddings",
-            remedy="name the encoder that made them, TopicModel(encoder), or give "
-            "ZeroShot(..., embeddings=)",
-        )
+        remedy = "name the one that made them, TopicModel(encoder), or give ZeroShot(embeddings=)"
+        raise InputError("encoder", "given to encode names beside embeddings", remedy=remedy)
     encoder = make_encoder(texts)
     _check_space(encoder, vectors, texts, "name the one that made them, or leave embeddings out")
     return encoder

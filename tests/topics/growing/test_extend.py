@@ -331,26 +331,15 @@ def test_the_encoder_of_the_fit_is_asked_for(toy):
     assert extend(result, texts[:3]).n_known == 3  # no vector is needed
 
 
-@pytest.mark.parametrize(
-    ("texts", "options"),
-    [
-        (["a", "b"], {"embeddings": np.ones((2, 23))}),
-        (["a", "b"], {"embeddings": np.ones((3, 24))}),
-        (["a"], {"embeddings": np.full((1, 24), np.nan)}),
-        (["a"], {}),
-        ([], {}),
-        ([None, ""], {}),
-    ],
-)
-def test_bad_input(split, texts, options):
-    with pytest.raises(InputError):
-        extend(split[0], texts, **options)
-
-
-@pytest.mark.parametrize("size", [1, True, "few"])
-def test_bad_sizes(split, size):
-    with refuses("min_candidate_size"):
-        extend(split[0], ["a"], embeddings=np.ones((1, 24)), min_candidate_size=size)
+def test_bad_input(split):
+    pair, one = ["a", "b"], ["a"]
+    wrong = [(pair, np.ones((2, 23))), (pair, np.ones((3, 24))), (one, np.full((1, 24), np.nan))]
+    for texts, vectors in (*wrong, (one, None), ([], None), ([None, ""], None)):
+        with pytest.raises(InputError):
+            extend(split[0], texts, embeddings=vectors)
+    for size in (1, True, "few"):
+        with refuses("min_candidate_size"):
+            extend(split[0], ["a"], embeddings=np.ones((1, 24)), min_candidate_size=size)
 
 
 def test_words_that_were_left_out_stay_out(split):
@@ -365,9 +354,8 @@ def test_words_that_were_left_out_stay_out(split):
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
     assert holders.max() <= 30
     # Nothing else than what choosing the terms after the extension gives.
-    after = update_terms(
-        extend(result, texts, embeddings=vectors).result, extra_stop_words=gone, max_df=30
-    )
+    grown = extend(result, texts, embeddings=vectors).result
+    after = update_terms(grown, extra_stop_words=gone, max_df=30)
     assert counts.terms == after.term_counts.terms
     assert (counts.counts != after.term_counts.counts).nnz == 0
 

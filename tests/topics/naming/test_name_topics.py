@@ -8,13 +8,18 @@ import re
 import socket
 import sys
 import threading
+import unicodedata
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embedtopics import topics
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.topics.naming import _chat as asking
+from embedtopics.topics.naming._questions import Unusable, name_in, name_key
 from tests.chat_server import said, serving
 from tests.factories import make_result, refuses
 
@@ -144,7 +149,7 @@ def test_what_a_damaged_record_lacks_is_asked_again(result):
 
 def test_given_names_and_anchors_stay_unless_they_are_asked_for(result):
     first, second, *rest = result.topics
-    given = dataclasses.replace(
+    known = dataclasses.replace(
         result,
         topics=(
             dataclasses.replace(first, label="Mine", is_named=True),
@@ -152,9 +157,9 @@ def test_given_names_and_anchors_stay_unless_they_are_asked_for(result):
             *rest,
         ),
     )
-    found, server = named(given, echo)
+    found, server = named(known, echo)
     assert [t.label for t in found.topics][:2] == ["Mine", "Anchor"] and server.n_calls == 2
-    found, _ = named(given, echo, topics=[0])
+    found, _ = named(known, echo, topics=[0])
     assert found.topics[0].label == expected_names(result)[0]
 
 
@@ -420,50 +425,46 @@ def test_nobody_listens(result):
     assert "\n" not in str(raised.value)
 
 
-def test_connection_that_breaks(result):
+@contextmanager
+def listening(serve):
+    """Yield the address of a socket of this machine, which a thread serves."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-
-        def hang_up():
-            for _ in range(asking.RETRIES + 1):
-                accepted, _ = listener.accept()
-                accepted.close()
-
-        thread = threading.Thread(target=hang_up, daemon=True)
+        thread = threading.Thread(target=serve, args=[listener], daemon=True)
         thread.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        thread.join()
+
+
+def test_connection_that_breaks(result):
+    def hang_up(listener):
+        for _ in range(asking.RETRIES + 1):
+            accepted, _ = listener.accept()
+            accepted.close()
+
+    with listening(hang_up) as url:
         with pytest.raises(InputError, match=r"connection broke|could not be reached"):
             name(result, url, topics=0)
-        thread.join()
 
 
 @pytest.mark.usefixtures("one_by_one")
 def test_answer_that_drips_for_ever(result):
     """No pause is as long as the timeout, and yet the call ends."""
     done = threading.Event()
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen()
 
-        def drip():
-            accepted, _ = listener.accept()
-            with accepted:
-                accepted.recv(65_536)
-                accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
-                while not done.wait(0.02):
-                    try:
-                        accepted.sendall(b" ")
-                    except OSError:
-                        return
+    def drip(listener):
+        accepted, _ = listener.accept()
+        with accepted, suppress(OSError):
+            accepted.recv(65_536)
+            accepted.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+            while not done.wait(0.02):
+                accepted.sendall(b" ")
 
-        thread = threading.Thread(target=drip, daemon=True)
-        thread.start()
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    with listening(drip) as url:
         with pytest.raises(InputError, match=r"no answer within 0\.5 s"):
             name(result, url, topics=0, request={"timeout": 0.5})
         done.set()
-        thread.join()
 
 
 @pytest.mark.usefixtures("one_by_one")
@@ -690,3 +691,41 @@ def test_lines_of_many_threads_stay_whole(monkeypatch):
     named(many, echo)
     record = lines_of()
     assert sorted({line["topic"] for line in record}) == list(range(30))
+
+
+# ---- what passes for a name, whatever a model answers
+
+
+PIECES = st.sampled_from(
+    ["Topic:", '"', "'", "**", "_", ".", "\n", "<b>", "\u202e", "\u201c", "\u201d", " ", "News",
+     "été", "東京", "</think>", "<think>", "a", "\x00", "U.S.", "](", "http://", "12"]
+)  # fmt: skip
+ANSWERS = st.one_of(st.text(max_size=80), st.lists(PIECES, max_size=8).map("".join))
+
+
+@given(ANSWERS, st.integers(1, 60))
+def test_a_name_is_one_line_of_plain_text(answer, longest):
+    try:
+        name = name_in(answer, longest)
+    except Unusable as failure:
+        assert str(failure)
+        return
+    assert 0 < len(name) <= longest and name == " ".join(name.split())
+    assert all(unicodedata.category(c)[0] != "C" or c in "\u200c\u200d" for c in name)
+    assert not set("<>`{}\\|") & set(name) and "://" not in name and "](" not in name
+    assert any(map(str.isalpha, name))
+    assert name_in(name, longest) == name
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [
+        ("Climate Change", "climate-change.", True),
+        ("Straße", "STRASSE", True),
+        ("Ｎews", "News", True),
+        ("Sport", "Sports", False),
+        ("C", "C#", True),
+    ],
+)
+def test_names_that_a_reader_takes_for_one(first, second, alike):
+    assert (name_key(first) == name_key(second)) is alike

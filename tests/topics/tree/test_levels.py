@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from embedtopics import topics
 from embedtopics.errors import InputError
+from embedtopics.terms import ClassTfidf
 from tests.factories import make_result, refuses
 
 
@@ -47,9 +49,8 @@ def test_the_edit_can_be_done_again(branched):
 
 def test_given_names_stay():
     result = make_result(300, 5)
-    given = tuple(
-        replace(t, label=f"mine {t.topic_id}", is_named=t.topic_id != 4) for t in result.topics
-    )
+    named = [(t, f"mine {t.topic_id}", t.topic_id != 4) for t in result.topics]
+    given = tuple(replace(t, label=label, is_named=is_named) for t, label, is_named in named)
     result = replace(result, topics=given)
     read = topics.at_level(result, topics=[[3, 0], [2, 4]])
     assert {t.label for t in read.topics if t.is_named} == {"mine 0", "mine 1", "mine 2"}
@@ -64,8 +65,6 @@ def test_given_names_stay():
 
 
 def test_a_weighting_that_is_given_is_part_of_the_edit(branched):
-    from embedtopics.terms import ClassTfidf
-
     read = topics.at_level(branched, topics=[[0, 1]], weighting=ClassTfidf(sqrt_tf=True))
     again = topics.replay(branched, read)
     assert abs(again.topic_terms - read.topic_terms).max() == 0
@@ -73,8 +72,6 @@ def test_a_weighting_that_is_given_is_part_of_the_edit(branched):
 
 
 def test_a_weighting_of_the_users_own(branched):
-    from embedtopics.terms import ClassTfidf
-
     foreign = replace(branched, settings={**branched.settings, "weighting": "Mine()"})
     with pytest.raises(InputError):
         topics.at_level(foreign, topics=[[0, 1]])
@@ -94,20 +91,16 @@ def test_few_topics(n_topics):
 def test_bad_levels():
     result = make_result()
     tree = topics.hierarchy(result)
-    with pytest.raises(InputError):
-        topics.at_level(result)
-    with pytest.raises(InputError):
-        topics.at_level(result, tree, topics=[[0, 1]])
+    whole, both = {"hierarchy": tree}, {"hierarchy": tree, "topics": [[0, 1]]}
+    for options in ({}, whole, both, {"topics": [[0, 9]]}):
+        with refuses(""):
+            topics.at_level(result, **options)
     with refuses("topics"):
         topics.at_level(result, topics=[[0, 1], [1, 2]])
-    with pytest.raises(InputError):
-        topics.at_level(result, topics=[[0, 9]])
     with refuses("hierarchy"):
         topics.at_level(make_result(seed=5), tree, 2)
     with refuses("n_topics"):
         topics.at_level(result, tree, 7)
-    with pytest.raises(InputError):
-        topics.at_level(result, tree)
 
 
 def test_text_has_every_node_once():
@@ -117,12 +110,10 @@ def test_text_has_every_node_once():
     assert len(lines) == len(tree.nodes) == 23
     assert lines[0] == f"{tree.nodes[22].label} · {tree.nodes[22].size:,}"
     shown = [line.lstrip("│ ├└─") for line in lines if "[" in line]
-    assert shown == [
-        f"[{t}] {result.topics[t].label} · {result.topics[t].size:,}" for t in tree.order
-    ]
-    assert {line.lstrip("│ ├└─") for line in lines} >= {
-        f"{node.label} · {node.size:,}" for node in tree.nodes[12:]
-    }
+    topics_ = [(t, result.topics[t]) for t in tree.order]
+    assert shown == [f"[{t}] {topic.label} · {topic.size:,}" for t, topic in topics_]
+    merges = {f"{node.label} · {node.size:,}" for node in tree.nodes[12:]}
+    assert {line.lstrip("│ ├└─") for line in lines} >= merges
 
 
 def test_text_of_levels_branches_there_only():
@@ -143,12 +134,9 @@ def test_text_of_levels_branches_there_only():
 def test_text_of_a_deep_tree_and_of_strange_names():
     n = 1500
     result = make_result(20, 1)
-    from scipy.sparse import csr_matrix
-
     topics_ = tuple(replace(result.topics[0], topic_id=t, label=f"a\nb{t}") for t in range(n))
-    deep = replace(
-        result, topics=topics_, topic_terms=csr_matrix((n, len(result.term_counts.terms)))
-    )
+    no_terms = csr_matrix((n, len(result.term_counts.terms)))
+    deep = replace(result, topics=topics_, topic_terms=no_terms)
     labels = replace(result.clustering, labels=np.full_like(result.clustering.labels, -1))
     place = np.arange(n, dtype=float)
     # Each topic merges with all before it: a chain as deep as there are topics.

@@ -1,7 +1,5 @@
 """A chat endpoint on this machine that answers as a test tells it."""
 
-from __future__ import annotations
-
 import json
 import threading
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Shared by all tests: where the development data sets lie, and small corpora with vectors."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -65,15 +63,6 @@ def data_folder() -> Path:
     folder = Path(os.environ.get("EMBEDTOPICS_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"the development data sets are not at {folder}; set EMBEDTOPICS_DATA")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def embeddings_folder() -> Path:
-    default = REPOSITORY.parent / "shared" / "embeddings"
-    folder = Path(os.environ.get("EMBEDTOPICS_EMBEDDINGS", default))
-    if not folder.is_dir():
-        pytest.skip(f"the ready embeddings are not at {folder}; set EMBEDTOPICS_EMBEDDINGS")
     return folder
 
 

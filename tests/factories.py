@@ -1,7 +1,5 @@
 """Synthetic results whose parts agree with one another, for tests of what comes after a fit."""
 
-from __future__ import annotations
-
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
@@ -20,8 +18,6 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts, TokenStream
 from embedtopics.topics.results import Reason, Topic, TopicResult
 from tests.noise import jittered
-
-__all__ = ["each", "make_comparison", "make_result", "refuses"]
 
 _STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
 _PARTS = "line field season price group study report night".split()

@@ -4,13 +4,9 @@ EMBEDTOPICS_TEST_NOISE=1e-7 shifts the vectors that fixtures make by normal nois
 Every test has to pass with it as without.
 """
 
-from __future__ import annotations
-
 import os
 
 import numpy as np
-
-__all__ = ["NOISE", "jittered"]
 
 NOISE = float(os.environ.get("EMBEDTOPICS_TEST_NOISE", 0))
 

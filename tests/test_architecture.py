@@ -1,7 +1,5 @@
 """The layout's promises: who imports whom, how long things grow, how light the import is."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

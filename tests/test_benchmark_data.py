@@ -1,7 +1,5 @@
 """The data sets of the benchmarks: their sizes, and that nothing is learned of a test."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

@@ -1,7 +1,5 @@
 """The benchmarks' own machinery: jobs in processes, scores by hand, tables as committed."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys
@@ -39,7 +37,6 @@ from benchmarks.corpora import (  # noqa: E402
 )
 from benchmarks.machine import describe_environment, describe_machine  # noqa: E402
 from benchmarks.options import Options  # noqa: E402
-from benchmarks.rendering import replace_tables  # noqa: E402
 
 TEXTS = ["tax cut", "", "goal\nmatch \u00e9"]
 VECTORS = np.eye(3, 4, dtype=np.float64)
@@ -85,16 +82,6 @@ def test_a_job_carries_everything_there_and_back(tmp_path):
     assert math.isclose(found.coverage, 2 / 3)
     assert list(found.stages) == ["interpreter", "loading"]
     assert 0 < sum(found.stages.values()) <= found.seconds <= found.seconds_to_exit
-
-
-def test_peak_memory_is_the_process_s_own(tmp_path):
-    jobs.write_inputs(tmp_path, TEXTS, VECTORS)
-    hungry = FAKE.replace("words = [", "ballast = bytearray(200_000_000)\nwords = [")
-    light, heavy = (
-        jobs.fit(fake_system(tmp_path, code), tmp_path, numba_cache=tmp_path / "numba").peak_rss_mb
-        for code in (FAKE, hungry)
-    )
-    assert 150 < heavy - light < 250
 
 
 def test_a_failing_system_stops_the_run_with_its_last_words(tmp_path):
@@ -154,13 +141,6 @@ def test_scores_of_no_topic_are_unknown_not_nan():
     found = topic_quality.score(outcome([-1] * 3, []), corpus, topic_quality.word_tokens(TEXTS))
     assert (found["npmi"], found["diversity"], found["coverage"]) == (None, None, 0.0)
     json.dumps(found, allow_nan=False)
-
-
-def test_tables_go_between_their_markers():
-    page = "a\n<!-- t -->\nold\n<!-- /t -->\nb"
-    assert replace_tables(page, {"t": r"\1 new"}) == ("a\n<!-- t -->\n\n\\1 new\n\n<!-- /t -->\nb")
-    with pytest.raises(SystemExit, match="expected <!-- u -->"):
-        replace_tables(page, {"u": "new"})
 
 
 def test_committed_tables_are_those_of_the_committed_results():
@@ -245,14 +225,6 @@ def result(corpus):
     )
 
 
-def test_topics_are_clusters_with_their_own_words(corpus, monkeypatch):
-    monkeypatch.setattr(coherence, "N_TOPICS", 3)
-    words = coherence.topic_words(corpus, topic_quality.word_tokens(corpus.texts))
-    assert [len(topic) for topic in words] == [10, 10, 10]
-    themes = ({"fruit", "apple"}, {"train", "rail"}, {"chess", "rook"})
-    assert all(any(theme & set(topic) for topic in words) for theme in themes)
-
-
 def test_both_are_timed_in_turns_and_agree(corpus, monkeypatch):
     monkeypatch.setattr(coherence, "N_TOPICS", 3)
     monkeypatch.setattr(coherence, "load_labelled", lambda name: corpus)
@@ -307,20 +279,6 @@ def test_everything_is_recorded_and_only_given_vectors_have_an_estimate(corpus, 
         float(result.overlaps[0].jaccard.mean()), abs=1e-5
     )
     assert {row["encoder"] for row in found["differences"]} == {"given"}
-
-
-def test_the_sample_that_warms_up_goes_through_the_whole_corpus(corpus):
-    head = comparison._head(corpus, 45)
-    assert head.texts == corpus.texts[::3] and head.classes == corpus.classes[::3]
-    np.testing.assert_array_equal(head.embeddings, corpus.embeddings[::3])
-
-
-@pytest.mark.parametrize(
-    ("n_topics", "n_classes", "is_near"),
-    [(10, 5, True), (11, 5, False), (2, 5, False), (3, 5, True), (2, 4, True), (8, 4, True)],
-)
-def test_a_factor_of_two_counts_as_near(n_topics, n_classes, is_near):
-    assert topic_resolutions._is_near(n_topics, n_classes) is is_near
 
 
 def test_resolutions_of_a_toy_corpus(monkeypatch):

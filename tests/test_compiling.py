@@ -1,7 +1,5 @@
 """Compiled loops: once for a machine, announced by one line, and also where nothing can be kept."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Folders and files written whole or not at all; tables for other programs."""
 
-from __future__ import annotations
-
 import builtins
 import csv
 import io
@@ -112,12 +110,6 @@ def test_newer_and_other_kinds_are_refused(tmp_path):
         read_manifest(tmp_path / "saved", "another", 1)
     with pytest.raises(InputError, match="does not exist"):
         read_manifest(tmp_path / "nowhere", KIND, 1)
-
-
-def test_manifest_is_readable_by_people(tmp_path):
-    save(tmp_path / "saved", "one")
-    content = json.loads((tmp_path / "saved" / "manifest.json").read_text())
-    assert content["files"]["value.txt"]["bytes"] == 3
 
 
 def test_an_interrupt_while_taking_the_place_leaves_the_old_one(tmp_path, monkeypatch):

@@ -1,7 +1,5 @@
 """Work beside the main thread, and how much memory a process has held."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The notebooks run from the first cell to the last, on the public API alone."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The public names are there, documented, few, and no others are shown."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import subprocess

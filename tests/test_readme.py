@@ -1,7 +1,5 @@
 """Every block of the README runs as it stands there."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

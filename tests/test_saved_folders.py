@@ -1,7 +1,5 @@
 """What version 0.1.0 saved is read as it was: models, indexes, states, encoders, reports."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

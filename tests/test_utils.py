@@ -1,7 +1,5 @@
 """Checks of what a caller gave; where terms stand, against looking at every place."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Running commands as a user does, and a small index as the command line builds it."""
 
-from __future__ import annotations
-
 import pandas as pd
 from typer.testing import CliRunner
 

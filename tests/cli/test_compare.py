@@ -1,7 +1,5 @@
 """``embedtopics compare``: what it prints, what it writes, and what it refuses."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

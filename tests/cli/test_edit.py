@@ -1,7 +1,5 @@
 """Commands that change a folder of results: label, edit, topics --resolution, and add."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """The command evaluate, from a results folder to scored answers."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

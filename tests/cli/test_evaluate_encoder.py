@@ -1,7 +1,5 @@
 """``embedtopics evaluate-encoder``: what it prints, what it writes, and what it refuses."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Topics of the command line that are told beforehand."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """``embedtopics name``, against an endpoint on this machine."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

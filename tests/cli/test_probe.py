@@ -1,7 +1,5 @@
 """``embedtopics probe``: what it prints, what it writes, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

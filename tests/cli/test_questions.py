@@ -1,7 +1,5 @@
 """Commands over time, by group and on the tree, on a folder as ``embedtopics topics`` writes it."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from dataclasses import replace

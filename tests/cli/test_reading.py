@@ -1,7 +1,5 @@
 """Commands that only read take a folder of results or its model; `export` and `find` on one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``embedtopics search`` and ``search-eval``: what they print and write, and what they refuse."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

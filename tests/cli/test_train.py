@@ -1,7 +1,5 @@
 """``embedtopics train``: what it prints first, what it writes, and what it refuses."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import logging
@@ -14,7 +12,6 @@ import pytest
 from embedtopics import training
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._registry import resolve_encoder
-from embedtopics.training._settings import StudentSettings
 from embedtopics.training.results import Change, Diagnosis
 from tests.cli.running import refused, run
 from tests.encoders.conftest import WORDS, tiny_bert  # noqa: F401
@@ -212,28 +209,6 @@ def test_options_reach_the_run(monkeypatch, pairs_file, tmp_path):
         "device": None, "validations_per_epoch": 4.0, "random_state": 7, "patience": None,
         "matryoshka": (8, 4),
     }  # fmt: skip
-
-
-def test_defaults_are_those_of_the_library(monkeypatch, pairs_file, tmp_path):
-    seen = {}
-
-    def fit(*given, **options):
-        seen.update(options)
-        raise SystemExit(143)
-
-    for name in ("_fit.fit_sts", "_student.fit_static_student"):
-        monkeypatch.setattr(f"embedtopics.training.{name}", fit)
-    run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
-    standard = training.TrainingSettings()
-    named = [name for name in seen if hasattr(standard, name)]
-    assert {"epochs", "batch_size", "learning_rate", "patience", "random_state"} <= set(named)
-    assert all(seen[name] == getattr(standard, name) for name in named)
-    seen.clear()
-    run("train", "student", pairs_file, "--text", "one", "--teacher", "x", "--out", tmp_path / "o")
-    standard = StudentSettings()
-    named = [name for name in seen if hasattr(standard, name)]
-    assert {"dimensions", "epochs", "batch_size", "learning_rate", "patience"} <= set(named)
-    assert all(seen[name] == getattr(standard, name) for name in named)
 
 
 def test_bad_input_is_one_line(tiny_bert, pairs_file, tmp_path):  # noqa: F811

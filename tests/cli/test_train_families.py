@@ -1,7 +1,5 @@
 """``embedtopics train``: each kind of examples from a file to an encoder that can be used."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

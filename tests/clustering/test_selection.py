@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 
@@ -83,17 +81,6 @@ def test_equals_hdbscan_on_a_tree_whose_ties_are_broken(min_samples, least, meth
     )
     found = labels_at(tree, least, method=method)
     assert_same_as_library(found, labels, probabilities, persistence)
-
-
-@pytest.mark.parametrize("min_samples", [5, 10])
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_differs_from_hdbscan_in_tied_documents_alone(seed, min_samples):
-    points = blobs(seed)
-    theirs, *_ = by_hdbscan(points, min_cluster_size=25, min_samples=min_samples)
-    found = labels_at(spanning_tree(points, min_samples=min_samples), 25).labels
-    tied = (found < 0) & (theirs >= 0)
-    assert tied.mean() < 0.01
-    assert_same_partition(found[~tied], theirs[~tied])
 
 
 def by_definition(points, min_samples, least):

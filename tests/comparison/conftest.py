@@ -1,7 +1,5 @@
 """Corpora and encoders for comparisons."""
 
-from __future__ import annotations
-
 import zlib
 from collections import Counter
 

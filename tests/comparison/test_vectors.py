@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -162,16 +160,3 @@ def test_an_approximate_search_is_told(corpus, monkeypatch):
     graph = neighbor_graph(log, found, 5, 0)
     assert graph.method == "ivf"
     assert [d.value for d in log.decisions if d.name == "recall"] == [graph.recall]
-
-
-def test_loading_is_not_the_texts_time(corpus, tmp_path, monkeypatch):
-    now = [0.0]
-
-    class Lazy(Reporting):
-        def encode(self, texts):
-            now[0] += 1.0 * len(texts) + (0 if self.n_encoded else 1000)
-            return super().encode(texts)
-
-    monkeypatch.setattr(module.time, "perf_counter", lambda: now[0])
-    found, _ = made(CachedEncoder(Lazy(), folder=tmp_path), corpus)
-    assert found.seconds == 30

@@ -17,14 +17,11 @@ MANY = b"a,b\n" + b"1,2\n" * 300_000
     ("name", "content", "message"),
     [
         ("a.csv", b"", "a.csv: expected a header line and rows, got an empty file"),
-        ("a.csv", b"\n\n", "got an empty file"),
         ("a.csv", b"\xef\xbb\xbf", "got an empty file"),
         ("a.csv", b"id,text\n", "expected rows below the header, got only the header line"),
         ("a.tsv", b"", "a.tsv: .* got an empty file"),
         ("a.tsv", b"id\ttext\n\n", "got only the header line"),
         ("a.jsonl", b"", "expected JSON objects, got an empty file"),
-        ("a.jsonl", b"\n \n", "got an empty file"),
-        ("a.json", b" ", "got an empty file"),
         ("a.json", b"[]", "got an empty file"),
         ("a.txt", b"", "expected one document a line, got an empty file"),
         ("a.csv.gz", gzip.compress(b"", mtime=0), "got an empty file"),
@@ -49,11 +46,6 @@ def test_empty_files(tmp_path, name, content, message):
         ("a.csv", b'id,"text\n1,a\n', r"header \(line 1\): .* never closed"),
         (
             "a.tsv",
-            b'id\ttext\n1\t"a" b\n2\tb\tc\n',
-            r"row 2 \(line 3\): expected 2 fields .* got 3",
-        ),
-        (
-            "a.tsv",
             b'id\ttext\n1\t"a\nb"\n2\tb\tc\n',
             r"row 2 \(line 4\): expected 2 fields .* got 3",
         ),
@@ -62,9 +54,7 @@ def test_empty_files(tmp_path, name, content, message):
             b'{"text": "a"}\n\n{"text": "b"\n',
             r"a.jsonl, row 2 \(line 3\): expected valid JSON, got a fault at column \d+ \(Exp",
         ),
-        ("a.jsonl", b'{"text": "a"}\n{"text": 1e}\n', "a.jsonl, row 2: expected valid JSON"),
         ("a.jsonl", b'{"text": "a"}\n[1]\n', "row 2: expected a JSON object .* got a list"),
-        ("a.jsonl", b'{"text": "a"}\nnull\n', "row 2: expected a JSON object .* got a NoneType"),
         ("a.jsonl", b"[" * 200_000, "a.jsonl, row 1: expected"),
         ("a.jsonl", b'{"n": ' + b"1" * 5000 + b"}", "row 1: expected a plain JSON object"),
         (

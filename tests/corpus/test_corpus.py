@@ -1,7 +1,5 @@
 """The corpus: every kind of input, columns named or guessed, rows aligned, corpora joined."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import datasets
@@ -107,21 +105,6 @@ def test_a_series_keeps_its_index_and_a_list_may_be_given_one():
     assert list(Corpus.of(series).index) == ["x", "y"]
     assert list(Corpus.from_texts(["a", "b"], index=[5, 5]).index) == [5, 5]
     assert list(Corpus.from_texts(series, index=["u", "v"]).index) == ["u", "v"]
-
-
-def test_a_corpus_is_returned_as_it_is_and_a_path_is_read(tmp_path):
-    corpus = Corpus.of(["a"])
-    assert Corpus.of(corpus) is corpus
-    (tmp_path / "a.txt").write_text("one\ntwo\n")
-    assert Corpus.of(tmp_path / "a.txt").texts == ("one", "two")
-    assert Corpus.from_file(str(tmp_path / "a.txt")).texts == ("one", "two")
-
-
-def test_ids_do_not_depend_on_other_rows():
-    one = Corpus.of(["a", "b", "a ", None])
-    assert one.ids[0] == Corpus.of(["z", "a"]).ids[1]
-    assert one.ids[2] == one.ids[0] + "-2"
-    assert len(set(one.ids)) == 4
 
 
 def test_ids_are_strings_as_given():
@@ -297,14 +280,6 @@ FRAME = {
 }
 
 
-def test_text_is_guessed_by_name_first():
-    corpus = Corpus.from_frame(FRAME)
-    assert corpus.text_column == "Abstract"
-    (chosen,) = [note for note in corpus.notes if note.name == "text_column"]
-    assert chosen.value == "Abstract"
-    assert "by its name" in chosen.message
-
-
 def test_text_is_guessed_by_length_otherwise():
     frame = {"id": ["a-very-long-identifier"], "x": ["brief"], "y": ["rather long"], "n": [10**12]}
     assert Corpus.from_frame(frame).text_column == "y"
@@ -351,12 +326,6 @@ def test_unknown_columns(role):
     assert f"expected a {role} column 'abstrct'" in message
     assert all(repr(name) in message for name in FRAME)
     assert message.endswith("did you mean 'Abstract'?")
-
-
-def test_long_lists_of_columns_are_cut():
-    frame = {f"c{n}": ["a"] for n in range(100)}
-    with pytest.raises(InputError, match="'c29' and 70 more; name one of these"):
-        Corpus.from_frame(frame, text="zzz")
 
 
 @pytest.mark.parametrize("role", ["id", "time", "group"])

@@ -1,7 +1,5 @@
 """Files that are read: every format, plain and gzipped, gives the same corpus."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io
@@ -13,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedtopics.corpus import Corpus, detect_languages
-from embedtopics.corpus._columns import guess_columns
-from embedtopics.corpus._readers import SUFFIXES, sniff_delimiter
+from embedtopics.corpus._readers import sniff_delimiter
 
 ROWS = [
     {"id": "a1", "body": 'He said "yes", twice; été | שלום', "year": "2020"},
@@ -77,10 +74,6 @@ def test_every_format_gives_the_same_corpus(tmp_path, name, gzipped):
     assert first.texts == corpus.texts[:2]
     assert list(first.metadata.columns) == ["id", "year"]
     assert first.metadata["id"].tolist() == ["a1", "007"]
-
-
-def test_supported_suffixes_are_all_tested():
-    assert {*SUFFIXES} == {f".{name.lower().rpartition('.')[2]}" for name in CONTENTS} | {".txt"}
 
 
 cells = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
@@ -283,26 +276,3 @@ def test_titles_with_quotes_that_enclose_nothing(data_folder):
     assert any(text.startswith('"') for text in corpus.texts)
     assert corpus.time.notna().all()
     assert corpus.time.dt.year.between(1986, 2019).all()
-
-
-@pytest.mark.slow
-@pytest.mark.benchmark_data
-def test_all_titles(data_folder):
-    path = data_folder / "arxiv_titles" / "arxiv_titles.tsv.gz"
-    corpus = Corpus.from_file(path, text="title", id="arxiv_id", time="created")
-    assert len(corpus) == 573_800
-
-
-@pytest.mark.benchmark_data
-def test_newsgroup_posts(data_folder):
-    corpus = Corpus.from_file(data_folder / "20newsgroups" / "train.jsonl.gz")
-    assert len(corpus) == 11_314
-    expected = {"text": None, "id": None, "time": None, "group": "label"}  # repeated ids
-    assert guess_columns(corpus.metadata) == expected
-
-
-@pytest.mark.benchmark_data
-def test_french_speeches(data_folder):
-    corpus = Corpus.from_file(data_folder / "fr_parlement" / "speeches.jsonl.gz", time="date")
-    assert detect_languages(corpus.document_texts()).main == "fr"
-    assert corpus.time.notna().all()

@@ -1,14 +1,10 @@
 """Small files of examples, and an encoder that needs no checkpoint."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib
 
 import numpy as np
-
-__all__ = ["Words", "write_pairs", "write_retrieval"]
 
 NOUNS = "dog cat bird fish horse cow sheep goat lion wolf".split()
 VERBS = "runs sleeps eats sings jumps swims flies hides".split()

@@ -86,12 +86,6 @@ def test_intervals_lie_around_figures_that_resamples_overstate():
     for name, (low, high) in found.intervals.items():
         assert low <= getattr(found, name) <= high, name
     assert found.intervals["ami"][0] < 0 and found.intervals["ari"][0] < 0
-    rng = np.random.default_rng(9)
-    lows = []
-    for _ in range(40):  # nothing in common may be told from a little by an end that is cut off
-        found = agreement(rng.integers(0, 5, 200), rng.integers(0, 7, 200), n_resamples=100)
-        lows += [found.intervals["ami"][0], found.intervals["ari"][0]]
-    assert np.mean(np.array(lows) < 0) > 0.9
 
 
 def test_rows_of_one_text_are_drawn_together():
@@ -104,19 +98,6 @@ def test_rows_of_one_text_are_drawn_together():
     assert together.intervals["purity"] == pytest.approx(alone.intervals["purity"])
     low, high = agreement(*thrice, n_resamples=300).intervals["purity"]
     assert high - low < 0.8 * (alone.intervals["purity"][1] - alone.intervals["purity"][0])
-
-
-def test_intervals_hold_the_mean_figure_of_collections_of_the_same_size():
-    rng = np.random.default_rng(8)
-    joint = (np.eye(4, 6) * 0.12 + rng.dirichlet(np.ones(24)).reshape(4, 6) * 0.52).ravel()
-    found = []
-    for seed in range(100):
-        cells = rng.choice(24, 300, p=joint / joint.sum())
-        found.append(agreement(cells // 6, cells % 6 - 1, n_resamples=100, random_state=seed))
-    for name in ORACLES:
-        mean = np.mean([getattr(one, name) for one in found])
-        held = np.mean([low <= mean <= high for low, high in (f.intervals[name] for f in found)])
-        assert held >= 0.85, name  # 95 of 100 less three standard errors, and few resamples
 
 
 def test_table_of_figures_and_perfect_labels():

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
@@ -45,23 +43,6 @@ def test_unknown_figures_are_left_out_column_by_column():
     for place in [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]:
         expected = np.nanquantile(drawn[:, *place], [0.1, 0.9])
         assert [low[place], high[place]] == pytest.approx(expected.tolist(), abs=1e-12)
-
-
-def test_the_interval_of_a_mean_is_that_of_theory():
-    values = np.random.default_rng(0).normal(size=(2000, 1))
-    low, high = interval(resampled_means(values, 4000, 0))
-    error = values.std() / np.sqrt(2000)
-    assert low[0] == pytest.approx(values.mean() - 1.96 * error, abs=0.1 * error)
-    assert high[0] == pytest.approx(values.mean() + 1.96 * error, abs=0.1 * error)
-
-
-def test_differences_of_one_seed_are_paired():
-    hard = np.random.default_rng(0).normal(size=400)  # for both encoders alike
-    both = np.column_stack([hard, hard + 0.1])
-    drawn = resampled_means(both, 300, 3)
-    np.testing.assert_allclose(drawn[:, 1] - drawn[:, 0], 0.1, atol=1e-12)
-    apart = resampled_means(both[:, :1], 300, 3), resampled_means(both[:, 1:], 300, 3)
-    np.testing.assert_allclose(apart[1] - apart[0], 0.1, atol=1e-12)
 
 
 def test_bad_input():

@@ -56,26 +56,14 @@ def assert_equal(topics, stream, window):
     np.testing.assert_allclose(u_mass(topics, stream), expected, atol=1e-6)
 
 
-@settings(deadline=None)
-@given(
-    documents=st.lists(st.lists(st.integers(0, 5), max_size=25), max_size=5),
-    window=st.sampled_from([1, 2, 3, 5, 10, 110, 10_000]),
-)
-def test_equals_gensim(documents, window):
-    """Short and empty documents, repeated words and all; every word is known to gensim."""
-    stream = stream_of([*documents, list(range(6))])
-    topics = [["w0", "w1", "w2"], ["w3", "w5"], ["w4", "w1", "w0", "w5"]]
-    assert_equal(topics, stream, window)
-
-
 TOPIC = st.lists(st.sampled_from([*WORDS, "never", "nowhere"]), max_size=6)
 
 
 @settings(deadline=None)
 @given(
-    documents=st.lists(st.lists(st.integers(0, 3), max_size=15), max_size=4),
+    documents=st.lists(st.lists(st.integers(0, 5), max_size=25), max_size=5),
     topics=st.lists(TOPIC, min_size=1, max_size=4),
-    window=st.sampled_from([1, 2, 4, 110]),
+    window=st.sampled_from([1, 2, 3, 5, 10, 110, 10_000]),
 )
 def test_equals_gensim_on_any_topics(documents, topics, window):
     """Words twice in a topic, words that no document holds, topics of one word."""
@@ -83,14 +71,6 @@ def test_equals_gensim_on_any_topics(documents, topics, window):
     # gensim refuses a topic without any known word, and the others with it
     known = [topic for topic in topics if set(topic) & set(WORDS[:4])] or [["w0"]]
     assert_equal(known, stream, window)
-
-
-def test_equals_gensim_on_many_documents():
-    rng = np.random.default_rng(0)
-    lengths = rng.integers(0, 60, size=200)
-    stream = stream_of([rng.choice(6, size=n, p=[0.3, 0.3, 0.2, 0.1, 0.05, 0.05]) for n in lengths])
-    topics = [list(rng.permutation(WORDS)[:4]) for _ in range(20)]
-    assert_equal(topics, stream, 10)
 
 
 def test_more_words_than_a_short_integer_counts():

@@ -1,7 +1,5 @@
 """Encoders on examples with known answers: what is read, what is measured, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import spearmanr

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,13 +44,6 @@ def test_neither_blocks_nor_sparsity_show(data, monkeypatch):
     rows = np.array([3, 50, 51, 99, 120, 121, 122, 140, 179])
     some = trustworthiness_and_continuity(vectors, positions, 10, rows=rows)
     np.testing.assert_allclose(some, np.array(whole)[:, rows], atol=1e-12)
-
-
-def test_a_map_that_keeps_all_is_without_fault():
-    angles = np.linspace(0, 3, 60) ** 1.1
-    circle = np.column_stack([np.cos(angles), np.sin(angles)])
-    kept = trustworthiness_and_continuity(circle.astype(np.float32), circle, 5)
-    np.testing.assert_allclose(kept, 1.0)
 
 
 def test_documents_equally_far_share_their_rank():

@@ -1,6 +1,4 @@
-"""Measures of pairs of vectors, beside the evaluators of sentence-transformers."""
-
-from __future__ import annotations
+"""Measures of pairs of vectors, beside NumPy, SciPy and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -26,7 +24,6 @@ from embedtopics.evaluation._pairs import (
     pearson_correlation,
     spearman_correlation,
 )
-from tests.evaluation.published import evaluate_by_rows
 from tests.factories import refuses
 
 SIMILARITIES = ("cosine", "dot")
@@ -34,56 +31,10 @@ FEW = {"n_resamples": 0}
 
 
 @pytest.fixture(scope="module")
-def vectors():
+def pairs():
     rng = np.random.default_rng(0)
     first = rng.normal(size=(400, 24)).astype(np.float32)
-    second = (0.6 * first + rng.normal(size=first.shape)).astype(np.float32)
-    return {"first": first, "second": second}
-
-
-@pytest.fixture(scope="module")
-def pairs(vectors):
-    return vectors["first"], vectors["second"]
-
-
-def test_correlations_are_those_of_sentence_transformers(vectors, pairs):
-    scores = np.random.default_rng(1).integers(0, 26, 400) / 5  # with ties
-    scores = scores + 2 * pair_similarities(*pairs).round(1)
-    expected = evaluate_by_rows(
-        "EmbeddingSimilarityEvaluator", scores.tolist(), vectors=vectors,
-        columns=("first", "second"), similarity_fn_names=list(SIMILARITIES),
-    )  # fmt: skip
-    for similarity in SIMILARITIES:
-        near = pair_similarities(*pairs, similarity)
-        for name, measure in (("spearman", spearman_correlation), ("pearson", pearson_correlation)):
-            one = measure(near, scores, **FEW)
-            assert one.value == pytest.approx(expected[f"{name}_{similarity}"], abs=1e-6)
-            assert one.n == 400 and np.isnan(one.low) and np.isnan(one.high) and not len(one.drawn)
-
-
-@pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_pair_classes_are_those_of_sentence_transformers(vectors, pairs, similarity):
-    near = pair_similarities(*pairs, similarity)
-    noise = np.random.default_rng(2).normal(size=400) * near.std()
-    labels = (near + noise > np.median(near)).astype(int)
-    expected = evaluate_by_rows(
-        "BinaryClassificationEvaluator", labels.tolist(), vectors=vectors,
-        columns=("first", "second"), similarity_fn_names=[similarity],
-    )  # fmt: skip
-    found = pair_class_scores(near, labels, **FEW)
-    for_accuracy, for_f1 = _best_thresholds(near, labels == 1)
-    figures = {
-        "accuracy": found["best_accuracy"].value,
-        "accuracy_threshold": for_accuracy,
-        "f1": found["best_f1"].value,
-        "f1_threshold": for_f1,
-        "ap": found["average_precision"].value,
-    }
-    for name, value in figures.items():
-        # Thresholds there are float32, and so is the noise of a sum of 24 terms.
-        tolerance = 1e-5 if name.endswith("threshold") else 1e-6
-        assert value == pytest.approx(expected[f"{similarity}_{name}"], abs=tolerance), name
-    assert found["area_under_curve"].value == pytest.approx(roc_auc_score(labels, near))
+    return first, (0.6 * first + rng.normal(size=first.shape)).astype(np.float32)
 
 
 NUMBERS = st.lists(st.integers(-3, 3), min_size=3, max_size=30)
@@ -143,9 +94,13 @@ def test_no_other_threshold_is_better(seed):
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-def test_sparse_vectors_are_as_dense_ones(pairs, similarity):
+def test_similarities_are_those_of_numpy_dense_and_sparse(pairs, similarity):
     first, second = (np.where(rows > 0.5, rows, 0) for rows in pairs)
+    expected = (first.astype(float) * second).sum(axis=1)
+    if similarity == "cosine":
+        expected /= np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
     dense = pair_similarities(first, second, similarity)
+    np.testing.assert_allclose(dense, expected, atol=1e-5)
     sparse = pair_similarities(csr_matrix(first), csr_matrix(second), similarity)
     np.testing.assert_allclose(sparse, dense, rtol=0, atol=1e-6)
     for rows in pairs:  # equal vectors have a cosine of exactly one

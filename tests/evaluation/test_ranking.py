@@ -1,7 +1,5 @@
 """Ranking documents and measuring rankings, beside brute force and sentence-transformers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from sklearn.metrics import ndcg_score
 
 from embedtopics.evaluation import _ranking as module
 from embedtopics.evaluation._ranking import rank_documents, score_rankings, scores_by_query
-from tests.evaluation.published import Given
 from tests.factories import refuses
 
 FEW = {"n_resamples": 0}
@@ -63,6 +60,36 @@ def test_ranks_do_not_depend_on_blocks_or_on_equal_documents(monkeypatch):
 def test_dot_products_rank_long_vectors_first():
     found, near = rank_documents([[1.0, 0.0]], [[1.0, 0], [9, 9], [0, 1]], 9, similarity="dot")
     assert found.tolist() == [[1, 0, 2]] and near.tolist() == [[9.0, 1.0, 0.0]]
+
+
+class Given:
+    """A model for evaluators: the text "first 3" has row 3 of the vectors named "first"."""
+
+    similarity_fn_name = "cosine"
+
+    def __init__(self, **vectors):
+        self.vectors = vectors
+
+    def encode(self, texts, *, convert_to_tensor=False, **_):
+        import torch
+
+        pairs = [text.split() for text in texts]
+        made = np.stack([self.vectors[name][int(row)] for name, row in pairs])
+        return torch.from_numpy(made) if convert_to_tensor else made
+
+    encode_query = encode_document = encode
+
+    def similarity(self, queries, documents):
+        from sentence_transformers.util import cos_sim
+
+        return cos_sim(queries, documents)
+
+    @property
+    def model_card_data(self):
+        return self
+
+    def set_evaluation_metrics(self, *_):
+        """Evaluators note their figures in a model card."""
 
 
 def test_measures_are_those_of_sentence_transformers():

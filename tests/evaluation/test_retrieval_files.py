@@ -1,7 +1,5 @@
 """Files of queries, rankings and judgements."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """Sheets for people, and what their answers are worth."""
 
-from __future__ import annotations
-
 import math
 
 import krippendorff

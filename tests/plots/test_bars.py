@@ -1,7 +1,5 @@
 """Bars of sizes, terms and keyness; dots of recurrence."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Differences between an encoder and the one it came from, drawn as they are."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The maps and scores of a comparison as a browser draws them: nothing cut off, nothing covered."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What holds of every figure: arguments at fault are named, nothing is drawn of no topics."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What all figures share: colours, where names stand, and text made harmless."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -100,14 +98,6 @@ def test_the_densest_point_is_in_the_thick_of_a_bent_topic():
     found = densest_points(positions, np.zeros(600, dtype=np.int32), 1)
     assert np.linalg.norm(found[0] - [-10, 0]) < 1.5
     assert np.linalg.norm(positions.mean(axis=0) - [-10, 0]) > 4  # where the mean would put it
-
-
-def test_the_densest_point_is_a_document_of_the_topic():
-    rng = np.random.default_rng(1)
-    positions = rng.normal(size=(50, 2)).astype(np.float32)
-    labels = rng.integers(-1, 3, 50).astype(np.int32)
-    for topic, point in enumerate(densest_points(positions, labels, 3)):
-        assert (positions[labels == topic] == point).all(axis=1).any()
 
 
 def test_topics_of_one_point_of_equal_points_and_of_none():

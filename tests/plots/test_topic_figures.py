@@ -1,7 +1,5 @@
 """The map, circles of topics, the fall of weights, and the mixture of a text."""
 
-from __future__ import annotations
-
 import sys
 from itertools import combinations
 from subprocess import run
@@ -129,22 +127,6 @@ def test_areas_are_as_the_rows():
     radii = np.array(circles.marker.size) / 2 * unit
     assert (anchors[:, 0] - radii >= x0).all() and (anchors[:, 0] + radii <= x1).all()
     assert (anchors[:, 1] - radii >= y0).all() and (anchors[:, 1] + radii <= y1).all()
-
-
-def test_names_on_the_map_do_not_overlap():
-    result = make_result(2500, 60)
-    figure = plots.topic_map(result, max_labels=40)
-    (x0, x1), (y0, y1) = figure.layout.xaxis.range, figure.layout.yaxis.range
-    boxes = []
-    for name in figure.layout.annotations:
-        lines = name.text.split("<br>")
-        width, height = 0.58 * 12 * max(map(len, lines)), 1.35 * 12 * len(lines)
-        x = (name.x - x0) / (x1 - x0) * 976 + name.xshift
-        y = (name.y - y0) / (y1 - y0) * 676 + name.yshift
-        boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
-    assert 10 < len(boxes) <= 40
-    for a, b in combinations(boxes, 2):
-        assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 
 
 def test_topic_map_of_one_topic():

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -101,14 +99,6 @@ def test_panels_share_a_scale_when_asked(trends):
     figure = plots.over_time(trends, same_scale=True)
     tops = {figure.layout[f"yaxis{n or ''}"].range[1] for n in ("", 2, 3, 4, 5, 6)}
     assert len(tops) == 1
-
-
-def test_names_of_lines_do_not_overlap(trends):
-    figure = plots.over_time(trends, [0, 1, 2, 3, 4, 5, -1], style="lines")
-    places = sorted(a.y for a in figure.layout.annotations)
-    assert min(np.diff(places)) >= 0.9 * 17 / 390
-    assert all(0 <= place <= 1 for place in places)
-    assert figure.data[-1].fill is None and figure.data[0].fill == "toself"
 
 
 def test_points_of_few_groups_and_tiles_of_many(result, source):

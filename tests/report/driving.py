@@ -1,7 +1,5 @@
 """Chromium driven as a person would, through its debugging pipe: no package, no port."""
 
-from __future__ import annotations
-
 import json
 import os
 import select

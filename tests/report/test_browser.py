@@ -1,7 +1,5 @@
 """The report as a browser sees it."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from dataclasses import replace

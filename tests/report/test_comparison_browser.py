@@ -4,8 +4,6 @@ Thirty-six documents lie on a grid, in another order in each map, so that what a
 where each document must be drawn can be told by hand.
 """
 
-from __future__ import annotations
-
 import csv
 import shutil
 from dataclasses import replace

@@ -101,18 +101,6 @@ def test_a_split_changes_no_bit(tmp_path):
         assert a.rows.tolist() == (starts[b.segments] + b.rows).tolist()
 
 
-def test_a_mask_chooses_among_the_same_scores(tmp_path):
-    segments = [opened(tmp_path, ["ant bee", "ant"]), opened(tmp_path, ["ant ant", "cat"])]
-    searcher = searching(*segments)
-    free = searcher.search("ant", 9)
-    masked = searcher.search("ant", 9, [np.array([False, True]), None])
-    of_free = {(s, r): score for score, s, r in zip(*free, strict=True)}
-    assert {(s, r): score for score, s, r in zip(*masked, strict=True)} == {
-        place: score for place, score in of_free.items() if place != (0, 0)
-    }
-    assert len(searcher.search("ant", 9, [np.zeros(2, bool)] * 2).rows) == 0
-
-
 def test_stems_and_stop_words(tmp_path):
     searcher = searching(
         opened(tmp_path, ["The hospitals were closed", "A horse", "Closing it"], ENGLISH)

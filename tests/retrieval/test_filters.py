@@ -113,15 +113,6 @@ def test_values_never_reach_the_sql():
     assert condition == "(place IS NOT NULL AND place IN (?, ?))" and parameters == [text, "y"]
 
 
-def test_an_index_serves_comparisons():
-    database = stored([])
-    database.execute("CREATE INDEX by_n ON t (n)")
-    for text in ("n == 3", "n in (1, 2)", "n >= 3 and place contains 'x'"):
-        where, parameters = filter_sql(parse_filter(text, COLUMNS), str)
-        plan = database.execute(f"EXPLAIN QUERY PLAN SELECT * FROM t WHERE {where}", parameters)
-        assert "SEARCH t USING INDEX by_n" in next(plan)[3]
-
-
 def test_the_longest_and_deepest_filters_are_answered():
     record = {"place": "a", "n": 1}
     assert answers(" or ".join(["n<1"] * 1400), [record]) == [False]

@@ -20,7 +20,6 @@ from tests.retrieval.oracle import Passages, Tiny, assert_found, build, plain_fu
 IDS = st.sampled_from("abcdefgh")
 TEXTS = st.lists(st.sampled_from("cat dog owl hen fox".split()), max_size=9).map(" ".join)
 DOCUMENTS = st.dictionaries(IDS, st.tuples(TEXTS, st.sampled_from([None, 1, 2, 3])), max_size=5)
-YEARS = st.none() | st.sets(st.integers(1, 3))
 MODES = st.sampled_from(["dense", "lexical", "hybrid"])
 
 

@@ -72,14 +72,14 @@ def held(index):
     return documents
 
 
-def kill_often(folder, n_kills, seed, least_finished=1, least_unfinished=1):
-    """Kill so often, and on until enough writes were finished before, and not finished at, a kill.
+def kill_often(folder, n_kills, seed):
+    """Kill so often, and on until one write was finished before, and one not at, a kill.
 
     On a busy machine a write takes longer: the later a kill, the more time there is before it.
     """
     rng, done, finished, unfinished = random.Random(seed), {}, 0, 0
     for number in range(20 * n_kills):
-        if number >= n_kills and finished >= least_finished and unfinished >= least_unfinished:
+        if number >= n_kills and finished and unfinished:
             break
         seconds = rng.random() * 0.25 * (1 + number // n_kills)
         said = killed_at_work(folder, number, seconds)
@@ -114,13 +114,6 @@ needs_kill = pytest.mark.skipif(sys.platform == "win32", reason="needs kill -9")
 def test_a_few_kills(tmp_path):
     finished, unfinished = kill_often(tmp_path / "i", 5, seed=3)
     assert finished and unfinished
-
-
-@needs_kill
-@pytest.mark.slow
-def test_many_kills(tmp_path):
-    finished, unfinished = kill_often(tmp_path / "i", 50, 4, 30, 10)
-    assert finished >= 30 and unfinished >= 10
 
 
 @needs_kill

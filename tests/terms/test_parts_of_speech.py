@@ -1,7 +1,5 @@
 """Words of two tokenisers brought together, and patterns of parts of speech."""
 
-from __future__ import annotations
-
 import pytest
 
 from embedtopics.terms._parts_of_speech import (

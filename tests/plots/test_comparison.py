@@ -8,7 +8,7 @@ import pytest
 from embedtopics import plots
 from embedtopics.clustering.results import NOISE
 from embedtopics.plots._colors import NOISE_COLOR, color_distances, group_colors
-from embedtopics.plots._comparison import count_columns, score_rows
+from embedtopics.plots._comparison import count_columns, score_rows, spell
 from embedtopics.plots._labels import densest_points
 from tests.factories import make_comparison
 
@@ -168,6 +168,12 @@ def test_measures_keep_their_order_and_count_their_documents():
     rows = score_rows(result)
     assert [(row.measure, row.n) for row in rows] == [("z", 60), ("a", 70)]
     np.testing.assert_equal([s.value for s in rows[0].scores], [3.0, NAN, 1.0])
+
+
+def test_figures_are_spelled_with_three_places_that_matter():
+    assert [spell(v) for v in (0.84217, -0.5, 61.24, 1234.6, NAN)] == [
+        "0.842", "\u22120.500", "61.2", "1,235", "\u2013",
+    ]  # fmt: skip
 
 
 def test_intervals_stand_below_their_values_where_columns_are_narrow():

@@ -148,6 +148,15 @@ def test_levels_change_the_names_and_colours_of_points(result, tree):
     assert len(steps[2].args[1]["annotations"]) == 2
 
 
+def test_default_levels_halve(result, tree):
+    figure = plots.hierarchical_map(result, tree)
+    assert [s.label for s in figure.layout.sliders[0].steps] == ["9", "5", "3"]
+    named = {t.name for t in figure.data}
+    assert len(named) == 10
+    alone = plots.hierarchical_map(result, tree, levels=[9])
+    assert len(alone.layout.sliders) == 0
+
+
 def test_numbers_stand_after_names_that_are_written_from_right_to_left():
     arabic = "\u0633\u064a\u0627\u0633\u0629"
     result = make_result(300, 4, topic_labels=[arabic])

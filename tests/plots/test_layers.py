@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from embedtopics import plots
+from embedtopics.plots._layers import spell
 from embedtopics.probing.results import (
     Attention,
     Contextualization,
@@ -182,6 +183,12 @@ def test_names_of_tasks_and_kinds_are_no_markup():
 def test_scores_that_cannot_be_drawn_are_refused(given, options, parameter):
     with refuses(parameter):
         plots.layers(given, **options)
+
+
+def test_figures_are_spelled_by_their_size():
+    assert [spell(v) for v in (0.12345, 99.5, 1234.56, NAN)] == [
+        "0.123", "99.500", "1,234.6", "unknown",
+    ]  # fmt: skip
 
 
 def similarity(n_a=3, n_b=4, **more):

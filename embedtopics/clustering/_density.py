@@ -134,18 +134,7 @@ def _row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Int64Array
 def cluster(clusterer: Clusterer, coordinates: npt.NDArray[Any], weights: Int64Array) -> Clustering:
     """Run any clusterer and number its clusters from the largest down.
 
-    Parameters
-    ----------
-    clusterer : object with ``fit_predict``
-        Given the documents' weights where it takes ``sample_weight``. Its ``probabilities_``
-        and ``persistence_`` (or ``cluster_persistence_``) are used where it has them.
-    coordinates : ndarray of shape (n_documents, n_components)
-    weights : int64 ndarray of shape (n_documents,)
-        Rows that share each document.
-
-    Returns
-    -------
-    Clustering
+    Shapes: `coordinates` (n_documents, n_components), `weights` (n_documents,), rows of each text.
     """
     if _takes_weights(clusterer):
         raw = clusterer.fit_predict(coordinates, sample_weight=weights)  # type: ignore[call-arg]

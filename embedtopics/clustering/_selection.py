@@ -18,10 +18,7 @@ EVEN = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Clusters taken from a condensed tree, none inside another.
-
-    Shapes: `clusters` (n_selected,), `stabilities` (n_selected,).
-    """
+    """Clusters taken from a condensed tree, none inside another; both arrays (n_selected,)."""
 
     clusters: Int64Array
     stabilities: Float64Array
@@ -30,12 +27,11 @@ class Selection:
 def select(
     condensed: CondensedTree, method: str = "eom", allow_single_cluster: bool = False
 ) -> Selection:
-    """Choose the clusters of a condensed tree.
+    """Choose the clusters of a condensed tree by their stability, or its leaves.
 
-    A cluster's stability is the sum, over the weight that leaves it, of the density at which
-    it leaves less that at which the cluster came to be. An infinite density, that of points in
-    one place, counts as the highest finite one in the tree; else a repeated document would
-    outweigh everything.
+    A cluster's stability is the sum, over the weight that leaves it, of the density at which it
+    leaves less that at which the cluster came to be. An infinite density (points in one place)
+    counts as the highest finite one: else a repeated document would outweigh everything.
     """
     if method not in ("eom", "leaf"):
         raise InputError(f'method must be "eom" or "leaf"; got {method!r}')
@@ -85,30 +81,9 @@ def labels_at(
     method: str = "eom",
     allow_one_place: bool = False,
 ) -> Clustering:
-    """Cluster the documents of a spanning tree at one resolution.
+    """Cluster the documents of a spanning tree at one resolution; `weights` (n_documents,).
 
-    Parameters
-    ----------
-    tree : SpanningTree
-    min_cluster_size : int
-        Smallest weight of a cluster, at least 2.
-    weights : array_like of int, shape (n_documents,), optional
-        Those that the tree was built with; default 1 each.
-    method : {"eom", "leaf"}
-        See `select`.
-    allow_one_place : bool
-        Whether documents that all lie in one place, so that there is no outside, are a cluster.
-
-    Returns
-    -------
-    Clustering
-
-    Examples
-    --------
-    >>> from embedtopics.clustering._spanning_tree import spanning_tree
-    >>> tree = spanning_tree([[0.0], [1.0], [2.0], [9.0], [10.0], [50.0]], min_samples=1)
-    >>> labels_at(tree, 2).labels.tolist()
-    [0, 0, 0, 1, 1, -1]
+    With `allow_one_place`, documents that all lie in one place, without an outside, are a cluster.
     """
     condensed = condense(tree, min_cluster_size, weights)
     one_place = allow_one_place and not tree.distances.any()

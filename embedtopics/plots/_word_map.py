@@ -221,9 +221,6 @@ def word_paths(
     return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
 
 
-# Labels of uses, and their colours.
-
-
 def _grouped(found: WordMap, colors: Sequence[Any] | WordSenses | None) -> list[_Group]:
     """Return the uses by label; without labels as one group, shaded along the first axis."""
     if not isinstance(found, WordMap):
@@ -301,9 +298,6 @@ def _checked_uses(found: WordMap, uses: Sequence[int], name: str, most: int) -> 
     return [int(use) for use in uses]
 
 
-# Their texts.
-
-
 def _name(found: WordMap) -> str:
     return f"<b>{caption(found.word, 60)}</b>{LEFT_TO_RIGHT}"
 
@@ -367,9 +361,6 @@ def _paths_title(found: WordMap, n_paths: int) -> list[str]:
     return [f"{_name(found)} · {n_paths} of {_n_uses(found)} through {through} · {encoder}", text]
 
 
-# Panels and legend.
-
-
 def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
     """Return how many lines the names of the labels take."""
     if not groups[0].name:
@@ -385,9 +376,6 @@ def _legend(figure: Figure, n_lines: int) -> dict[str, Any]:
     place = {"yref": "container", "y": 1 - (TITLE + 4) / figure.layout.height, "yanchor": "top"}
     legend = {**place, "itemsizing": "constant", "traceorder": "normal"}
     return {"showlegend": n_lines > 0, "legend": legend}
-
-
-# Traces.
 
 
 def _size(n_uses: int) -> float:

@@ -24,27 +24,14 @@ SMALLEST_SCALE = 1e-3
 
 
 def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
-    """Weigh the edges of a neighbour graph as UMAP does.
+    """Weigh the edges of a neighbour graph as UMAP does: symmetric, (n_documents, n_documents).
 
     Each document's distances are shifted so that its nearest neighbour is certain (weight 1)
     and scaled so that its weights sum to log2(k + 1); the two directions of an edge are then
     joined by the probabilistic union a + b - a·b. A document without any neighbour of a
-    similarity above 0 is tied to none: which neighbours it has is an accident.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-        Cosine distance is taken as one minus the similarity.
-
-    Returns
-    -------
-    csr_matrix of float32, shape (n_documents, n_documents)
-        Symmetric, with weights in (0, 1], columns ascending in each row.
-
-    References
-    ----------
-    McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
-    for Dimension Reduction", algorithms 2 and 3.
+    similarity above 0 is tied to none: which neighbours it has is an accident. Source: McInnes,
+    Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection for Dimension
+    Reduction", algorithms 2 and 3.
     """
     from scipy.sparse import csr_matrix
 
@@ -83,9 +70,8 @@ def _bandwidths(
 ) -> npt.NDArray[np.float64]:
     """Find, by Newton's method, the bandwidths that make the weights sum to log2(k + 1).
 
-    As a function of the inverse bandwidth the sum is convex and falls: from zero on, where all
-    weights are 1, no step goes too far. Where too many neighbours are as near as the nearest,
-    the steps go on without end, and the least bandwidth is taken.
+    As a function of the inverse bandwidth the sum is convex and falls: from zero on, no step goes
+    too far. Where too many neighbours are as near as the nearest, the least bandwidth is taken.
     """
     n_documents, k = distances.shape
     target = np.log2(k + 1)

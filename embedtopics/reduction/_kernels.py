@@ -120,9 +120,8 @@ def schedule(
 ) -> tuple[Int32Array, Int64Array, Int32Array]:
     """Write down who pulls at whom in each sub-step of a cycle of epochs.
 
-    Shapes: `offsets` (n_documents * SUB_STEPS + 1,), `neighbors, rates, phases` (n_edges,) ->
-    `counts` (CYCLE * SUB_STEPS, n_documents), `starts` (CYCLE * SUB_STEPS, n_chunks), `pulling`
-    (n_pulls,).
+    Shapes: edges (n_edges,) -> `counts` (CYCLE * SUB_STEPS, n_documents), `starts` (CYCLE *
+    SUB_STEPS, n_chunks), `pulling` (n_pulls,).
     """
     n_documents = (len(offsets) - 1) // SUB_STEPS
     n_chunks = (n_documents + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE

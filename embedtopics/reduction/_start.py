@@ -22,23 +22,12 @@ ENOUGH_DOCUMENTS = 20_000
 
 
 def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
-    """Project embeddings on their first principal components.
+    """Project embeddings on their first principal components; the largest absolute value is 10.
 
     The eigenvectors of the covariance are turned so that the entry of largest absolute value is
     positive: the start is the same on every run. Above 2,048 dimensions they come from a
-    randomized decomposition of fixed seed (Halko, Martinsson and Tropp 2011, algorithms 4.4 and
-    5.1), and the later ones are approximate.
-
-    Parameters
-    ----------
-    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
-    n_components : int
-        Columns beyond the rank of the embeddings are zero.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_documents, n_components)
-        The largest absolute value scaled to 10.
+    randomized decomposition (Halko, Martinsson and Tropp 2011, algorithms 4.4 and 5.1). Shapes:
+    (n_documents, n_dimensions) -> (n_documents, n_components), zero beyond the rank.
     """
     from threadpoolctl import threadpool_limits
 
@@ -80,20 +69,7 @@ def _first_axes(centered: FloatArray, n_components: int) -> npt.NDArray[np.float
 
 
 def first_components(start: FloatArray, n_components: int) -> FloatArray:
-    """Return a start of fewer dimensions, those of largest variance.
-
-    Parameters
-    ----------
-    start : float32 ndarray of shape (n_documents, n)
-        Of `principal_start`.
-    n_components : int
-        At most n.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_documents, n_components)
-        The largest absolute value scaled to 10.
-    """
+    """Return a `principal_start` of fewer dimensions, those of largest variance."""
     return _scaled(start[:, :n_components])
 
 

@@ -36,9 +36,8 @@ def uninformative_topics(
 ) -> npt.NDArray[np.bool_]:
     """Return which topics are about nothing in particular.
 
-    Texts without sense (words at random, extraction gone wrong, boilerplate of everything) lie
-    close together in an embedding and make a dense cluster, but their words are those of the
-    whole corpus.
+    Texts without sense (words at random, extraction gone wrong, boilerplate) make a dense cluster,
+    but their words are those of the whole corpus.
     """
     gains, n_words = word_gains(counts, labels, n_topics)
     return np.asarray((n_words >= ENOUGH_WORDS) & (gains < LEAST_GAIN))
@@ -49,11 +48,10 @@ def word_gains(
 ) -> tuple[npt.NDArray[np.float64], Int64Array]:
     """Measure how much better a topic's documents are predicted by the topic's other half.
 
-    Each topic's documents are halved. The words of a document (each once) are predicted by those
-    of the other half, mixed with the words of the rest of the corpus; its gain is the mean
-    log-likelihood of a word under that mixture less that under the rest of the corpus alone, in
-    nats. A topic's gain is the median of its documents', at the best of three weights of the
-    mixture: a mean would let a few odd texts speak for a group that says nothing.
+    The words of a document (each once) are predicted by those of the other half, mixed with the
+    words of the rest of the corpus; its gain is the mean log-likelihood of a word less that under
+    the rest of the corpus alone, in nats. A topic's gain is the median of its documents', at the
+    best of three weights: a mean would let a few odd texts speak for a group that says nothing.
     """
     words = counts.counts[:, np.flatnonzero(counts.lengths == 1)]
     holds = words.astype(bool).astype(np.float64)

@@ -69,11 +69,7 @@ _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u
 
 
 def tokenize(texts: Sequence[str], *, lowercase: bool = True) -> TokenStream:
-    """Split all documents into words, once.
-
-    The module's introduction says what a word is. Only the texts decide the result: not their
-    language, not the process, not the order in which words are first met.
-    """
+    """Split all documents into words, as the module's introduction says."""
     if isinstance(texts, str | bytes):
         raise InputError("texts must be a sequence of strings; got one string; put it in a list")
     from embedtopics.terms._kernels import number_pieces
@@ -189,14 +185,8 @@ def _split_unspaced(part: str) -> Iterator[str]:
             yield from map("".join, pairwise(letters))
 
 
-# Streams of words of two sets of documents as one, without reading a text again.
-
-
 def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> TokenStream:
-    """Join two streams, the documents in any order.
-
-    Shapes: `order` (n_documents,).
-    """
+    """Join two streams, the documents in the given `order`, (n_documents,)."""
     words = sorted({*first.words, *second.words})
     number = {word: place for place, word in enumerate(words)}
     ids = np.concatenate([_renumbered(part.ids, part.words, number) for part in (first, second)])

@@ -67,9 +67,15 @@ def label(condensed: CondensedTree, selection: Selection) -> Clustering:
     labels = np.full(n_documents, NOISE, dtype=np.int32)
     labels[is_in] = rank[owners[is_in]]
 
-    deepest = _deepest(condensed)[selection.clusters - n_documents]
+    # The highest finite density at which anything leaves each cluster; 0 if nothing does.
+    deepest = np.zeros(condensed.n_clusters)
+    finite = np.isfinite(condensed.lambda_)
+    np.maximum.at(deepest, condensed.parent[finite] - n_documents, condensed.lambda_[finite])
+    density = condensed.lambda_[:n_documents][is_in]
+    bound = deepest[selection.clusters - n_documents][owners[is_in]]
+    is_deepest = density >= bound
     probabilities = np.zeros(n_documents)
-    probabilities[is_in] = _relative(condensed.lambda_[:n_documents][is_in], deepest[owners[is_in]])
+    probabilities[is_in] = np.where(is_deepest, 1.0, density / np.where(is_deepest, 1.0, bound))
     persistence = selection.stabilities / (weight * _highest_density(condensed))
     return Clustering(labels, probabilities.astype(np.float32), persistence[order])
 
@@ -138,18 +144,3 @@ def _owners(condensed: CondensedTree, selection: Selection) -> Int64Array:
         if owner[cluster] == NOISE:
             owner[cluster] = owner[parent]
     return np.array(owner)[condensed.parent[:n_documents] - n_documents]
-
-
-def _deepest(condensed: CondensedTree) -> Float64Array:
-    """Return the highest finite density at which anything leaves each cluster; 0 if none does."""
-    deepest = np.zeros(condensed.n_clusters)
-    finite = np.isfinite(condensed.lambda_)
-    cluster = condensed.parent[finite] - condensed.n_documents
-    np.maximum.at(deepest, cluster, condensed.lambda_[finite])
-    return deepest
-
-
-def _relative(lambda_: Float64Array, deepest: Float64Array) -> Float64Array:
-    """Return densities over the deepest of their clusters, at most 1."""
-    is_deepest = lambda_ >= deepest
-    return np.where(is_deepest, 1.0, lambda_ / np.where(is_deepest, 1.0, deepest))

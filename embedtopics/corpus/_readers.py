@@ -323,7 +323,6 @@ def _read_delimited(
     delimiter: str = "\t",
     notes: tuple[Decision, ...] = (),
 ) -> Table:
-    """Read a file of rows below a header line."""
     try:
         header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=True)
     except _BrokenRow as with_quotes:

@@ -342,7 +342,6 @@ def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array
 
 
 def _pmi(counts: TopicCounts) -> Float64Array:
-    """Return the pointwise mutual information of all pairs of distinct words."""
     expected = counts.single[:, None] * counts.single[None, :]
     return np.asarray(np.log((counts.together + EPSILON) / expected))
 

@@ -200,7 +200,6 @@ def _ranks(topics: Sequence[Sequence[str]], n: int) -> Int64Array:
 
 
 def _with_words(topics: Sequence[Sequence[str]], n: int) -> Int64Array:
-    """Return the ranks of the topics that have words."""
     ranks = _ranks(topics, n)
     return ranks[(ranks < n).any(axis=1)]
 
@@ -279,7 +278,6 @@ def word_embedding_coherence(
 
 
 def _mean_cosine(unit: list[Float64Array]) -> float:
-    """Return the mean over all pairs."""
     if len(unit) < 2:
         return float("nan")
     rows = np.array(unit)

@@ -236,7 +236,6 @@ def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[
 
 
 def _search(stock: _Stock, k: int, rows: Int64Array | slice, n_lists: int) -> Neighbors:
-    """Find neighbours of some rows in their nearest lists."""
     stock.index.nprobe = n_lists
     reduced = stock.reduced[rows]
     found = no_neighbors(len(reduced), k)
@@ -271,7 +270,6 @@ def _principal_part(embeddings: FloatArray) -> FloatArray:
 
 
 def _train(reduced: FloatArray) -> Any:
-    """Return an index of the middles of the lists."""
     import faiss
 
     n_documents, n_dimensions = reduced.shape

@@ -270,7 +270,6 @@ def _senses(found: WordMap, senses: WordSenses) -> list[str | None]:
 
 
 def _labels(found: WordMap, colors: Sequence[Any]) -> list[Any]:
-    """Return the label of each use, None for none."""
     given = list(colors)
     rows = {
         "use": (len(found), list(range(len(found)))),
@@ -289,7 +288,6 @@ def _labels(found: WordMap, colors: Sequence[Any]) -> list[Any]:
 
 
 def _checked_uses(found: WordMap, uses: Sequence[int], name: str, most: int) -> list[int]:
-    """Return numbers of uses, or refuse them."""
     for use in uses:
         if not is_count(use, 0) or use >= len(found):
             raise InputError(name, f"numbers of uses from 0 to {len(found) - 1}", use)
@@ -338,7 +336,6 @@ def marked(use: WordUse, length: int, width: int = 60) -> list[str]:
 
 
 def _heading(found: WordMap, place: int) -> str:
-    """Return the number of a layer, with the similarity of uses and the variance shown."""
     cosine, share = found.similarity[place], found.explained_variance[place]
     parts = [f"{cosine:.2f}"] if math.isfinite(cosine) else []
     parts += [f"{share:.0%}"] if math.isfinite(share) else []
@@ -372,7 +369,6 @@ def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
 
 
 def _legend(figure: Figure, n_lines: int) -> dict[str, Any]:
-    """Return a legend above the panels, or none."""
     place = {"yref": "container", "y": 1 - (TITLE + 4) / figure.layout.height, "yanchor": "top"}
     legend = {**place, "itemsizing": "constant", "traceorder": "normal"}
     return {"showlegend": n_lines > 0, "legend": legend}
@@ -404,7 +400,6 @@ def _dots(
 def _points(
     points: Float64Array, group: _Group, hover: Sequence[str], layer: str
 ) -> dict[str, Any]:
-    """Return the uses of one label on a map."""
     marker: dict[str, Any] = {"color": group.color, "line": {"width": 0.5, "color": "#fff"}}
     if not isinstance(group.color, str):
         marker |= {"colorscale": SCALE, "cmin": 0.0, "cmax": 1.0, "showscale": False}
@@ -415,7 +410,6 @@ def _points(
 
 
 def _rings(points: Float64Array, uses: list[int]) -> list[dict[str, Any]]:
-    """Return a ring around each followed use, with its number."""
     if not uses:
         return []
     size = _size(len(points)) + 6

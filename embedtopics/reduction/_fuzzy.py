@@ -37,7 +37,9 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
 
     n_documents, k = graph.indices.shape
     distances = np.maximum(0.0, 1.0 - graph.similarities.astype(np.float64))
-    rho = _nearest_positive(distances)
+    # Each document's smallest distance above zero; 0 where all are zero.
+    rho = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
+    rho = np.where(np.isfinite(rho), rho, 0.0)
     sigma = _bandwidths(distances, rho)
     beyond = distances - rho[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -57,12 +59,6 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
     fuzzy.eliminate_zeros()
     fuzzy.sort_indices()
     return fuzzy
-
-
-def _nearest_positive(distances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return each row's smallest distance above zero; 0 where all are zero."""
-    positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(positive), positive, 0.0)
 
 
 def _bandwidths(

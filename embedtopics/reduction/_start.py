@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray
 
@@ -29,6 +28,7 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     randomized decomposition (Halko, Martinsson and Tropp 2011, algorithms 4.4 and 5.1). Shapes:
     (n_documents, n_dimensions) -> (n_documents, n_components), zero beyond the rank.
     """
+    from sklearn.utils.extmath import randomized_svd
     from threadpoolctl import threadpool_limits
 
     n_documents, n_dimensions = embeddings.shape
@@ -38,34 +38,20 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
         if n_dimensions <= MOST_DIMENSIONS:
-            axes = _all_axes(some, mean)[:, :n_components]
+            covariance = np.zeros((n_dimensions, n_dimensions))
+            for begin in range(0, len(some), BLOCK):
+                block = some[begin : begin + BLOCK] - mean
+                covariance += block.T @ block
+            axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
         else:
-            axes = _first_axes(some - mean, min(n_components, len(some)))
+            n_first = min(n_components, len(some))
+            found = randomized_svd(some - mean, n_first, n_iter=7, random_state=0)
+            axes = found[2].T.astype(np.float64)
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
         for begin in range(0, n_documents, BLOCK):
             block = embeddings[begin : begin + BLOCK] - mean
             start[begin : begin + BLOCK, : axes.shape[1]] = block @ axes
     return _scaled(start)
-
-
-def _all_axes(some: FloatArray, mean: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the eigenvectors of the covariance in columns, those of largest variance first."""
-    covariance = np.zeros((len(mean), len(mean)))
-    for begin in range(0, len(some), BLOCK):
-        block = some[begin : begin + BLOCK] - mean
-        covariance += block.T @ block
-    axes: npt.NDArray[np.float64] = np.linalg.eigh(covariance)[1][:, ::-1]
-    return axes
-
-
-def _first_axes(centered: FloatArray, n_components: int) -> npt.NDArray[np.float64]:
-    """Return the first of these eigenvectors, without the covariance."""
-    from sklearn.utils.extmath import randomized_svd
-
-    axes: npt.NDArray[np.float64] = randomized_svd(
-        centered, n_components, n_iter=7, random_state=0
-    )[2].T.astype(np.float64)
-    return axes
 
 
 def first_components(start: FloatArray, n_components: int) -> FloatArray:

@@ -215,7 +215,6 @@ def maps_section(result: Comparison) -> str:
 
 
 def _panel(view: EncoderView, place: int) -> str:
-    """Return the place of one map."""
     name = text(view.name, 60)
     return (
         f'<figure class="panel"><figcaption title="{name}"><bdi>{name}</bdi></figcaption>'
@@ -459,7 +458,6 @@ def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:
 
 
 def _terms(terms: tuple[str, ...]) -> str:
-    """Return terms one after the other, or a dash."""
     shown = " ".join(f'<span class="term"><bdi>{text(term, 60)}</bdi></span>' for term in terms)
     return shown or "&ndash;"
 

@@ -222,9 +222,24 @@ def recount_terms(
     stops = _among(tokens.words, after.stop_words)
     functions = _among(tokens.words, after.function_words)
     edges = set(stops) | set(functions)
-    if not (left_out <= edges and _is_within(before, after, len(tokens))):
+    fewest_before, most_before = document_limits(before.min_df, before.max_df, len(tokens))
+    fewest, most = document_limits(after.min_df, after.max_df, len(tokens))
+    shortest_before, longest_before = before.ngram_range
+    shortest, longest = after.ngram_range
+    is_within = fewest_before <= fewest and most <= most_before
+    is_within &= shortest_before <= shortest <= longest <= longest_before
+    if not (is_within and left_out <= edges):
         return count_terms(tokens, **asdict(after))
-    kept = np.flatnonzero(_is_allowed(counts, edges - left_out, after, len(tokens)))
+    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
+    allowed = (holders >= fewest) & (holders <= most)
+    allowed &= (counts.lengths >= shortest) & (counts.lengths <= longest)
+    newly_left_out = edges - left_out
+    if newly_left_out:
+        allowed &= [
+            newly_left_out.isdisjoint((term.split(" ", 1)[0], term.rsplit(" ", 1)[-1]))
+            for term in counts.terms
+        ]
+    kept = np.flatnonzero(allowed)
     return TermCounts(
         counts=counts.counts if len(kept) == len(counts.terms) else counts.counts[:, kept],
         terms=tuple(counts.terms[column] for column in kept.tolist()),
@@ -232,35 +247,6 @@ def recount_terms(
         stop_words=stops,
         function_words=tuple(word for word in functions if word not in set(stops)),
     )
-
-
-def _is_within(before: TermRules, after: TermRules, n_documents: int) -> bool:
-    """Return whether every length and frequency that is allowed now was allowed before."""
-    fewest_before, most_before = document_limits(before.min_df, before.max_df, n_documents)
-    fewest, most = document_limits(after.min_df, after.max_df, n_documents)
-    shortest_before, longest_before = before.ngram_range
-    shortest, longest = after.ngram_range
-    return (
-        fewest >= fewest_before
-        and most <= most_before
-        and shortest_before <= shortest <= longest <= longest_before
-    )
-
-
-def _is_allowed(
-    counts: TermCounts, newly_left_out: set[str], after: TermRules, n_documents: int
-) -> npt.NDArray[np.bool_]:
-    """Tell for each column whether it is a term still."""
-    fewest, most = document_limits(after.min_df, after.max_df, n_documents)
-    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
-    allowed: npt.NDArray[np.bool_] = (holders >= fewest) & (holders <= most)
-    allowed &= (counts.lengths >= after.ngram_range[0]) & (counts.lengths <= after.ngram_range[1])
-    if newly_left_out:
-        allowed &= [
-            newly_left_out.isdisjoint((term.split(" ", 1)[0], term.rsplit(" ", 1)[-1]))
-            for term in counts.terms
-        ]
-    return allowed
 
 
 def _among(words: tuple[str, ...], listed: Iterable[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embedtopics.clustering.results import NOISE
 from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms.results import TermCounts
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ def word_gains(
     mean_length = max(1.0, total.sum() / max(1, len(labels)))
     # Documents are ordered by a hash of their content, so that any halving is a random one.
     half_of = np.arange(len(labels)) % 2
-    halves = [_sum_by_topic(holds, np.where(half_of == h, labels, NOISE), n_topics) for h in (0, 1)]
+    halves = [
+        count_by_topic(holds, np.where(half_of == h, labels, NOISE), n_topics) for h in (0, 1)
+    ]
     sizes = np.stack([np.asarray(half.sum(axis=1)).ravel() for half in halves])
     n_words = sizes.sum(axis=0)
     judged = _first_of_each(labels, n_topics)
@@ -74,19 +77,6 @@ def word_gains(
         gain = np.where(lengths > 0, mean + np.log(prior / (other_size + prior)), 0.0)
         best = np.maximum(best, _medians(gain, labels[judged], n_topics))
     return np.where(n_words >= total.sum(), np.inf, best), n_words.astype(np.int64)
-
-
-def _sum_by_topic(holds: csr_matrix, labels: Int32Array, n_topics: int) -> csr_matrix:
-    """Count the documents of each topic that hold each word."""
-    from scipy.sparse import csr_matrix
-
-    inside = np.flatnonzero(labels != NOISE)
-    member = csr_matrix(
-        (np.ones(len(inside)), (labels[inside], inside)), shape=(n_topics, len(labels))
-    )
-    sums = csr_matrix(member @ holds)
-    sums.sort_indices()
-    return sums
 
 
 def _first_of_each(labels: Int32Array, n_topics: int) -> Int64Array:

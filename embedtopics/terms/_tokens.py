@@ -189,17 +189,13 @@ def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> T
     """Join two streams, the documents in the given `order`, (n_documents,)."""
     words = sorted({*first.words, *second.words})
     number = {word: place for place, word in enumerate(words)}
-    ids = np.concatenate([_renumbered(part.ids, part.words, number) for part in (first, second)])
+    numbers = [np.array([number[w] for w in part.words], np.int32) for part in (first, second)]
+    ids = np.concatenate([numbers[0][first.ids], numbers[1][second.ids]])
     starts = np.concatenate([first.offsets[:-1], second.offsets[:-1] + len(first.ids)])
     lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
     return _used_words(ids[places], offsets, words)
-
-
-def _renumbered(ids: Int32Array, words: Sequence[str], number: dict[str, int]) -> Int32Array:
-    new = np.fromiter((number[word] for word in words), dtype=np.int32, count=len(words))
-    return new[ids]
 
 
 def _used_words(ids: Int32Array, offsets: Int64Array, words: list[str]) -> TokenStream:

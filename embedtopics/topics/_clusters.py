@@ -54,10 +54,7 @@ class Resolution:
 
 @dataclass(frozen=True, eq=False)
 class ClusterCut:
-    """Clusters at one resolution, and which of them are informative, (n_clusters,).
-
-    `min_cluster_size`: fewest texts in a cluster before any were merged; None where there is none.
-    """
+    """Clusters, which are informative (n_clusters,), and the fewest texts in one before merging."""
 
     clustering: Clustering
     is_informative: BoolArray
@@ -85,11 +82,7 @@ class NotEnoughTopics(InputError):
 def choose_cut(
     tree: SpanningTree, weights: Int64Array, resolution: Resolution, without: Without
 ) -> ClusterCut:
-    """Cut clusters from a hierarchy.
-
-    A number of topics is met by the coarsest cut with at least that many informative clusters, of
-    which the nearest in the hierarchy are merged until the number is right.
-    """
+    """Cut clusters from a hierarchy, for a number of topics the coarsest with as many, then merged."""
 
     def cut_at(size: int) -> ClusterCut:
         found = labels_at(tree, size, weights, method="leaf", allow_one_place=True)
@@ -146,9 +139,6 @@ def _merged(tree: SpanningTree, cut: ClusterCut, wanted: int) -> ClusterCut:
     return ClusterCut(clustering, informative[old], cut.min_cluster_size)
 
 
-# Clusters with the constraints applied.
-
-
 def check_constraints(
     constraints: TopicConstraints | None,
     resolution: Resolution | None,
@@ -178,8 +168,8 @@ def cut_clusters(
 ) -> ClusterCut:
     """Cut clusters from a hierarchy with the constraints applied.
 
-    Documents of fixed topics leave the clusters. A cluster of which more than half left, or whose
-    rest has more neighbours there than in itself, is dropped as a remainder of these topics.
+    Documents of fixed topics leave the clusters; one of which more than half left, or whose rest
+    has more neighbours there than in itself, is dropped as a remainder.
     """
     without = partial(uninformative_topics, counts)
     if constraints is None:

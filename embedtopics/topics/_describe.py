@@ -68,10 +68,7 @@ def describe_topics(
     languages: Sequence[str],
     known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
-    """Weigh the terms of every topic, and choose its keywords, name and typical documents.
-
-    Known typical documents, rows by topic, are not searched for. The weights: (n_topics, n_terms).
-    """
+    """Weigh the terms of every topic, (n_topics, n_terms), and describe it; known typical rows stay."""
     from scipy.sparse import csr_matrix
 
     labels = clustering.labels
@@ -154,8 +151,6 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     )
     return [[term for term, _ in row] for row in chosen]
 
-
-# What the settings of a result record, so that terms are counted and weighed the same way again.
 
 OURS = "ClassTfidf"
 GIVEN = "given"

@@ -156,9 +156,8 @@ def relabeled(
 ) -> TopicResult:
     """Return a result with other labels; everything that follows from them is made anew.
 
-    Topics are numbered from the largest down, described with the settings of the result, and keep
-    the names that the user gave them. A decision says where constraints of the fit are broken.
-    Stability stays only where every document has the label that it had.
+    Topics are numbered from the largest down and keep given names; decisions say which constraints
+    are broken. Stability stays only where every document has the label that it had.
     """
     drafts = np.asarray(labels, dtype=np.int32)
     number, order = _numbers(drafts, len(origins), result.documents.weights)
@@ -232,10 +231,7 @@ def _clustering(
 
 
 def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
-    """Return the typical documents of topics that hold the very documents of an old one.
-
-    Of a draft, whose topics are not described yet, none are known.
-    """
+    """Return the typical documents of topics that hold the very documents of an old one."""
     if not result.topics:
         return {}
     before, n_topics = result.clustering, len(after.persistence)

@@ -140,10 +140,7 @@ def _size_of_half(n_documents: int) -> int:
 
 
 def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGraph:
-    """List more neighbours of each document, from those of its neighbours and followers.
-
-    Followers list the document; the k most similar are asked, because a hub may have thousands.
-    """
+    """List more neighbours: those of a document's neighbours and k most similar followers."""
     n_documents = len(graph)
     links = _links(graph)
     found = no_neighbors(n_documents, k)
@@ -324,10 +321,7 @@ def compare(
 def best_matches(
     labels: Int32Array, found: Int32Array, weights: Int64Array, n_topics: int
 ) -> tuple[Float64Array, Int64Array]:
-    """Return each topic's best Jaccard overlap with a found topic, and which that is.
-
-    NaN where no document of the topic is there; -2 where no found topic shares one with it.
-    """
+    """Return each topic's best Jaccard overlap with a found topic, NaN where it is not there; and which."""
     n_found = int(found.max(initial=NOISE)) + 1
     # Noise is -1 and thus the last row and the last column.
     table = np.zeros((n_topics + 1, n_found + 1))

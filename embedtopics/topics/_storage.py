@@ -533,8 +533,6 @@ def _bytes_of(array: npt.NDArray[Any]) -> Any:
     return pa.Array.from_buffers(pa.large_binary(), 1, buffers)
 
 
-# The rows of a corpus as a parquet file.
-
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
 
 

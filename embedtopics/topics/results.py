@@ -127,9 +127,6 @@ class Topic:
     is_seeded: bool = False
 
 
-# What was done to a result after the fit, so that it can be read, and done again.
-
-
 @dataclass(frozen=True)
 class TopicMark:
     """By what a topic that an edit names can be known again in another fit.
@@ -179,9 +176,6 @@ class Edit:
     def __str__(self) -> str:
         """Return what it did."""
         return self.message
-
-
-# What was asked of the topics before a fit, document by document.
 
 
 @dataclass(frozen=True, eq=False)

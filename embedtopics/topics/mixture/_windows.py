@@ -179,7 +179,7 @@ class _Topics(NamedTuple):
     """The topics of a result, with which windows are compared.
 
     `factors` (n_terms,) multiply the counts of terms in a window, or their square roots; `rows`,
-    `topics` and `values` are the unit rows of topic weights as a sparse (n_terms, n_topics) matrix.
+    `topics` and `values` are the unit rows of topic weights, sparse (n_terms, n_topics).
     """
 
     term_index: TermIndex

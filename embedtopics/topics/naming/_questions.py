@@ -193,8 +193,6 @@ def _is_hidden(character: str) -> bool:
     return character not in _JOINERS and unicodedata.category(character)[0] == "C"
 
 
-# From what a language model answers to a name, or to the reason why it is none.
-
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _PREFIX = re.compile(r"\A(?:the )?(?:topic|name|label|title)(?: name)?\s*:\s*", re.IGNORECASE)
 _MARKUP = re.compile(r"[<>`{}\\|]|\]\s*\(|://|\bwww\.|\bjavascript:", re.IGNORECASE)

@@ -181,9 +181,6 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
     return similarities
 
 
-# The documents of a topic: at its centre, on its boundary, all over it, or at random.
-
-
 def sample_documents(
     result: TopicResult,
     topic: int,
@@ -295,10 +292,7 @@ def _second_topics(result: TopicResult, documents: Int64Array) -> tuple[Int64Arr
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Documents to choose from.
-
-    Shapes: `documents` (n_candidates,), `closeness` (n_candidates,), `others` (n_candidates,).
-    """
+    """Documents to choose from; `documents`, `closeness` and `others` are (n_candidates,)."""
 
     result: TopicResult
     documents: Int64Array
@@ -340,10 +334,9 @@ def _representative(candidates: Candidates, n: int) -> tuple[Int64Array, Float64
 
 
 def _diverse(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take each time the one least similar to those taken, of the half nearest to the centre.
+    """Take each time the one least similar to those taken (Gonzalez 1985, farthest-first traversal).
 
-    Farthest-first traversal (Gonzalez, 1985, "Clustering to minimize the maximum intercluster
-    distance"). The outer half is left out, for the farthest of all are strays.
+    Of the half nearest to the centre: the farthest of all are strays.
     """
     order = np.argsort(-candidates.closeness, kind="stable")
     pool = order[: max(n, -(-len(order) // 2))]

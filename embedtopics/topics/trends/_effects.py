@@ -147,15 +147,9 @@ def effects(
     )
 
 
-# Columns of the corpus -> the design matrix.
-
-
 @dataclass(eq=False)
 class Design:
-    """A design matrix over some rows of the corpus; the meaning of its columns as in TopicEffects.
-
-    Shapes: `matrix` (n_used, n_columns), the first column 1; `rows` (n_used,).
-    """
+    """A design matrix (n_used, n_columns) over `rows` (n_used,), columns as in `TopicEffects`."""
 
     rows: Int64Array
     decisions: list[Decision]
@@ -306,8 +300,7 @@ def _check_rank(design: Design) -> None:
 class _Fit:
     """What each distinct text adds to the normal equations, whatever the topics are.
 
-    Columns are scaled to length 1, so that years and millions solve equally well. `squares` are
-    sparse, as a row is in one or two of a hundred levels.
+    Columns are scaled to length 1, so that years and millions solve equally well.
     """
 
     documents: Int64Array

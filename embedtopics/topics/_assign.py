@@ -104,7 +104,7 @@ def assign(
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What the documents of the fit give new ones, by their nearest `indices, similarities` (n_new, k)."""
+    """What documents of the fit give new ones; the nearest: `indices, similarities` (n_new, k)."""
 
     labels: Int32Array
     shares: csr_matrix
@@ -160,13 +160,11 @@ def vectors_of(
     if embeddings is not None:
         vectors, _ = given_vectors(embeddings, corpus, documents)
     else:
-        matching = matching_encoder(
-            recorded_encoder(result) if encoder is None else encoder, result
-        )
+        made = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
         texts = corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
         # A shard on disk for every question would cost more than it could save.
-        plain = getattr(matching, "uncached", matching)
+        plain = getattr(made, "uncached", made)
         vectors, _ = encode_documents(plain, [texts[d] for d in documents], rows, None)
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:

@@ -82,7 +82,11 @@ class NotEnoughTopics(InputError):
 def choose_cut(
     tree: SpanningTree, weights: Int64Array, resolution: Resolution, without: Without
 ) -> ClusterCut:
-    """Cut clusters from a hierarchy, for a number of topics the coarsest with as many, then merged."""
+    """Cut clusters from a hierarchy.
+
+    A number of topics is met by the coarsest cut with at least that many informative clusters, of
+    which the nearest are merged until the number is right.
+    """
 
     def cut_at(size: int) -> ClusterCut:
         found = labels_at(tree, size, weights, method="leaf", allow_one_place=True)
@@ -184,7 +188,7 @@ def cut_clusters(
 
     if not isinstance(wanted, str) and wanted == n_fixed:
         size = automatic_min_cluster_size(int(weights.sum()))
-        return _with_fixed(_no_clusters(len(weights)), size, constraints)
+        return _with_fixed(_no_clusters(len(weights), size), constraints)
     others = wanted if isinstance(wanted, str) else wanted - n_fixed
     asked = dataclasses.replace(resolution, n_topics=others)
     try:
@@ -204,7 +208,7 @@ def constrain_cut(
     if not constraints.is_fixed:
         return _pure(cut, weights, constraints) if constraints.is_pure else cut
     if constraints.is_complete:
-        return _with_fixed(_no_clusters(len(weights)), cut.min_cluster_size, constraints)
+        return _with_fixed(_no_clusters(len(weights), cut.min_cluster_size), constraints)
     found, informative = cut.clustering, cut.is_informative
     left = _left(found.labels, constraints)
     dropped = _is_remainder(left, found.labels, len(informative), weights, graph, constraints)
@@ -212,13 +216,10 @@ def constrain_cut(
     rest = _compact(
         labels, found.probabilities, found.persistence, informative, cut.min_cluster_size
     )
-    return _with_fixed(rest, cut.min_cluster_size, constraints)
+    return _with_fixed(rest, constraints)
 
 
-def _with_fixed(
-    cut: ClusterCut, min_cluster_size: int | None, constraints: TopicConstraints
-) -> ClusterCut:
-    """Add the fixed topics."""
+def _with_fixed(cut: ClusterCut, constraints: TopicConstraints) -> ClusterCut:
     before, n_before, n_added = cut.clustering, len(cut.is_informative), len(constraints.names)
     inside = constraints.groups >= 0
     return _compact(
@@ -226,7 +227,7 @@ def _with_fixed(
         np.where(inside, constraints.probabilities, before.probabilities),
         np.append(before.persistence, np.full(n_added, np.nan)),
         np.append(cut.is_informative, np.ones(n_added, dtype=np.bool_)),
-        min_cluster_size,
+        cut.min_cluster_size,
     )
 
 
@@ -296,10 +297,10 @@ def _is_remainder(
     return np.asarray((lead > 0) | (2 * n_left < n_whole))
 
 
-def _no_clusters(n_documents: int) -> ClusterCut:
+def _no_clusters(n_documents: int, min_cluster_size: int | None) -> ClusterCut:
     labels = np.full(n_documents, NOISE, dtype=np.int32)
     nothing = Clustering(labels, np.zeros(n_documents, dtype=np.float32), np.empty(0))
-    return ClusterCut(nothing, np.empty(0, dtype=np.bool_), None)
+    return ClusterCut(nothing, np.empty(0, dtype=np.bool_), min_cluster_size)
 
 
 def _compact(

@@ -70,7 +70,7 @@ stay apart; for clustering it is 0."""
 
 @dataclass(frozen=True)
 class Stages:
-    """The object of each stage and its parameters; without a resolution clusters stay as they are."""
+    """The object of each stage and its parameters; no resolution takes clusters as they are."""
 
     make_encoder: Callable[[Sequence[str]], Encoder]
     reducer: Reducer | None

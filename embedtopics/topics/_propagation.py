@@ -69,7 +69,7 @@ class Propagation:
 
 
 def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) -> Propagation:
-    """Propagate labels (n_documents,) along the graph: a random path to the first labelled document.
+    """Propagate labels along the graph: a random path to the first labelled document.
 
     Steps are taken in proportion to similarity, 30 at most; the first is always taken, so that the
     shares of a labelled document come from its neighbours. Cut after them, this is the harmonic
@@ -135,7 +135,7 @@ def _on_threads(
 
 @dataclass(frozen=True, eq=False)
 class OutlierAssignment:
-    """Documents with their topics, the largest first; `min_margin` may follow from the coverage."""
+    """Documents with topics numbered from the largest down, and the `min_margin` that decided."""
 
     clustering: Clustering
     memberships: csr_matrix
@@ -152,7 +152,10 @@ def assign_outliers(
     is_held: BoolArray | None = None,
     amend: Callable[[Int32Array, Int32Array, Propagation], Int32Array] | None = None,
 ) -> OutlierAssignment:
-    """Assign documents outside the clusters to a topic, or record why not; the lonely only if held."""
+    """Assign documents outside the clusters to a topic, or record why not.
+
+    A document without any neighbour of a similarity above 0 is in no topic, unless it is held.
+    """
     # Without neighbours at all nothing is known of any document.
     is_lonely = graph.similarities[:, 0] <= 0 if graph.k else np.zeros(len(graph), dtype=np.bool_)
     if is_held is not None:

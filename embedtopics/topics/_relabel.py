@@ -14,13 +14,7 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._keywords import unique_labels
-from embedtopics.topics._describe import (
-    describe_topics,
-    describe_weighting,
-    languages_of,
-    term_settings_of,
-    weighting_of,
-)
+from embedtopics.topics._describe import describe_again, describe_weighting
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics.constraints._protocol import departures
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
@@ -168,16 +162,8 @@ def relabeled(
         parameters = {**parameters, "weighting": described}
         edited = dataclasses.replace(edited, settings={**edited.settings, "weighting": described})
     clustering = _clustering(result.clustering, number[drafts], from_old, reason, probabilities)
-    topics, topic_terms = describe_topics(
-        edited.term_counts,
-        edited.embeddings,
-        clustering,
-        edited.documents,
-        weighting_of(edited, weighting),
-        term_settings_of(edited),
-        languages_of(edited),
-        _known_typical(result, clustering),
-    )
+    typical = _known_typical(result, clustering)
+    topics, topic_terms = describe_again(edited, clustering, weighting, typical)
     before, weights = result.clustering.labels, result.documents.weights
     broken = departures(result.constraints, before, clustering.labels, weights, name)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]

@@ -108,7 +108,6 @@ def write_result(result: TopicResult, folder: Path) -> None:
 
 
 def _write_texts(result: TopicResult, folder: Path) -> None:
-    """Write what is kept as JSON."""
     corpus, counts, stability = result.corpus, result.term_counts, result.stability
     words = {
         "words": result.tokens.words,

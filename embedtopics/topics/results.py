@@ -174,7 +174,6 @@ class Edit:
     new_ids: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        """Return what it did."""
         return self.message
 
 
@@ -324,14 +323,12 @@ class TopicResult:
     added: npt.NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
-        """Return the number of topics and texts, and the coverage."""
         n_texts = int(self.documents.weights.sum())
         return (
             f"TopicResult({self.n_topics} topics, {n_texts:,} texts, {self.coverage:.0%} covered)"
         )
 
     def _repr_html_(self) -> str:
-        """Return the largest topics as a table."""
         import pandas as pd
 
         rows = [

@@ -34,7 +34,6 @@ class FitContext:
     encode: Callable[[Sequence[str]], FloatArray]
 
     def __len__(self) -> int:
-        """Return the number of documents."""
         return len(self.documents)
 
 

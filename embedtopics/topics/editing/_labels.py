@@ -335,7 +335,6 @@ def update_terms(
 
 
 def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
-    """Count the terms by the new settings."""
     old, counts = term_settings_of(result), result.term_counts
     new = term_settings_of(dataclasses.replace(result, settings=settings))
     common = counts.function_words

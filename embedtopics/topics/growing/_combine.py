@@ -330,7 +330,7 @@ def combine(
 
 
 def match_topics(one: TopicResult, other: TopicResult, min_similarity: float) -> Int32Array:
-    """Return the topic that each of the other's becomes one with, or -1, shape (other.n_topics,)."""
+    """Return the topic that each of the other result is to become one with, (n_topics,), or -1."""
     similarity = _centroid_cosines(one, other)
     matches = np.full(similarity.shape[1], NOISE, dtype=np.int32)
     if similarity.size:

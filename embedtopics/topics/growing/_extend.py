@@ -254,7 +254,7 @@ def _recorded(grown: TopicResult, extension: Extension, n_rows: int) -> TopicRes
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Documents of a result, `old` (n_old,), and of another corpus, `new, added` (n_new,), in one order."""
+    """Documents of a result, `old` (n_old,), and of a corpus, `new, added` (n_new,), as one."""
 
     corpus: Corpus
     documents: DistinctDocuments
@@ -309,9 +309,8 @@ def grown_graph(
     is_added: npt.NDArray[np.bool_],
     found: tuple[Int32Array, FloatArray],
 ) -> NeighborGraph:
-    """Return the graph of all documents: only new ones, which `found` (n_new, k) old ones, get more."""
-    k = result.graph.k
-    graph = result.graph
+    """Return the graph of all documents: new ones get neighbours, old ones keep theirs."""
+    graph, k = result.graph, result.graph.k
     others = np.flatnonzero(is_added)
     indices, similarities = merged.old[found[0][:, :k]], found[1][:, :k]
     if k and len(others) > 1:

@@ -18,12 +18,7 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeight
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import decide, min_margin_of
-from embedtopics.topics._describe import (
-    describe_topics,
-    languages_of,
-    term_settings_of,
-    weighting_of,
-)
+from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import closeness, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._vectors import centroids, cosines, tightness
@@ -262,10 +257,7 @@ def described(
     result: TopicResult, origins: Sequence[Topic | None], weighting: TermWeighting | None
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Return the topics of a result described anew, named as their origins, and term weights."""
-    topics, topic_terms = describe_topics(
-        result.term_counts, result.embeddings, result.clustering, result.documents,
-        weighting_of(result, weighting), term_settings_of(result), languages_of(result),
-    )  # fmt: skip
+    topics, topic_terms = describe_again(result, result.clustering, weighting)
     return carry_names(topics, origins), topic_terms
 
 

@@ -312,7 +312,6 @@ class Chat:
         return bytes(received)
 
     def _refused(self, response: Any, received: bytes) -> Unusable:
-        """Return what a status other than success means."""
         code = response.status_code
         if 300 <= code < 400:
             about = f"it answers with a redirect ({code}), which is not followed"
@@ -334,7 +333,6 @@ class Chat:
 
 
 def _message(received: bytes) -> str:
-    """Return the message of an error."""
     text = received.decode("utf-8", "replace")
     try:
         content = json.loads(text)

@@ -149,7 +149,6 @@ def concordance(
 
 
 def _selected(result: TopicResult, topic: Any, where: Any) -> BoolArray:
-    """Return the rows of topics that meet a condition."""
     rows = rows_where(result, where)
     return rows if topic is None else rows & rows_of_topics(result, topic)
 

@@ -161,7 +161,7 @@ def document_weights(result: TopicResult, rows: BoolArray) -> tuple[Int64Array, 
 def random_keys(
     hashes: npt.NDArray[np.uint64], seed: int, places: Any = 0
 ) -> npt.NDArray[np.uint64]:
-    """Return a pseudorandom number for each document, (n_documents,), which depends on its text alone.
+    """Return a pseudorandom number for each document, which depends on its text alone.
 
     The smallest are a sample that changes neither with the order of the rows nor, for those that
     stay, when others are added.

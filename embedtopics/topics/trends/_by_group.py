@@ -296,7 +296,7 @@ def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
 
 
 def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> csr_matrix:
-    """Count terms by topic and cell, (n_topics * (n_cells + 1), n_terms); in no cell is the last."""
+    """Count terms by topic and cell, (n_topics * (n_cells + 1), n_terms); the last cell is none."""
     labels = result.labels
     rows = np.flatnonzero(labels != NOISE)
     cells = cell_of_row[rows] % (n_cells + 1)

@@ -255,16 +255,11 @@ class _Model:
         best: Float64Array = middle
         return best
 
-    def share(self, slope: Float64Array, intercept: Float64Array) -> Float64Array:
-        """Return the fitted shares, shape (n_topics, n_periods)."""
-        from scipy.special import expit
-
-        fitted: Float64Array = expit(intercept[:, None] + slope[:, None] * self.places)
-        return fitted
-
     def score(self, slope: Float64Array) -> Float64Array:
         """Return the derivative of the profile likelihood."""
-        share = self.share(slope, self.intercept(slope))
+        from scipy.special import expit
+
+        share = expit(self.intercept(slope)[:, None] + slope[:, None] * self.places)
         rise: Float64Array = (self.counts - self.totals * share) @ self.places
         return rise
 

@@ -16,8 +16,6 @@ from embedtopics._utils.checks import (
     is_whole,
     resolve_seed,
 )
-from embedtopics._utils.machine import side_by_side
-from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import is_missing
@@ -25,7 +23,7 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
-from embedtopics.topics._stability import NOT_HELD, best_matches, recipe_of, replicate
+from embedtopics.topics._stability import NOT_HELD, best_matches, draw_replicates
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import values_of
 from embedtopics.topics.trends.results import TopicEffects
@@ -403,17 +401,7 @@ def _replicates(
         return [labels.astype(np.int32) for labels in arrays]
     if not result.n_topics:
         return []
-    recipe, n = recipe_of(result), int(given)
-
-    def replicated(number: int) -> Int32Array:
-        return replicate(recipe, np.random.default_rng([seed, number]))
-
-    made = []
-    with progress_bar(total=n, unit="replicate", description="effects", show=show_progress) as bar:
-        for labels in side_by_side(replicated, n):
-            made.append(labels)
-            bar.update()
-    return made
+    return draw_replicates(result, int(given), seed, "effects", show_progress)
 
 
 def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Float64Array:

@@ -288,7 +288,6 @@ def _number(dates: Times, unit: Unit) -> Int64Array:
 
 
 def _start(numbers: Int64Array, unit: Unit) -> Times:
-    """Return when periods begin."""
     return (numbers * unit.size - _zero(unit)).astype(f"M8[{unit.base}]").astype("M8[us]")
 
 

@@ -47,8 +47,8 @@ format: install  ## Put the code in the agreed form.
 docs: install    ## Write docs/api.md and the table of CONTRIBUTING.md from the code.
 	$(BIN)/python docs/make.py
 
-notebooks: install   ## Run the notebooks in place, or the one that NOTEBOOK= names.
-	$(BIN)/python -m pytest -q $(if $(NOTEBOOK),,-n 2) -m "slow" -k "$(NOTEBOOK)" tests/test_notebooks.py
+notebooks: install   ## Run the notebooks in place.
+	$(BIN)/python -m pytest -q -n 2 -m "slow" tests/test_notebooks.py
 
 browser: install     ## Look at the pages in a browser, where there is one.
 	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots

@@ -288,18 +288,6 @@ def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, ca
     np.testing.assert_array_equal(found[0], found[1])
 
 
-def test_an_export_is_checked_at_the_length_that_the_model_reads(tiny_bert, monkeypatch, cache):
-    lengths = []
-
-    def export(module, vocabulary, max_length, **_):
-        lengths.append(max_length)
-        return exporting.export_model(module, vocabulary, max_length)
-
-    monkeypatch.setattr(opening, "export_model", export)
-    SentenceEncoder(tiny_bert, max_length=4).encode(["the cat"])
-    assert lengths == [32]
-
-
 def test_a_full_disk_costs_a_warning_and_leaves_nothing(
     tiny_bert, texts, cache, caplog, monkeypatch
 ):

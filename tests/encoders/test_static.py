@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from model2vec import StaticModel
 from tokenizers import Tokenizer
 
-from embedtopics.encoders import CachedEncoder, StaticEncoder
+from embedtopics.encoders import StaticEncoder
 from embedtopics.errors import InputError
 from tests.factories import refuses
 
@@ -141,17 +141,6 @@ def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
     ]  # fmt: skip
     assert len(set(variants)) == len(variants)
     assert fingerprint(name="other") == fingerprint(tokenizer=tokenizer.to_str()) == variants[0]
-
-
-def test_it_can_be_cached(tokenizer, table, texts, tmp_path):
-    encoder = StaticEncoder.from_arrays(table, tokenizer, name="mine", languages=["fr"])
-    cached = CachedEncoder(encoder, folder=tmp_path)
-    np.testing.assert_array_equal(cached.encode(texts), encoder.encode(texts))
-    np.testing.assert_array_equal(
-        CachedEncoder(encoder, folder=tmp_path).encode(texts), encoder.encode(texts)
-    )
-    assert (cached.name, cached.languages) == ("mine", ("fr",))
-    assert encoder.settings["folder"] == "mine"
 
 
 def test_bad_arguments(tokenizer, table):

@@ -1,7 +1,5 @@
 """Questions on whole sentences: answers by hand, classes of one size, nothing given away."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Labelled texts and pairs of words, from tables."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -1,7 +1,5 @@
 """Questions on each word: labels by hand, and no sentence on both sides."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

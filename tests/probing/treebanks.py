@@ -1,7 +1,5 @@
 """Treebanks made by hand, and a writer of CoNLL-U, for tests."""
 
-from __future__ import annotations
-
 from embedtopics.probing.results import Sentence, Treebank
 
 OTHERS = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")

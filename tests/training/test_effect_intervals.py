@@ -1,7 +1,5 @@
 """Figures of resamples against oracles, and intervals that keep their error rate."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whole fits of a tiny encoder: what comes out, what is refused before anything is learned."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

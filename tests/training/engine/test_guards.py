@@ -1,9 +1,5 @@
 """Runs that go wrong: no number, no memory, no disk; what was learned until then is kept."""
 
-from __future__ import annotations
-
-import errno
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +9,10 @@ import torch
 from embedtopics.corpus._readers import name_rows
 from embedtopics.training.trainer import _running as running
 from embedtopics.training.trainer._batching import BatchPlan
-from embedtopics.training.trainer._checkpoints import latest_checkpoint
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
 from tests.factories import refuses
-from tests.training.engine.test_running import ABOUT, same, settings, trained, weights_of
+from tests.training.engine.test_running import ABOUT, settings, trained, weights_of
 
 
 def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tmp_path):
@@ -77,22 +72,6 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path):
         )
         with pytest.raises(RuntimeError, match="shapes"):
             train(lesson, validation, settings(), tmp_path / "run", ABOUT)
-
-
-def test_a_full_disk_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
-    lesson, _ = trained(lesson_of, tmp_path / "whole")
-    again, validation = lesson_of(settings())
-    with pytest.MonkeyPatch.context() as patch:
-
-        def full(*_args, **_named):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        patch.setattr("safetensors.torch.save_file", full)
-        run = train(again, validation, settings(), tmp_path / "run", ABOUT)
-    assert {d.name for d in run.decisions} == {"checkpoint"} and len(run.decisions) == 4
-    assert "No space left" in run.decisions[0].message
-    assert latest_checkpoint(tmp_path / "run") == (None, [])
-    assert same(weights_of(lesson), weights_of(again))
 
 
 def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):

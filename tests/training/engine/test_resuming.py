@@ -1,7 +1,5 @@
 """Runs that were interrupted anywhere, and what lies on the disk: the end is the same."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -119,10 +119,7 @@ def test_places_without_a_neighbour_are_passed_over():
 
 
 def test_documents_of_one_group_are_paired():
-    table = {
-        "text": [*"abcdefg", None, "a"],
-        "by": ["x", "x", "x", "y", "y", "z", None, "x", "x"],
-    }
+    table = {"text": [*"abcdefg", None, "a"], "by": ["x", "x", "x", "y", "y", "z", None, "x", "x"]}
     made = make_pairs(corpus(table), "group", "by")
     expected = {*combinations("abc", 2), ("d", "e")}
     assert {tuple(sorted(pair)) for pair in found(made)} == expected

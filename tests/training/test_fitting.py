@@ -27,6 +27,14 @@ def sets():
     return graded_pairs(60, seed=1), graded_pairs(30, seed=2), graded_pairs(40, seed=5)
 
 
+@pytest.fixture()
+def never_trained(monkeypatch):
+    def never(*_arguments):
+        raise AssertionError("training began")
+
+    monkeypatch.setattr(runs, "_train", never)
+
+
 def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets):
     train, _, test = sets
     corpus = [f"{a} {b} {c}" for a in CONTENT for b in CONTENT[:3] for c in CONTENT[3:5]]
@@ -101,13 +109,8 @@ def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
         ({"report_to": "paper"}, "report_to"),
     ],
 )
-def test_bad_input_is_refused_before_training(
-    tiny_bert, tmp_path, sets, monkeypatch, changes, parameter
-):
-    def never(*_arguments):
-        raise AssertionError("training began")
-
-    monkeypatch.setattr(runs, "_train", never)
+@pytest.mark.usefixtures("never_trained")
+def test_bad_input_is_refused_before_training(tiny_bert, tmp_path, sets, changes, parameter):
     train, validation, _ = sets
     named = {"validation": validation, "out": tmp_path / "tuned", **FAST, **changes}
     with refuses(parameter) as caught:
@@ -117,13 +120,8 @@ def test_bad_input_is_refused_before_training(
     assert not (tmp_path / "tuned").exists()
 
 
-def test_classes_that_the_sample_of_a_corpus_lacks_are_refused_before_training(
-    tiny_bert, tmp_path, sets, monkeypatch
-):
-    def never(*_arguments):
-        raise AssertionError("training began")
-
-    monkeypatch.setattr(runs, "_train", never)
+@pytest.mark.usefixtures("never_trained")
+def test_classes_that_the_sample_of_a_corpus_lacks_are_refused(tiny_bert, tmp_path, sets):
     texts = [f"text {number}" for number in range(5_100)]
     unsampled = et.Corpus.of(texts).distinct().first_rows[-2:]
     classes = np.full(len(texts), "usual", dtype=object)

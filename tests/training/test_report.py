@@ -80,12 +80,6 @@ def test_what_json_cannot_hold_is_named(tmp_path):
         write_report(make_report(settings=endless), tmp_path)
 
 
-def damaged(place, edit):
-    path = place / "training.json"
-    path.write_text(edit(path.read_text()))
-    write_manifest(place, "embedtopics training report", 1)
-
-
 def test_damage_is_told(tmp_path):
     with refuses("folder"):
         write_report(make_report(), tmp_path / "nowhere")
@@ -105,8 +99,8 @@ def test_damage_is_told(tmp_path):
         lambda t: t.replace('"$tuple"', '"$eval"'),
         lambda t: "[" * 100_000,
     ):
-        (place / "training.json").write_text(text)
-        damaged(place, edit)
+        (place / "training.json").write_text(edit(text))
+        write_manifest(place, "embedtopics training report", 1)
         with pytest.raises(CorruptFileError, match=r"damaged|no report"):
             read_report(tmp_path)
     manifest = json.loads((place / "manifest.json").read_text())

@@ -15,7 +15,25 @@ from tests.factories import refuses
 from tests.training.engine.test_running import ABOUT, settings, trained, weights_of
 
 
-def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tmp_path):
+def without_number(loss, _):
+    return loss * float("nan")
+
+
+def without_gradient(loss, vectors):
+    """Return the loss as it was: what is added is zero, and its gradient zero times infinity."""
+    return loss + torch.sqrt(vectors[0] * 0).sum()
+
+
+@pytest.mark.parametrize(
+    ("broken", "step", "said"),
+    [
+        (without_number, 8, "The loss of step 8"),
+        (without_gradient, 4, "The gradient of step 4 was not"),
+    ],
+)
+def test_what_is_no_number_stops_the_run_and_keeps_the_best(
+    lesson_of, tmp_path, monkeypatch, broken, step, said
+):
     lesson, validation = lesson_of(settings())
     original = type(lesson).loss_of
     calls = []
@@ -24,19 +42,19 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tm
         loss = original(self, batch, vectors)
         if torch.is_grad_enabled():
             calls.append(batch)
-            if len(calls) == 8:
-                return loss * float("nan")
+            if len(calls) == step:
+                return broken(loss, vectors)
         return loss
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(lesson), "loss_of", breaking)
-        run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
-    assert run.stopped == "loss not finite" and run.n_steps == 7
+    monkeypatch.setattr(type(lesson), "loss_of", breaking)
+    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    assert run.stopped == "loss not finite" and run.n_steps == step - 1
     (decision,) = run.decisions
-    assert decision.value == 8 and "The loss of step 8" in decision.message
-    batch = BatchPlan(lesson.examples.lengths, 8, 1).of_epoch(1)[1]
-    assert f"Its batch holds {name_rows(batch)}. " in decision.message
-    assert run.best_step in (0, 3, 6)
+    assert decision.value == step and said in decision.message
+    if step == 8:
+        batch = BatchPlan(lesson.examples.lengths, 8, 1).of_epoch(1)[1]
+        assert f"Its batch holds {name_rows(batch)}. " in decision.message
+    assert run.best_step in (0, 3, 6) and np.isfinite(run.curves.validation_loss).all()
     assert all(torch.isfinite(tensor).all() for tensor in weights_of(lesson).values())
 
 
@@ -101,29 +119,6 @@ def test_memory_that_runs_out_anew_in_batches_learned_before_is_made_do_with(les
     assert halved == [2, 0]
     assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
     np.testing.assert_allclose(run.curves.training_loss, whole.curves.training_loss, rtol=1e-4)
-
-
-def test_a_gradient_that_is_no_number_leaves_the_weights_as_they_were(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    original = type(lesson).loss_of
-    calls = []
-
-    def breaking(self, batch, vectors):
-        loss = original(self, batch, vectors)
-        if torch.is_grad_enabled():
-            calls.append(batch)
-            if len(calls) == 4:
-                # Zero, and its gradient is zero times infinity.
-                return loss + torch.sqrt(vectors[0] * 0).sum()
-        return loss
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(lesson), "loss_of", breaking)
-        run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
-    assert run.stopped == "loss not finite" and run.n_steps == 3
-    (decision,) = run.decisions
-    assert decision.value == 4 and "The gradient of step 4 was not" in decision.message
-    assert np.isfinite(run.curves.validation_loss).all()
 
 
 def test_an_encoder_without_a_finite_loss_is_refused(lesson_of, tmp_path):

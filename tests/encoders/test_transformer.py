@@ -103,23 +103,6 @@ def test_missing_weights_are_not_made_up_and_a_pooler_is_not_missed(
         SentenceEncoder(folder).encode(["the cat"])
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"pooling": "sum"}, "pooling"),
-        ({"tokens_per_batch": 0}, "tokens_per_batch"),
-        ({"tokens_per_batch": True}, "tokens_per_batch"),
-        ({"max_length": 2}, "max_length"),
-        ({"max_length": 33}, "at most 32"),
-        ({"device": "abacus"}, "torch device"),
-        ({"device": "cuda:99"}, "a device that is there, got 'cuda:99'"),
-    ],
-)
-def test_parameters_out_of_range(tiny_bert, settings, message):
-    with pytest.raises(InputError, match=message):
-        SentenceEncoder(tiny_bert, **settings)
-
-
 @pytest.mark.parametrize("workers", [1, 3])
 def test_an_interrupt_comes_through_and_leaves_the_encoder_usable(
     tiny_encoder, texts, monkeypatch, workers

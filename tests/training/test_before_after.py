@@ -122,14 +122,6 @@ def test_nothing_depends_on_the_order_of_the_examples(sets):
     assert one == other
 
 
-def test_texts_are_encoded_once_by_each_encoder(sets):
-    texts, by_kind = sets
-    before, after = (Table(random_vectors(texts, seed)) for seed in (0, 1))
-    compare_before_after(before, after, test=by_kind, n_resamples=100)
-    for encoder in (before, after):
-        assert len(encoder.asked) == 1 and len(encoder.asked[0]) == len(set(encoder.asked[0]))
-
-
 def test_what_is_better_is_called_better_and_what_is_worse_worse():
     rng = np.random.default_rng(0)
     texts = [[f"{side} {i}" for i in range(200)] for side in "ab"]

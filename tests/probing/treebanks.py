@@ -39,6 +39,13 @@ def treebank(*sentences, source="made"):
     return Treebank(source, tuple(sentences), tuple(sentences[0].columns))
 
 
+def n_each_in_one_part(keys, parts):
+    """Tell how many keys there are, none of which is in two parts."""
+    found = set(zip(keys, parts, strict=True))
+    assert len(found) == len({key for key, _ in found})
+    return len(found)
+
+
 def conllu(sentences):
     """Sentences as CoNLL-U; what their spans do not part by a blank has SpaceAfter=No."""
     lines = []

@@ -240,8 +240,7 @@ def contextualization(
 class _Plan:
     """What is measured, the same at every layer.
 
-    `apart` counts, for each pair of words, the share of the pairs of their uses that stand in
-    different sentences; `pairs` are those that do not.
+    Of pairs of uses of two words, `apart` is the share in different sentences, `pairs` the others.
     """
 
     uses: DrawnUses

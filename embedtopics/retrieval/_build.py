@@ -74,8 +74,6 @@ def as_list(values: Iterable[Any], what: str) -> list[Any]:
     return list(values)
 
 
-# Reading what a caller gives, with the columns in the roles that they have in the index.
-
 ROLES = ("text", "id", "time")
 
 
@@ -160,15 +158,11 @@ def _are_made(ids: Sequence[object], texts: Sequence[str]) -> bool:
     return any(str(id).split("-")[0] == own.split("-")[0] for id, own in pairs)
 
 
-# A corpus -> passages, vectors and postings: what a segment of a collection is made of.
-
-
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Documents that are ready to be written.
+    """Documents that are ready to be written, and of each passage the document, span and vector.
 
-    Of each passage the document (`positions`, (n_passages,)), the span (n_passages, 2) and the
-    vector (n_passages, n_dimensions) of unit length, or zeros for one without text.
+    `positions` (n_passages,), `spans` (n_passages, 2), `vectors` (n_passages, n_dimensions).
     """
 
     ids: tuple[str, ...]

@@ -42,10 +42,7 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IndexVersion:
-    """A version of an index that can be searched; nothing in it changes.
-
-    `findable` are for each segment the passages that are there and have text, None for all.
-    """
+    """An unchanging version of an index; `findable` passages have text, None for all."""
 
     snapshot: Snapshot
     parts: tuple[_Parts, ...]

@@ -129,11 +129,7 @@ def _check_modules(folder: Path) -> None:
 
 
 def _check_weights(folder: Path) -> None:
-    """Make sure that all weights are there, that of the head included, and none is pickled.
-
-    sentence-transformers would put a head with random weights on any encoder, and scores by chance
-    must not pass for an answer.
-    """
+    """Make sure that no weights are missing or pickled: a random head would go unnoticed."""
     pickled = [
         path
         for path in folder.rglob("*.bin")

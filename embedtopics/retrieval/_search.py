@@ -308,10 +308,7 @@ def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
 def diversify(
     relevance: npt.NDArray[Any], vectors: npt.NDArray[Any], k: int, diversity: float
 ) -> Int64Array:
-    """Return the places of k candidates by maximal marginal relevance (Carbonell, Goldstein 1998).
-
-    Shapes: `relevance` (n,), `vectors` (n, n_dimensions) -> (min(k, n),).
-    """
+    """Return k of n places by maximal marginal relevance (Carbonell and Goldstein 1998)."""
     cosines = cast(npt.NDArray[Any], _Cosines(vectors))
     chosen = choose_diverse(relevance, cosines, k, diversity, lambda *_: False, least=-1.0)
     return np.array(chosen, dtype=np.int64)

@@ -243,9 +243,6 @@ def _with_multiplicity(judged: list[Judged]) -> list[Change]:
     return changes
 
 
-# What another encoder changes for texts of one's own: their neighbors, topics and classes.
-
-
 @dataclass(frozen=True, eq=False)
 class CorpusTexts:
     """The documents that are looked at."""

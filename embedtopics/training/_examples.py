@@ -447,9 +447,6 @@ def _read_labels(
     return _read_scores(values, scale, where, lambda rows: name_rows(rows, table.lines))
 
 
-# What examples are labelled with: classes of inference, scores on a scale, yes or no.
-
-
 @dataclass(frozen=True, eq=False)
 class _Labels:
     """A column of labels after its reading."""

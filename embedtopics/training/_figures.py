@@ -139,8 +139,7 @@ class Difference:
 def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
     """Draw the units of a figure anew, the same for both encoders, and see how it differs.
 
-    The interval is the expanded percentile interval of Hesterberg (2015), "What teachers should
-    know about the bootstrap": bias and skewness cancel in the difference of two encoders.
+    The expanded percentile interval (Hesterberg 2015): bias and skewness cancel in a difference.
     """
     _, unit_of = np.unique(figure.units, return_inverse=True)
     n_units, n = int(unit_of.max()) + 1, len(unit_of)
@@ -243,8 +242,6 @@ def holm(p_values: list[float]) -> list[float]:
     adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
     return [float(p) for p in adjusted]
 
-
-# What a set of examples asks of an encoder, by the kind of the examples.
 
 ROWS_AT_ONCE = 4096
 QUERIES_AT_ONCE = 256
@@ -402,10 +399,7 @@ def _pairs(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
 
 
 def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
-    """Return the rank of each second text among all second texts, for its first as query.
-
-    Its other partners and the query itself do not compete; of equals, the right one comes last.
-    """
+    """Return the rank of each second text for its first; of equals, the right one comes last."""
     from threadpoolctl import threadpool_limits
 
     queries, answers = examples.columns[:2]

@@ -168,8 +168,6 @@ def _restored(value: Any) -> Any:
     raise ValueError(f"it holds {tag!r}, which means nothing here")
 
 
-# The model card: what an encoder is, what it learned from, and what that did to it.
-
 MOST_VALIDATIONS = 20
 MOST_LISTED = 40
 

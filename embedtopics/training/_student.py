@@ -68,10 +68,7 @@ class StudentResult:
         return vectors
 
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
-        """Write the encoder in model2vec's format, with its report and a model card.
-
-        For `dtype`, see `StaticEncoder.save`; the figures of the report are those of float32.
-        """
+        """Write the encoder in model2vec's format, with its report and a model card."""
         path = Path(folder).expanduser()
         self.encoder.save(path, dtype=dtype)
         write_report(self.report, path)

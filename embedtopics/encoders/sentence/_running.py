@@ -20,15 +20,10 @@ from embedtopics.protocols import FloatArray, Int32Array
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
-# Texts to the token ids that a transformer reads, with an account of what was cut.
-
 
 @dataclass(frozen=True, eq=False)
 class TokenizedTexts:
-    """What a transformer reads of each text.
-
-    Shapes: `n_tokens` (n_texts,), `n_seen` (n_texts,), `n_unknown` (n_texts,).
-    """
+    """What a transformer reads of each text; counts are (n_texts,)."""
 
     ids: list[bytes]
     n_tokens: Int32Array
@@ -85,8 +80,6 @@ def _n_cut(encoding: Encoding, n_special: int) -> int:
     return sum(len(part) for part in rest) - n_special * len(rest)
 
 
-# What runs a transformer: torch, or ONNX Runtime on a CPU.
-
 TokenArray = npt.NDArray[np.int64]
 
 
@@ -133,11 +126,7 @@ class TorchRuntime:
 
 
 class OnnxRuntime:
-    """Runs an exported model with ONNX Runtime on the CPU.
-
-    A batch is computed by one thread, and several batches at the same time: threads that share a
-    batch wait for one another a hundred times in each.
-    """
+    """Runs an exported model on the CPU, one thread a batch: threads that share one wait."""
 
     name = "onnx"
     tokens_per_batch = _FOR_CACHES
@@ -189,9 +178,6 @@ def has_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
-
-
-# Batches of about equal work: texts sorted by length, cut by a budget of tokens.
 
 
 def distinct_rows(keys: Sequence[bytes]) -> list[int]:

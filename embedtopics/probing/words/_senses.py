@@ -389,9 +389,6 @@ def _labelled(
     return renumbered[every], centers[order], order
 
 
-# How well each layer separates given senses.
-
-
 def sense_separation(
     states: HiddenStates,
     rows: str | Sequence[int] | npt.NDArray[np.integer],

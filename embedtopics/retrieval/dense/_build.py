@@ -25,8 +25,6 @@ from embedtopics.retrieval.dense._segment import (
     write_vectors,
 )
 
-# How far an index must look: measured on queries, and measured again on others.
-
 K = 10
 """Neighbours on which recall is measured."""
 
@@ -54,8 +52,7 @@ TIMED_EXACTLY = 5
 class Sample:
     """Vectors of the segment as queries (n_queries, d) whose nearest vectors are known.
 
-    `itself` is the row of each, which is left out of its answer, `least` the similarity of the
-    last of the k nearest.
+    `itself` is the row of each, which is left out; `least` the similarity of the k-th nearest.
     """
 
     queries: FloatArray

@@ -42,8 +42,6 @@ from embedtopics.retrieval.storage._segments import (
     unnamed_folders,
 )
 
-# Making a collection, and copying one: it appears under its name when it is whole.
-
 
 def create_folder(folder: Path, settings: str) -> None:
     """Make an empty collection."""

@@ -53,7 +53,6 @@ SMALL_BYTES = 1_000_000
 N_COUNTS = 3
 """Numbers kept for each text: its tokens, those read, those unknown."""
 
-
 Keys = npt.NDArray[np.uint64]
 
 

@@ -72,7 +72,6 @@ _KINDS = {
 }
 KINDS = tuple(_KINDS)
 
-
 NLI_NAMES = ("entailment", "neutral", "contradiction")
 """The classes of inference, in the order in which they are numbered."""
 

@@ -37,7 +37,6 @@ Found = tuple[list[Pair], list[Decision], str]
 _SEPARATORS = " \t\n:.,;|-\u2013\u2014!?"
 _WORD = re.compile(r"\w+")
 
-
 _GUARDS = {
     "too near": "nearer than the limit that the positive sets",
     "alike": "nearly the same text as the anchor or a positive",

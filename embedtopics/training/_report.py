@@ -200,7 +200,6 @@ OF_STUDENTS = (
     "Words that none of these texts hold have the vectors that its teacher gives them alone.",
 )
 
-
 _BEGINNING = """---
 {matter}
 ---

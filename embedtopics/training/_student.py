@@ -33,12 +33,7 @@ from embedtopics.training._compare import judge
 from embedtopics.training._figures import Figure, compare_scores, mean
 from embedtopics.training._report import write_report
 from embedtopics.training._settings import StudentSettings, settings_from
-from embedtopics.training._student_table import (
-    Bagged,
-    Learned,
-    learn,
-    student_vectors,
-)
+from embedtopics.training._student_table import Bagged, Learned, learn, student_vectors
 from embedtopics.training.curves._verdict import read_curves
 from embedtopics.training.results import Change, StudentReport
 from embedtopics.training.trainer._checkpoints import refuse_finished

@@ -18,7 +18,7 @@ from embedtopics.encoders._base import readable, slabs
 from embedtopics.protocols import FloatArray, Int32Array
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
+    from tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,9 @@ def tokenize(
                 seen = len(kept) - n_special if text else 0
                 unknown = kept.count(unknown_id) - special_unknown
                 seen, unknown = max(seen, 0), max(unknown, 0)
-                counts[:, row] = seen + _n_cut(encoding, n_ends), seen, unknown
+                # The tokenizer keeps the tokens behind the cut as further sequences.
+                n_cut = sum(len(part) - n_ends for part in encoding.overflowing)
+                counts[:, row] = seen + n_cut, seen, unknown
                 row += 1
             bar.update(len(slab))
     return TokenizedTexts(ids, counts[0], counts[1], counts[2])
@@ -74,14 +76,7 @@ def n_leading(tokenizer: Tokenizer, prompt: str) -> int:
     return opening[-1] + 1 if opening else 0
 
 
-def _n_cut(encoding: Encoding, n_special: int) -> int:
-    """Count the tokens behind the cut; the tokenizer keeps them as further sequences."""
-    rest: list[Any] = encoding.overflowing
-    return sum(len(part) for part in rest) - n_special * len(rest)
-
-
 TokenArray = npt.NDArray[np.int64]
-
 
 _FOR_CACHES = 512
 _FOR_A_GPU = 16_384
@@ -147,24 +142,19 @@ class OnnxRuntime:
 
     @cached_property
     def n_workers(self) -> int:
-        """Calls that may go on at the same time: one on each core."""
-        return physical_cores()
+        """Calls that may go on at the same time: one on each core, hyper-threads counted once."""
+        from joblib import cpu_count
+
+        with warnings.catch_warnings():
+            # It says so where it cannot tell threads from cores, which does not matter here.
+            warnings.simplefilter("ignore")
+            return max(1, int(cpu_count(only_physical_cores=True)))
 
     def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
         """Return pooled vectors."""
         arrays = {"input_ids": ids, "attention_mask": mask, "pooled_mask": pooled}
         made: FloatArray = self._session.run(None, {name: arrays[name] for name in self._inputs})[0]
         return made
-
-
-def physical_cores() -> int:
-    """Return how many cores this process may use, hyper-threads counted once."""
-    from joblib import cpu_count
-
-    with warnings.catch_warnings():
-        # It says so where it cannot tell threads from cores, which does not matter here.
-        warnings.simplefilter("ignore")
-        return max(1, int(cpu_count(only_physical_cores=True)))
 
 
 def has_gpu() -> bool:

@@ -102,7 +102,11 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
     with only_writer(folder), explaining(folder, is_writing=True):
         put_back(folder)
         check_target(folder, overwrite)
-        _sweep_beside(folder)
+        left = _beside(folder, "new")  # by processes that were killed
+        if os.path.lexists(folder):
+            left += _beside(folder, "old")
+        for path in left:
+            shutil.rmtree(path, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
         try:
             fill(fresh)
@@ -181,15 +185,6 @@ def _beside(folder: Path, kind: str) -> list[Path]:
     name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]+\.{kind}")
     found = sorted(folder.parent.iterdir()) if folder.parent.is_dir() else []
     return [path for path in found if name.fullmatch(path.name) and not path.is_symlink()]
-
-
-def _sweep_beside(folder: Path) -> None:
-    """Delete what processes that were killed left beside a folder; under the lock."""
-    left = _beside(folder, "new")
-    if os.path.lexists(folder):
-        left += _beside(folder, "old")
-    for path in left:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 _RESTORE = "restore the folder from a copy, or build the index again"

@@ -302,7 +302,13 @@ class Writer:
                     self._name_segment(files, documents, snapshot.n_documents)
         self._delete(old)
         n_before = sum(len(view.documents) for view in snapshot.segments)
-        self._shrink(n_before / len(documents) - 1)
+        free, pages = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("freelist_count", "page_count")
+        )
+        if n_before / len(documents) - 1 >= 0.25 or 4 * free >= pages:
+            with suppress(sqlite3.Error):  # it needs as much space again for a while
+                self._connection.execute("VACUUM")
         return True
 
     def annotate(
@@ -427,13 +433,3 @@ class Writer:
     def _delete(self, segments: list[int]) -> None:
         for segment in segments:
             shutil.rmtree(segment_folder(self._folder, segment), ignore_errors=True)
-
-    def _shrink(self, removed: float) -> None:
-        """Give back the space of removed passages, where these are a quarter of the others."""
-        free, pages = (
-            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("freelist_count", "page_count")
-        )
-        if removed >= 0.25 or 4 * free >= pages:
-            with suppress(sqlite3.Error):  # it needs as much space again for a while
-                self._connection.execute("VACUUM")

@@ -247,8 +247,7 @@ def store_columns(connection: sqlite3.Connection, columns: list[Column]) -> None
         if column.position not in there:
             connection.execute(f"ALTER TABLE metadata ADD COLUMN c{column.position}")
             connection.execute(
-                "INSERT INTO columns VALUES (?, ?, ?)",
-                (column.position, column.name, column.kind),
+                "INSERT INTO columns VALUES (?, ?, ?)", (column.position, column.name, column.kind)
             )
         elif there[column.position] != column:
             connection.execute(

@@ -16,13 +16,7 @@ from embedtopics._utils.folders import flush_file, flush_folder, sha256, sha256_
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
-from embedtopics.retrieval.storage._catalog import (
-    SEGMENTS,
-    ask,
-    in_chunks,
-    read_meta,
-    read_numbers,
-)
+from embedtopics.retrieval.storage._catalog import SEGMENTS, ask, in_chunks, read_meta, read_numbers
 from embedtopics.retrieval.storage._metadata import read_columns, restore_row
 
 PASSAGES = "passages.npz"

@@ -145,7 +145,6 @@ def _coefficients(
 _STEP_OF_NOISE = 2.0 / np.sqrt(np.pi)
 """Mean distance between two draws of a normal distribution, in standard deviations."""
 
-
 _FEWEST_NOTES = 6
 """Training losses without which nothing is said of their noise."""
 

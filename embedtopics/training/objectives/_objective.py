@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 TokenColumns = tuple[list[list[int]], ...]
 """Token ids of the texts of a batch, column by column."""
 
-
 Metric = Callable[[Sequence[FloatArray], npt.NDArray[Any] | None, Any, Any], float]
 """``metric(embeddings, labels, loss, keys)`` of all validation examples; higher is better.
 

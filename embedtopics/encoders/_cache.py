@@ -26,18 +26,11 @@ from embedtopics.encoders.sentence._onnx import UNFINISHED
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
 
-# Vectors on disk, by the text that they belong to.
-#
-# ::
-#
-# <cache folder>/vectors-1/<fingerprint>-<dtype>/     one encoder
-# encoder.json                                    its name, for people
-# <time>-<random>.shard                           some texts; never changed once it is there
-#
+# <cache folder>/vectors-1/<fingerprint>-<dtype>/ holds encoder.json, with the encoder's name for
+# people, and shards of some texts, <time>-<random>.shard, that never change once they are there.
 # A shard is written beside its place and moved there when it is whole, so that a process that is
 # killed loses the shard it was working on, and two processes may write at the same time: the worst
-# that happens is that a text is kept twice. Each shard has checksums of its own; a damaged one is
-# named, thrown away, and made again.
+# that happens is that a text is kept twice. A damaged shard is named, thrown away, and made again.
 
 FORMAT = "vectors-1"
 """Folder of this format; one of a later format is left alone."""

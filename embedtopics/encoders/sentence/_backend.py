@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 
-# Eight-bit arithmetic for an exported model, the same for a text in whatever batch it comes.
-#
 # The weights of each linear layer become 8-bit integers with a scale for each column; what is
 # multiplied with them is rounded to 8 bits within a range that was fixed once, on sample texts.
 # Ranges that are taken from the batch, as dynamic quantisation does, would make a text's vector

@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-# From one vector a token to one vector a text, inside the transformer's own framework.
-#
-# The same module runs on torch and is what ONNX Runtime gets, so that there is one definition.
-
+# Torch runs the same module as ONNX Runtime gets, so that there is one definition of pooling.
 POOLINGS = ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 
 

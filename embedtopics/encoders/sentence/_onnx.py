@@ -193,15 +193,9 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# Models made ready for this machine, kept in the cache folder.
-#
-# ::
-#
-# <cache folder>/models-1/<key>-<variant>/
-# model.onnx  tokenizer.json  about.json
-#
-# A folder is written beside its place and moved there when it is whole. Its files have checksums; a
-# damaged one is named, thrown away, and made again.
+# <cache folder>/models-1/<key>-<variant>/ holds model.onnx, tokenizer.json and about.json. It is
+# written beside its place and moved there when it is whole. Its files have checksums; a damaged one
+# is named, thrown away, and made again.
 
 FORMAT = "models-1"
 """Folder of this format; one of a later format is left alone."""

@@ -323,7 +323,6 @@ class LexicalSearcher:
         return words.asking(word for word, n in held.items() if 0 < n <= most)
 
     def _n_holding(self, form: str) -> int:
-        """Return how many living passages hold a form."""
         n = 0
         for segment, mask in zip(self.segments, self.alive, strict=True):
             rows, _ = segment.postings(segment.find(form))

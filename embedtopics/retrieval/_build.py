@@ -381,7 +381,6 @@ def _write(
     lexical: LexicalSettings,
     update: bool,
 ) -> list[Decision]:
-    """Add documents to a collection, and say what was decided."""
     measured: list[Mapping[str, Any]] = []
     make = segment_maker(
         lambda sources: prepared.vectors,
@@ -462,7 +461,6 @@ def _vectors_from(sources: Sources | None) -> FloatArray:
 
 
 def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) -> list[str]:
-    """Return the texts of passages; each document is read once."""
     texts: dict[int, str] = {}
     numbers = np.unique(documents).tolist()
     for start in range(0, len(numbers), DOCUMENTS_AT_ONCE):

@@ -173,7 +173,6 @@ def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
 
 
 def _in_memory(segment: Segment) -> Segment:
-    """Return a segment that holds its arrays, which were mapped."""
     arrays: dict[str, Any] = {
         name: np.array(value)
         for name, value in vars(segment).items()

@@ -93,7 +93,6 @@ def load_cross_encoder(
 
 
 def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
-    """Return the folder of a checkpoint, fetched where it must be."""
     from embedtopics.encoders.sentence._loading import Miss, cached_snapshot, download_snapshot
 
     folder = Path(name).expanduser()

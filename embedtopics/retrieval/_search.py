@@ -276,7 +276,6 @@ def _combined(
 
 
 def _diversified(version: IndexVersion, found: Found, options: SearchOptions) -> Found:
-    """Choose among candidates by maximal marginal relevance."""
     if not len(found.documents):
         return found
     scores = found.scores
@@ -416,7 +415,6 @@ def _lexical_decisions(searcher: LexicalSearcher, query: str, name: str) -> list
 
 
 def _shown(words: Sequence[str]) -> str:
-    """Return the first few of some words for people."""
     few = ", ".join(repr(word[:40]) for word in words[:_MOST_SHOWN])
     left = len(words) - _MOST_SHOWN
     return f"{few} and {left:,} more" if left > 0 else few

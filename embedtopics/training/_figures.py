@@ -167,7 +167,6 @@ def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
 
 
 def _resamples(unit_of: Int64Array, n_resamples: int, seed: int) -> Iterator[Float64Array]:
-    """Yield how often each example is in each resample, some resamples at a time."""
     from scipy.sparse import csr_matrix
 
     n, n_units = len(unit_of), int(unit_of.max()) + 1
@@ -331,7 +330,6 @@ def figures_of(
 
 
 def _labelled(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
-    """Compare cosines with scores, or with whether two texts belong together."""
     labels = np.asarray(examples.labels)
     if np.ptp(labels) == 0:
         raise InputError("test", "of different labels", found=f"{labels[0]:g} for all examples")

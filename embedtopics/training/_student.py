@@ -305,7 +305,6 @@ def _decisions(
 
 
 def _changes(material: _Material, learned: Learned, seed: int) -> tuple[Change, Change]:
-    """Compare the start and the student on the held-out texts."""
     from threadpoolctl import threadpool_limits
 
     cosines, hits = [], []

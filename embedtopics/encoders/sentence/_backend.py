@@ -269,7 +269,6 @@ def _open_torch(recipe: Recipe, device: str, note: str) -> Opened:
 
 
 def _prepare(recipe: Recipe, cache: Path) -> Prepared:
-    """Return the model in the precision that is asked for, from the cache where it is there."""
     key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
     variant = number_format(recipe.precision)
     made = read_prepared(cache, key, variant)

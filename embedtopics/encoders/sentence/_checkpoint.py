@@ -69,7 +69,6 @@ def pooled_model(model: Any, pooling: tuple[str, ...], layers: int | tuple[float
 
 
 def _combine(every: tuple[Tensor, ...], layers: int | tuple[float, ...]) -> Tensor:
-    """Return the weighted mean of the layers' hidden states."""
     import torch
 
     if isinstance(layers, int):
@@ -170,7 +169,6 @@ def read_json(path: Path, kind: type = dict) -> Any:
 
 
 def _is_text_map(value: Any) -> bool:
-    """Return whether a value that was read is a mapping from words to words."""
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 

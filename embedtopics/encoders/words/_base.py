@@ -81,11 +81,9 @@ class WordEncoder(BaseEncoder):
         return count_known(tokens, self._known(tokens.words))
 
     def _embed(self, tokens: TokenStream) -> tuple[Any, BoolArray]:
-        """Return the vectors of texts, and which of their words are known."""
         raise NotImplementedError
 
     def _known(self, words: Sequence[str]) -> BoolArray:
-        """Return which words are known."""
         raise NotImplementedError
 
     def _check_fitted(self) -> None:

@@ -328,7 +328,6 @@ def _losses(
     weights: Weights,
     n_penalties: int,
 ) -> torch.Tensor:
-    """Return the mean loss of every probe on some units."""
     n_probes = targets.shape[1] * n_penalties
     total = torch.zeros(n_probes, dtype=torch.float64)
     for piece in pieces_of(units):

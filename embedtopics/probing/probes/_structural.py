@@ -343,7 +343,6 @@ def _measured(
     group: Int64Array,
     seed: int,
 ) -> list[ProbeScore]:
-    """Return both scores of the predicted distances of the test sentences."""
     numbered = np.unique(group, return_inverse=True)[1]
     n_lengths = LONGEST - SHORTEST + 1
     # By sentence group: edges found and there are; then sums and numbers of sentences by length.

@@ -274,7 +274,6 @@ def _drawn(
 def _choose(
     vectors: Float64Array, texts: Int64Array, settings: _Settings, given: int | None
 ) -> _Choice:
-    """Return the clusters of the best number, or of the number given."""
     if settings.most < 2:
         return _Choice(None, (), float("nan"), np.full(1, np.nan))
     with one_blas_thread():

@@ -72,7 +72,6 @@ def samples(vectors: FloatArray, seed: int) -> tuple[Sample, Sample]:
 
 
 def _with_truth(vectors: FloatArray, rows: Int64Array) -> Sample:
-    """Find the K nearest of each query exactly."""
     n = len(vectors)
     queries = np.ascontiguousarray(vectors[rows])
     k = min(K, max(0, n - 1))
@@ -85,7 +84,6 @@ def _with_truth(vectors: FloatArray, rows: Int64Array) -> Sample:
 def _without(
     itself: Int64Array, near: FloatArray, found: Int64Array, k: int
 ) -> tuple[FloatArray, Int64Array]:
-    """Leave each query out of its own answer."""
     order = np.argsort(found == itself[:, None], axis=1, kind="stable")[:, :k]
     return np.take_along_axis(near, order, axis=1), np.take_along_axis(found, order, axis=1)
 

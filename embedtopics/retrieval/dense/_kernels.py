@@ -31,7 +31,6 @@ def _given(dtype: Any, n_axes: int) -> Any:
 
 @numba.njit(fastmath={"reassoc", "contract"})
 def _dot(a: FloatArray, b: FloatArray) -> np.float32:
-    """Return the inner product of two vectors."""
     total = np.float32(0.0)
     for c in range(len(a)):
         total += a[c] * b[c]
@@ -65,7 +64,6 @@ def _sift_down(similarities: FloatArray, rows: Int64Array, place: int, n: int) -
 
 @numba.njit()
 def _replace_last(similarities: FloatArray, rows: Int64Array, s: np.float32, row: int) -> None:
-    """Put a row in the place of the last of the heap."""
     similarities[0], rows[0] = s, row
     _sift_down(similarities, rows, 0, len(rows))
 

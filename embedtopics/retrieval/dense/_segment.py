@@ -184,7 +184,6 @@ class DenseSegment:
         return not allowed.is_all and (allowed.n_rows <= FEW_ROWS or allowed.share <= FEW_SHARE)
 
     def _n_candidates(self, n_wanted: int) -> int:
-        """Return how many vectors are compared in full."""
         return self.n_candidates * max(10, n_wanted) // 10
 
     def _look(

@@ -282,7 +282,6 @@ def _check_catalog(connection: sqlite3.Connection) -> list[str]:
 
 
 def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
-    """Compare each document with its checksum."""
     positions = [column.position for column in read_columns(connection).values()]
     names = "".join(f", metadata.c{position}" for position in positions)
     rows = connection.execute(
@@ -297,7 +296,6 @@ def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
-    """Compare documents with the passages of segments."""
     numbers, removed = (
         read_numbers(connection, f"SELECT number FROM {table} ORDER BY number")
         for table in ("documents", "removed")

@@ -187,7 +187,6 @@ def _posterior(
 
 
 def _slope(x: Float64Array, y: Float64Array, whitener: Float64Array) -> tuple[float, float]:
-    """Return the slope of `y` over `x`, and its standard error."""
     design = whitener @ np.column_stack([np.ones_like(x), x])
     target = whitener @ y
     inverse = np.linalg.inv(design.T @ design)

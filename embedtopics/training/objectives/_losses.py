@@ -362,7 +362,6 @@ def _deletion(
 
 
 def _word_beginnings(tokenizer: Any) -> list[bool]:
-    """Return for each token whether a word begins with it."""
     content = json.loads(tokenizer.to_str())
     vocabulary = tokenizer.get_vocab()
     inner = content["model"].get("continuing_subword_prefix") or ""

@@ -99,14 +99,12 @@ class BatchPlan:
         return batches, n_left_out
 
     def _agree(self, texts: Sequence[int], held: set[int]) -> bool:
-        """Return whether no text is among those of a batch, nor paired with one of them."""
         if not held.isdisjoint(texts):
             return False
         return all(held.isdisjoint(self._partners.get(text, ())) for text in texts)
 
 
 def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
-    """Return the texts that each text is paired with."""
     found: dict[int, set[int]] = {}
     for first, *rest in keys:
         for other in rest[:1]:

@@ -103,5 +103,5 @@ def test_history_is_a_table(synthetic):
     table = history(edited)
     assert table.columns.tolist() == ["step", "edit", "message"]
     assert table["step"].tolist() == [1, 2] and table["edit"].tolist() == ["rename", "remove"]
-    assert table["message"][0] == "called 2 'Two'"
+    assert table["message"][0] == "called 2 'Two'" == str(edited.history[0])
     assert history(synthetic).empty

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # them one by one. The tests of a file stay together, for they share what was fitted once.
 SIDE   ?= -n 2 --dist loadfile
 
-.PHONY: help install demo test test-all lint format docs notebooks browser benchmarks clean
+.PHONY: help install demo test fast test-all lint format docs notebooks browser benchmarks clean
 
 help:            ## List the targets.
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/: [^#]*##/\t/' | expand -t 18
@@ -24,7 +24,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 demo: install    ## Find the topics of the bundled corpus.
 	$(BIN)/embedtopics demo
 
-test: install lint   ## Check style and types, and run the fast tests and a slice of the slow.
+test: install    ## Check style and types beside the fast tests and a slice of the slow.
+	$(MAKE) --no-print-directory -j2 -Oline lint fast
+
+fast: install
 	$(BIN)/python -m pytest -q $(SIDE) -m "(not slow or smoke) and not benchmark_data and not network"
 
 test-all: install lint   ## Run every test; those that need data sets skip where these are absent.
@@ -44,8 +47,8 @@ format: install  ## Put the code in the agreed form.
 docs: install    ## Write docs/api.md and the table of CONTRIBUTING.md from the code.
 	$(BIN)/python docs/make.py
 
-notebooks: install   ## Run the notebooks in place, or the one that NOTEBOOK= names.
-	$(BIN)/python -m pytest -q $(if $(NOTEBOOK),,-n 2) -m "slow" -k "$(NOTEBOOK)" tests/test_notebooks.py
+notebooks: install   ## Run the notebooks in place.
+	$(BIN)/python -m pytest -q -n 2 -m "slow" tests/test_notebooks.py
 
 browser: install     ## Look at the pages in a browser, where there is one.
 	$(BIN)/python -m pytest -q $(SIDE) -m "browser" tests/report tests/plots

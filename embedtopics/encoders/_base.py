@@ -172,8 +172,6 @@ def slabs(texts: Sequence[str]) -> Iterator[Sequence[str]]:
         yield texts[start:]
 
 
-# Which languages an encoder reads, as far as its name tells.
-
 EXPECTED_SHARE = 0.8
 """Below this share of texts in a language that the encoder reads, a warning is given."""
 
@@ -212,10 +210,7 @@ def known_languages(name: str) -> tuple[str, ...] | None:
 
 
 def language_warning(encoder: Any, shares: LanguageShares) -> Decision | None:
-    """Say so when a corpus is largely in languages that the encoder was not made for.
-
-    Vectors of such texts exist and mean little: they follow shared names and loan words.
-    """
+    """Say so when a corpus is largely in languages that the encoder was not made for."""
     languages = getattr(encoder, "languages", None)
     judged = sum(shares.shares.values())
     if not languages or "multilingual" in languages or judged <= 0:

@@ -26,18 +26,11 @@ from embedtopics.encoders.sentence._onnx import UNFINISHED
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
 
-# Vectors on disk, by the text that they belong to.
-#
-# ::
-#
-# <cache folder>/vectors-1/<fingerprint>-<dtype>/     one encoder
-# encoder.json                                    its name, for people
-# <time>-<random>.shard                           some texts; never changed once it is there
-#
+# <cache folder>/vectors-1/<fingerprint>-<dtype>/ holds encoder.json, with the encoder's name for
+# people, and shards of some texts, <time>-<random>.shard, that never change once they are there.
 # A shard is written beside its place and moved there when it is whole, so that a process that is
 # killed loses the shard it was working on, and two processes may write at the same time: the worst
-# that happens is that a text is kept twice. Each shard has checksums of its own; a damaged one is
-# named, thrown away, and made again.
+# that happens is that a text is kept twice. A damaged shard is named, thrown away, and made again.
 
 FORMAT = "vectors-1"
 """Folder of this format; one of a later format is left alone."""
@@ -53,7 +46,6 @@ SMALL_BYTES = 1_000_000
 N_COUNTS = 3
 """Numbers kept for each text: its tokens, those read, those unknown."""
 
-
 Keys = npt.NDArray[np.uint64]
 
 
@@ -65,10 +57,7 @@ class Store(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a store knows of some texts.
-
-    Shapes: `found` (n_texts,), `vectors` (n_texts, n_dimensions), `counts` (n_texts, 3).
-    """
+    """What a store knows of some texts: `found` (n_texts,), `vectors`, `counts` (n_texts, 3)."""
 
     found: npt.NDArray[np.bool_]
     vectors: FloatArray
@@ -104,10 +93,7 @@ def keys_of(texts: Sequence[str]) -> Keys:
 
 
 def find(store: Store, keys: Keys) -> Kept:
-    """Look texts up.
-
-    Shapes: `keys` (n_texts, 2).
-    """
+    """Look up texts of keys (n_texts, 2)."""
     found = np.zeros(len(keys), dtype=np.bool_)
     counts = np.zeros((len(keys), N_COUNTS), dtype=np.int64)
     vectors: FloatArray = np.zeros((len(keys), 0), dtype=np.float32)
@@ -143,10 +129,7 @@ def find(store: Store, keys: Keys) -> Kept:
 
 
 def append(store: Store, name: str, keys: Keys, vectors: FloatArray, counts: Int64Array) -> Path:
-    """Write a shard.
-
-    Shapes: `keys` (n_texts, 2), `vectors` (n_texts, n_dimensions), `counts` (n_texts, 3).
-    """
+    """Write a shard: `keys` (n, 2), `vectors` (n, n_dimensions), `counts` (n, 3)."""
     store.folder.mkdir(parents=True, exist_ok=True)
     about = store.folder / "encoder.json"
     if not about.exists():
@@ -166,10 +149,7 @@ def append(store: Store, name: str, keys: Keys, vectors: FloatArray, counts: Int
 
 
 def join_small(store: Store, name: str) -> None:
-    """Join small shards into one where there are many; they come from many small requests.
-
-    The joined shard is there before the small ones go, so that nothing is lost in between.
-    """
+    """Join small shards into one where there are many; it is there before they go."""
     paths = [p for p in sorted(store.folder.glob("*.shard")) if 0 < _size_of(p) < SMALL_BYTES]
     if len(paths) < MOST_SMALL:
         return
@@ -263,10 +243,7 @@ def _write(path: Path, parts: Sequence[bytes]) -> None:
 
 
 def _pass_over(path: Path, error: OSError) -> None:
-    """Go on without a shard, and throw it away where it is damaged.
-
-    One that cannot be read now, for want of rights or open files, may be whole.
-    """
+    """Go on without a shard, and throw it away where it is damaged, not if unreadable just now."""
     if isinstance(error, FileNotFoundError):  # another process threw it away
         return
     if not isinstance(error, CorruptFileError):
@@ -436,8 +413,6 @@ class CachedEncoder(BaseEncoder):
                 "Vectors cannot be kept in %s (%s); the work goes on without.", self._folder, error
             )
 
-
-# What the cache folder holds, and making it empty.
 
 NAMES = "names-1"
 """Folder of what language models answered when they were asked for names of topics."""

@@ -77,12 +77,7 @@ def learns(encoder: Any) -> bool:
 
 
 def fitted(encoder: Encoder, texts: Sequence[str]) -> Encoder:
-    """Return an encoder that has learned what it needs to learn from a corpus.
-
-    TF-IDF and fastText learn from the texts themselves: they have ``fit(texts)`` and
-    ``is_fitted``. One that the caller has fitted already stays as it is; of one that is not, a
-    copy is fitted, so that the caller's object does not change.
-    """
+    """Return an encoder that has learned from a corpus: a fitted copy where it had not yet."""
     if getattr(encoder, "is_fitted", True) or not learns(encoder):
         return encoder
     learner: Any = copy.copy(encoder)

@@ -187,8 +187,7 @@ def _norm(
 ) -> float:
     """Return the squared norm of a cross-covariance, or its unbiased estimate, times n squared.
 
-    Of centred vectors, the rows of a kernel matrix sum to zero: without its diagonal, to minus the
-    squared lengths. That makes the sums of Song et al. (2012, equation 5) sums over units.
+    Centred, a kernel's rows sum to minus the squared lengths (Song et al. 2012, equation 5).
     """
     total = float(np.einsum("ij,ij->", cross, cross))
     if not debiased:

@@ -95,11 +95,7 @@ def pool_block(
 def _results_of(
     work: Callable[[list[Run]], Pooled], batches: list[list[Run]], device: str
 ) -> Iterator[tuple[list[Run], Pooled]]:
-    """Yield each batch with its result, in order; on a CPU several batches are run at once.
-
-    One core for each batch is faster than all cores for one batch of many small steps, and no sum
-    depends on the number of cores.
-    """
+    """Yield each batch with its result, in order; a CPU runs several at once, one core for each."""
     import torch
 
     n_threads = torch.get_num_threads()

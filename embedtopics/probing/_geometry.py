@@ -240,8 +240,7 @@ def contextualization(
 class _Plan:
     """What is measured, the same at every layer.
 
-    `apart` counts, for each pair of words, the share of the pairs of their uses that stand in
-    different sentences; `pairs` are those that do not.
+    Of pairs of uses of two words, `apart` is the share in different sentences, `pairs` the others.
     """
 
     uses: DrawnUses
@@ -323,7 +322,6 @@ def _within(space: Space, sentences: list[Int64Array]) -> Float64Array:
 def _scores(
     layer: int, measured: _Measured, plan: _Plan, n_resamples: int, seed: int
 ) -> list[GeometryScore]:
-    """Return all scores of a layer, from one set of resamples."""
     n_words, n_sentences = len(plan.uses.words), len(plan.sentences)
     once = np.ones((1, n_words))
     drawn: dict[str, list[Float64Array]] = {}

@@ -92,12 +92,10 @@ def one_blas_thread() -> threadpool_limits:
 
 
 def open_space(states: HiddenStates, layer: int, adjust: str = "none") -> Space:
-    """Return one layer with an adjustment.
+    """Return one layer, perhaps centred or standardized over all units.
 
-    A few dimensions with large means can dominate every cosine, whatever the words mean;
-    centring or standardizing every dimension over all units removes that (Timkey and van
-    Schijndel 2021, "All bark and no bite: rogue dimensions in transformer language models obscure
-    representational quality", section 5).
+    A few dimensions with large means can dominate every cosine (Timkey and van Schijndel 2021, "All
+    bark and no bite", section 5).
     """
     checked_choice(adjust, "adjust", ADJUSTMENTS)
     [number] = layer_numbers(layer, states.layers, "layer")

@@ -32,12 +32,10 @@ def align(
     offsets: npt.NDArray[np.integer],
     stretches: Sequence[int | None],
 ) -> Int64Array:
-    """Return the word of each token, -1 for one between words.
+    """Return the word of each token, the one with most of its characters; -1 between words.
 
-    A token belongs to the word with most of its characters, of equal ones the first. One without
-    characters of a word, such as a mark for the space before it, belongs to the word of the next
-    token, else of the previous one, within the stretch of text that the tokenizer split off as one
-    piece; where there is none, as for empty lines, it is between words.
+    One without characters of a word, such as a mark for the space before it, belongs to the word of
+    the next token, else of the previous one, within what the tokenizer split off as one piece.
     """
     spans, offsets = spans.astype(np.int64), offsets.astype(np.int64)
     widths = spans[:, 1] - spans[:, 0]
@@ -83,9 +81,6 @@ def window_of_each_token(n_tokens: int, starts: Int64Array, size: int) -> Int32A
         best[better] = context[better - start]
         window[better] = number
     return window
-
-
-# Texts and the words in them: found by a rule, or given already split.
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,10 +176,9 @@ def number_sentences(reading: Reading, of_text: Int32Array, begins: Int32Array) 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A sequence of tokens for the model: a text, or a window of it.
+    """A text's tokens, or a window's, for the model.
 
-    `ids` are token ids with the special tokens, as bytes of int32; `places` are those that are
-    kept, and `rows` the units that they belong to, both of shape (n_kept,).
+    Bytes of int32 `ids`; `places` (n_kept,) are those that are kept, `rows` (n_kept,) their units.
     """
 
     ids: bytes

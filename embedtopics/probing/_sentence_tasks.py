@@ -32,11 +32,7 @@ XPOS_NUMBERS = {"NN": "Sing", "NNS": "Plur"}
 
 
 class Answer(NamedTuple):
-    """The label of a sentence.
-
-    `target` is the word that it depends on, if there is one; classes have equal numbers of
-    sentences in each `stratum`; `text`, if any, replaces the sentence.
-    """
+    """A sentence's label, and the word it depends on; each `stratum` has classes of equal size."""
 
     label: str
     target: str = ""
@@ -250,9 +246,6 @@ def _balanced(
     return sorted(chosen)
 
 
-# The labels of sentences, from their words and trees.
-
-
 def length(pool: Pool) -> Answers:
     """Return the number of words, in bins of one width."""
     shortest, longest = pool.lengths
@@ -368,8 +361,7 @@ def tokens_of(sentence: Sentence) -> tuple[str, ...]:
 def shifted(tokens: Sequence[str], taken: set[str], seed: int) -> tuple[str, ...] | None:
     """Exchange two neighbours, chosen by the content; None where no two can be.
 
-    The first word and punctuation keep their places: a small letter at the beginning, or a full
-    stop inside, would reveal the shift. The outcome is not another sentence.
+    A small first letter, or a full stop inside, would reveal it: these keep their places.
     """
     key = key_of(tokens)
     places = [

@@ -211,7 +211,6 @@ def assemble(texts: tuple[str, ...], index: Mapping[str, Any], **others: Any) ->
 
 @contextmanager
 def _disk_errors(folder: Path) -> Iterator[None]:
-    """Turn errors of the disk into one sentence."""
     try:
         yield
     except OSError as error:

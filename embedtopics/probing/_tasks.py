@@ -34,8 +34,6 @@ T = TypeVar("T")
 _Use = tuple[tuple[str, ...], int]
 """The words of a sentence, and which of them is labelled."""
 
-# The parts: which sentence is for training, for dev or for the test.
-
 
 def gathered(treebanks: Treebanks) -> tuple[list[Sentence], list[str], tuple[Decision, ...]]:
     """Return all sentences, their parts ("" where none are given) and the readers' decisions."""
@@ -135,9 +133,6 @@ def split_contents(
     sizes = ", ".join(f"{part} ({counted[part]:,})" for part in PARTS)
     message = f"The {what} were split by the hash of their content: {sizes}; random_state {seed}."
     return parts, (Decision("probing", "parts", "split", message),)
-
-
-# Tasks on each word: its tag, its relation, the distance to its head.
 
 
 def token_task(
@@ -251,9 +246,6 @@ def _head_distances(sentence: Sentence) -> list[str]:
         size = next((name for most, name in _FARTHEST if abs(head - place) <= most), "10+")
         found.append(f"{side} {size}" if head else "root")
     return found or [""] * len(sentence.words)
-
-
-# Tasks from tables of labelled texts, and of labelled pairs of words in their sentences.
 
 
 def text_task(

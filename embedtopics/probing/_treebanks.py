@@ -201,9 +201,6 @@ def read_token_table(
     return Treebank(file.name, tuple(sentences), tuple(names[n] for n in others))
 
 
-# Lines and sentences of a file.
-
-
 def _refuse(parameter: str, expected: str, got: Any, row: int) -> NoReturn:
     raise InputError(parameter, expected, got, "correct the line", row=row)
 

@@ -51,9 +51,8 @@ _ARRAYS = {
 class LexicalSettings:
     """How texts become words of the index, and the constants of BM25.
 
-    All that decides which words a text has is spelled out here and stored beside the postings:
-    a list of stop words that grows in a later version changes no index that exists. Of several
-    languages in `stems` (ISO 639-1) the Snowball stemmers are applied one after the other.
+    All of it is stored beside the postings, so that a later version changes no index that exists.
+    The Snowball stemmers of several `stems` (ISO 639-1) are applied one after the other.
     """
 
     stop_words: tuple[str, ...] = ()
@@ -109,8 +108,7 @@ def stop_form(word: str) -> str:
 class QueryWords(NamedTuple):
     """What a query asks for, in alphabetical order.
 
-    `written` holds by form of the index the words of the query that have this form, and how often
-    each occurs; `stop_words` how often each stop word occurs that is not among these.
+    `written` counts the query's words by form of the index; `stop_words` the others' occurrences.
     """
 
     written: Mapping[str, Mapping[str, int]]
@@ -143,12 +141,11 @@ def query_words(query: str, settings: LexicalSettings) -> QueryWords:
 
 @dataclass(frozen=True, eq=False)
 class LexicalSegment:
-    """The words of some passages.
+    """The words of some passages, in the order of their code points.
 
-    The postings of word `i` are ``rows[starts[i]:starts[i + 1]]`` (int32), the passages that hold
-    it, ascending, and as many `counts`, how often. `lengths` (n_passages,) count the words of each
-    passage that are no stop words. Word `i` is ``letters[ends[i]:ends[i + 1]]`` in UTF-8; words
-    are in the order of their code points.
+    The passages of word `i` are ``rows[starts[i]:starts[i + 1]]`` (int32), ascending, with as many
+    `counts`; the word is ``letters[ends[i]:ends[i + 1]]`` in UTF-8. `lengths` (n_passages,) count
+    words that are no stop words.
     """
 
     settings: LexicalSettings
@@ -259,8 +256,6 @@ def _open(path: Path) -> npt.NDArray[Any]:
     return np.asarray(array)  # of the same memory, with less to do at each slice
 
 
-# Searching all segments.
-
 RARE_SHARE = 0.01
 """Share of the passages up to which a stop word counts as any other word."""
 QUERIES_KEPT = 16
@@ -289,8 +284,7 @@ class _Wanted:
 class LexicalSearcher:
     """One version of a collection, searched by words; made by `of`.
 
-    `alive` holds for each segment the passages that are there, None where all are; `n_passages`
-    and `mean_length` (in words) count these.
+    `alive` are each segment's passages that are there, None for all; the figures are theirs.
     """
 
     segments: tuple[LexicalSegment, ...]
@@ -329,7 +323,6 @@ class LexicalSearcher:
         return words.asking(word for word, n in held.items() if 0 < n <= most)
 
     def _n_holding(self, form: str) -> int:
-        """Return how many living passages hold a form."""
         n = 0
         for segment, mask in zip(self.segments, self.alive, strict=True):
             rows, _ = segment.postings(segment.find(form))

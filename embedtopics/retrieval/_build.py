@@ -74,8 +74,6 @@ def as_list(values: Iterable[Any], what: str) -> list[Any]:
     return list(values)
 
 
-# Reading what a caller gives, with the columns in the roles that they have in the index.
-
 ROLES = ("text", "id", "time")
 
 
@@ -160,15 +158,11 @@ def _are_made(ids: Sequence[object], texts: Sequence[str]) -> bool:
     return any(str(id).split("-")[0] == own.split("-")[0] for id, own in pairs)
 
 
-# A corpus -> passages, vectors and postings: what a segment of a collection is made of.
-
-
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Documents that are ready to be written.
+    """Documents that are ready to be written, and of each passage the document, span and vector.
 
-    Of each passage the document (`positions`, (n_passages,)), the span (n_passages, 2) and the
-    vector (n_passages, n_dimensions) of unit length, or zeros for one without text.
+    `positions` (n_passages,), `spans` (n_passages, 2), `vectors` (n_passages, n_dimensions).
     """
 
     ids: tuple[str, ...]
@@ -387,7 +381,6 @@ def _write(
     lexical: LexicalSettings,
     update: bool,
 ) -> list[Decision]:
-    """Add documents to a collection, and say what was decided."""
     measured: list[Mapping[str, Any]] = []
     make = segment_maker(
         lambda sources: prepared.vectors,
@@ -468,7 +461,6 @@ def _vectors_from(sources: Sources | None) -> FloatArray:
 
 
 def _texts_of(collection: Collection, documents: Int64Array, spans: Int32Array) -> list[str]:
-    """Return the texts of passages; each document is read once."""
     texts: dict[int, str] = {}
     numbers = np.unique(documents).tolist()
     for start in range(0, len(numbers), DOCUMENTS_AT_ONCE):

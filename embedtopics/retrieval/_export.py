@@ -81,7 +81,6 @@ def _schema(settings: Mapping[str, Any], kinds: Mapping[str, str], names: Mappin
 def _batches(
     collection: Collection, version: IndexVersion, kinds: Mapping[str, str]
 ) -> Iterator[list[tuple[Any, ...]]]:
-    """Give the columns of some documents' passages at a time."""
     for view, dense in zip(version.segments, version.dense, strict=True):
         rows = np.flatnonzero(view.alive)
         starts = np.flatnonzero(np.diff(view.documents[rows], prepend=-1))

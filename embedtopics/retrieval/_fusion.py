@@ -63,10 +63,7 @@ def fuse_scores(
     weight: float = WEIGHT,
     feedback: int = FEEDBACK,
 ) -> Fused:
-    """Order candidates by the weighted mean of both scores.
-
-    Shapes: `query, mean_vector` (n_dimensions,), `vectors` (n, n_dimensions), `bm25` (n,).
-    """
+    """Order candidates by the weighted mean of both scores, of `vectors` (n, n_dimensions)."""
     query, vectors = np.asarray(query, dtype=np.float64), np.asarray(vectors, dtype=np.float64)
     similarities = _cosines(vectors, query)
     first = weighted_mean(similarities, bm25, float(mean_vector @ query), weight)
@@ -79,10 +76,7 @@ def fuse_scores(
 def fuse_ranks(
     query: npt.NDArray[Any], vectors: npt.NDArray[Any], lists: Sequence[Int64Array]
 ) -> Fused:
-    """Order candidates by reciprocal rank fusion: the sum over the lists of 1 / (60 + rank).
-
-    Cormack, Clarke and Büttcher (2009). `lists` hold places of candidates, best first.
-    """
+    """Order places by the sum over lists of 1 / (60 + rank) (Cormack, Clarke and Büttcher 2009)."""
     scores = np.zeros(len(vectors))
     for places in lists:
         scores[places] += 1 / (RANK_CONSTANT + np.arange(1, len(places) + 1))

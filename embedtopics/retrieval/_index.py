@@ -440,5 +440,4 @@ def _checked_id(value: object) -> str:
 
 
 def _open_again(folder: str, encoder: Encoder | None, mmap: bool) -> SearchIndex:
-    """Unpickle an index."""
     return SearchIndex(Collection.open(folder), encoder=encoder, mmap=mmap)

@@ -42,10 +42,7 @@ class _Parts(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IndexVersion:
-    """A version of an index that can be searched; nothing in it changes.
-
-    `findable` are for each segment the passages that are there and have text, None for all.
-    """
+    """An unchanging version of an index; `findable` passages have text, None for all."""
 
     snapshot: Snapshot
     parts: tuple[_Parts, ...]
@@ -176,7 +173,6 @@ def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
 
 
 def _in_memory(segment: Segment) -> Segment:
-    """Return a segment that holds its arrays, which were mapped."""
     arrays: dict[str, Any] = {
         name: np.array(value)
         for name, value in vars(segment).items()

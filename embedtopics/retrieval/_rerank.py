@@ -93,7 +93,6 @@ def load_cross_encoder(
 
 
 def _folder_of(name: str | os.PathLike[str], revision: str | None) -> Path:
-    """Return the folder of a checkpoint, fetched where it must be."""
     from embedtopics.encoders.sentence._loading import Miss, cached_snapshot, download_snapshot
 
     folder = Path(name).expanduser()
@@ -129,11 +128,7 @@ def _check_modules(folder: Path) -> None:
 
 
 def _check_weights(folder: Path) -> None:
-    """Make sure that all weights are there, that of the head included, and none is pickled.
-
-    sentence-transformers would put a head with random weights on any encoder, and scores by chance
-    must not pass for an answer.
-    """
+    """Make sure that no weights are missing or pickled: a random head would go unnoticed."""
     pickled = [
         path
         for path in folder.rglob("*.bin")

@@ -276,7 +276,6 @@ def _combined(
 
 
 def _diversified(version: IndexVersion, found: Found, options: SearchOptions) -> Found:
-    """Choose among candidates by maximal marginal relevance."""
     if not len(found.documents):
         return found
     scores = found.scores
@@ -308,10 +307,7 @@ def scaled_relevance(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]
 def diversify(
     relevance: npt.NDArray[Any], vectors: npt.NDArray[Any], k: int, diversity: float
 ) -> Int64Array:
-    """Return the places of k candidates by maximal marginal relevance (Carbonell, Goldstein 1998).
-
-    Shapes: `relevance` (n,), `vectors` (n, n_dimensions) -> (min(k, n),).
-    """
+    """Return k of n places by maximal marginal relevance (Carbonell and Goldstein 1998)."""
     cosines = cast(npt.NDArray[Any], _Cosines(vectors))
     chosen = choose_diverse(relevance, cosines, k, diversity, lambda *_: False, least=-1.0)
     return np.array(chosen, dtype=np.int64)
@@ -419,7 +415,6 @@ def _lexical_decisions(searcher: LexicalSearcher, query: str, name: str) -> list
 
 
 def _shown(words: Sequence[str]) -> str:
-    """Return the first few of some words for people."""
     few = ", ".join(repr(word[:40]) for word in words[:_MOST_SHOWN])
     left = len(words) - _MOST_SHOWN
     return f"{few} and {left:,} more" if left > 0 else few

@@ -200,8 +200,7 @@ def _components(n: int, first: Int64Array, second: Int64Array) -> Int64Array:
 def _joined(vectors: FloatArray, full: Int64Array, least: float, labels: Int64Array) -> Int64Array:
     """Join groups by pairs that the graph left out: of documents with more near-copies than it has.
 
-    Of a pair that it left out, neither document has the other among its nearest, so that both have
-    as many near-copies as the graph has neighbours. Copies bit for bit are compared once.
+    In such a pair both have as many near-copies as the graph has neighbours.
     """
     first_of: dict[bytes, int] = {}
     copy_of = [first_of.setdefault(vectors[place].tobytes(), place) for place in full.tolist()]

@@ -98,13 +98,10 @@ def make_snippet(
     weights: Mapping[str, float] | None = None,
     n_words: int = 30,
 ) -> Snippet:
-    """Choose the words of a passage that show most of a query.
+    """Choose the stretch with the most different words of the query, by weight, then occurrences.
 
-    The stretch is the one with the most different words of the query (by weight), and among these
-    with the most occurrences, and the first; what it needs is put in its middle. Without any word
-    of the query it is the passage's beginning. Words are compared as the index does: without
-    regard to case, to how accents and entities are written, and with stems to inflection.
-    `weights` are what it is worth to show a word of the query, such as `Hit.terms`; 1 for others.
+    Of equals it is the first; without any word of the query it is the passage's beginning. Words
+    are compared as the index does. `weights` are by word, such as `Hit.terms`; 1 for others.
     """
     settings, weights = settings or LexicalSettings(), weights or {}
     first, last = span if span is not None else (0, len(text))

@@ -31,17 +31,10 @@ QUERIES_AT_ONCE = 4096
 
 @dataclass(frozen=True, eq=False)
 class Assignment:
-    """Topics of some texts.
+    """Topics of some texts: `labels` int32 (n_texts,), -1 for none; `memberships` of each topic.
 
-    Parameters
-    ----------
-    labels : int32 ndarray of shape (n_texts,)
-        -1 for texts that belong to no topic, and for empty ones.
-    memberships : csr_matrix of float32, shape (n_texts, n_topics)
-        Share of each topic in each text; a row sums to at most 1.
-    novelty : float32 ndarray of shape (n_texts,)
-        Share of the fitted documents that are nearer to their neighbours than the text is to
-        its own: near 0 for familiar texts, near 1 for new subjects. NaN for empty texts.
+    `novelty` float32 (n_texts,) is the share of the fitted documents that are nearer to their
+    neighbours than the text is to its own: near 1 for new subjects, NaN for empty texts.
     """
 
     labels: Int32Array
@@ -111,11 +104,7 @@ def assign(
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What the documents of the fit give new ones, each by itself.
-
-    `labels, novelty` (n_new,), `shares` (n_new, n_topics); nearest documents of the fit:
-    `indices, similarities` (n_new, k).
-    """
+    """What documents of the fit give new ones; the nearest: `indices, similarities` (n_new, k)."""
 
     labels: Int32Array
     shares: csr_matrix
@@ -171,13 +160,11 @@ def vectors_of(
     if embeddings is not None:
         vectors, _ = given_vectors(embeddings, corpus, documents)
     else:
-        matching = matching_encoder(
-            recorded_encoder(result) if encoder is None else encoder, result
-        )
+        made = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
         texts = corpus.document_texts()
         rows = corpus.distinct().first_rows[documents]
         # A shard on disk for every question would cost more than it could save.
-        plain = getattr(matching, "uncached", matching)
+        plain = getattr(made, "uncached", made)
         vectors, _ = encode_documents(plain, [texts[d] for d in documents], rows, None)
     width = result.embeddings.shape[1]
     if vectors.shape[1] != width:

@@ -54,10 +54,7 @@ class Resolution:
 
 @dataclass(frozen=True, eq=False)
 class ClusterCut:
-    """Clusters at one resolution, and which of them are informative, (n_clusters,).
-
-    `min_cluster_size`: fewest texts in a cluster before any were merged; None where there is none.
-    """
+    """Clusters, which are informative (n_clusters,), and the fewest texts in one before merging."""
 
     clustering: Clustering
     is_informative: BoolArray
@@ -88,7 +85,7 @@ def choose_cut(
     """Cut clusters from a hierarchy.
 
     A number of topics is met by the coarsest cut with at least that many informative clusters, of
-    which the nearest in the hierarchy are merged until the number is right.
+    which the nearest are merged until the number is right.
     """
 
     def cut_at(size: int) -> ClusterCut:
@@ -146,9 +143,6 @@ def _merged(tree: SpanningTree, cut: ClusterCut, wanted: int) -> ClusterCut:
     return ClusterCut(clustering, informative[old], cut.min_cluster_size)
 
 
-# Clusters with the constraints applied.
-
-
 def check_constraints(
     constraints: TopicConstraints | None,
     resolution: Resolution | None,
@@ -178,8 +172,8 @@ def cut_clusters(
 ) -> ClusterCut:
     """Cut clusters from a hierarchy with the constraints applied.
 
-    Documents of fixed topics leave the clusters. A cluster of which more than half left, or whose
-    rest has more neighbours there than in itself, is dropped as a remainder of these topics.
+    Documents of fixed topics leave the clusters; one of which more than half left, or whose rest
+    has more neighbours there than in itself, is dropped as a remainder.
     """
     without = partial(uninformative_topics, counts)
     if constraints is None:
@@ -194,7 +188,7 @@ def cut_clusters(
 
     if not isinstance(wanted, str) and wanted == n_fixed:
         size = automatic_min_cluster_size(int(weights.sum()))
-        return _with_fixed(_no_clusters(len(weights)), size, constraints)
+        return _with_fixed(_no_clusters(len(weights), size), constraints)
     others = wanted if isinstance(wanted, str) else wanted - n_fixed
     asked = dataclasses.replace(resolution, n_topics=others)
     try:
@@ -214,7 +208,7 @@ def constrain_cut(
     if not constraints.is_fixed:
         return _pure(cut, weights, constraints) if constraints.is_pure else cut
     if constraints.is_complete:
-        return _with_fixed(_no_clusters(len(weights)), cut.min_cluster_size, constraints)
+        return _with_fixed(_no_clusters(len(weights), cut.min_cluster_size), constraints)
     found, informative = cut.clustering, cut.is_informative
     left = _left(found.labels, constraints)
     dropped = _is_remainder(left, found.labels, len(informative), weights, graph, constraints)
@@ -222,13 +216,10 @@ def constrain_cut(
     rest = _compact(
         labels, found.probabilities, found.persistence, informative, cut.min_cluster_size
     )
-    return _with_fixed(rest, cut.min_cluster_size, constraints)
+    return _with_fixed(rest, constraints)
 
 
-def _with_fixed(
-    cut: ClusterCut, min_cluster_size: int | None, constraints: TopicConstraints
-) -> ClusterCut:
-    """Add the fixed topics."""
+def _with_fixed(cut: ClusterCut, constraints: TopicConstraints) -> ClusterCut:
     before, n_before, n_added = cut.clustering, len(cut.is_informative), len(constraints.names)
     inside = constraints.groups >= 0
     return _compact(
@@ -236,7 +227,7 @@ def _with_fixed(
         np.where(inside, constraints.probabilities, before.probabilities),
         np.append(before.persistence, np.full(n_added, np.nan)),
         np.append(cut.is_informative, np.ones(n_added, dtype=np.bool_)),
-        min_cluster_size,
+        cut.min_cluster_size,
     )
 
 
@@ -306,10 +297,10 @@ def _is_remainder(
     return np.asarray((lead > 0) | (2 * n_left < n_whole))
 
 
-def _no_clusters(n_documents: int) -> ClusterCut:
+def _no_clusters(n_documents: int, min_cluster_size: int | None) -> ClusterCut:
     labels = np.full(n_documents, NOISE, dtype=np.int32)
     nothing = Clustering(labels, np.zeros(n_documents, dtype=np.float32), np.empty(0))
-    return ClusterCut(nothing, np.empty(0, dtype=np.bool_), None)
+    return ClusterCut(nothing, np.empty(0, dtype=np.bool_), min_cluster_size)
 
 
 def _compact(

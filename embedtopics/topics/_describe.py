@@ -68,10 +68,7 @@ def describe_topics(
     languages: Sequence[str],
     known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
-    """Weigh the terms of every topic, and choose its keywords, name and typical documents.
-
-    Known typical documents, rows by topic, are not searched for. The weights: (n_topics, n_terms).
-    """
+    """Weigh the terms of every topic, (n_topics, n_terms), and describe it."""
     from scipy.sparse import csr_matrix
 
     labels = clustering.labels
@@ -110,6 +107,25 @@ def describe_topics(
         for topic in range(n_topics)
     )
     return topics, topic_terms
+
+
+def describe_again(
+    result: TopicResult,
+    clustering: Clustering,
+    weighting: TermWeighting | None,
+    known_typical: Mapping[int, tuple[int, ...]] = MappingProxyType({}),
+) -> tuple[tuple[Topic, ...], csr_matrix]:
+    """Describe the topics of a result with its own settings, by other labels."""
+    return describe_topics(
+        result.term_counts,
+        result.embeddings,
+        clustering,
+        result.documents,
+        weighting_of(result, weighting),
+        term_settings_of(result),
+        languages_of(result),
+        known_typical,
+    )
 
 
 def weigh(weighting: TermWeighting, topic_counts: csr_matrix, terms: Sequence[str]) -> csr_matrix:
@@ -154,8 +170,6 @@ def top_words(result: TopicResult, n_terms: int = 10) -> list[list[str]]:
     )
     return [[term for term, _ in row] for row in chosen]
 
-
-# What the settings of a result record, so that terms are counted and weighed the same way again.
 
 OURS = "ClassTfidf"
 GIVEN = "given"
@@ -243,11 +257,8 @@ def lost_stages(
     for name in STAGES:
         key = IN_SETTINGS.get(name, name)
         is_given = name == "encoder" and result.settings.get("encoder") == GIVEN
-        if (
-            parameters[name] is None
-            and loaded.get(key) != result.settings.get(key)
-            and not is_given
-        ):
+        is_other = loaded.get(key) != result.settings.get(key)
+        if parameters[name] is None and is_other and not is_given:
             lost.append(name)
     if not lost:
         return []

@@ -26,8 +26,6 @@ from embedtopics.topics._describe import LEFT_OUT, TEXTS
 from embedtopics.topics._storage import load_result, write_result
 from embedtopics.topics.results import TopicResult
 
-# The page that introduces a shared result: what it is, how to use it, what it found.
-
 MOST_TOPICS = 500
 """Topics in the table; what is longer nobody reads."""
 
@@ -91,9 +89,6 @@ def _table(result: TopicResult) -> str:
 
 def _list(values: Mapping[str, Any]) -> str:
     return "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in values.items())
-
-
-# A result without the texts that its topics were found in.
 
 
 def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicResult:

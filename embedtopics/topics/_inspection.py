@@ -41,29 +41,11 @@ BASE_MEMORY = 0.9e9
 class Inspection:
     """What a corpus holds, and what finding its topics will cost on this machine.
 
-    Parameters
-    ----------
-    n_rows, n_documents : int
-        Rows of the input; distinct texts.
-    n_missing, n_empty, n_repeated : int
-        Rows without text (no value; nothing visible), and rows that repeat another's text.
-    languages : LanguageShares
-    mean_characters : float
-        Of a distinct text.
-    mean_tokens : float
-        Sub-word tokens of a distinct text, or words, as the encoder reads it, on a sample; NaN
-        without an encoder that counts.
-    truncated_share, unseen_share : float
-        Estimated share of texts that the encoder cuts, and of tokens that it does not read.
-    tokens_per_second : float
-        Speed of the encoder, what it learns from the texts included, measured here; NaN without
-        an encoder that counts.
-    seconds_to_encode, seconds_after : float
-        Estimated; encoding is not needed where embeddings are given.
-    memory : float
-        Estimated peak, in bytes; too low for an encoder with one column for each term, for a
-        sample holds only some of the terms.
-    warnings : tuple of str
+    Distinct texts are documents; missing rows have no value, empty ones nothing visible. Means are
+    of a document, `mean_tokens` (as the encoder reads them) and the shares (of texts cut, of tokens
+    not read) by a sample. Speed, what an encoder learns from the texts included, is measured; NaN
+    without an encoder that counts. Seconds and the peak of memory in bytes are estimates; memory
+    is too low for an encoder with one column for each term.
     """
 
     n_rows: int

@@ -112,10 +112,7 @@ def mix(
     shares: FloatArray,
     new_shares: FloatArray,
 ) -> None:
-    """Do the same as `step` where every document has a place for the share of every topic.
-
-    Documents whose label is not -1 are wholly their label's: their shares are not read.
-    """
+    """Do as `step` with a place for every topic; shares of documents with a label are not read."""
     n_passing = passing.shape[0]
     n_topics = shares.shape[1]
     for block in numba.prange((n_passing + BLOCK - 1) // BLOCK):
@@ -146,9 +143,6 @@ def keep_largest(shares: FloatArray, ids: Int32Array, kept: FloatArray) -> None:
                 total += shares[row, topic]
                 _keep_largest(ids[row], kept[row], topic, shares[row, topic])
         _scale_to(kept[row], total)
-
-
-# The loop over the terms that topics share, compiled by Numba and kept in its cache.
 
 
 def _given(dtype: Any) -> Any:

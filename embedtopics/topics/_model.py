@@ -322,21 +322,20 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self._of_fit = (self.encoder, encoder)
         return encoder
 
-    def _encoder_of_fit(self) -> Encoder:
-        """Return the encoder that is kept from the fit, or make it again."""
-        kept = getattr(self, "_of_fit", None)
-        if kept is None or kept[0] is not self.encoder:
-            if self.encoder is not None:
-                return self._make_encoder(self._fitted().corpus.document_texts())
-            kept = self._of_fit = (None, recorded_encoder(self._fitted()))
-        return kept[1]
-
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
         result = self._fitted()
         # No encoder is loaded where all texts are of the fit.
         if embeddings is not None or (known_documents(result, Corpus.of(X)) >= 0).all():
             return assign(result, X, embeddings=embeddings)
-        return assign(result, X, encoder=self._encoder_of_fit())
+        kept = getattr(self, "_of_fit", None)
+        if kept is not None and kept[0] is self.encoder:
+            encoder = kept[1]
+        elif self.encoder is not None:
+            encoder = self._make_encoder(result.corpus.document_texts())
+        else:
+            encoder = recorded_encoder(result)
+            self._of_fit = (None, encoder)
+        return assign(result, X, encoder=encoder)
 
     def _fitted(self) -> TopicResult:
         if not hasattr(self, "result_"):

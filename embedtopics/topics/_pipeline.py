@@ -70,10 +70,7 @@ stay apart; for clustering it is 0."""
 
 @dataclass(frozen=True)
 class Stages:
-    """The object of each stage and its parameters; "auto" is resolved in the fit.
-
-    Without a `resolution` the clusterer's labels are taken as they are.
-    """
+    """The object of each stage and its parameters; no resolution takes clusters as they are."""
 
     make_encoder: Callable[[Sequence[str]], Encoder]
     reducer: Reducer | None
@@ -299,8 +296,6 @@ class _Fit:
         weights = documents.weights
         return named_topics(topics, found.labels, weights, self.constraints), topic_terms
 
-
-# What a fit decides, for the reader of a result, and the times of its stages.
 
 STAGES = ("corpus", "encoder", "neighbors", "reduction", "clustering", "terms")
 

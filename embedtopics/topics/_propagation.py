@@ -56,10 +56,7 @@ LARGEST_MARGIN = 1e6
 
 @dataclass(frozen=True, eq=False)
 class Propagation:
-    """The topics that each document's neighbours lead to, 16 at most by descending share.
-
-    `topics` int32 and `shares` float32, both (n_documents, 16); -1 and 0 where there are fewer.
-    """
+    """Topics that neighbours lead to by descending share, (n_documents, 16); -1 and 0 for fewer."""
 
     topics: Int32Array
     shares: FloatArray
@@ -74,14 +71,10 @@ class Propagation:
 def propagate_labels(graph: NeighborGraph, labels: Int32Array, n_topics: int) -> Propagation:
     """Propagate labels along the graph: a random path to the first labelled document.
 
-    Steps are taken in proportion to similarity, 30 at most. The first is always taken, so that
-    the shares of a labelled document come from its neighbours. This is the harmonic solution of
-    label propagation, cut after 30 steps.
-
-    Shapes: `labels` (n_documents,).
-
-    Source: Zhu, Ghahramani and Lafferty (2003), "Semi-Supervised Learning Using Gaussian Fields
-    and Harmonic Functions", section 2.
+    Steps are taken in proportion to similarity, 30 at most; the first is always taken, so that the
+    shares of a labelled document come from its neighbours. Cut after them, this is the harmonic
+    solution of Zhu, Ghahramani and Lafferty (2003), "Semi-Supervised Learning Using Gaussian
+    Fields and Harmonic Functions", section 2.
     """
     n_documents = len(labels)
     topics = np.full((n_documents, SLOTS), -1, dtype=np.int32)
@@ -142,10 +135,7 @@ def _on_threads(
 
 @dataclass(frozen=True, eq=False)
 class OutlierAssignment:
-    """Documents with their topics, numbered from the largest down, outliers assigned.
-
-    `min_margin` was set, or follows from the wanted coverage; see `margin`.
-    """
+    """Documents with topics numbered from the largest down, and the `min_margin` that decided."""
 
     clustering: Clustering
     memberships: csr_matrix

@@ -14,13 +14,7 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, TermWeighting
 from embedtopics.terms._keywords import unique_labels
-from embedtopics.topics._describe import (
-    describe_topics,
-    describe_weighting,
-    languages_of,
-    term_settings_of,
-    weighting_of,
-)
+from embedtopics.topics._describe import describe_again, describe_weighting
 from embedtopics.topics._propagation import OWN_SHARE
 from embedtopics.topics.constraints._protocol import departures
 from embedtopics.topics.results import Edit, Reason, Topic, TopicMark, TopicResult
@@ -156,9 +150,8 @@ def relabeled(
 ) -> TopicResult:
     """Return a result with other labels; everything that follows from them is made anew.
 
-    Topics are numbered from the largest down, described with the settings of the result, and keep
-    the names that the user gave them. A decision says where constraints of the fit are broken.
-    Stability stays only where every document has the label that it had.
+    Topics are numbered from the largest down and keep given names; decisions say which constraints
+    are broken. Stability stays only where every document has the label that it had.
     """
     drafts = np.asarray(labels, dtype=np.int32)
     number, order = _numbers(drafts, len(origins), result.documents.weights)
@@ -169,16 +162,8 @@ def relabeled(
         parameters = {**parameters, "weighting": described}
         edited = dataclasses.replace(edited, settings={**edited.settings, "weighting": described})
     clustering = _clustering(result.clustering, number[drafts], from_old, reason, probabilities)
-    topics, topic_terms = describe_topics(
-        edited.term_counts,
-        edited.embeddings,
-        clustering,
-        edited.documents,
-        weighting_of(edited, weighting),
-        term_settings_of(edited),
-        languages_of(edited),
-        _known_typical(result, clustering),
-    )
+    typical = _known_typical(result, clustering)
+    topics, topic_terms = describe_again(edited, clustering, weighting, typical)
     before, weights = result.clustering.labels, result.documents.weights
     broken = departures(result.constraints, before, clustering.labels, weights, name)
     new_ids = None if follows is None else number[np.asarray(follows, dtype=np.int64)]
@@ -232,10 +217,7 @@ def _clustering(
 
 
 def _known_typical(result: TopicResult, after: Clustering) -> dict[int, tuple[int, ...]]:
-    """Return the typical documents of topics that hold the very documents of an old one.
-
-    Of a draft, whose topics are not described yet, none are known.
-    """
+    """Return the typical documents of topics that hold the very documents of an old one."""
     if not result.topics:
         return {}
     before, n_topics = result.clustering, len(after.persistence)

@@ -311,12 +311,8 @@ def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
 def _topic_table(result: TopicResult, scores: dict[str, Float64Array]) -> pd.DataFrame:
     import pandas as pd
 
-    names = {"topic": "topic_id", "label": "label", "size": "size", "share": "share"}
-    columns = {
-        name: [getattr(topic, attribute) for topic in result.topics]
-        for name, attribute in names.items()
-    }
-    frame = pd.DataFrame({**columns, **scores})
+    rows = [(topic.topic_id, topic.label, topic.size, topic.share) for topic in result.topics]
+    frame = pd.DataFrame(rows, columns=["topic", "label", "size", "share"]).assign(**scores)
     measured = result.stability
     if measured is not None:
         frame["recurrence_low"], frame["recurrence_high"] = measured.low, measured.high

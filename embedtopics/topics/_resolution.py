@@ -11,13 +11,7 @@ from embedtopics.clustering.results import NOISE, Level, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
 from embedtopics.topics._clusters import Resolution, cut_clusters
-from embedtopics.topics._describe import (
-    describe_topics,
-    describe_weighting,
-    languages_of,
-    term_settings_of,
-    weighting_of,
-)
+from embedtopics.topics._describe import describe_again, describe_weighting
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._relabel import edit_of
 from embedtopics.topics.constraints._apply import assign_constrained, named_topics
@@ -70,24 +64,15 @@ def at_resolution(
         coverage = result.settings.get("coverage", "auto")
     coverage = checked_coverage(coverage)
     resolution = Resolution(n_topics, min_cluster_size)
-    documents, counts, constraints = result.documents, result.term_counts, result.constraints
-    weights, graph = documents.weights, result.graph
-    cut = cut_clusters(tree, weights, resolution, counts, graph, constraints)
+    weights, graph, constraints = result.documents.weights, result.graph, result.constraints
+    cut = cut_clusters(tree, weights, resolution, result.term_counts, graph, constraints)
     assigned = assign_constrained(graph, cut, weights, coverage, result.embeddings, constraints)
-    topics, topic_terms = describe_topics(
-        counts, result.embeddings, assigned.clustering, documents,
-        weighting_of(result, weighting), term_settings_of(result), languages_of(result),
-    )  # fmt: skip
+    topics, topic_terms = describe_again(result, assigned.clustering, weighting)
     topics = named_topics(topics, assigned.clustering.labels, weights, constraints)
-    settings = {
-        **result.settings,
-        "n_topics": resolution.n_topics,
-        "min_cluster_size": cut.min_cluster_size,
-        "coverage": coverage,
-        "least_ratio": assigned.min_margin,
-    }
     parameters: dict[str, Any] = {"n_topics": n_topics, "min_cluster_size": min_cluster_size}
     parameters["coverage"] = coverage
+    settings = {**result.settings, **parameters, "min_cluster_size": cut.min_cluster_size}
+    settings["least_ratio"] = assigned.min_margin
     if weighting is not None:
         settings["weighting"] = parameters["weighting"] = describe_weighting(weighting)
     name = "n_topics" if min_cluster_size == "auto" else "min_cluster_size"

@@ -135,15 +135,29 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     return labels
 
 
+def draw_replicates(
+    result: TopicResult, n: int, seed: int, what: str, show_progress: bool | None
+) -> list[Int32Array]:
+    """Find topics in several random halves of the documents of a result."""
+    recipe = recipe_of(result)
+
+    def make(number: int) -> Int32Array:
+        return replicate(recipe, np.random.default_rng([seed, number]))
+
+    found = []
+    with progress_bar(total=n, unit="replicate", description=what, show=show_progress) as bar:
+        for labels in side_by_side(make, n):
+            found.append(labels)
+            bar.update()
+    return found
+
+
 def _size_of_half(n_documents: int) -> int:
     return max(2, round(SHARE * n_documents))
 
 
 def _widened(graph: NeighborGraph, embeddings: FloatArray, k: int) -> NeighborGraph:
-    """List more neighbours of each document, from those of its neighbours and followers.
-
-    Followers list the document; the k most similar are asked, because a hub may have thousands.
-    """
+    """List more neighbours of each document, from those of its neighbours and followers."""
     n_documents = len(graph)
     links = _links(graph)
     found = no_neighbors(n_documents, k)
@@ -247,18 +261,7 @@ def stability(
     """
     checked_count(n_replicates, "n_replicates")
     seed = resolve_seed(random_state)
-    recipe = recipe_of(result)
-
-    def make(number: int) -> Int32Array:
-        return replicate(recipe, np.random.default_rng([seed, number]))
-
-    replicates = []
-    with progress_bar(
-        total=n_replicates, unit="replicate", description="stability", show=show_progress
-    ) as bar:
-        for found in side_by_side(make, n_replicates):
-            replicates.append(found)
-            bar.update()
+    replicates = draw_replicates(result, n_replicates, seed, "stability", show_progress)
     return compare(result.clustering.labels, replicates, result.documents.weights, seed)
 
 

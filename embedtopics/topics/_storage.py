@@ -108,7 +108,6 @@ def write_result(result: TopicResult, folder: Path) -> None:
 
 
 def _write_texts(result: TopicResult, folder: Path) -> None:
-    """Write what is kept as JSON."""
     corpus, counts, stability = result.corpus, result.term_counts, result.stability
     words = {
         "words": result.tokens.words,
@@ -532,8 +531,6 @@ def _bytes_of(array: npt.NDArray[Any]) -> Any:
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(array)]
     return pa.Array.from_buffers(pa.large_binary(), 1, buffers)
 
-
-# The rows of a corpus as a parquet file.
 
 TEXT, ID, STATUS = "__text__", "__id__", "__status__"
 

@@ -188,8 +188,6 @@ def terms(result: TopicResult, *, n_terms: int = 50) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-# Sheets on which people judge the topics of a result.
-
 LISTED = 20
 """Words of a topic among which no intruder is."""
 

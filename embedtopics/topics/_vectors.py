@@ -48,10 +48,7 @@ another encoder they are near 0; a title before the text leaves them near 1."""
 def given_vectors(
     embeddings: npt.ArrayLike, corpus: Corpus, documents: Int64Array | None = None
 ) -> tuple[FloatArray, int]:
-    """Return the unit vectors of documents from those of the rows, and the number of conflicts.
-
-    Where rows of one text differ, the smallest in lexicographic order is taken.
-    """
+    """Return the unit vectors of documents, the least of differing rows, and how many differ."""
     given = np.asarray(embeddings)
     if given.ndim != 2 or len(given) != len(corpus):
         expected = f"one row for each of the {len(corpus):,} texts"
@@ -117,11 +114,10 @@ def recorded_encoder(result: TopicResult) -> Encoder:
 
 
 def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
-    """Return an encoder after making sure that it is the one of the fit.
+    """Return an encoder after making sure that it is the one of the fit; an unfitted one is fitted.
 
-    An unfitted one is fitted on the documents of the fit. One of another fingerprint passes where
-    it makes the same vectors of some documents: on another machine the last digits differ. One
-    without a fingerprint must make vectors that are of the space of the fit.
+    One of another fingerprint passes where it makes the same vectors but for the last digits, one
+    without a fingerprint where its vectors are of the space of the fit.
     """
     resolved = resolve_encoder(encoder)
     if not getattr(resolved, "is_fitted", True):
@@ -223,8 +219,7 @@ def encode_uncached(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
 class UniqueVectors:
     """The distinct vectors of documents, `first` (n_unique,) and `of_document` (n_documents,).
 
-    Those that share a vector are laid out as one: their nearest neighbours would be one another by
-    chance, and a layout would separate them.
+    Laid out one by one, equal ones would neighbour one another by chance, and be torn apart.
     """
 
     first: Int64Array

@@ -127,9 +127,6 @@ class Topic:
     is_seeded: bool = False
 
 
-# What was done to a result after the fit, so that it can be read, and done again.
-
-
 @dataclass(frozen=True)
 class TopicMark:
     """By what a topic that an edit names can be known again in another fit.
@@ -177,11 +174,7 @@ class Edit:
     new_ids: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
-        """Return what it did."""
         return self.message
-
-
-# What was asked of the topics before a fit, document by document.
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,14 +323,12 @@ class TopicResult:
     added: npt.NDArray[np.bool_] | None = None
 
     def __repr__(self) -> str:
-        """Return the number of topics and texts, and the coverage."""
         n_texts = int(self.documents.weights.sum())
         return (
             f"TopicResult({self.n_topics} topics, {n_texts:,} texts, {self.coverage:.0%} covered)"
         )
 
     def _repr_html_(self) -> str:
-        """Return the largest topics as a table."""
         import pandas as pd
 
         rows = [

@@ -168,8 +168,12 @@ def compare_before_after(
     described: list[Change] = []
     if texts is not None:
         rows = embedded[0].of(texts.texts), embedded[1].of(texts.texts)
-        described, figures = score_neighborhoods(rows, texts, n_resamples, seed)
-        judged += [judge(TASK, name, each, each.n_units, texts.note) for name, each in figures]
+        views = _view(rows[0], texts, "before", seed), _view(rows[1], texts, "after", seed)
+        described.append(_neighbors_kept(views, n_resamples, seed, texts.note))
+        described.append(_topics_kept(views, n_resamples, seed, texts.note))
+        if texts.classes is not None:
+            figures = score_classes(views, texts.classes, n_resamples, seed)
+            judged += [judge(TASK, name, each, each.n_units, texts.note) for name, each in figures]
     unlike = _unlike(*encoders)
     return tuple(_with_note(c, unlike) for c in (*_with_multiplicity(judged), *described))
 
@@ -243,9 +247,6 @@ def _with_multiplicity(judged: list[Judged]) -> list[Change]:
     return changes
 
 
-# What another encoder changes for texts of one's own: their neighbors, topics and classes.
-
-
 @dataclass(frozen=True, eq=False)
 class CorpusTexts:
     """The documents that are looked at."""
@@ -288,20 +289,6 @@ def _view(rows: FloatArray, corpus: CorpusTexts, name: str, seed: int) -> _View:
     edges = edges_of(graph)
     runs = [dense_groups(vectors, edges, corpus.weights, seed + run) for run in range(N_RUNS)]
     return _View(graph, tuple(runs))
-
-
-def score_neighborhoods(
-    rows: tuple[FloatArray, FloatArray], corpus: CorpusTexts, n_resamples: int, seed: int
-) -> tuple[list[Change], list[tuple[str, Difference]]]:
-    """Measure what changes in neighbors, topics and classes; `rows` (n_documents, n_dimensions)."""
-    views = _view(rows[0], corpus, "before", seed), _view(rows[1], corpus, "after", seed)
-    described = [
-        _neighbors_kept(views, n_resamples, seed, corpus.note),
-        _topics_kept(views, n_resamples, seed, corpus.note),
-    ]
-    if corpus.classes is None:
-        return described, []
-    return described, score_classes(views, corpus.classes, n_resamples, seed)
 
 
 def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: str) -> Change:

@@ -72,7 +72,6 @@ _KINDS = {
 }
 KINDS = tuple(_KINDS)
 
-
 NLI_NAMES = ("entailment", "neutral", "contradiction")
 """The classes of inference, in the order in which they are numbered."""
 
@@ -447,9 +446,6 @@ def _read_labels(
     return _read_scores(values, scale, where, lambda rows: name_rows(rows, table.lines))
 
 
-# What examples are labelled with: classes of inference, scores on a scale, yes or no.
-
-
 @dataclass(frozen=True, eq=False)
 class _Labels:
     """A column of labels after its reading."""
@@ -461,7 +457,6 @@ class _Labels:
 
 
 def _read_classes(values: Sequence[object], order: Sequence[str] | None, source: str) -> _Labels:
-    """Read the classes of inference."""
     numbered: tuple[str, ...] = ()
     if order is not None:
         names = [] if isinstance(order, str) else order
@@ -501,7 +496,6 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
 
 
 def _read_binary(values: Sequence[object], source: str) -> _Labels:
-    """Read labels that say whether two texts belong together: 0 or 1, or truth values."""
     spelled = [_spelled(value) for value in values]
     if any(cell and cell not in _TRUTHS for cell in spelled):
         remedy = "write 1 where the two texts belong together and 0 where not"
@@ -540,7 +534,6 @@ def _read_scores(
 
 
 def _require_difference(values: npt.NDArray[Any], names: tuple[str, ...], source: str) -> None:
-    """Refuse labels that are all the same on the rows that are used."""
     if (values == values[0]).all():
         one = names[int(values[0])] if names else f"{float(values[0]):g}"
         found = f"{one} in all {len(values):,} usable rows"
@@ -559,14 +552,12 @@ def _spelled(value: object) -> str:
 
 
 def _listed(values: Sequence[object]) -> str:
-    """Name the labels that were found, the most frequent first, with counts."""
     counts = Counter("none" if is_missing(value) else str(value)[:40] for value in values)
     parts = [f"{shown!r} ({count:,})" for shown, count in counts.most_common(_MOST_LISTED)]
     return ", ".join([*parts, *["..."] * (len(counts) > _MOST_LISTED)])
 
 
 def _number(value: object, row: int, source: str, name: Callable[[Sequence[int]], str]) -> float:
-    """Return a score, NaN where there is none."""
     if is_missing(value) or (isinstance(value, str) and not value.strip()):
         return math.nan
     try:

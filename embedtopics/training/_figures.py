@@ -139,8 +139,7 @@ class Difference:
 def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
     """Draw the units of a figure anew, the same for both encoders, and see how it differs.
 
-    The interval is the expanded percentile interval of Hesterberg (2015), "What teachers should
-    know about the bootstrap": bias and skewness cancel in the difference of two encoders.
+    The expanded percentile interval (Hesterberg 2015): bias and skewness cancel in a difference.
     """
     _, unit_of = np.unique(figure.units, return_inverse=True)
     n_units, n = int(unit_of.max()) + 1, len(unit_of)
@@ -168,7 +167,6 @@ def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
 
 
 def _resamples(unit_of: Int64Array, n_resamples: int, seed: int) -> Iterator[Float64Array]:
-    """Yield how often each example is in each resample, some resamples at a time."""
     from scipy.sparse import csr_matrix
 
     n, n_units = len(unit_of), int(unit_of.max()) + 1
@@ -243,8 +241,6 @@ def holm(p_values: list[float]) -> list[float]:
     adjusted[order] = np.minimum(np.maximum.accumulate(raised), 1.0)
     return [float(p) for p in adjusted]
 
-
-# What a set of examples asks of an encoder, by the kind of the examples.
 
 ROWS_AT_ONCE = 4096
 QUERIES_AT_ONCE = 256
@@ -334,7 +330,6 @@ def figures_of(
 
 
 def _labelled(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
-    """Compare cosines with scores, or with whether two texts belong together."""
     labels = np.asarray(examples.labels)
     if np.ptp(labels) == 0:
         raise InputError("test", "of different labels", found=f"{labels[0]:g} for all examples")
@@ -402,10 +397,7 @@ def _pairs(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
 
 
 def _partner_ranks(examples: Examples, encoder: Embedded) -> Float64Array:
-    """Return the rank of each second text among all second texts, for its first as query.
-
-    Its other partners and the query itself do not compete; of equals, the right one comes last.
-    """
+    """Return the rank of each second text for its first; of equals, the right one comes last."""
     from threadpoolctl import threadpool_limits
 
     queries, answers = examples.columns[:2]

@@ -265,7 +265,6 @@ def _train(
     resume: bool,
     callbacks: Sequence[Any],
 ) -> Run:
-    """Train in a folder of checkpoints that belong to this run alone."""
     from embedtopics.training.trainer._batching import prepare, tokenized
     from embedtopics.training.trainer._running import train
 
@@ -303,7 +302,6 @@ def _readable(held: _HeldOut, kind: str) -> _HeldOut:
 def _sets(
     learned: Examples, kind: str, held: _HeldOut, settings: TrainingSettings
 ) -> tuple[Examples, Examples, list[Decision], dict[str, Any]]:
-    """Return training and validation examples, and what is to be said of them."""
     decisions = list(learned.decisions)
     refuse = partial(refuse_overlap, allow=held.allow_overlap)
     # All of them, before a part is held out: validation examples have a say in the weights, too.

@@ -37,7 +37,6 @@ Found = tuple[list[Pair], list[Decision], str]
 _SEPARATORS = " \t\n:.,;|-\u2013\u2014!?"
 _WORD = re.compile(r"\w+")
 
-
 _GUARDS = {
     "too near": "nearer than the limit that the positive sets",
     "alike": "nearly the same text as the anchor or a positive",
@@ -354,7 +353,6 @@ def _metadata_column(corpus: Corpus, name: str | None) -> list[object]:
 
 
 def _texts_of(corpus: Corpus, column: str | None) -> list[str]:
-    """Return a column of texts, "" where a row has none."""
     values: list[object] = (
         list(corpus.texts) if column == corpus.text_column else _metadata_column(corpus, column)
     )
@@ -400,7 +398,6 @@ def _drawn(
 
 
 def _ids_in(value: object, known: dict[str, int]) -> list[str]:
-    """Return the different ids in a cell."""
     if isinstance(value, (list, tuple, set, np.ndarray)):
         parts = [_spelled(part) for part in value if not is_missing(part)]
     elif is_missing(value):

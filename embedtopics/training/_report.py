@@ -168,8 +168,6 @@ def _restored(value: Any) -> Any:
     raise ValueError(f"it holds {tag!r}, which means nothing here")
 
 
-# The model card: what an encoder is, what it learned from, and what that did to it.
-
 MOST_VALIDATIONS = 20
 MOST_LISTED = 40
 
@@ -201,7 +199,6 @@ OF_STUDENTS = (
     "figures on a test are valid only where the texts of the test were left out.",
     "Words that none of these texts hold have the vectors that its teacher gives them alone.",
 )
-
 
 _BEGINNING = """---
 {matter}

@@ -33,12 +33,7 @@ from embedtopics.training._compare import judge
 from embedtopics.training._figures import Figure, compare_scores, mean
 from embedtopics.training._report import write_report
 from embedtopics.training._settings import StudentSettings, settings_from
-from embedtopics.training._student_table import (
-    Bagged,
-    Learned,
-    learn,
-    student_vectors,
-)
+from embedtopics.training._student_table import Bagged, Learned, learn, student_vectors
 from embedtopics.training.curves._verdict import read_curves
 from embedtopics.training.results import Change, StudentReport
 from embedtopics.training.trainer._checkpoints import refuse_finished
@@ -68,10 +63,7 @@ class StudentResult:
         return vectors
 
     def save(self, folder: str | os.PathLike[str], *, dtype: str = "float32") -> None:
-        """Write the encoder in model2vec's format, with its report and a model card.
-
-        For `dtype`, see `StaticEncoder.save`; the figures of the report are those of float32.
-        """
+        """Write the encoder in model2vec's format, with its report and a model card."""
         path = Path(folder).expanduser()
         self.encoder.save(path, dtype=dtype)
         write_report(self.report, path)
@@ -313,7 +305,6 @@ def _decisions(
 
 
 def _changes(material: _Material, learned: Learned, seed: int) -> tuple[Change, Change]:
-    """Compare the start and the student on the held-out texts."""
     from threadpoolctl import threadpool_limits
 
     cosines, hits = [], []

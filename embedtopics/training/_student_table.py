@@ -177,7 +177,6 @@ def _unit(sums: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _loss(
     vectors: FloatArray, targets: FloatArray, settings: StudentSettings
 ) -> tuple[float, FloatArray]:
-    """Return the mean loss of a batch, and its gradient by the vectors."""
     n = len(vectors)
     own = np.einsum("ij,ij->i", vectors, targets)
     loss = float(1 - own.mean(dtype=np.float64))
@@ -196,7 +195,6 @@ def _loss(
 
 
 def _step(state: _State, batch: Bagged, rate: float, step: int, settings: StudentSettings) -> float:
-    """Take one step, and return the loss before it."""
     from scipy.sparse import csr_matrix
 
     # Only the tokens of the batch are touched: the whole table is much larger.

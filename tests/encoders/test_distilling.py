@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from embedtopics.corpus import Corpus
-from embedtopics.encoders import SentenceEncoder, StaticEncoder, distill
+from embedtopics.encoders import SentenceEncoder, distill
 from embedtopics.encoders.static._distill import add_words, frequent_split_words, plain_vocabulary
 from embedtopics.errors import InputError
 
@@ -46,6 +46,7 @@ def test_components_and_weights_by_a_library(tiny_encoder):
 
     plain = distill(tiny_encoder, dimensions=None, weighting="none")
     static = distill(tiny_encoder, dimensions=4, sif_coefficient=0.01)
+    assert static.made_from["encoder_fingerprint"] == tiny_encoder.fingerprint
     kept = [place for place, token in enumerate(plain.vocabulary) if token not in SPECIALS]
     oracle = PCA(4, svd_solver="full").fit(plain.table[kept].astype(np.float64))
     zipf = 1 / np.arange(2, len(kept) + 2)
@@ -140,18 +141,6 @@ def test_probabilities_of_a_corpus(tiny_encoder):
     )
     assert static.made_from["n_tokens"] == 4
     assert static.made_from["probabilities"] == "corpus"
-
-
-def test_it_is_recorded_and_survives_saving(tiny_encoder, tmp_path):
-    static = distill(tiny_encoder, dimensions=3)
-    static.save(tmp_path / "static")
-    again = StaticEncoder(tmp_path / "static")
-    assert again.fingerprint == static.fingerprint
-    assert again.made_from == static.made_from
-    assert again.made_from["encoder_fingerprint"] == tiny_encoder.fingerprint
-    assert again.made_from["dimensions"] == 3
-    config = json.loads((tmp_path / "static" / "config.json").read_text())
-    assert config["embedtopics"]["made_from"] == static.made_from
 
 
 def test_lower_casing_of_the_checkpoint(tiny_bert, tmp_path, make_sentence_folder):

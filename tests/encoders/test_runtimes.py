@@ -177,39 +177,33 @@ def test_what_cannot_be_exported_runs_on_torch_and_says_so(tiny_bert, texts, cac
         SentenceEncoder(tiny_bert, runtime="onnx").encode(texts)
 
 
-def test_an_export_with_other_vectors_is_refused(tiny_bert, monkeypatch):
+def drifting(rows):
+    """What depends in the trace on the length of the traced text alone."""
+    return rows.sum(dim=1) + len(rows[0].tolist())
+
+
+def fixed(rows):
+    """A shape in the trace that other texts do not have."""
+    return rows.reshape([int(n) for n in rows.shape[:2]] + [4, 2]).sum(dim=(1, 3))
+
+
+@pytest.mark.parametrize(
+    ("combined", "message"),
+    [(drifting, "differ from those of torch"), (fixed, "ONNX Runtime cannot run it")],
+)
+def test_an_export_that_is_not_the_model_is_refused(combined, message, capfd):
     import torch
 
-    class Drifting(torch.nn.Module):
-        """Gives in the trace what depends on the length of the traced text alone."""
-
+    class Traced(torch.nn.Module):
         def __init__(self):
             super().__init__()
             self.table = torch.nn.Embedding(30, 8)
 
         def forward(self, ids, mask, pooled):
-            return self.table(ids).sum(dim=1) + torch.arange(8) * len(ids[0].tolist())
+            return combined(self.table(ids))
 
-    with pytest.raises(ExportError, match="differ from those of torch"):
-        exporting.export_model(Drifting().eval(), 30, 20)
-
-
-def test_what_onnx_runtime_cannot_run_is_refused_without_a_word_on_stderr(capfd):
-    import torch
-
-    class Fixed(torch.nn.Module):
-        """Gives a shape in the trace that other texts do not have."""
-
-        def __init__(self):
-            super().__init__()
-            self.table = torch.nn.Embedding(30, 8)
-
-        def forward(self, ids, mask, pooled):
-            rows = self.table(ids)
-            return rows.reshape([int(n) for n in rows.shape[:2]] + [4, 2]).sum(dim=(1, 3))
-
-    with pytest.raises(ExportError, match="ONNX Runtime cannot run it"):
-        exporting.export_model(Fixed().eval(), 30, 20)
+    with pytest.raises(ExportError, match=message):
+        exporting.export_model(Traced().eval(), 30, 20)
     assert capfd.readouterr().err == ""
 
 
@@ -237,9 +231,15 @@ def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
         ({"dimensions": 17}, "at most 16"),
         ({"long_texts": "drop"}, "truncate, chunk"),
         ({"pooling": ("mean", "sum")}, "pooling"),
+        ({"tokens_per_batch": 0}, "tokens_per_batch"),
+        ({"tokens_per_batch": True}, "tokens_per_batch"),
+        ({"max_length": 2}, "max_length"),
+        ({"max_length": 33}, "at most 32"),
+        ({"device": "abacus"}, "torch device"),
+        ({"device": "cuda:99"}, "a device that is there, got 'cuda:99'"),
     ],
 )
-def test_settings_that_do_not_go_together(tiny_bert, settings, message):
+def test_settings_out_of_range_or_that_do_not_go_together(tiny_bert, settings, message):
     with pytest.raises(InputError, match=message):
         SentenceEncoder(tiny_bert, **settings)
 
@@ -286,18 +286,6 @@ def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, ca
         found.append([made[5], made[32]])
         shutil.rmtree(cache)
     np.testing.assert_array_equal(found[0], found[1])
-
-
-def test_an_export_is_checked_at_the_length_that_the_model_reads(tiny_bert, monkeypatch, cache):
-    lengths = []
-
-    def export(module, vocabulary, max_length, **_):
-        lengths.append(max_length)
-        return exporting.export_model(module, vocabulary, max_length)
-
-    monkeypatch.setattr(opening, "export_model", export)
-    SentenceEncoder(tiny_bert, max_length=4).encode(["the cat"])
-    assert lengths == [32]
 
 
 def test_a_full_disk_costs_a_warning_and_leaves_nothing(

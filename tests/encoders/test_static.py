@@ -1,8 +1,5 @@
 """The static encoder: vectors against model2vec's and by hand, the report, and odd texts."""
 
-import gzip
-import json
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -10,7 +7,7 @@ from hypothesis import strategies as st
 from model2vec import StaticModel
 from tokenizers import Tokenizer
 
-from embedtopics.encoders import CachedEncoder, StaticEncoder
+from embedtopics.encoders import StaticEncoder
 from embedtopics.errors import InputError
 from tests.factories import refuses
 
@@ -143,17 +140,6 @@ def test_the_fingerprint_tells_all_that_matters(tokenizer, table):
     assert fingerprint(name="other") == fingerprint(tokenizer=tokenizer.to_str()) == variants[0]
 
 
-def test_it_can_be_cached(tokenizer, table, texts, tmp_path):
-    encoder = StaticEncoder.from_arrays(table, tokenizer, name="mine", languages=["fr"])
-    cached = CachedEncoder(encoder, folder=tmp_path)
-    np.testing.assert_array_equal(cached.encode(texts), encoder.encode(texts))
-    np.testing.assert_array_equal(
-        CachedEncoder(encoder, folder=tmp_path).encode(texts), encoder.encode(texts)
-    )
-    assert (cached.name, cached.languages) == ("mine", ("fr",))
-    assert encoder.settings["folder"] == "mine"
-
-
 def test_bad_arguments(tokenizer, table):
     for change, message in (
         ({"table": np.ones((3, 4))}, "embeddings for the .* tokens of the tokenizer"),
@@ -169,25 +155,3 @@ def test_bad_arguments(tokenizer, table):
         broken[4, 1] = value
         with pytest.raises(InputError, match="finite embeddings, got another number in row 4"):
             StaticEncoder.from_arrays(broken, tokenizer)
-
-
-@pytest.mark.slow
-@pytest.mark.benchmark_data
-@pytest.mark.parametrize("max_length", [None, 40, 512])
-def test_real_texts_equal_model2vec(data_folder, max_length):
-    from embedtopics.encoders.sentence._loading import resolve_model
-
-    folder = resolve_model("all-MiniLM-L6-v2", local_files_only=True).checkpoint.folder
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    table = np.random.default_rng(1).normal(size=(tokenizer.get_vocab_size(), 16))
-    table = table.astype(np.float32)
-    texts = []
-    for file in ("stsb/en_test", "stsb/fr_test", "bbc_news/bbc_news"):
-        with gzip.open(data_folder / f"{file}.jsonl.gz", "rt", encoding="utf-8") as stream:
-            for row in map(json.loads, stream):
-                texts += [row[key] for key in ("sentence1", "sentence2", "text") if key in row]
-    ours = StaticEncoder.from_arrays(table, tokenizer, max_length=max_length)
-    # In float64, as the sums of hundreds of tokens in float32 are off by more than the tolerance.
-    exact = table.astype(np.float64)
-    expected = oracle(exact, tokenizer, texts, normalize=True, max_length=max_length)
-    np.testing.assert_allclose(ours.encode(texts), expected, atol=1e-6)

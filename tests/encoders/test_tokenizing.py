@@ -56,12 +56,6 @@ def test_any_text_can_be_tokenised(cutting, texts):
     assert (tokens.n_seen == np.minimum(tokens.n_tokens, 10)).all()
 
 
-def test_a_text_of_two_megabytes(cutting):
-    tokens = tokenize(cutting, ["the cat " * 250_000, "dog"], unknown_id=1)
-    assert tokens.n_tokens.tolist() == [500_000, 1]
-    assert tokens.n_seen.tolist() == [10, 1]
-
-
 @pytest.mark.parametrize("bad", [None, 3.5, b"bytes", float("nan"), ["nested"]])
 def test_a_row_that_is_no_string_is_named(bad):
     with pytest.raises(InputError, match=rf"got {type(bad).__name__} in row 2;"):

@@ -18,43 +18,6 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _encoder as transformer
 from embedtopics.errors import InputError, ModelLoadError
-from embedtopics.protocols import Encoder
-
-POOL = {
-    "mean": lambda states: states.mean(axis=0),
-    "cls": lambda states: states[0],
-    "max": lambda states: states.max(axis=0),
-}
-
-
-def hidden_states(folder, text, max_length):
-    """Run the model on one text, with neither batch nor padding."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    tokens = AutoTokenizer.from_pretrained(folder)(
-        text, truncation=True, max_length=max_length, return_tensors="pt"
-    )
-    with torch.no_grad():
-        return AutoModel.from_pretrained(folder)(**tokens).last_hidden_state[0].numpy()
-
-
-@pytest.fixture(params=["tiny_bert", "tiny_roberta"])
-def folder(request):
-    return request.getfixturevalue(request.param)
-
-
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_vectors_equal_numpy_on_the_hidden_states(folder, pooling, normalize, texts):
-    encoder = SentenceEncoder(folder, pooling=pooling, normalize=normalize, max_length=12)
-    found = encoder.encode(texts)
-    assert found.dtype == np.float32
-    for text, vector in zip(texts, found, strict=True):
-        expected = POOL[pooling](hidden_states(folder, text, 12))
-        if normalize:
-            expected = expected / np.linalg.norm(expected)
-        np.testing.assert_allclose(vector, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("tokens_per_batch", [1, 20, 10_000])
@@ -89,15 +52,6 @@ def test_odd_texts(tiny_encoder):
     vectors = tiny_encoder.encode(["", " ", "\0", "\ud800", "\u202b", "x" * 100_000])
     assert np.isfinite(vectors).all()
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, rtol=1e-5)
-
-
-def test_what_an_encoder_says_of_itself(make_sentence_folder):
-    encoder = SentenceEncoder(make_sentence_folder("cls", normalize=False))
-    assert (encoder.source, encoder.dimensions, encoder.max_length) == ("path", 16, 12)
-    assert encoder.languages is None
-    assert encoder.name.endswith("sentence-bert")
-    assert isinstance(encoder, Encoder)
-    assert (encoder.settings["pooling"], encoder.settings["normalize"]) == ("cls", False)
 
 
 def test_the_fingerprint_is_stable_and_tells_encoders_apart(tiny_bert, tmp_path):
@@ -147,23 +101,6 @@ def test_missing_weights_are_not_made_up_and_a_pooler_is_not_missed(
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelLoadError, match=f"none for 1 tensors, such as {lost}"):
         SentenceEncoder(folder).encode(["the cat"])
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"pooling": "sum"}, "pooling"),
-        ({"tokens_per_batch": 0}, "tokens_per_batch"),
-        ({"tokens_per_batch": True}, "tokens_per_batch"),
-        ({"max_length": 2}, "max_length"),
-        ({"max_length": 33}, "at most 32"),
-        ({"device": "abacus"}, "torch device"),
-        ({"device": "cuda:99"}, "a device that is there, got 'cuda:99'"),
-    ],
-)
-def test_parameters_out_of_range(tiny_bert, settings, message):
-    with pytest.raises(InputError, match=message):
-        SentenceEncoder(tiny_bert, **settings)
 
 
 @pytest.mark.parametrize("workers", [1, 3])

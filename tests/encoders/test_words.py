@@ -1,7 +1,5 @@
 """What holds for every encoder of words: settings, odd texts, batches, the order of the texts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Hidden states made by hand, for tests of everything that reads them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from embedtopics.probing.results import HiddenStates

@@ -1,7 +1,5 @@
 """CoNLL-U and token tables: what is read, and what is refused, with its line."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -24,7 +24,8 @@ def each(name, *values):
 CASES = {
     probing.neighbors: ({"word": "one"}, {
         "word": each("word", "plya", "ball", "zebra", "match begins", " ", 7),
-        "occurrence": [{"word": "w"}, {"word": "w", "in_text": 1, "occurrence": 2}],
+        "occurrence": [{"word": "w", "in_text": text, "occurrence": nth}
+                       for text, nth in ((None, None), (1, None), (1, 2))],
         "in_text": each("in_text", 1, 9, "0"),
         "k": [{"k": 0}], "layer": [{"layer": 3}], "among": [{"among": "none"}],
         "adjust": [{"adjust": "whiten"}],

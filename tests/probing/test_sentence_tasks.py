@@ -1,7 +1,5 @@
 """Questions on whole sentences: answers by hand, classes of one size, nothing given away."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from embedtopics.probing import read_conllu, read_token_table, sentence_task
 from embedtopics.probing._sentence_tasks import SENTENCE_TASKS, depth, main_verb, shifted, tokens_of
 from tests.factories import refuses
-from tests.probing.treebanks import FRENCH, sentence, treebank
+from tests.probing.treebanks import FRENCH, n_each_in_one_part, sentence, treebank
 
 PARTS = ("train", "dev", "test")
 
@@ -208,11 +206,9 @@ def test_no_form_that_is_asked_for_is_in_two_parts(what, place, labels):
     task = sentence_task(parts, what)
     check_sound(task, 2)
     tags = {one.text: one.columns["xpos"][place] for one in lines}
-    homes = defaultdict(set)
-    for text, (label,), part in zip(task.texts, task.labels, task.parts, strict=True):
+    for text, (label,) in zip(task.texts, task.labels, strict=True):
         assert labels[tags[text]] == label
-        homes[text.split()[place]].add(part)
-    assert all(len(own) == 1 for own in homes.values())
+    n_each_in_one_part([text.split()[place] for text in task.texts], task.parts)
     assert "disjoint_targets" in {decision.name for decision in task.decisions}
 
 
@@ -284,7 +280,4 @@ def test_english_ewt(data_folder, what):
     task = sentence_task(banks, what)
     check_sound(task, len({label for (label,) in task.labels}))
     assert len(task.texts) > 600
-    sides = defaultdict(set)
-    for text, part in zip(task.texts, task.parts, strict=True):
-        sides[text.casefold()].add(part)
-    assert all(len(own) == 1 for own in sides.values())
+    n_each_in_one_part([text.casefold() for text in task.texts], task.parts)

@@ -1,7 +1,5 @@
 """Labelled texts and pairs of words, from tables."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 
@@ -10,6 +8,7 @@ import pytest
 from embedtopics.errors import InputError
 from embedtopics.probing import pair_task, text_task
 from tests.factories import refuses
+from tests.probing.treebanks import n_each_in_one_part
 
 
 @pytest.fixture
@@ -36,10 +35,7 @@ def test_labelled_texts_keep_their_parts(write):
     assert (task.name, task.unit) == ("acceptability", "text")
     assert "1 of train" in task.decisions[-1].message
     alone = text_task(write("c.jsonl", texts(*[(i % 2, f"text {i // 2}") for i in range(40)])))
-    sides = {}
-    for text, part in zip(alone.texts, alone.parts, strict=True):
-        sides.setdefault(text, set()).add(part)
-    assert all(len(own) == 1 for own in sides.values()) and alone.name == "label"
+    assert n_each_in_one_part(alone.texts, alone.parts) == 20 and alone.name == "label"
     assert Counter(alone.parts) == {"train": 32, "dev": 4, "test": 4}
 
 
@@ -91,11 +87,8 @@ def test_pairs_with_a_sentence_in_common_are_dealt_to_one_part(write):
         # Chains of three pairs.
         rows += [(0, 0, f"w{i} {k}", f"w{i} {k + 1}", k == 1) for k in range(3)]
     task = pair_task(write("a.jsonl", uses(*rows)), random_state=1)
-    sides = {}
-    for (first, _, second, _), part in zip(task.pairs.tolist(), task.parts, strict=True):
-        for text in (first, second):
-            sides.setdefault(task.texts[text][0], set()).add(part)
-    assert len(sides) == 40 and all(len(own) == 1 for own in sides.values())
+    first, second = ([task.texts[text][0] for text in task.pairs[:, side]] for side in (0, 2))
+    assert n_each_in_one_part(first + second, task.parts * 2) == 40
     assert Counter(task.parts) == {"train": 96, "dev": 12, "test": 12}
 
 
@@ -106,10 +99,7 @@ def test_a_sentence_in_another_case_is_dealt_to_the_same_part(write):
         for shared, letter in (("Shared", "a"), ("shared", "z"))
     ]
     task = pair_task(write("a.jsonl", uses(*rows)))
-    sides = {}
-    for (first, *_), part in zip(task.pairs.tolist(), task.parts, strict=True):
-        sides.setdefault(task.texts[first][1], set()).add(part)
-    assert len(sides) == 60 and all(len(own) == 1 for own in sides.values())
+    assert n_each_in_one_part([task.texts[text][1] for text in task.pairs[:, 0]], task.parts) == 60
     assert set(task.parts) == {"train", "dev", "test"}
 
 

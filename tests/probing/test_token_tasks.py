@@ -1,7 +1,5 @@
 """Questions on each word: labels by hand, and no sentence on both sides."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +7,7 @@ from hypothesis import strategies as st
 from embedtopics.probing import read_conllu, token_task
 from embedtopics.probing._tasks import split_contents
 from tests.factories import refuses
-from tests.probing.treebanks import FRENCH, sentence, treebank
+from tests.probing.treebanks import FRENCH, n_each_in_one_part, sentence, treebank
 
 
 @pytest.fixture
@@ -108,9 +106,6 @@ def test_dealt_sentences_that_are_the_same_are_in_one_part():
     lines = [sentence(f"Word {i % 20} here", id=str(i), upos="X NUM Y") for i in range(60)]
     task = token_task(treebank(*lines), "upos", random_state=3)
     assert len(task.texts) == 60
-    sides = {}
-    for text, part in zip(task.texts, task.parts, strict=True):
-        sides.setdefault(text, set()).add(part)
-    assert all(len(own) == 1 for own in sides.values())
+    assert n_each_in_one_part(task.texts, task.parts) == 20
     assert [task.parts.count(part) for part in ("train", "dev", "test")] == [48, 6, 6]
     assert token_task(treebank(*lines), "upos", random_state=4).parts != task.parts

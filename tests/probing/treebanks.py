@@ -1,7 +1,5 @@
 """Treebanks made by hand, and a writer of CoNLL-U, for tests."""
 
-from __future__ import annotations
-
 from embedtopics.probing.results import Sentence, Treebank
 
 OTHERS = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -39,6 +37,13 @@ def sentence(words, heads=(), id="", **columns):
 
 def treebank(*sentences, source="made"):
     return Treebank(source, tuple(sentences), tuple(sentences[0].columns))
+
+
+def n_each_in_one_part(keys, parts):
+    """Tell how many keys there are, none of which is in two parts."""
+    found = set(zip(keys, parts, strict=True))
+    assert len(found) == len({key for key, _ in found})
+    return len(found)
 
 
 def conllu(sentences):

@@ -1,7 +1,5 @@
 """A report of a run, with everything in it that may stand in one."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Encoders whose vectors are known, and examples for them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from embedtopics.training import Examples

@@ -1,9 +1,6 @@
 """Whole fits of a tiny encoder: what comes out, what is refused before anything is learned."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,6 +24,14 @@ LEARNS = {"objective": "cosent", "allow_overlap": True, **FAST, "epochs": 4, "le
 @pytest.fixture()
 def sets():
     return graded_pairs(60, seed=1), graded_pairs(30, seed=2), graded_pairs(40, seed=5)
+
+
+@pytest.fixture()
+def never_trained(monkeypatch):
+    def never(*_arguments):
+        raise AssertionError("training began")
+
+    monkeypatch.setattr(runs, "_train", never)
 
 
 def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets):
@@ -103,13 +108,8 @@ def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
         ({"report_to": "paper"}, "report_to"),
     ],
 )
-def test_bad_input_is_refused_before_training(
-    tiny_bert, tmp_path, sets, monkeypatch, changes, parameter
-):
-    def never(*_arguments):
-        raise AssertionError("training began")
-
-    monkeypatch.setattr(runs, "_train", never)
+@pytest.mark.usefixtures("never_trained")
+def test_bad_input_is_refused_before_training(tiny_bert, tmp_path, sets, changes, parameter):
     train, validation, _ = sets
     named = {"validation": validation, "out": tmp_path / "tuned", **FAST, **changes}
     with refuses(parameter) as caught:
@@ -119,13 +119,8 @@ def test_bad_input_is_refused_before_training(
     assert not (tmp_path / "tuned").exists()
 
 
-def test_classes_that_the_sample_of_a_corpus_lacks_are_refused_before_training(
-    tiny_bert, tmp_path, sets, monkeypatch
-):
-    def never(*_arguments):
-        raise AssertionError("training began")
-
-    monkeypatch.setattr(runs, "_train", never)
+@pytest.mark.usefixtures("never_trained")
+def test_classes_that_the_sample_of_a_corpus_lacks_are_refused(tiny_bert, tmp_path, sets):
     texts = [f"text {number}" for number in range(5_100)]
     unsampled = et.Corpus.of(texts).distinct().first_rows[-2:]
     classes = np.full(len(texts), "usual", dtype=object)
@@ -228,22 +223,6 @@ def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_differenc
 
 @pytest.mark.slow
 @pytest.mark.smoke
-def test_low_rank_and_several_lengths_end_in_a_plain_folder(tiny_bert, tmp_path, sets):
-    train, _, _ = sets
-    et.training.fit_sts(
-        tiny_bert, train, validation=train, out=tmp_path / "tuned", lora_rank=2,
-        matryoshka=(8,), **LEARNS,
-    )  # fmt: skip
-    config = json.loads((tmp_path / "tuned" / "config_sentence_transformers.json").read_text())
-    assert config["embedtopics"]["matryoshka_dims"] == [16, 8]
-    before = et.SentenceEncoder(tiny_bert).encode(CONTENT)
-    after = et.SentenceEncoder(tmp_path / "tuned").encode(CONTENT)
-    assert after.shape == before.shape and not np.allclose(after, before)
-    assert not list(Path(tmp_path / "tuned").rglob("*adapter*"))
-
-
-@pytest.mark.slow
-@pytest.mark.smoke
 def test_texts_alone_and_a_teacher_train_too(tiny_bert, tmp_path):
     texts = [f"{a} {b} {c}" for a in CONTENT for b in CONTENT for c in CONTENT[:2] if a != b]
     settings = {**FAST, "epochs": 1}
@@ -258,29 +237,28 @@ def test_texts_alone_and_a_teacher_train_too(tiny_bert, tmp_path):
     assert et.SentenceEncoder(tmp_path / "small").encode(["stone"]).shape == (1, 16)
 
 
-def test_low_rank_additions_alone_are_learned_and_are_in_the_folder(tiny_bert, tmp_path, sets):
-    from embedtopics.training.objectives._trainable import trainable_of, with_lora
+def test_low_rank_additions_alone_are_learned_and_end_in_a_plain_folder(tiny_bert, tmp_path, sets):
+    from embedtopics.training.objectives._trainable import trainable_of
 
-    encoder = et.SentenceEncoder(tiny_bert)
-    before = {n: w.detach().numpy() for n, w in trainable_of(encoder).model.named_parameters()}
-    trainee = with_lora(trainable_of(encoder), 2, random_state=3)
+    def weights_of(encoder):
+        named = trainable_of(encoder).model.named_parameters()
+        return {name: weight.detach().numpy() for name, weight in named}
+
+    out = tmp_path / "tuned"
     report = et.training.fit_sts(
-        trainee, sets[0], validation=sets[0], out=tmp_path / "tuned", **LEARNS
+        tiny_bert, sets[0], validation=sets[0], out=out, lora_rank=2, matryoshka=(8,), **LEARNS
     )
     assert report.best_step > 0
-    tuned = et.SentenceEncoder(tmp_path / "tuned")
-    texts = list(sets[2].columns[0])
-    # The folder has the vectors of the model with its additions, and other ones than before.
-    assert trainee.has_adapters
-    np.testing.assert_allclose(tuned.encode(texts), trainee.model.encode(texts), atol=1e-5)
-    assert np.abs(tuned.encode(texts) - encoder.encode(texts)).max() > 1e-3
-    changed = set()
-    for name, weight in trainable_of(tuned).model.named_parameters():
-        difference = weight.detach().numpy() - before[name]
-        if np.abs(difference).max() > 1e-7:
-            changed.add(name)
-            singular = np.linalg.svd(difference, compute_uv=False)
-            assert (singular[2:] < 1e-5 * singular[0]).all(), name
+    config = json.loads((out / "config_sentence_transformers.json").read_text())
+    assert config["embedtopics"]["matryoshka_dims"] == [16, 8]
+    assert not list(out.rglob("*adapter*"))
+    before, after = (et.SentenceEncoder(folder) for folder in (tiny_bert, out))
+    assert np.abs(after.encode(CONTENT) - before.encode(CONTENT)).max() > 1e-3
+    old, new = weights_of(before), weights_of(after)
+    changed = {name for name in new if np.abs(new[name] - old[name]).max() > 1e-7}
+    for name in changed:
+        singular = np.linalg.svd(new[name] - old[name], compute_uv=False)
+        assert (singular[2:] < 1e-5 * singular[0]).all(), name
     # Six linear layers in each of two.
     assert len(changed) == 12 and not any("bias" in name or "Norm" in name for name in changed)
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from embedtopics.errors import InputError
 from embedtopics.training import Examples, mine_hard_negatives, overlap
 from tests.factories import refuses
+from tests.training.rows import told
 from tests.training.tables import Table
 
 
@@ -28,10 +29,6 @@ class Scattered(Table):
 
 def pairs(rows):
     return Examples("pairs", tuple(zip(*rows, strict=True)), None, np.arange(len(rows)))
-
-
-def told(examples):
-    return {decision.name: decision.value for decision in examples.decisions}
 
 
 def circle(**degrees):
@@ -179,15 +176,6 @@ def test_guards_work_at_their_limits():
     found, account = negative(share=None, alike=0.993)
     assert found == "far" and account["negatives_left_out_alike"] == 1
     assert negative(alike=None, share=None, skip_top=1)[0] == "far"
-
-
-def test_a_copy_of_the_anchor_is_no_negative():
-    """Such as the same question with another full stop, where no limit keeps it out."""
-    encoder = circle(a=0, p=60, copy=5, n=80, b=180, q=181)
-    rows = [("a", "p"), ("b", "q")]
-    for options in ({"share": None}, {"share": None, "margin": None}):
-        mined = mine_hard_negatives(pairs(rows), encoder, candidates=["copy", "n"], **options)
-        assert mined.columns[2][0] == "n" and told(mined)["negatives_left_out_alike"] == 1
 
 
 def test_a_copy_of_the_positive_in_other_letters_is_no_negative():

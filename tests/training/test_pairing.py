@@ -16,14 +16,11 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.training import make_pairs
 from embedtopics.training._pairs import _drawn
 from tests.factories import refuses
+from tests.training.rows import told
 
 
 def corpus(columns, **roles):
     return Corpus.from_frame(pd.DataFrame(columns), text="text", **roles)
-
-
-def told(examples):
-    return {decision.name: decision.value for decision in examples.decisions}
 
 
 def found(examples):
@@ -32,17 +29,6 @@ def found(examples):
 
 
 # Titles
-
-
-def test_titles_are_paired_with_their_texts():
-    made = make_pairs(
-        corpus({"title": ["Rain", "Snow"], "text": ["It is wet.", "It is white."]}),
-        "title",
-        "title",
-    )
-    assert found(made) == [("Rain", "It is wet."), ("Snow", "It is white.")]
-    assert made.rows.tolist() == [0, 1] and told(made) == {"pairs_made": 2}
-    assert made.source == "DataFrame: titles with texts"
 
 
 def test_rows_that_give_no_pair_are_counted():
@@ -133,10 +119,7 @@ def test_places_without_a_neighbour_are_passed_over():
 
 
 def test_documents_of_one_group_are_paired():
-    table = {
-        "text": [*"abcdefg", None, "a"],
-        "by": ["x", "x", "x", "y", "y", "z", None, "x", "x"],
-    }
+    table = {"text": [*"abcdefg", None, "a"], "by": ["x", "x", "x", "y", "y", "z", None, "x", "x"]}
     made = make_pairs(corpus(table), "group", "by")
     expected = {*combinations("abc", 2), ("d", "e")}
     assert {tuple(sorted(pair)) for pair in found(made)} == expected
@@ -309,11 +292,3 @@ def test_pairs_do_not_depend_on_the_order_of_the_rows(number, random):
                     anchor.casefold()
                     in " ".join(f"{rows[row]['title']} {rows[row]['text']}".split()).casefold()
                 )
-
-
-@pytest.mark.benchmark_data
-def test_titles_of_bbc_news_are_cut_off_their_texts(data_folder):
-    news = Corpus.from_file(data_folder / "bbc_news" / "bbc_news.jsonl.gz", text="text")
-    made = make_pairs(news, "title", "title")
-    assert len(made) > 2_000
-    assert not any(b.startswith(a) for a, b in zip(*made.columns, strict=True) if len(a) > 10)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 from collections import Counter
 
@@ -17,32 +15,23 @@ from tests.training import curves_first, curves_second
 KINDS = curves_first.KINDS
 
 
-def verdicts(generator, kind, seeds):
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("generator", "n_runs", "least"),
+    [
+        (curves_first, 20, 18),
+        pytest.param(curves_first, 200, 190, marks=pytest.mark.slow),
+        # Real training of small networks.
+        pytest.param(curves_second, 60, 54, marks=pytest.mark.slow),
+    ],
+)
+def test_the_kinds_are_told_apart(kind, generator, n_runs, least):
     found = Counter()
-    for seed in seeds:
+    for seed in range(n_runs):
         with np.errstate(over="ignore", invalid="ignore"):  # networks that blow up on purpose
             curves = generator.draw(kind, seed)
         found[read_curves(curves).verdict] += 1
-    return found
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_kinds_are_told_apart(kind):
-    assert verdicts(curves_first, kind, range(20))[kind] >= 18
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_kinds_are_told_apart_in_19_of_20_runs(kind):
-    found = verdicts(curves_first, kind, range(200))
-    assert found[kind] >= 190, dict(found)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_real_training_is_read_right_in_9_of_10_runs(kind):
-    found = verdicts(curves_second, kind, range(60))
-    assert found[kind] >= 54, dict(found)
+    assert found[kind] >= least, dict(found)
 
 
 def changed(curves, factor, constant):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,12 +80,6 @@ def test_what_json_cannot_hold_is_named(tmp_path):
         write_report(make_report(settings=endless), tmp_path)
 
 
-def damaged(place, edit):
-    path = place / "training.json"
-    path.write_text(edit(path.read_text()))
-    write_manifest(place, "embedtopics training report", 1)
-
-
 def test_damage_is_told(tmp_path):
     with refuses("folder"):
         write_report(make_report(), tmp_path / "nowhere")
@@ -106,8 +99,8 @@ def test_damage_is_told(tmp_path):
         lambda t: t.replace('"$tuple"', '"$eval"'),
         lambda t: "[" * 100_000,
     ):
-        (place / "training.json").write_text(text)
-        damaged(place, edit)
+        (place / "training.json").write_text(edit(text))
+        write_manifest(place, "embedtopics training report", 1)
         with pytest.raises(CorruptFileError, match=r"damaged|no report"):
             read_report(tmp_path)
     manifest = json.loads((place / "manifest.json").read_text())
@@ -127,23 +120,6 @@ def test_a_saved_encoder_with_a_report_can_be_saved_again(tmp_path):
     (tmp_path / "encoder" / "README.md").write_text("edited")
     save()
     assert sorted(p.name for p in (tmp_path / "encoder").iterdir()) == ["manifest.json", "weights"]
-
-
-def test_a_static_encoder_is_read_as_before_when_a_report_lies_in_its_folder(tmp_path):
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-
-    from embedtopics.encoders import StaticEncoder
-
-    words = {"[UNK]": 0, "cat": 1, "dog": 2}
-    table = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
-    tokenizer = Tokenizer(WordLevel(words, unk_token="[UNK]"))
-    encoder = StaticEncoder.from_arrays(table, tokenizer)
-    encoder.save(tmp_path / "static")
-    write_report(make_report(), tmp_path / "static")
-    (tmp_path / "static" / "README.md").write_text("edited")
-    read = StaticEncoder(Path(tmp_path / "static"))
-    assert np.array_equal(read.encode(["cat"]), encoder.encode(["cat"]))
 
 
 def test_a_report_shows_itself():
@@ -192,11 +168,6 @@ def test_only_names_of_repositories_become_base_models(base):
     front = yaml.safe_load(card.split("---\n")[1])
     assert "base_model" not in front and "license" not in front
     assert "/home/x" not in card
-
-
-def test_a_base_model_with_an_owner_is_named():
-    front = yaml.safe_load(model_card(make_report(base="BAAI/bge-small-en")).split("---\n")[1])
-    assert front["base_model"] == "BAAI/bge-small-en"
 
 
 def test_figures_are_those_of_the_report():

@@ -16,33 +16,25 @@ def test_every_setting_has_a_help_text(kind):
     assert all(each.metadata["help"].endswith((".", "128,64.")) for each in fields(kind))
 
 
+OUT_OF_RANGE = {
+    "batch_size": (0, 2.5),
+    "accumulation": (True,),
+    "learning_rate": (float("inf"), "2e-5"),
+    "epochs": (0, float("nan")),
+    "matryoshka": ((64, 0), 64, "64"),
+    "max_length": ("long",),
+    **dict.fromkeys(("max_steps", "patience", "lora_rank"), (0,)),
+    **dict.fromkeys(("tokens_at_once", "sample_size", "random_state"), (-1,)),
+    **dict.fromkeys(("max_gradient", "warmup"), (-0.1,)),
+    "validations_per_epoch": (0.0,),
+    "weight_decay": (1.5,),
+    "precision": ("int8",),
+    "report_to": ("paper",),
+}
+
+
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("batch_size", 0),
-        ("batch_size", 2.5),
-        ("accumulation", True),
-        ("max_steps", 0),
-        ("patience", 0),
-        ("tokens_at_once", -1),
-        ("max_length", "long"),
-        ("lora_rank", 0),
-        ("sample_size", -1),
-        ("random_state", -1),
-        ("epochs", 0),
-        ("epochs", float("nan")),
-        ("learning_rate", float("inf")),
-        ("learning_rate", "2e-5"),
-        ("max_gradient", -1.0),
-        ("validations_per_epoch", 0.0),
-        ("weight_decay", 1.5),
-        ("warmup", -0.1),
-        ("matryoshka", (64, 0)),
-        ("matryoshka", 64),
-        ("matryoshka", "64"),
-        ("precision", "int8"),
-        ("report_to", "paper"),
-    ],
+    ("name", "value"), [(name, value) for name, own in OUT_OF_RANGE.items() for value in own]
 )
 def test_a_value_out_of_range_is_named(name, value):
     with refuses(name):

@@ -2,7 +2,6 @@
 
 import networkx
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,15 +137,6 @@ def test_a_handful_of_examples_is_refused():
         require_size(chains(1))
 
 
-@pytest.mark.benchmark_data
-def test_published_sets_are_split_without_a_text_in_common(data_folder):
-    examples = read_examples(data_folder / "lingnli" / "train.jsonl.gz", "nli")
-    train, held = split(examples, 0.1, 1)
-    assert not keys(train) & keys(held) and abs(len(held) / len(examples) - 0.1) < 0.001
-    balance = np.bincount(held.labels) / len(held)
-    assert abs(balance - 1 / 3).max() < 0.02
-
-
 FEW_WORDS = st.sampled_from("a b c d e f g".split())
 FEW_PAIRS = st.lists(st.tuples(FEW_WORDS, FEW_WORDS), min_size=1, max_size=10)
 KINDS = st.sampled_from(["nli", "graded", "pairs"])
@@ -245,18 +235,6 @@ def test_shared_texts_are_told_and_no_overlap_says_nothing():
     (shared,) = refuse_overlap(train, make([("a", "c"), ("d", "e")]))
     assert (shared.name, shared.value) == ("shared_texts", 1)
     assert refuse_overlap(train, make([("x", "y")])) == ()
-
-
-@pytest.mark.benchmark_data
-def test_half_of_the_test_pairs_of_sick_have_both_sentences_in_its_training_set(data_folder):
-    table = pd.read_json(data_folder / "sick" / "sick.jsonl.gz", lines=True)
-    train, test = (
-        read_examples(table[table["split"] == part], "graded", scale=(1, 5))
-        for part in ("train", "test")
-    )
-    found = overlap(train, test)
-    assert round(len(found.known) / len(test), 2) == 0.51
-    assert len(test) == 4_927 and 0.97 < len(found.touched) / len(test) < 0.98
 
 
 @pytest.mark.benchmark_data

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 
-# Eight-bit arithmetic for an exported model, the same for a text in whatever batch it comes.
-#
 # The weights of each linear layer become 8-bit integers with a scale for each column; what is
 # multiplied with them is rounded to 8 bits within a range that was fixed once, on sample texts.
 # Ranges that are taken from the batch, as dynamic quantisation does, would make a text's vector
@@ -59,10 +57,7 @@ SMOOTHING = 0.8
 
 
 def weight_bits() -> int:
-    """Return the bits of a weight that this CPU multiplies exactly.
-
-    Without VNNI, x86 adds two products of 8 bits in 16, which overflow; weights of 7 bits do not.
-    """
+    """Return the bits of a weight that this CPU multiplies exactly: 8, or 7 on x86 without VNNI."""
     if platform.machine().lower() not in ("x86_64", "amd64", "i386", "i686", "x86"):
         return 8
     if sys.platform != "linux":  # which has no list of what the CPU can do that is as easy to read
@@ -242,10 +237,7 @@ def check_machine(device: str | None, runtime: str | None, precision: str) -> No
 
 
 def number_format(precision: str) -> str:
-    """Return what numbers are computed with, as it goes into a fingerprint.
-
-    The weights of "int8" have 8 or 7 bits, by what the CPU multiplies exactly.
-    """
+    """Return what numbers are computed with, for fingerprints; "int8" has `weight_bits`."""
     return f"int8-{weight_bits()}" if precision == "int8" else precision
 
 
@@ -277,7 +269,6 @@ def _open_torch(recipe: Recipe, device: str, note: str) -> Opened:
 
 
 def _prepare(recipe: Recipe, cache: Path) -> Prepared:
-    """Return the model in the precision that is asked for, from the cache where it is there."""
     key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
     variant = number_format(recipe.precision)
     made = read_prepared(cache, key, variant)
@@ -318,11 +309,7 @@ def _round(exact: Prepared, checkpoint: Checkpoint) -> Prepared:
 
 
 def _sample_length(checkpoint: Checkpoint) -> int:
-    """Return the length of the longest sample text.
-
-    It follows from the configuration alone: a prepared model serves encoders of every length, and
-    must not depend on which of them came first.
-    """
+    """Return the longest sample text's length, by the configuration alone."""
     return min(checkpoint.position_limit or _SAMPLE_LENGTH, _SAMPLE_LENGTH)
 
 

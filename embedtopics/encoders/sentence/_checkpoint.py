@@ -19,19 +19,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-# From one vector a token to one vector a text, inside the transformer's own framework.
-#
-# The same module runs on torch and is what ONNX Runtime gets, so that there is one definition.
-
+# Torch runs the same module as ONNX Runtime gets, so that there is one definition of pooling.
 POOLINGS = ("mean", "cls", "max", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
 
 
 def pool(hidden_states: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    """Pool the hidden states of a batch.
-
-    Shapes: `hidden_states` (n_texts, n_tokens, n_dimensions), `mask` (n_texts, n_tokens) ->
-    (n_texts, n_dimensions).
-    """
+    """Pool hidden states (n_texts, n_tokens, n_dimensions) under a mask (n_texts, n_tokens)."""
     import torch
 
     if pooling in ("cls", "lasttoken"):
@@ -76,7 +69,6 @@ def pooled_model(model: Any, pooling: tuple[str, ...], layers: int | tuple[float
 
 
 def _combine(every: tuple[Tensor, ...], layers: int | tuple[float, ...]) -> Tensor:
-    """Return the weighted mean of the layers' hidden states."""
     import torch
 
     if isinstance(layers, int):
@@ -84,8 +76,6 @@ def _combine(every: tuple[Tensor, ...], layers: int | tuple[float, ...]) -> Tens
     weighted = [state * weight for state, weight in zip(every, layers, strict=True) if weight]
     return torch.stack(weighted).sum(dim=0)
 
-
-# What comes after the transformer: how its hidden states become one vector a text.
 
 _ACTIVATIONS = ("Identity", "Tanh", "ReLU", "GELU", "Sigmoid")
 _PACKAGE = "sentence_transformers"
@@ -95,10 +85,7 @@ _KINDS = ("Transformer", "WeightedLayerPooling", "Pooling", *_AFTER)
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """A layer that maps a pooled vector to another: ``activation(W x + b)``.
-
-    Shapes: `weight` (n_out, n_in), `bias` (n_out,).
-    """
+    """A layer ``activation(W x + b)``: `weight` (n_out, n_in), `bias` (n_out,)."""
 
     file: Path
     weight: FloatArray
@@ -125,10 +112,7 @@ class Head:
 
 
 def finish(vectors: FloatArray, steps: tuple[Step, ...]) -> FloatArray:
-    """Do to pooled vectors what comes after the pooling.
-
-    Shapes: `vectors` (n_texts, n_pooled) -> (n_texts, n_dimensions).
-    """
+    """Do to pooled vectors (n_texts, n_pooled) what comes after the pooling."""
     for step in steps:
         if isinstance(step, Scale):
             lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))[:, None]
@@ -139,10 +123,7 @@ def finish(vectors: FloatArray, steps: tuple[Step, ...]) -> FloatArray:
 
 
 def read_head(folder: Path) -> tuple[Head, Path]:
-    """Read how a folder's hidden states become vectors, and where its transformer lies.
-
-    A plain Hugging Face folder does not say; the mean of the tokens, scaled to length 1, is used.
-    """
+    """Read how hidden states become vectors (the scaled mean, if not said), and their folder."""
     if not (folder / "modules.json").is_file():
         return Head(), folder
     modules = _read_modules(folder / "modules.json")
@@ -188,7 +169,6 @@ def read_json(path: Path, kind: type = dict) -> Any:
 
 
 def _is_text_map(value: Any) -> bool:
-    """Return whether a value that was read is a mapping from words to words."""
     return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
 
 

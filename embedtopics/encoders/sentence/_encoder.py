@@ -349,7 +349,6 @@ class SentenceEncoder(BaseEncoder):
         tokens_per_batch: int,
         show_progress: bool | None,
     ) -> Encoding:
-        """Encode long texts window by window, and average the windows by their tokens."""
         is_long = tokens.n_seen < tokens.n_tokens
         rows = np.flatnonzero(is_long).tolist()
         found = [self._cut(texts[row]) for row in rows]

@@ -168,8 +168,6 @@ def silent_transformers() -> Iterator[None]:
             logging.enable_progress_bar()
 
 
-# Where an encoder's files come from: a folder, the hub cache, the model package, the hub.
-
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
 DEFAULT_REPOSITORY = f"sentence-transformers/{DEFAULT_MODEL}"
 DEFAULT_REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -205,8 +203,7 @@ def resolve_model(
 ) -> ModelFiles:
     """Find an encoder's files: a folder, the hub cache, the model package, the hub, in this order.
 
-    The weights of the default model are checked against their SHA-256 wherever they come from,
-    unless a folder was named. The model package is read as data; none of its code runs.
+    The default model's weights are checked against their SHA-256, except in a folder named.
     """
     if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
         raise InputError(
@@ -309,8 +306,6 @@ def _verified(checkpoint: Checkpoint, is_default: bool, remedy: str = "") -> Che
     return checkpoint
 
 
-# The Hugging Face hub: its cache on this machine, and the one announced download.
-
 logger = logging.getLogger(__name__)
 
 _TIMEOUT = 5.0
@@ -326,9 +321,8 @@ _OTHER_RUNTIMES = ("onnx/", "openvino/", "coreml/")
 def cached_snapshot(repository: str, revision: str | None) -> Path | Miss:
     """Return the folder of a repository in the local hub cache; no network.
 
-    A cached ``config.json`` alone does not prove that the repository has no ``modules.json``,
-    and without that file a model would be pooled in a way it was not made for. Such a folder
-    counts only where the cache has noted that the file does not exist.
+    Without ``modules.json`` a model could be pooled wrongly: such a folder counts only where the
+    cache has noted that the file does not exist.
     """
     from huggingface_hub import _CACHED_NO_EXIST, try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError

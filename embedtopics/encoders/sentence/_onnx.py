@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
 
 
-# Linear layers in the graph of an ONNX model: found, and made faster.
-
-
 def linear_layers(model: ModelProto) -> list[NodeProto]:
     """Return the products of something with a matrix of weights."""
     weights = {tensor.name for tensor in model.graph.initializer if len(tensor.dims) == 2}
@@ -56,10 +53,7 @@ def biases_of(whole: ModelProto, linear: set[str]) -> dict[str, tuple[str, str]]
 
 
 def fold_biases(model: bytes) -> bytes:
-    """Return a model whose linear layers add their bias in the product, which is faster.
-
-    The product that does so takes matrices: the tokens of all texts are put under one another.
-    """
+    """Return a model whose linear layers add biases in the product, which is faster."""
     import onnx
     from onnx.helper import make_node
     from onnx.numpy_helper import from_array
@@ -199,15 +193,9 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# Models made ready for this machine, kept in the cache folder.
-#
-# ::
-#
-# <cache folder>/models-1/<key>-<variant>/
-# model.onnx  tokenizer.json  about.json
-#
-# A folder is written beside its place and moved there when it is whole. Its files have checksums; a
-# damaged one is named, thrown away, and made again.
+# <cache folder>/models-1/<key>-<variant>/ holds model.onnx, tokenizer.json and about.json. It is
+# written beside its place and moved there when it is whole. Its files have checksums; a damaged one
+# is named, thrown away, and made again.
 
 FORMAT = "models-1"
 """Folder of this format; one of a later format is left alone."""

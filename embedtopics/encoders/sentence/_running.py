@@ -18,17 +18,12 @@ from embedtopics.encoders._base import readable, slabs
 from embedtopics.protocols import FloatArray, Int32Array
 
 if TYPE_CHECKING:
-    from tokenizers import Encoding, Tokenizer
-
-# Texts to the token ids that a transformer reads, with an account of what was cut.
+    from tokenizers import Tokenizer
 
 
 @dataclass(frozen=True, eq=False)
 class TokenizedTexts:
-    """What a transformer reads of each text.
-
-    Shapes: `n_tokens` (n_texts,), `n_seen` (n_texts,), `n_unknown` (n_texts,).
-    """
+    """What a transformer reads of each text; counts are (n_texts,)."""
 
     ids: list[bytes]
     n_tokens: Int32Array
@@ -64,7 +59,9 @@ def tokenize(
                 seen = len(kept) - n_special if text else 0
                 unknown = kept.count(unknown_id) - special_unknown
                 seen, unknown = max(seen, 0), max(unknown, 0)
-                counts[:, row] = seen + _n_cut(encoding, n_ends), seen, unknown
+                # The tokenizer keeps the tokens behind the cut as further sequences.
+                n_cut = sum(len(part) - n_ends for part in encoding.overflowing)
+                counts[:, row] = seen + n_cut, seen, unknown
                 row += 1
             bar.update(len(slab))
     return TokenizedTexts(ids, counts[0], counts[1], counts[2])
@@ -79,16 +76,7 @@ def n_leading(tokenizer: Tokenizer, prompt: str) -> int:
     return opening[-1] + 1 if opening else 0
 
 
-def _n_cut(encoding: Encoding, n_special: int) -> int:
-    """Count the tokens behind the cut; the tokenizer keeps them as further sequences."""
-    rest: list[Any] = encoding.overflowing
-    return sum(len(part) for part in rest) - n_special * len(rest)
-
-
-# What runs a transformer: torch, or ONNX Runtime on a CPU.
-
 TokenArray = npt.NDArray[np.int64]
-
 
 _FOR_CACHES = 512
 _FOR_A_GPU = 16_384
@@ -133,11 +121,7 @@ class TorchRuntime:
 
 
 class OnnxRuntime:
-    """Runs an exported model with ONNX Runtime on the CPU.
-
-    A batch is computed by one thread, and several batches at the same time: threads that share a
-    batch wait for one another a hundred times in each.
-    """
+    """Runs an exported model on the CPU, one thread a batch: threads that share one wait."""
 
     name = "onnx"
     tokens_per_batch = _FOR_CACHES
@@ -158,24 +142,19 @@ class OnnxRuntime:
 
     @cached_property
     def n_workers(self) -> int:
-        """Calls that may go on at the same time: one on each core."""
-        return physical_cores()
+        """Calls that may go on at the same time: one on each core, hyper-threads counted once."""
+        from joblib import cpu_count
+
+        with warnings.catch_warnings():
+            # It says so where it cannot tell threads from cores, which does not matter here.
+            warnings.simplefilter("ignore")
+            return max(1, int(cpu_count(only_physical_cores=True)))
 
     def __call__(self, ids: TokenArray, mask: TokenArray, pooled: TokenArray) -> FloatArray:
         """Return pooled vectors."""
         arrays = {"input_ids": ids, "attention_mask": mask, "pooled_mask": pooled}
         made: FloatArray = self._session.run(None, {name: arrays[name] for name in self._inputs})[0]
         return made
-
-
-def physical_cores() -> int:
-    """Return how many cores this process may use, hyper-threads counted once."""
-    from joblib import cpu_count
-
-    with warnings.catch_warnings():
-        # It says so where it cannot tell threads from cores, which does not matter here.
-        warnings.simplefilter("ignore")
-        return max(1, int(cpu_count(only_physical_cores=True)))
 
 
 def has_gpu() -> bool:
@@ -189,9 +168,6 @@ def has_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
-
-
-# Batches of about equal work: texts sorted by length, cut by a budget of tokens.
 
 
 def distinct_rows(keys: Sequence[bytes]) -> list[int]:

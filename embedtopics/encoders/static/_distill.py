@@ -171,11 +171,7 @@ def _check(
 
 
 def _probabilities(n_tokens: int, counts: npt.NDArray[np.int64] | None) -> Float64Array:
-    """Return how likely each token is in running text.
-
-    Counts are joined with Zipf's law as if that were so many tokens of another text: a token that
-    a small corpus happens not to hold is not taken for one that no text holds.
-    """
+    """Return how likely tokens are: counts, and Zipf's law as so many tokens beside them."""
     zipf = 1.0 / np.arange(2, n_tokens + 2)
     zipf /= zipf.sum()
     if counts is None:
@@ -226,8 +222,6 @@ def _product(left: Float64Array, right: Float64Array) -> Float64Array:
     return product
 
 
-# A tokenizer's vocabulary made ready for a table of vectors; whole words of a corpus in it.
-
 _PLACEHOLDER = re.compile(r"[\[<]unused_?\d+[\]>]")
 _WORD = re.compile(r"(?=.*[^\W\d_])\w{2,}")
 """What is added as a whole word: letters, digits and marks, at least one a letter."""
@@ -247,10 +241,7 @@ class Vocabulary:
 
 
 def plain_vocabulary(tokenizer: str) -> Vocabulary:
-    """Return a tokenizer's vocabulary with nothing in it that text cannot mean.
-
-    Special tokens keep their numbers, but a text that holds "[SEP]" is read as what it says.
-    """
+    """Return a tokenizer's vocabulary in which the text "[SEP]" is read as what it says."""
     content = json.loads(tokenizer)
     special = {token["content"] for token in content["added_tokens"] if token["special"]}
     content["added_tokens"] = [token for token in content["added_tokens"] if not token["special"]]
@@ -277,10 +268,7 @@ def plain_vocabulary(tokenizer: str) -> Vocabulary:
 def word_reader(
     vocabulary: Vocabulary, texts: Sequence[str], min_count: int
 ) -> tuple[Tokenizer, tuple[str, ...]]:
-    """Return a tokenizer of the whole words of a corpus, and what each token stands for.
-
-    Words are what the vocabulary's own normaliser and pre-tokenizer make of the texts.
-    """
+    """Return a tokenizer of a corpus's words as the vocabulary cuts them, and each token's word."""
     from tokenizers import Tokenizer
     from tokenizers.models import WordLevel
     from tokenizers.trainers import WordLevelTrainer
@@ -306,11 +294,7 @@ def word_reader(
 def frequent_split_words(
     vocabulary: Vocabulary, texts: Sequence[str], *, max_words: int, min_count: int
 ) -> list[str]:
-    """Return the frequent words of a corpus that the tokenizer splits, most frequent first.
-
-    Where the tokenizer takes the space before a word for a part of it, a word with and without a
-    space is counted apart.
-    """
+    """Return the frequent words of a corpus that the tokenizer splits, most frequent first."""
     words = dict.fromkeys(word for word in word_reader(vocabulary, texts, min_count)[1] if word)
     parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")
     unknown = unknown_token(parsed)
@@ -325,10 +309,7 @@ def _normal(tokenizer: Tokenizer, word: str) -> str:
 
 
 def add_words(vocabulary: Vocabulary, words: Sequence[str]) -> Vocabulary:
-    """Return a vocabulary with more tokens, each of which matches a whole word only.
-
-    They are added beside the tokenizer's model: words that begin like one are split as before.
-    """
+    """Return a vocabulary with more tokens of whole words; the rest splits as before."""
     from tokenizers import AddedToken
 
     parsed = parse_tokenizer(vocabulary.tokenizer, "the tokenizer")

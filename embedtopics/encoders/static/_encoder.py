@@ -317,16 +317,9 @@ class StaticEncoder(BaseEncoder):
         return Encoding(vectors, counts[0], counts[1], counts[2])
 
 
-# Texts to bags of tokens, and bags to vectors: the mean of the vectors of the tokens.
-
-
 @dataclass(frozen=True, eq=False)
 class TokenBags:
-    """The known tokens of each text, one text after the other.
-
-    Shapes: `ids` (n_known,), `offsets` (n_texts + 1,), `n_tokens` (n_texts,), `n_seen` (n_texts,),
-    `n_unknown` (n_texts,).
-    """
+    """The known tokens `ids` (n_known,), one text after the other; counts are (n_texts,)."""
 
     ids: Int32Array
     offsets: Int64Array
@@ -347,10 +340,7 @@ def unknown_token(tokenizer: Tokenizer) -> int:
 
 
 def characters_read(tokenizer: Tokenizer, max_length: int | None) -> int | None:
-    """Return the characters of a text that are looked at; None for all.
-
-    As in model2vec: `max_length` times the median length of a token.
-    """
+    """Return the characters looked at: `max_length` median tokens, as in model2vec."""
     if max_length is None:
         return None
     return max_length * int(np.median([len(token) for token in tokenizer.get_vocab()]))
@@ -397,10 +387,7 @@ def bag_tokens(
 def mean_vectors(
     bags: TokenBags, table: FloatArray, weights: FloatArray | None, *, normalize: bool
 ) -> FloatArray:
-    """Return the mean of the (weighted) vectors of each text's tokens.
-
-    Sums are taken in float64 and in the order of the text: no bit depends on the other texts.
-    """
+    """Return the means of (weighted) token vectors, summed in float64 in the order of each text."""
     from scipy.sparse import csr_matrix
 
     # Only the rows that occur are turned into float64: the whole table is much larger.

@@ -41,10 +41,7 @@ _LONGEST_HEADER = 100_000_000
 
 @dataclass(frozen=True, eq=False)
 class StaticFiles:
-    """What a folder holds, checked.
-
-    Shapes: `table` (n_vocabulary, n_dimensions), `weights` (n_vocabulary,).
-    """
+    """What a folder holds: `table` (n_vocabulary, n_dimensions), `weights` (n_vocabulary,)."""
 
     table: FloatArray
     weights: FloatArray | None
@@ -71,10 +68,7 @@ def holds_static_encoder(folder: Path) -> bool:
 
 
 def read_static(folder: Path) -> StaticFiles:
-    """Read a folder as data: safetensors and JSON, no code.
-
-    A `mapping` is applied, so that the table has a row for each token.
-    """
+    """Read a folder as safetensors and JSON, no code; a `mapping` gives each token its row."""
     if not folder.is_dir():
         found = f"{str(folder)!r}, which is no folder"
         raise load_error("the folder of a static encoder", found, "check the path")

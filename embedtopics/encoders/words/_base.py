@@ -81,11 +81,9 @@ class WordEncoder(BaseEncoder):
         return count_known(tokens, self._known(tokens.words))
 
     def _embed(self, tokens: TokenStream) -> tuple[Any, BoolArray]:
-        """Return the vectors of texts, and which of their words are known."""
         raise NotImplementedError
 
     def _known(self, words: Sequence[str]) -> BoolArray:
-        """Return which words are known."""
         raise NotImplementedError
 
     def _check_fitted(self) -> None:
@@ -176,8 +174,6 @@ def content_order(texts: Iterable[str]) -> list[str]:
     return sorted(texts)
 
 
-# Vectors of words, and texts as weighted averages of them.
-
 WORDS_AT_ONCE = 4096
 """Words whose parts are held at a time."""
 
@@ -191,8 +187,7 @@ NEGLIGIBLE = 1e-6
 class WordTable:
     """Vectors of words, and of parts of words where there are any.
 
-    Shapes: `rows` (n_words, n_dimensions), `frequencies` (n_words,), `parts` (n_buckets,
-    n_dimensions).
+    Shapes: `rows` (n_words, n_dimensions), `frequencies` (n_words,), `parts` (n_buckets, same).
     """
 
     row_of: Mapping[str, int]
@@ -251,11 +246,7 @@ def _sum_parts(table: WordTable, words: Sequence[str]) -> tuple[Float64Array, Fl
 
 
 def sif_weights(frequencies: npt.ArrayLike, smoothing: float) -> Float64Array:
-    """Return how much each word counts, (n_words,): a / (a + p), little where it is frequent.
-
-    Source: Arora, Liang and Ma (2017), "A simple but tough-to-beat baseline for sentence
-    embeddings", algorithm 1.
-    """
+    """Return each word's weight (n_words,): a / (a + p) (Arora et al. 2017, algorithm 1)."""
     shares = np.asarray(frequencies, dtype=np.float64)
     weights: Float64Array = 1.0 / (1.0 + shares / smoothing)
     return weights
@@ -264,10 +255,7 @@ def sif_weights(frequencies: npt.ArrayLike, smoothing: float) -> Float64Array:
 def average_words(
     tokens: TokenStream, vectors: Float64Array, weights: Float64Array
 ) -> Float64Array:
-    """Return, for each text, the weighted vectors of its words over the number of words.
-
-    Shapes: `vectors` (n_words, n_dimensions), `weights` (n_words,) -> (n_texts, n_dimensions).
-    """
+    """Return each text's weighted word vectors over its number of words (n_texts, n_dimensions)."""
     counts = count_words(tokens).astype(np.float64)
     counts.data *= weights[counts.indices]
     n_words = np.maximum(np.diff(tokens.offsets), 1)

@@ -184,7 +184,6 @@ class FastTextEncoder(LearningEncoder):
     def _train(
         self, tokens: TokenStream, counts: Int64Array, show_progress: bool | None
     ) -> WordTable:
-        """Learn vectors of words and of their n-grams with gensim."""
         from gensim.models import FastText
         from gensim.models.callbacks import CallbackAny2Vec
 

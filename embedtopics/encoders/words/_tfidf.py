@@ -216,9 +216,6 @@ def _hash(words: object, *arrays: npt.NDArray[np.float64] | None) -> str:
     return found.hexdigest()
 
 
-# The floor of all comparisons: words counted, and drawn together by chance.
-
-
 class RandomProjectionEncoder(WordEncoder):
     """Turns texts into random projections of their word counts.
 

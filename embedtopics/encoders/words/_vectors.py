@@ -34,8 +34,6 @@ from embedtopics.protocols import BoolArray, Float64Array, FloatArray, Int64Arra
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
 
-# Files of pretrained word vectors: fastText's .bin, and text as word2vec writes it (.vec).
-
 MAGIC, VERSION = 793712314, 12
 HEADER = struct.Struct("<2i12id")
 """Magic number, version, then dimensions, window, epochs, least count, negatives, n-grams of words,

@@ -35,9 +35,8 @@ MOMENTS, TINY = (0.9, 0.99), 1e-8
 class Features:
     """Features of units, read from where the vectors are stored when they are needed.
 
-    Shapes: `vectors` (n_rows, width), `rows` (n_units, 1) or (n_units, 2) for pairs, whose
-    features are u, v, abs(u - v) and u * v, as in Conneau et al. (2017), "Supervised learning of
-    universal sentence representations from natural language inference data", figure 1.
+    Shapes: `vectors` (n_rows, width), `rows` (n_units, 1), or (n_units, 2) for pairs, which have u,
+    v, abs(u - v) and u * v (Conneau et al. 2017, "Supervised learning", figure 1).
     """
 
     vectors: npt.NDArray[Any]
@@ -165,11 +164,10 @@ Architecture = Linear | Perceptron
 
 @dataclass(frozen=True)
 class Plan:
-    """How a probe is trained by Adam, whose rate falls to 0 by half a cosine.
+    """How a probe is trained by Adam, whose `rate` (by root of width) falls to 0 by half a cosine.
 
-    `rate` is divided by the square root of the number of features. The dev part is evaluated
-    `n_evaluations` times, and the best weights are kept; 1 is the end alone. `penalties`, one of
-    which is chosen, are of half the squared weights beside the summed loss: scikit-learn's 1 / C.
+    Dev is evaluated `n_evaluations` times (1: at the end), and the best weights are kept. One of
+    `penalties` is chosen, on half the squared weights beside the summed loss: scikit-learn's 1 / C.
     """
 
     n_epochs: int = 8
@@ -186,10 +184,7 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """For each task the weights and the penalty of its best probe, and all losses on dev.
-
-    Shapes: `losses` (n_tasks, n_penalties), mean cross-entropies in nats.
-    """
+    """Each task's best weights and penalty, and losses (n_tasks, n_penalties) on dev, in nats."""
 
     parameters: tuple[Weights, ...]
     penalties: tuple[float, ...]
@@ -209,10 +204,8 @@ def fit(
 ) -> Fit:
     """Train a probe for each task and penalty, and keep the penalty that is best on dev.
 
-    The loss is the mean cross-entropy of a unit, in nats, and half the squared weights times the
-    penalty; offsets are not penalised.
-
-    Shapes: `targets` (n_units, n_tasks).
+    The loss is the mean cross-entropy in nats, and half the squared weights (not the offsets) times
+    the penalty. Shapes: `targets` (n_units, n_tasks).
     """
     penalties = [one / len(train) for one in plan.penalties]
     n_tasks, n_penalties = targets.shape[1], len(penalties)
@@ -335,7 +328,6 @@ def _losses(
     weights: Weights,
     n_penalties: int,
 ) -> torch.Tensor:
-    """Return the mean loss of every probe on some units."""
     n_probes = targets.shape[1] * n_penalties
     total = torch.zeros(n_probes, dtype=torch.float64)
     for piece in pieces_of(units):

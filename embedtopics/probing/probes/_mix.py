@@ -114,10 +114,7 @@ def with_mixes(
 def expected_layer(
     layers: Sequence[int], scores: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Return where a task is solved on average, and what each layer above the first adds.
-
-    Shapes: `scores` (n, n_layers) -> `expected` (n,), `differential` (n, n_layers - 1).
-    """
+    """Return where a task is solved on average (n,), and what each layer adds (n, n_layers - 1)."""
     added = np.diff(scores, axis=1)
     total = added.sum(axis=1)
     expected = np.full(len(scores), np.nan)
@@ -162,10 +159,8 @@ def fit_mixes(
 ) -> MixModel:
     """Train a linear probe of each mix: of the first layer, of the first two, up to all.
 
-    A mix is a gain times the mean of its layers, weighted by a softmax (Peters et al. 2018, "Deep
-    contextualized word representations", equation 1); both are learned with the probe.
-
-    Shapes: `target` (n_units,).
+    A mix is a gain times the mean of its layers, weighted by a learned softmax (Peters et al. 2018,
+    "Deep contextualized word representations", equation 1). Shapes: `target` (n_units,).
     """
     n_mixes, width = len(features), features[0].width
     generator = torch.Generator().manual_seed(seed)
@@ -201,9 +196,6 @@ def _stacked(features: Sequence[Features], units: Int64Array) -> torch.Tensor:
     return torch.stack([one.take(units) for one in features])
 
 
-# The online code.
-
-
 def code_lengths(
     vectors: npt.NDArray[Any],
     units: Units,
@@ -212,11 +204,10 @@ def code_lengths(
     plan: Plan,
     seed: int,
 ) -> list[tuple[tuple[str, Estimate], ...]]:
-    """Return bits per label and compression of the labels of the train part, for each task.
+    """Return bits per label and compression of the train part's labels, for each task.
 
-    The labels of the first portion have a uniform code. From then on a probe that was trained on
-    all portions so far encodes those of the next, at minus log2 of the probability that it assigns
-    to them (Voita and Titov 2020, equation 3).
+    The first portion has a uniform code; a probe of all portions so far encodes the next (Voita and
+    Titov 2020, equation 3).
     """
     train, dev = units.of(TRAIN), units.of(DEV)
     uniform = np.log2(len(units.classes))

@@ -92,9 +92,6 @@ def _accuracy_and_f1(sums: Float64Array, n_classes: int) -> tuple[Float64Array, 
     return accuracy.mean(axis=1), macro.mean(axis=1)
 
 
-# Baselines without vectors, and the control task.
-
-
 def baseline_answers(units: Units, baselines: Sequence[str]) -> list[Answers]:
     """Predict the most frequent class of the train part, overall or of the word type."""
     train, test = units.of(TRAIN), units.of(TEST)
@@ -127,11 +124,9 @@ def most_frequent_of_type(
 
 
 def control_target(types: Sequence[str], counts: npt.NDArray[np.int_], seed: int) -> Int64Array:
-    """Draw a class for each word type by how frequent the classes are.
+    """Draw a class for each word type by how frequent the classes are, by type and seed alone.
 
-    A probe that learns these labels as well as the real ones memorizes (Hewitt and Liang 2019,
-    "Designing and interpreting probes with control tasks", section 2). The class of a type depends
-    on the type, the frequencies and the seed alone.
+    A probe that learns these as well as real labels memorizes (Hewitt and Liang 2019, section 2).
     """
     shares = np.cumsum(counts) / np.sum(counts)
     key = f"control {seed}".encode()

@@ -43,9 +43,7 @@ FIRST_DISTANCE = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One sentence: its words that have vectors, and their tree.
-
-    `edges` join places in `rows`, the lower first, of words that count; punctuation does not.
+    """One sentence; `edges` join places in `rows`, the lower first, of words but no punctuation.
 
     Shapes: `rows, counts` (n_words,), `distances` (n_words, n_words), in edges.
     """
@@ -253,12 +251,9 @@ def fit_distances(
     plan: Plan,
     seed: int,
 ) -> Callable[[Tree], Float64Array]:
-    """Learn a matrix whose squared distances are those of the trees.
+    """Learn a matrix whose squared distances are those of the trees; the best on dev is kept.
 
-    The loss of a sentence is the mean absolute difference over its pairs of words (Hewitt and
-    Manning 2019, section 3.2). The weights that are best on the dev part are kept.
-
-    Shapes: `vectors` (n_rows, width).
+    Its loss is the mean absolute difference over pairs of words (Hewitt and Manning 2019, 3.2).
     """
     rows = np.concatenate([tree.rows for tree in train])
     features = Features(vectors, np.arange(len(vectors))[:, None]).standardised(rows)
@@ -348,7 +343,6 @@ def _measured(
     group: Int64Array,
     seed: int,
 ) -> list[ProbeScore]:
-    """Return both scores of the predicted distances of the test sentences."""
     numbered = np.unique(group, return_inverse=True)[1]
     n_lengths = LONGEST - SHORTEST + 1
     # By sentence group: edges found and there are; then sums and numbers of sentences by length.

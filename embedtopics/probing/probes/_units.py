@@ -40,12 +40,10 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Labelled units, split, in an order that depends on their content alone.
+    """Labelled units, split, in an order drawn by the texts of their sentences and the seed alone.
 
-    Sentences of one text are adjacent, in an order drawn at random by their text and the seed:
-    the first units of a part are a random sample of its sentences. `types` are the words, of a
-    pair both; `group` numbers sentences that are equal, or connected by pairs, ascending within a
-    part; `part` is `TRAIN`, `DEV` or `TEST`, ascending.
+    `types` are the words, of a pair both; `group` numbers sentences that are equal, or connected by
+    pairs, ascending within a part; `part` is `TRAIN`, `DEV` or `TEST`, ascending.
     """
 
     rows: Int64Array

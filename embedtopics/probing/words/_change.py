@@ -252,10 +252,6 @@ class _Side(NamedTuple):
     same_text: Float64Array
     same_text_cosine: Float64Array
 
-    def rest_of(self, whole: _Side) -> _Side:
-        """Return what is left of all texts, where each counts once."""
-        return _Side(*(of_all - own for of_all, own in zip(whole, self, strict=True)))
-
     def within(self) -> Float64Array:
         """Return the mean distance of two uses in different texts; NaN where there are none."""
         # A text drawn twice makes no pair of different texts with itself.
@@ -281,7 +277,7 @@ def _side(sums: _TextSums, times: Float64Array, members: Int64Array | slice) -> 
 def _split_values(sums: _TextSums, times: Float64Array, whole: _Side) -> Float64Array:
     """Return all measures of some texts against the others, of shape (3, n_ways)."""
     one = _side(sums, times, slice(None))
-    return _values(one, one.rest_of(whole))
+    return _values(one, _Side(*(of_all - own for of_all, own in zip(whole, one, strict=True))))
 
 
 def _values(first: _Side, second: _Side) -> Float64Array:

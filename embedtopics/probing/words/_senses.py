@@ -274,7 +274,6 @@ def _drawn(
 def _choose(
     vectors: Float64Array, texts: Int64Array, settings: _Settings, given: int | None
 ) -> _Choice:
-    """Return the clusters of the best number, or of the number given."""
     if settings.most < 2:
         return _Choice(None, (), float("nan"), np.full(1, np.nan))
     with one_blas_thread():
@@ -387,9 +386,6 @@ def _labelled(
     renumbered = np.empty(n, dtype=np.int32)
     renumbered[order] = np.arange(n)
     return renumbered[every], centers[order], order
-
-
-# How well each layer separates given senses.
 
 
 def sense_separation(

@@ -83,7 +83,6 @@ def rows_of_word(states: HiddenStates, word: Any, match_case: bool = False) -> I
 def _find_use(
     states: HiddenStates, word: str, in_text: Any, occurrence: Any, match_case: bool = False
 ) -> int:
-    """Return the unit that is one particular use."""
     rows = rows_of_word(states, word, match_case)
     if in_text is not None:
         if not is_count(in_text, 0) or in_text >= len(states.texts):

@@ -25,8 +25,6 @@ from embedtopics.retrieval.dense._segment import (
     write_vectors,
 )
 
-# How far an index must look: measured on queries, and measured again on others.
-
 K = 10
 """Neighbours on which recall is measured."""
 
@@ -54,8 +52,7 @@ TIMED_EXACTLY = 5
 class Sample:
     """Vectors of the segment as queries (n_queries, d) whose nearest vectors are known.
 
-    `itself` is the row of each, which is left out of its answer, `least` the similarity of the
-    last of the k nearest.
+    `itself` is the row of each, which is left out; `least` the similarity of the k-th nearest.
     """
 
     queries: FloatArray
@@ -75,7 +72,6 @@ def samples(vectors: FloatArray, seed: int) -> tuple[Sample, Sample]:
 
 
 def _with_truth(vectors: FloatArray, rows: Int64Array) -> Sample:
-    """Find the K nearest of each query exactly."""
     n = len(vectors)
     queries = np.ascontiguousarray(vectors[rows])
     k = min(K, max(0, n - 1))
@@ -88,7 +84,6 @@ def _with_truth(vectors: FloatArray, rows: Int64Array) -> Sample:
 def _without(
     itself: Int64Array, near: FloatArray, found: Int64Array, k: int
 ) -> tuple[FloatArray, Int64Array]:
-    """Leave each query out of its own answer."""
     order = np.argsort(found == itself[:, None], axis=1, kind="stable")[:, :k]
     return np.take_along_axis(near, order, axis=1), np.take_along_axis(found, order, axis=1)
 

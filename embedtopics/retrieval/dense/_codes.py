@@ -132,7 +132,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _sample(vectors: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
-    """Return some vectors, in the order of their rows."""
     if len(vectors) <= most:
         return np.ascontiguousarray(vectors)
     rows = np.sort(rng.choice(len(vectors), most, replace=False))
@@ -166,7 +165,6 @@ def _projected(vectors: FloatArray, axes: FloatArray) -> FloatArray:
 
 
 def _centroids(learning: FloatArray, n_lists: int, seed: int) -> FloatArray:
-    """Return the centroids of the lists, unit vectors found by k-means."""
     faiss = faiss_module()
     if n_lists == 1:
         return np.zeros((1, learning.shape[1]), dtype=np.float32)
@@ -181,7 +179,6 @@ def _centroids(learning: FloatArray, n_lists: int, seed: int) -> FloatArray:
 
 
 def _fill(index: Any, quantizer: Any, vectors: FloatArray, axes: FloatArray) -> None:
-    """Put all vectors into their lists."""
     faiss = faiss_module()
     parts = parts_of(len(vectors), ROWS_AT_ONCE)
     coordinates = np.empty((len(vectors), len(axes)), dtype=np.float32)

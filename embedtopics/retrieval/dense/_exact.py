@@ -16,8 +16,6 @@ from embedtopics.protocols import FloatArray, Int64Array
 
 Mask = npt.NDArray[np.bool_]
 
-# The nearest of several segments.
-
 
 class Nearest(NamedTuple):
     """The nearest passages of some queries, each (n_queries, k); -1 where there are no more."""
@@ -45,9 +43,6 @@ def merge_nearest(found: Sequence[tuple[FloatArray, Int64Array]], k: int) -> Nea
     return Nearest(*merged)
 
 
-# FAISS, and threads of ours beside one another, each with one of its own.
-
-
 def faiss_module() -> Any:
     """Import FAISS, whose own type hints lack much of what it has."""
     return import_module("faiss")
@@ -59,11 +54,7 @@ def parts_of(n: int, size: int) -> list[slice]:
 
 
 def work_on_parts(work: Callable[[slice], None], parts: list[slice]) -> None:
-    """Work on all parts, on as many threads as FAISS may use.
-
-    The parts do not depend on the number of threads, and each is worked on by a single one:
-    so neither do sums whose order FAISS and BLAS choose by their number of threads.
-    """
+    """Work on all parts, each on one thread, so that no sum depends on the number of threads."""
     n_threads = min(len(parts), faiss_module().omp_get_max_threads())
 
     def work_alone(part: slice) -> None:
@@ -113,8 +104,7 @@ def nearest_among(
 ) -> tuple[FloatArray, Int64Array]:
     """Find the nearest among some rows, by similarities that depend on nothing else.
 
-    Shapes: `queries` (n_queries, d), `vectors` (n, d), `rows` (1 or n_queries, n_rows) ->
-    `similarities, found` (n_queries, k).
+    `queries` (n_queries, d), `vectors` (n, d), `rows` (1 or n_queries, n_rows) -> (n_queries, k).
     """
     from embedtopics.retrieval.dense import _kernels
 
@@ -152,10 +142,9 @@ def _by_products(
 ) -> tuple[FloatArray, Int64Array]:
     """Multiply matrices, look at the best again, and start anew where that might not suffice.
 
-    A sum of d products in float32 is off by d * 2**-24 of the norms at most, in whatever order it
-    is taken (Higham 2002, equation 3.5). The sums of BLAS and ours then differ by twice that: a
-    row that was left out cannot be among the nearest if the last that was kept is further below
-    our k-th.
+    A sum of d products in float32 is off by d * 2**-24 of the norms at most (Higham 2002, equation
+    3.5), BLAS's and ours by twice that: a row left out is not among the nearest if the last that
+    was kept is further below our k-th.
     """
     from embedtopics.retrieval.dense._kernels import keep_best
 
@@ -180,9 +169,6 @@ def _by_products(
 
     work_on_parts(work, parts_of(len(unsure), 1))
     return similarities, found
-
-
-# Rows that may be found.
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,6 @@ def _given(dtype: Any, n_axes: int) -> Any:
 
 @numba.njit(fastmath={"reassoc", "contract"})
 def _dot(a: FloatArray, b: FloatArray) -> np.float32:
-    """Return the inner product of two vectors."""
     total = np.float32(0.0)
     for c in range(len(a)):
         total += a[c] * b[c]
@@ -65,7 +64,6 @@ def _sift_down(similarities: FloatArray, rows: Int64Array, place: int, n: int) -
 
 @numba.njit()
 def _replace_last(similarities: FloatArray, rows: Int64Array, s: np.float32, row: int) -> None:
-    """Put a row in the place of the last of the heap."""
     similarities[0], rows[0] = s, row
     _sift_down(similarities, rows, 0, len(rows))
 
@@ -109,10 +107,7 @@ def nearest_of_rows(
     similarities: FloatArray,
     found: Int64Array,
 ) -> None:
-    """Write the nearest of some rows to each query, nearest first, ties in the order of rows.
-
-    `rows` has one line for each query, or a single one for all; -1 in it is nobody.
-    """
+    """Write the nearest of `rows` (a line a query, or one for all; -1 is nobody) to each query."""
     for i in range(len(queries)):
         query, best, names = queries[i], similarities[i], found[i]
         _empty(best, names)
@@ -141,8 +136,7 @@ def nearest_of_rows_half(
 ) -> None:
     """Do as `nearest_of_rows` for vectors in float16, given by their bits.
 
-    Exponent and fraction of a float16, moved to where a float32 has them, are the number times
-    2**-112, subnormal ones included (IEEE 754-2019, section 3.4).
+    Moved to where a float32 has them, they are the number times 2**-112 (IEEE 754-2019, 3.4).
     """
     bits = np.empty(vectors.shape[1], dtype=np.uint32)
     values = bits.view(np.float32)
@@ -195,10 +189,7 @@ def _highest(values: FloatArray) -> np.float32:
 def keep_best(
     products: FloatArray, rows: Int64Array, similarities: FloatArray, found: Int64Array
 ) -> None:
-    """Let the products of queries and some rows into the heaps of the best, as far as they go.
-
-    Heaps begin with -inf. What stays out is not above the root.
-    """
+    """Let the products of queries and rows above the root into the heaps, which begin with -inf."""
     for i in range(len(products)):
         line, best, names = products[i], similarities[i], found[i]
         for start in range(0, len(rows), AT_ONCE):

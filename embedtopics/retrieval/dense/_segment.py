@@ -25,8 +25,6 @@ from embedtopics.retrieval.dense._exact import (
     work_on_parts,
 )
 
-# Which kind of index a segment's vectors take.
-
 KINDS = ("flat", "ivf", "ivfpq", "sq", "hnsw")
 """Kinds that a segment may have; "sq" and "hnsw" only in folders of version 0.1. Graphs are not
 read: these vectors are compared one by one until the index is compacted."""
@@ -90,8 +88,6 @@ def choose_kind(n: int, d: int, settings: DenseSettings) -> tuple[str, str]:
     return "ivfpq", reason
 
 
-# Files.
-
 ABOUT = "dense/dense.json"
 FORMAT = 1
 
@@ -129,8 +125,6 @@ def _check_size(path: Path, size: int) -> None:
         )
 
 
-# Searching.
-
 QUERIES_AT_ONCE = 16
 """Queries that are given to FAISS together; from twenty on it would sum in another order."""
 
@@ -149,9 +143,8 @@ HALF = 0.5
 class DenseSegment:
     """The vectors of one segment, and a way to find the nearest; several threads may search.
 
-    `vectors` (n, d) are float32, or the bits of float16 as uint16. Candidates come from `index`,
-    which looks into `n_probe` lists for `n_candidates` where ten vectors are wanted; without one
-    every vector is compared. `about` is what `build_dense` returned.
+    `vectors` (n, d) are float32, or the bits of float16. `index`, if any, gives candidates: of
+    `n_probe` lists, `n_candidates` where ten are wanted. `about` is what `build_dense` returned.
     """
 
     kind: str
@@ -169,9 +162,7 @@ class DenseSegment:
     ) -> tuple[FloatArray, Int64Array]:
         """Find the nearest vectors to each query, (n_queries, d), among those of a mask, (n,).
 
-        Every similarity is the inner product of the query and the vector as it is stored, summed
-        in float32 in one order: it depends neither on other queries nor on the kind of index, but
-        for the rounding of vectors that are kept in float16.
+        Products are summed in float32 in one order: no other query, nor the index, matters.
         """
         asked = np.ascontiguousarray(queries, dtype=np.float32)
         allowed = allowed_rows(mask, len(self))
@@ -193,7 +184,6 @@ class DenseSegment:
         return not allowed.is_all and (allowed.n_rows <= FEW_ROWS or allowed.share <= FEW_SHARE)
 
     def _n_candidates(self, n_wanted: int) -> int:
-        """Return how many vectors are compared in full."""
         return self.n_candidates * max(10, n_wanted) // 10
 
     def _look(

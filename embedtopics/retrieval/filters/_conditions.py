@@ -15,11 +15,7 @@ TEXTUAL = ("contains", "startswith", "endswith")
 
 @dataclass(frozen=True)
 class Period:
-    """The stretch of time that a date names: "2020-01" is a month, "2020-01-31" a day.
-
-    `start` is its first moment and `stop` the first moment after it, in UTC and without a zone;
-    `stop` is None after the year 9999.
-    """
+    """The time that a date names, up to before `stop` (None after the year 9999), in UTC."""
 
     start: datetime
     stop: datetime | None
@@ -30,11 +26,7 @@ Value: TypeAlias = str | int | float | bool | Period
 
 @dataclass(frozen=True)
 class Condition:
-    """One test of one column.
-
-    `operator` is "==", one of `ORDERED` or `TEXTUAL`, "in" or "is null"; ``!=``, ``not in`` and
-    ``is not null`` are negations. There is one value, several for "in", none for "is null".
-    """
+    """One test of one column; `values` are several for "in", none for "is null", else one."""
 
     column: str
     kind: str
@@ -222,17 +214,11 @@ def _end(start: datetime, parts: Mapping[str, str | None], n_digits: int) -> dat
     return start + timedelta(microseconds=10 ** (6 - n_digits))
 
 
-# A filter as a condition of SQL, with every value bound to a parameter.
-
 Sql: TypeAlias = tuple[str, list[str | int | float]]
 
 
 def filter_sql(where: Filter, column_sql: Callable[[str], str]) -> Sql:
-    """Write a filter as a condition for SQLite.
-
-    It is true or false for every row, never NULL, and so may be negated and joined with others.
-    Plain comparisons can use an index of their column.
-    """
+    """Write a filter as a condition for SQLite: true or false for every row, never NULL."""
     return _node(where.tree, column_sql)
 
 
@@ -300,9 +286,6 @@ def _date(column: str, operator: str, value: Period) -> Sql:
 
 
 def _bound(moment: datetime) -> str:
-    """Return the shortest text that stands before all texts of this moment and later ones.
-
-    "2020-01-31" is before "2020-01-31T00:00:00", and so must midnight be when it is a bound.
-    """
+    """Return the shortest text before all texts of this moment and of later ones."""
     text = moment.isoformat()
     return text.rstrip("0") if "." in text else text.removesuffix("T00:00:00")

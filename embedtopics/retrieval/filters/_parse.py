@@ -236,7 +236,6 @@ class _Reader:
 
 
 def _fault(text: str, start: int, stop: int, message: str) -> InputError:
-    """Return the error for a part of a filter, which the message shows between marks."""
     part = text[start:stop] if stop - start <= 40 else f"{text[start : start + 40]}..."
     before = ("..." if start > 30 else "") + text[max(0, start - 30) : start]
     after = text[stop : stop + 20] + ("..." if len(text) > stop + 20 else "")
@@ -247,7 +246,6 @@ def _fault(text: str, start: int, stop: int, message: str) -> InputError:
 
 
 def _expected(error: UnexpectedToken, columns: Mapping[str, str]) -> str:
-    """Say what had to stand where something else does."""
     kind, written, wanted = error.token.type, str(error.token), error.accepts or set()
     if "TRUE" not in wanted and "NAME" in wanted and written in columns:
         return f'{written} is a word of filters, too; write the column as "{written}"'
@@ -258,7 +256,6 @@ def _expected(error: UnexpectedToken, columns: Mapping[str, str]) -> str:
 
 
 def _unreadable(text: str, at: int) -> InputError:
-    """Return the error for a character that begins nothing."""
     if text[at] not in _QUOTED_SO_FAR:
         remedy = _REMEDIES.get(text[at], "put texts, dates and unusual names in quotes")
         return _fault(text, at, at + 1, f"this character cannot stand here; {remedy}")

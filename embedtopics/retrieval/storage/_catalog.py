@@ -132,8 +132,7 @@ def reading(folder: Path) -> Iterator[sqlite3.Connection]:
 def _connect_reader(path: Path) -> tuple[sqlite3.Connection, bool]:
     """Open the catalogue; return whether SQLite keeps a writer from changing what is read, too.
 
-    Where nothing may be written SQLite can keep no locks. The file is then read as it is, and the
-    reader checks afterwards whether it is still that file.
+    It cannot where nothing may be written; the reader checks afterwards if it is still that file.
     """
     for mode in ("mode=ro", "mode=ro&immutable=1"):
         connection = sqlite3.connect(

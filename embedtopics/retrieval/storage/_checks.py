@@ -42,8 +42,6 @@ from embedtopics.retrieval.storage._segments import (
     unnamed_folders,
 )
 
-# Making a collection, and copying one: it appears under its name when it is whole.
-
 
 def create_folder(folder: Path, settings: str) -> None:
     """Make an empty collection."""
@@ -104,7 +102,11 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
     with only_writer(folder), explaining(folder, is_writing=True):
         put_back(folder)
         check_target(folder, overwrite)
-        _sweep_beside(folder)
+        left = _beside(folder, "new")  # by processes that were killed
+        if os.path.lexists(folder):
+            left += _beside(folder, "old")
+        for path in left:
+            shutil.rmtree(path, ignore_errors=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
         try:
             fill(fresh)
@@ -183,15 +185,6 @@ def _beside(folder: Path, kind: str) -> list[Path]:
     name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]+\.{kind}")
     found = sorted(folder.parent.iterdir()) if folder.parent.is_dir() else []
     return [path for path in found if name.fullmatch(path.name) and not path.is_symlink()]
-
-
-def _sweep_beside(folder: Path) -> None:
-    """Delete what processes that were killed left beside a folder; under the lock."""
-    left = _beside(folder, "new")
-    if os.path.lexists(folder):
-        left += _beside(folder, "old")
-    for path in left:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 _RESTORE = "restore the folder from a copy, or build the index again"
@@ -289,7 +282,6 @@ def _check_catalog(connection: sqlite3.Connection) -> list[str]:
 
 
 def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
-    """Compare each document with its checksum."""
     positions = [column.position for column in read_columns(connection).values()]
     names = "".join(f", metadata.c{position}" for position in positions)
     rows = connection.execute(
@@ -304,7 +296,6 @@ def _check_documents(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def _check_passages(connection: sqlite3.Connection, folder: Path) -> Iterator[Problem]:
-    """Compare documents with the passages of segments."""
     numbers, removed = (
         read_numbers(connection, f"SELECT number FROM {table} ORDER BY number")
         for table in ("documents", "removed")

@@ -76,8 +76,7 @@ if TYPE_CHECKING:
 class Collection:
     """Documents, their metadata, and the segments in which their passages are indexed.
 
-    Make one with `create` or `open`. Every question is answered from one version; threads may ask
-    at the same time, a process may write at the same time, and the folder may be read-only.
+    Threads may ask, each question of one version, while a process writes; folders may be read-only.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -220,8 +219,7 @@ def find_replaced(connection: sqlite3.Connection, ids: Sequence[str], update: bo
 class Writer:
     """The one that writes a collection; made by `Collection.writing`.
 
-    Each call is a write of its own: when it returns, all of it is on disk, and when it fails or is
-    killed, nothing of it is. `decisions` are what was done to metadata so far.
+    Each call is a write: on disk when it returns, undone when it fails or is killed.
     """
 
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
@@ -243,8 +241,7 @@ class Writer:
     ) -> None:
         """Add documents with distinct ids.
 
-        `positions` (n_passages,) is the document of each passage, ascending from 0, each document
-        with one or more; `spans` (n_passages, 2) lie within its text.
+        Shapes: `positions` (n_passages,), the documents from 0, ascending; `spans` (n_passages, 2).
         """
         if not len(ids):
             return
@@ -265,10 +262,7 @@ class Writer:
         self.decisions += notes
 
     def remove(self, ids: Sequence[str], *, missing: Literal["raise", "ignore"] = "raise") -> int:
-        """Remove documents; their texts and metadata are overwritten when the writer ends.
-
-        Where another process still reads an older version, that is when the next writer ends.
-        """
+        """Remove documents; they are overwritten when no older version is read any more."""
         checked_choice(missing, "missing", ("raise", "ignore"))
         with explaining(self._folder, is_writing=True):
             found = find_numbers(self._connection, ids)
@@ -287,10 +281,7 @@ class Writer:
         return len(found)
 
     def compact(self, make_segment: MakeSegment) -> bool:
-        """Write all living passages to one new segment, without those of removed documents.
-
-        Readers keep old files that they have open; Windows keeps these until the next writer.
-        """
+        """Write all living passages to one new segment; readers keep old files they have open."""
         snapshot = read_snapshot(self._folder, {})
         if len(snapshot.segments) <= 1 and all(s.alive.all() for s in snapshot.segments):
             return False
@@ -311,7 +302,13 @@ class Writer:
                     self._name_segment(files, documents, snapshot.n_documents)
         self._delete(old)
         n_before = sum(len(view.documents) for view in snapshot.segments)
-        self._shrink(n_before / len(documents) - 1)
+        free, pages = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("freelist_count", "page_count")
+        )
+        if n_before / len(documents) - 1 >= 0.25 or 4 * free >= pages:
+            with suppress(sqlite3.Error):  # it needs as much space again for a while
+                self._connection.execute("VACUUM")
         return True
 
     def annotate(
@@ -436,13 +433,3 @@ class Writer:
     def _delete(self, segments: list[int]) -> None:
         for segment in segments:
             shutil.rmtree(segment_folder(self._folder, segment), ignore_errors=True)
-
-    def _shrink(self, removed: float) -> None:
-        """Give back the space of removed passages, where these are a quarter of the others."""
-        free, pages = (
-            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("freelist_count", "page_count")
-        )
-        if removed >= 0.25 or 4 * free >= pages:
-            with suppress(sqlite3.Error):  # it needs as much space again for a while
-                self._connection.execute("VACUUM")

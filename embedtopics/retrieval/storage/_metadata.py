@@ -32,10 +32,7 @@ _EXACT = 2**53
 
 @dataclass(frozen=True)
 class Column:
-    """A column of the metadata; `position` is in the order in which columns were added.
-
-    A column in which no value was seen is of the kind "missing"; it becomes what its first is.
-    """
+    """A column of the metadata, in the order of adding; "missing" until a value was seen."""
 
     position: int
     name: str
@@ -195,9 +192,8 @@ def fit_columns(
 ) -> tuple[list[Column], list[GivenColumn]]:
     """Fit columns of new rows to those that there are.
 
-    Integers go into a column of real numbers, and whole real numbers into one of integers, because
-    tables change between these two with the first missing value; other real numbers make a column
-    of integers one of real numbers.
+    Whole and real numbers mix, because a missing value turns integers into reals; other reals make
+    a column of integers one of real numbers.
     """
     there = read_columns(connection)
     columns, fitted = [], []
@@ -251,8 +247,7 @@ def store_columns(connection: sqlite3.Connection, columns: list[Column]) -> None
         if column.position not in there:
             connection.execute(f"ALTER TABLE metadata ADD COLUMN c{column.position}")
             connection.execute(
-                "INSERT INTO columns VALUES (?, ?, ?)",
-                (column.position, column.name, column.kind),
+                "INSERT INTO columns VALUES (?, ?, ?)", (column.position, column.name, column.kind)
             )
         elif there[column.position] != column:
             connection.execute(
@@ -273,8 +268,6 @@ def restore_row(columns: list[Column], values: tuple[Any, ...]) -> dict[str, Any
         restored[column.name] = value if value is None or restore is None else restore(value)
     return restored
 
-
-# Metadata that documents get later, such as the topics of a fit.
 
 DOCUMENTS_AT_ONCE = 10_000
 
@@ -303,10 +296,7 @@ def write_annotations(
 def _write_values(
     connection: sqlite3.Connection, written: list[int], values: Mapping[int, tuple[Any, ...]]
 ) -> None:
-    """Write columns of every document anew, and checksums with them.
-
-    A document that differs from its checksum before does so afterwards: damage stays to be seen.
-    """
+    """Write columns of every document anew, and checksums; damage stays to be seen."""
     positions = sorted(column.position for column in read_columns(connection).values())
     names = "".join(f", metadata.c{position}" for position in positions)
     query = (

@@ -16,13 +16,7 @@ from embedtopics._utils.folders import flush_file, flush_folder, sha256, sha256_
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
-from embedtopics.retrieval.storage._catalog import (
-    SEGMENTS,
-    ask,
-    in_chunks,
-    read_meta,
-    read_numbers,
-)
+from embedtopics.retrieval.storage._catalog import SEGMENTS, ask, in_chunks, read_meta, read_numbers
 from embedtopics.retrieval.storage._metadata import read_columns, restore_row
 
 PASSAGES = "passages.npz"
@@ -33,13 +27,10 @@ PassageCache = dict[str, tuple[Int64Array, Int32Array]]
 
 @dataclass(frozen=True, eq=False)
 class SegmentView:
-    """One immutable part of a collection.
+    """One immutable part of a collection; equal checksums in `content` mean equal files.
 
-    `documents` (n_passages,) is the number of each passage's document, ascending; the passages of
-    a document stand together and in the order of its text. `spans` (n_passages, 2) are the first
-    character of each passage and the one after its last, `alive` (n_passages,) is False where the
-    document was removed since. `content` holds the checksums of all files: two segments with the
-    same hold the same.
+    `documents` (n_passages,) is each passage's document, ascending; `spans` (n_passages, 2) are
+    characters of its text; `alive` (n_passages,) is False where the document was removed since.
     """
 
     name: str

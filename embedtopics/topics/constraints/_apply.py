@@ -265,10 +265,9 @@ def _in_own_class(
 def _separated(
     labels: Int32Array, propagated: Propagation, probabilities: FloatArray, pairs: Int64Array
 ) -> Int32Array:
-    """Move documents out of topics that hold one to which they cannot be linked.
+    """Move documents out of topics that hold one to which they cannot be linked, or to none.
 
-    Documents with the fewest such partners in their topic are placed first, of these the deepest. A
-    document stays where no partner is placed, or moves to the clearest topic without a partner.
+    Those with the fewest partners in their topic are placed first, of these the deepest.
     """
     partners = partners_of(pairs)
     involved = np.array(sorted(partners), dtype=np.int64)

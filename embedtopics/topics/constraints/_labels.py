@@ -317,7 +317,6 @@ class CannotLink:
 
 
 def _checked_pair(pair: Any) -> tuple[Any, Any]:
-    """Return two row numbers or two ids."""
     ends = () if isinstance(pair, (str, bytes)) or not hasattr(pair, "__iter__") else tuple(pair)
     ends = tuple(end.item() if isinstance(end, np.generic) else end for end in ends)
     is_pair = all(map(is_whole, ends)) or all(isinstance(end, str) for end in ends)

@@ -20,20 +20,10 @@ from embedtopics.topics.results import TopicConstraints, TopicResult
 
 @dataclass(frozen=True, eq=False)
 class FitContext:
-    """What is known of the documents before they are laid out.
+    """What is known of the documents before they are laid out; `embeddings` are unit vectors.
 
-    Parameters
-    ----------
-    corpus : Corpus
-    documents : DistinctDocuments
-    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
-        Unit vectors.
-    graph : NeighborGraph
-    tokens : callable
-        Returns the `TokenStream` of the documents, once it is ready.
-    encode : callable
-        Turns texts into unit vectors, as the documents were encoded; raises `InputError` where
-        there is no encoder.
+    `tokens` returns their words, once these are ready. `encode` makes unit vectors of texts as of
+    the documents, and raises `InputError` where there is no encoder.
     """
 
     corpus: Corpus
@@ -44,7 +34,6 @@ class FitContext:
     encode: Callable[[Sequence[str]], FloatArray]
 
     def __len__(self) -> int:
-        """Return the number of documents."""
         return len(self.documents)
 
 
@@ -88,11 +77,8 @@ def partners_of(pairs: Int64Array) -> dict[int, list[int]]:
     return partners
 
 
-# Edits after the fit: they keep the constraints or, where they break them, record it.
-
-
 def cannot_merge(result: TopicResult) -> BoolArray:
-    """Return which pairs of topics no automatic step may merge, (n_topics, n_topics).
+    """Return which topics no automatic step may merge, (n_topics, n_topics).
 
     Seeded topics, topics with both documents of a cannot-link pair, and those of different classes.
     """

@@ -172,11 +172,9 @@ def write_labels(result: TopicResult, path: str | Path) -> Path:
 
 
 def read_labels(path: str | Path, result: TopicResult | None = None) -> dict[int, str]:
-    """Read labels by topic id, as a spreadsheet leaves them.
+    """Read labels by topic id, as a spreadsheet leaves them, whatever its order and other columns.
 
-    Rows may be sorted or deleted, and columns other than topic and label moved, added or deleted.
-    With a result, an id that it does not have, or another size, is an error, and only labels that
-    differ from its own are returned.
+    With a result, ids and sizes must be its own, and only labels that differ are returned.
     """
     path = Path(path)
     (_, head), *rows = _rows(path) or [(1, [])]
@@ -252,8 +250,6 @@ def _check_topic(result: TopicResult, topic: int, size: str, path: Path, number:
         remedy = "the file is of other topics; take the labels.csv of these, or delete the column"
         raise InputError("size", expected, int(digits), remedy, row=number)
 
-
-# Other terms for the same topics.
 
 WORD_NOTES = ("stop_words", "function_words", "no_stop_words")
 """Names of the decisions that other terms replace."""
@@ -339,7 +335,6 @@ def update_terms(
 
 
 def _recounted(result: TopicResult, settings: dict[str, Any]) -> TermCounts:
-    """Count the terms by the new settings."""
     old, counts = term_settings_of(result), result.term_counts
     new = term_settings_of(dataclasses.replace(result, settings=settings))
     common = counts.function_words

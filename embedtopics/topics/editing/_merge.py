@@ -248,10 +248,7 @@ def reduce(
 def group_nearest(
     distances: Float64Array, n_groups: int, apart: npt.NDArray[np.bool_] | None = None
 ) -> Groups:
-    """Group items by average linkage; where `apart` forbids it, more groups are left.
-
-    Shapes: `distances` (n_items, n_items), `apart` (n_items, n_items).
-    """
+    """Group items by average linkage; more groups are left where `apart` (n, n) forbids it."""
     between = np.array(distances, dtype=np.float64)
     n_items = len(between)
     if apart is not None:

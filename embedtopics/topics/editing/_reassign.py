@@ -193,8 +193,6 @@ def _usual(own: Float64Array, result: TopicResult) -> Float64Array:
     return np.array([np.quantile(some, NEARER_THAN, method="inverted_cdf") for some in members])
 
 
-# One topic made several.
-
 MOSTLY = 0.51
 """Least share that a document has of its own part, where it has that much of the topic."""
 

@@ -104,7 +104,6 @@ class _NothingToDo(Exception):
 
 
 def _applied(result: TopicResult, edit: Edit, weighting: TermWeighting | None) -> TopicResult:
-    """Apply one edit."""
     if edit.name == "note":
         raise _NothingToDo("it is a remark")
     if edit.name not in EDITS:

@@ -245,8 +245,6 @@ def _links(linked: BoolArray, **figures: npt.NDArray[Any]) -> tuple[Link, ...]:
     return tuple(links)
 
 
-# Results of different corpora as one.
-
 GAP = 0.1
 """Between two maps side by side, as a share of the width of the first."""
 
@@ -332,10 +330,7 @@ def combine(
 
 
 def match_topics(one: TopicResult, other: TopicResult, min_similarity: float) -> Int32Array:
-    """Return, for each topic of the other result, the one that it is to become one with.
-
-    Shape: (other.n_topics,).
-    """
+    """Return the topic that each of the other result is to become one with, (n_topics,), or -1."""
     similarity = _centroid_cosines(one, other)
     matches = np.full(similarity.shape[1], NOISE, dtype=np.int32)
     if similarity.size:

@@ -252,15 +252,9 @@ def _recorded(grown: TopicResult, extension: Extension, n_rows: int) -> TopicRes
     )
 
 
-# Two sets of documents as one.
-
-
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Documents of a result, and of another corpus, in one order.
-
-    Shapes: `old` (n_old,), `new` (n_new,), `added` (n_new,).
-    """
+    """Documents of a result, `old` (n_old,), and of a corpus, `new, added` (n_new,), as one."""
 
     corpus: Corpus
     documents: DistinctDocuments
@@ -315,13 +309,8 @@ def grown_graph(
     is_added: npt.NDArray[np.bool_],
     found: tuple[Int32Array, FloatArray],
 ) -> NeighborGraph:
-    """Return the graph of all documents: new ones get neighbours, old ones keep theirs.
-
-    Shapes: `embeddings` (n_documents, n_dimensions), `is_added` (n_documents,), `found` (n_new,
-    k).
-    """
-    k = result.graph.k
-    graph = result.graph
+    """Return the graph of all documents: new ones get neighbours, old ones keep theirs."""
+    graph, k = result.graph, result.graph.k
     others = np.flatnonzero(is_added)
     indices, similarities = merged.old[found[0][:, :k]], found[1][:, :k]
     if k and len(others) > 1:
@@ -379,9 +368,8 @@ def place(
 ) -> FloatArray:
     """Place documents at the mean of their neighbours, of their own topic if they have one.
 
-    Means alone would pile up in the middle of a topic. So on the map a document is moved from
-    there, in a direction and by a share that its content decides, within the circle that holds
-    half of its neighbours by weight.
+    Means alone would pile up in the middle of a topic: on the map a document moves from there, as
+    its content decides, within the circle that holds half of its neighbours by weight.
     """
     there = positions[indices].astype(np.float64)
     behind = similarities[:, :1].astype(np.float64) - similarities

@@ -18,12 +18,7 @@ from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeight
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import decide, min_margin_of
-from embedtopics.topics._describe import (
-    describe_topics,
-    languages_of,
-    term_settings_of,
-    weighting_of,
-)
+from embedtopics.topics._describe import describe_again
 from embedtopics.topics._propagation import closeness, rank, vote
 from embedtopics.topics._relabel import carry_names, keep_labels, with_own_share
 from embedtopics.topics._vectors import centroids, cosines, tightness
@@ -64,10 +59,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extension:
-    """A result with documents added to it, and what is new about these.
-
-    Shapes: `documents` (n_new,), `novelty` (n_new,).
-    """
+    """A result with documents added, and what is new: `documents` and `novelty` are (n_new,)."""
 
     result: TopicResult
     documents: Int64Array
@@ -136,10 +128,9 @@ def expected_outside(result: TopicResult) -> tuple[float, int]:
 
 
 def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> float:
-    """Return the probability of so many documents outside the topics, or more.
+    """Return the probability of so many documents outside the topics, or more: beta-binomial.
 
-    The number is beta-binomial: the predictive distribution after the documents of the fit, from
-    Jeffreys' prior (Gelman et al. 2013, "Bayesian Data Analysis", sections 2.4 and 2.8).
+    From Jeffreys' prior (Gelman et al. 2013, "Bayesian Data Analysis", sections 2.4 and 2.8).
     """
     from scipy.special import betaln, gammaln
 
@@ -156,8 +147,8 @@ def chance_of(n_outside: int, n_new: int, expected: float, n_fitted: int) -> flo
 def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tuple[Candidate, ...]:
     """Find groups among the added documents outside the topics that might be topics.
 
-    Groups are those of average linkage that are at least as tight as the loosest quarter of the
-    topics, have words of their own, and take a larger share of what was added than of the fit.
+    They are as tight as the loosest quarter of the topics at least (average linkage), have words of
+    their own, and take a larger share of what was added than of the fit.
     """
     assert result.added is not None
     weights, added = result.documents.weights, result.added
@@ -266,10 +257,7 @@ def described(
     result: TopicResult, origins: Sequence[Topic | None], weighting: TermWeighting | None
 ) -> tuple[tuple[Topic, ...], csr_matrix]:
     """Return the topics of a result described anew, named as their origins, and term weights."""
-    topics, topic_terms = describe_topics(
-        result.term_counts, result.embeddings, result.clustering, result.documents,
-        weighting_of(result, weighting), term_settings_of(result), languages_of(result),
-    )  # fmt: skip
+    topics, topic_terms = describe_again(result, result.clustering, weighting)
     return carry_names(topics, origins), topic_terms
 
 
@@ -279,9 +267,6 @@ def widened(memberships: csr_matrix, n_topics: int) -> csr_matrix:
 
     parts = (memberships.data, memberships.indices, memberships.indptr)
     return csr_matrix(parts, shape=(memberships.shape[0], n_topics), copy=True)
-
-
-# Groups of added documents become topics.
 
 
 def adopt(

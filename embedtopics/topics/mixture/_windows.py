@@ -179,7 +179,7 @@ class _Topics(NamedTuple):
     """The topics of a result, with which windows are compared.
 
     `factors` (n_terms,) multiply the counts of terms in a window, or their square roots; `rows`,
-    `topics` and `values` are the unit rows of topic weights as a sparse (n_terms, n_topics) matrix.
+    `topics` and `values` are the unit rows of topic weights, sparse (n_terms, n_topics).
     """
 
     term_index: TermIndex
@@ -253,7 +253,6 @@ def _known(ids: Int32Array, words: tuple[str, ...], result: TopicResult) -> Int3
 
 
 def _taken(ids: Int32Array, offsets: Int64Array, documents: Int64Array) -> Words:
-    """Return the words of some documents."""
     lengths = offsets[documents + 1] - offsets[documents]
     ends = np.concatenate([[0], np.cumsum(lengths)])
     position = np.arange(ends[-1]) + np.repeat(offsets[documents] - ends[:-1], lengths)
@@ -261,7 +260,6 @@ def _taken(ids: Int32Array, offsets: Int64Array, documents: Int64Array) -> Words
 
 
 def _checked_rows(rows: Iterable[int], n_rows: int) -> Int64Array:
-    """Return row numbers of the input, or refuse them."""
     if not isinstance(rows, Iterable) or isinstance(rows, (str, bytes)):
         raise InputError("rows", "row numbers, from 0 up", rows)
     given = list(rows)
@@ -272,7 +270,6 @@ def _checked_rows(rows: Iterable[int], n_rows: int) -> Int64Array:
 
 
 def _checked_windows(window: Any, stride: Any, least: Any, over: str) -> _Windows:
-    """Return how windows lie, or refuse it."""
     checked_count(window, "window")
     if checked_count(stride, "stride") > window:
         raise InputError("stride", f"at most window = {window}, to miss no word", stride)

@@ -157,10 +157,7 @@ class Record:
 
 
 class Answer(NamedTuple):
-    """The name that a question got, or the reason why there is none.
-
-    A general reason lies with the endpoint; `was_sent` is whether anything went there.
-    """
+    """The name that a question got, or why there is none; general reasons lie with the endpoint."""
 
     topic_id: int
     name: str | None
@@ -171,10 +168,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class Chat:
-    """Questions of one run to one model; `request` holds the fields beside the messages.
-
-    `timeout` is in seconds; `name_in` returns the name in an answer or raises `Unusable`.
-    """
+    """Questions of one run to one model; `request` holds the fields beside the messages."""
 
     endpoint: Endpoint
     request: Mapping[str, Any]
@@ -318,7 +312,6 @@ class Chat:
         return bytes(received)
 
     def _refused(self, response: Any, received: bytes) -> Unusable:
-        """Return what a status other than success means."""
         code = response.status_code
         if 300 <= code < 400:
             about = f"it answers with a redirect ({code}), which is not followed"
@@ -340,7 +333,6 @@ class Chat:
 
 
 def _message(received: bytes) -> str:
-    """Return the message of an error."""
     text = received.decode("utf-8", "replace")
     try:
         content = json.loads(text)

@@ -344,8 +344,6 @@ def _central(result: TopicResult, n: int | None) -> list[Int64Array]:
     ]
 
 
-# Parts of speech, as a spaCy pipeline reads the topic's documents.
-
 MOST_CHARACTERS = 20_000
 """Beginning of a document that is read."""
 
@@ -404,9 +402,6 @@ def _documents_to_read(result: TopicResult, lists: Keywords, n: int) -> list[Int
         first = holds.indices[holds.indptr[held]]
         chosen.append(ordered[np.union1d(np.arange(min(n, len(ordered))), first)])
     return chosen
-
-
-# Results with keywords that were found by another method, or by hand.
 
 
 def with_keywords(

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import math
 import os
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,13 +14,7 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.topics._relabel import edit_of
 from embedtopics.topics.naming._chat import Answer, Chat, Record, open_endpoint
-from embedtopics.topics.naming._questions import (
-    Question,
-    name_in,
-    name_key,
-    naming_questions,
-    questions_apart,
-)
+from embedtopics.topics.naming._questions import Question, name_in, name_key, naming_questions
 from embedtopics.topics.results import TopicResult
 
 DEFAULTS = {"temperature": 0.0, "max_tokens": 300, "timeout": 30.0}
@@ -43,8 +36,8 @@ def name_topics(
 
     This sends parts of documents to the endpoint, any with the API of OpenAI's chat completions;
     `naming_questions` shows them before. Without a usable answer a topic keeps its automatic name,
-    and a decision says why. Topics of the same name are asked about once more, with the terms of
-    the others; then they get a term in brackets. Read the names against the terms.
+    and a decision says why; of topics of the same name the smaller ones get a term in brackets.
+    Read the names against the terms.
 
     Parameters
     ----------
@@ -98,18 +91,6 @@ def name_topics(
     if not names and any(answer.is_general for answer in answers):
         reason = next(answer.reason for answer in answers if answer.is_general)
         raise InputError(f"no topic could be named by {model} at {address.url}: {reason}")
-    labels = {topic.topic_id: topic.label for topic in result.topics} | names
-    groups: dict[str, list[int]] = defaultdict(list)
-    for topic, label in labels.items():
-        groups[name_key(label)].append(topic)
-    again = [
-        question
-        for same in groups.values()
-        if len(same) > 1
-        for question in questions_apart(result, same, labels, set(names))
-    ]
-    apart = chat.ask_all(again, show_progress) if again else []
-    names |= {answer.topic_id: answer.name for answer in apart if answer.name is not None}
     final, numbered = _distinct(result, names)
     decisions = _decisions(chat, questions, answers, final, numbered)
     topics = list(result.topics)

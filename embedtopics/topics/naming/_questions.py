@@ -39,21 +39,10 @@ PROMPT = (
     "The name of the topic:"
 )
 
-APART = (
-    "Two or more topics of a collection were given the same name. Give this one a name that tells "
-    "it apart from the others.\n\n"
-    "The name that is taken:\n{name}\n\n"
-    "Terms of this topic:\n{terms}\n\n"
-    "Terms of the other topics of that name:\n{others}\n\n"
-    "The name of this topic:"
-)
-
-N_TERMS = 10
-
 LONGEST = 60
 """Characters of a name."""
 
-_FIELD = re.compile(r"\{(terms|documents|name|others)\}")
+_FIELD = re.compile(r"\{(terms|documents)\}")
 _SIGN = re.compile(r"(<(?=\S)|\|(?=>)|\[(?=/?[A-Z_]+\]))")
 """Where the signs begin, or end, with which chat formats separate speakers: ``<|user|>``, ``</s>``,
 ``<<SYS>>``, ``<start_of_turn>``, ``[INST]``."""
@@ -85,7 +74,7 @@ def naming_questions(
     *,
     topics: Any = None,
     prompt: str = PROMPT,
-    n_terms: int = N_TERMS,
+    n_terms: int = 10,
     n_documents: int = 4,
     n_characters: int = 500,
 ) -> list[Question]:
@@ -140,19 +129,6 @@ def naming_questions(
     return questions
 
 
-def questions_apart(
-    result: TopicResult, same: Sequence[int], name: dict[int, str], asked: set[int]
-) -> list[Question]:
-    """Return questions that distinguish topics of one name, for those of them that were asked."""
-    words = {t: [_harmless(w) for w in result.topics[t].keywords[:N_TERMS]] for t in same}
-    questions = []
-    for topic in (one for one in same if one in asked):
-        others = [words[other] for other in same if other != topic]
-        data = {"name": [_harmless(name[topic])], "terms": words[topic], "others": others}
-        questions.append(_question(topic, APART, data, 0))
-    return questions
-
-
 def _rows_to_show(result: TopicResult, topics: Sequence[int], n: int) -> dict[int, list[int]]:
     """Return rows of representative documents; more than a result holds are searched for."""
     stored = {topic: list(result.topics[topic].representatives) for topic in topics}
@@ -172,8 +148,6 @@ def _question(topic: int, prompt: str, data: dict[str, Any], n_documents: int) -
 
     def fenced(match: re.Match[str]) -> str:
         kind = match[1]
-        if kind not in data:
-            return match[0]
         lines = [json.dumps(item, ensure_ascii=False) for item in data[kind]]
         inside = ", ".join(lines) if kind == "terms" else "\n".join(lines)
         return f"<<{kind.upper()} {mark}\n{inside}\n{kind.upper()} {mark}>>"
@@ -192,8 +166,6 @@ def _is_hidden(character: str) -> bool:
     """Return whether a character is for control and not for reading."""
     return character not in _JOINERS and unicodedata.category(character)[0] == "C"
 
-
-# From what a language model answers to a name, or to the reason why it is none.
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _PREFIX = re.compile(r"\A(?:the )?(?:topic|name|label|title)(?: name)?\s*:\s*", re.IGNORECASE)

@@ -38,10 +38,7 @@ class Occurrences(NamedTuple):
 
 
 def find_occurrences(result: TopicResult, term: Any, within: BoolArray) -> Occurrences:
-    """Find a term in the stream of words; no text is read.
-
-    Shapes: `within` (n_documents,).
-    """
+    """Find a term in the words of documents `within` (n_documents,); no text is read."""
     tokens = result.tokens
     wanted = words_of(normalize_text(term)) if isinstance(term, str) else []
     if not wanted:
@@ -152,7 +149,6 @@ def concordance(
 
 
 def _selected(result: TopicResult, topic: Any, where: Any) -> BoolArray:
-    """Return the rows of topics that meet a condition."""
     rows = rows_where(result, where)
     return rows if topic is None else rows & rows_of_topics(result, topic)
 
@@ -184,9 +180,6 @@ def _line(
     )
     words = {"left": before[::-1], "right": after, "document": []}
     return dict(left=left, keyword=keyword, right=right, start=start, stop=stop, words=words)
-
-
-# The words that stand near a term more often than elsewhere.
 
 
 def collocates(

@@ -22,7 +22,7 @@ from embedtopics.topics._tables import EXCERPT
 from embedtopics.topics._vectors import (
     core_centroid,
     core_centroids,
-    encode_documents,
+    encode_uncached,
     matching_encoder,
     recorded_encoder,
     unit_term_rows,
@@ -106,12 +106,10 @@ def find(
         order = np.argsort(-row, kind="stable")[:n_topics]
         if by == "terms":
             order = order[row[order] > 0]
-        lines += [
-            {"query": text, "rank": rank, "topic": topic, "label": result.topics[topic].label,
-             "similarity": float(row[topic]), "terms": list(result.topics[topic].keywords),
-             "by": by}
-            for rank, topic in enumerate(order.tolist(), start=1)
-        ]  # fmt: skip
+        for rank, topic in enumerate(order.tolist(), start=1):
+            about = result.topics[topic]
+            found = text, rank, topic, about.label, float(row[topic]), list(about.keywords), by
+            lines.append(found)
     names = ["query", "rank", "topic", "label", "similarity", "terms", "by"]
     return pd.DataFrame(lines, columns=names)
 
@@ -129,7 +127,6 @@ def _checked_queries(query: Any) -> list[str]:
 def _vectors(
     result: TopicResult, queries: list[str], encoder: Any, embedding: npt.ArrayLike | None
 ) -> Float64Array:
-    """Return the unit vector of each query."""
     width = result.embeddings.shape[1]
     if embedding is not None:
         given = np.asarray(embedding)
@@ -142,11 +139,7 @@ def _vectors(
             )
         return unit_rows(given, what="the embeddings of the queries").astype(np.float64)
     made = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
-    texts = [normalize_text(text) for text in queries]
-    # A shard on disk for every question would cost more than it could save.
-    vectors, _ = encode_documents(
-        getattr(made, "uncached", made), texts, np.arange(len(texts)), False
-    )
+    vectors = encode_uncached(made, [normalize_text(text) for text in queries])
     if vectors.shape[1] != width:
         raise InputError("encoder", f"one of {width} dimensions, as the fit", vectors.shape[1])
     for text, vector in zip(queries, vectors, strict=True):
@@ -179,9 +172,6 @@ def _by_terms(result: TopicResult, queries: list[str]) -> Float64Array:
         along = weights[:, found.astype(np.int64)] @ times.astype(np.float64)
         similarities[place] = along / np.sqrt(float((times**2).sum()))
     return similarities
-
-
-# The documents of a topic: at its centre, on its boundary, all over it, or at random.
 
 
 def sample_documents(
@@ -295,10 +285,7 @@ def _second_topics(result: TopicResult, documents: Int64Array) -> tuple[Int64Arr
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Documents to choose from.
-
-    Shapes: `documents` (n_candidates,), `closeness` (n_candidates,), `others` (n_candidates,).
-    """
+    """Documents to choose from; `documents`, `closeness` and `others` are (n_candidates,)."""
 
     result: TopicResult
     documents: Int64Array
@@ -340,10 +327,9 @@ def _representative(candidates: Candidates, n: int) -> tuple[Int64Array, Float64
 
 
 def _diverse(candidates: Candidates, n: int) -> tuple[Int64Array, Float64Array]:
-    """Take each time the one least similar to those taken, of the half nearest to the centre.
+    """Take each time the one least similar to those taken (farthest first; Gonzalez 1985).
 
-    Farthest-first traversal (Gonzalez, 1985, "Clustering to minimize the maximum intercluster
-    distance"). The outer half is left out, for the farthest of all are strays.
+    Of the half nearest to the centre: the farthest of all are strays.
     """
     order = np.argsort(-candidates.closeness, kind="stable")
     pool = order[: max(n, -(-len(order) // 2))]

@@ -28,10 +28,8 @@ Z_OF_95 = 1.959963984540054
 class Table(NamedTuple):
     """Counts of terms on two sides, float64 each, shape (n_terms,).
 
-    Of the `n_target` places at which a term might occur on one side (words for a word, pairs of
-    words for a term of two) it takes `target`. `shares` are those of each term in the places of a
-    larger collection: what is expected of a side of which nothing is known. Measures change sign,
-    and nothing else, when the sides change places.
+    `target` of the `n_target` places at which a term of its length might occur are its own, and
+    `shares` of those of a larger collection. When the sides change places, only signs change.
     """
 
     target: Float64Array
@@ -42,10 +40,9 @@ class Table(NamedTuple):
 
 
 class Association(NamedTuple):
-    """The values of a measure for each term, float64, shape (n_terms,); the target's are above 0.
+    """A measure of each term, float64, shape (n_terms,); the target's are above 0.
 
-    An effect with its 95 % interval (NaN where a measure has none); a statistic, which is a z value
-    or a chi-squared with the sign of the effect; and its two-sided p-value.
+    An effect and its 95 % interval, or NaN; z, or chi-squared with the sign of the effect.
     """
 
     effect: Float64Array
@@ -56,10 +53,7 @@ class Association(NamedTuple):
 
 
 def associate(table: Table, measure: str, lengths: npt.ArrayLike | None = None) -> Association:
-    """Measure each term of a table.
-
-    Shapes: `lengths` (n_terms,).
-    """
+    """Measure each term of a table; `lengths` (n_terms,) are in words."""
     if measure == "log_odds":
         of_length = np.ones(len(table.target)) if lengths is None else np.asarray(lengths)
         return _log_odds(table, of_length)
@@ -85,10 +79,7 @@ def _cells(table: Table) -> list[tuple[Float64Array, Float64Array]]:
 
 
 def _g2(table: Table) -> Float64Array:
-    """Return the log-likelihood ratio, 0 or more.
-
-    Dunning (1993), "Accurate Methods for the Statistics of Surprise and Coincidence", section 4.
-    """
+    """Return the log-likelihood ratio (Dunning 1993, "Accurate Methods", section 4), 0 or more."""
     from scipy.special import xlogy
 
     total = np.zeros(len(table.target))
@@ -106,11 +97,10 @@ def _chi2(table: Table) -> Float64Array:
 
 
 def _log_ratio(table: Table) -> Association:
-    """Return how many times the rate doubles from the reference to the target.
+    """Return how many times the rate doubles from the reference to the target; a count of 0 is 1/2.
 
-    A count of 0 stands for one half (Hardie, 2014, "Log Ratio: an informal introduction"); the
-    interval is that of a ratio of two proportions (Katz et al., 1978, "Obtaining confidence
-    intervals for the risk ratio in cohort studies").
+    Hardie (2014), "Log Ratio: an informal introduction"; the interval is of Katz et al. (1978),
+    "Obtaining confidence intervals for the risk ratio in cohort studies".
     """
     target, reference = np.maximum(table.target, 0.5), np.maximum(table.reference, 0.5)
     n_target, n_reference = np.maximum(table.n_target, 1), np.maximum(table.n_reference, 1)
@@ -153,10 +143,10 @@ def _tail(z: Float64Array) -> Float64Array:
 
 
 def false_discovery_rates(p: npt.ArrayLike) -> Float64Array:
-    """Return the share of false discoveries among those with such a p-value or a smaller one.
+    """Return the share of false discoveries among those with such a p-value (n_tests,) or less.
 
     Benjamini and Hochberg (1995), "Controlling the false discovery rate"; SciPy's differ in the
-    last digits. Shapes: `p` (n_tests,) -> (n_tests,).
+    last digits.
     """
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")[::-1]

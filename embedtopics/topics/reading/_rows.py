@@ -163,10 +163,8 @@ def random_keys(
 ) -> npt.NDArray[np.uint64]:
     """Return a pseudorandom number for each document, which depends on its text alone.
 
-    The smallest numbers are a sample that does not change with the order of the rows, nor, for the
-    documents that stay, when others are added.
-
-    Shapes: `hashes` (n_documents, 2), `places` (n_documents,) -> (n_documents,).
+    The smallest are a sample that changes neither with the order of the rows nor, for those that
+    stay, when others are added.
     """
     with np.errstate(over="ignore"):
         mixed = _mixed(hashes[:, 0] ^ _mixed(np.full(len(hashes), seed, dtype=np.uint64)))

@@ -122,11 +122,7 @@ def _distances(result: TopicResult, by: Any) -> Float64Array:
 
 
 def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array, Int32Array]:
-    """Merge the nearest topics repeatedly until one is left.
-
-    Shapes: `between` (n_topics, n_topics) -> `merges` (n_topics - 1, 2), `distances`
-    (n_topics - 1,), `order` (n_topics,).
-    """
+    """Merge the nearest topics until one is left; return `merges`, `distances` and `order`."""
     from scipy.cluster.hierarchy import leaves_list
     from scipy.cluster.hierarchy import linkage as linked
     from scipy.spatial.distance import squareform
@@ -148,10 +144,7 @@ def merged_terms(
     diverse: bool = True,
     weighting: TermWeighting | None = None,
 ) -> list[Terms]:
-    """Return the best terms of every merge, weighted as they would be among the topics.
-
-    Shapes: `merges` (n_merges, 2).
-    """
+    """Return the best terms of merges (n_merges, 2), weighted as they would be among the topics."""
     from scipy.sparse import csr_matrix
 
     if not len(merges):

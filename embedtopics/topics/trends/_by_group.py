@@ -140,9 +140,6 @@ def _distinctive(result: TopicResult, counts: csr_matrix, n_groups: int, n_terms
     return CellTerms(result.term_counts.terms, ids, values)
 
 
-# The group of each row.
-
-
 @dataclass(frozen=True, eq=False)
 class Groups:
     """The group of each row: a place in `names`, -1 for none; `by` is the name of the column."""
@@ -283,14 +280,8 @@ def _kept(
     return new[codes], (*held, other), (decision,)
 
 
-# Counts and shares of rows in cells.
-
-
 def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[int, int]) -> Any:
-    """Count rows by topic and cell; those of no topic in the last row.
-
-    Shapes: `labels` (n_rows,), `cells` (n_rows,).
-    """
+    """Count rows by topic and cell, both (n_rows,); those of no topic in the last row."""
     counted = cells >= 0
     place = (labels[counted] % shape[0]).astype(np.int64) * shape[1] + cells[counted]
     return np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
@@ -304,15 +295,8 @@ def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:
     return shares
 
 
-# Class-TF-IDF of each topic's documents in each cell.
-
-
 def count_cells(result: TopicResult, cell_of_row: Int64Array, n_cells: int) -> csr_matrix:
-    """Count the terms of each topic in each cell, in one pass over the documents.
-
-    Shapes: `cell_of_row` (n_rows,) -> (n_topics * (n_cells + 1), n_terms); the last cell of each
-    topic holds the rows in none.
-    """
+    """Count terms by topic and cell, (n_topics * (n_cells + 1), n_terms); the last cell is none."""
     labels = result.labels
     rows = np.flatnonzero(labels != NOISE)
     cells = cell_of_row[rows] % (n_cells + 1)
@@ -341,10 +325,7 @@ def best_cell_terms(
     evolution: bool = False,
     overall: bool = False,
 ) -> CellTerms:
-    """Choose the terms of highest weight of each topic in each cell.
-
-    Shapes: `weights` (n_topics * (n_cells + 1), n_terms), `filled` (n_cells,).
-    """
+    """Choose the best terms of cells by the weights of `count_cells`; `filled` (n_cells,)."""
     vocabulary, n_cells = result.term_counts.terms, len(filled)
     ids = np.full((result.n_topics, n_cells, n_terms), -1, dtype=np.int32)
     values = np.zeros((result.n_topics, n_cells, n_terms))

@@ -107,10 +107,7 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
 def _tested(
     trends: TopicTrends, counts: Int64Array, totals: Int64Array, held: Int64Array
 ) -> pd.DataFrame:
-    """Return the columns of topics that can be tested, without q.
-
-    Shapes: `counts` (n_tested, n_held), `totals, held` (n_held,).
-    """
+    """Return the columns of topics that can be tested, `counts` (n_tested, n_held), without q."""
     import pandas as pd
 
     places = (held - held[0]) / (held[-1] - held[0]) - 0.5
@@ -176,9 +173,8 @@ this one kept the test nearest to its level in simulations of 6 to 24 periods.""
 class Slopes(NamedTuple):
     """Change of the log-odds of each topic from the first period to the last; each (n_topics,).
 
-    Slopes may be infinite. `first` and `last` are the fitted shares in these periods; `dispersion`
-    is the variance of the counts around the trend over that of binomial counts, autocorrelation
-    included.
+    `first` and `last` are fitted shares; `dispersion` is the variance of the counts around the
+    trend over that of binomial counts, autocorrelation included.
     """
 
     slope: Float64Array
@@ -194,10 +190,7 @@ class Slopes(NamedTuple):
 def fit_slopes(
     counts: Int64Array, totals: Int64Array, places: Float64Array, confidence: float
 ) -> Slopes:
-    """Fit and test slopes.
-
-    Shapes: `counts` (n_topics, n_periods), `totals` (n_periods,), `places` (n_periods,).
-    """
+    """Fit and test slopes of `counts` (n_topics, n_periods) and `totals, places` (n_periods,)."""
     from scipy.special import expit
     from scipy.stats import chi2, f
 
@@ -262,16 +255,11 @@ class _Model:
         best: Float64Array = middle
         return best
 
-    def share(self, slope: Float64Array, intercept: Float64Array) -> Float64Array:
-        """Return the fitted shares, shape (n_topics, n_periods)."""
-        from scipy.special import expit
-
-        fitted: Float64Array = expit(intercept[:, None] + slope[:, None] * self.places)
-        return fitted
-
     def score(self, slope: Float64Array) -> Float64Array:
         """Return the derivative of the profile likelihood."""
-        share = self.share(slope, self.intercept(slope))
+        from scipy.special import expit
+
+        share = expit(self.intercept(slope)[:, None] + slope[:, None] * self.places)
         rise: Float64Array = (self.counts - self.totals * share) @ self.places
         return rise
 
@@ -304,10 +292,9 @@ def _unbounded(slope: Float64Array) -> Float64Array:
 def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Return how the counts scatter around the best curve that only rises or only falls.
 
-    Around the line itself, a topic that sets in all at once would scatter most. With an
-    autocorrelation a between neighbours, sums over time vary (1 + a) / (1 - a) times as much as
-    without. Each is shrunk towards the median of all (as in Smyth 2004, "Linear models and
-    empirical Bayes methods", with fixed weight).
+    Around the line itself, a topic that sets in all at once would scatter most. Autocorrelation a
+    makes sums over time vary (1 + a) / (1 - a) times as much. Each is shrunk towards the median of
+    all (as in Smyth 2004, "Linear models and empirical Bayes methods", with fixed weight).
     """
     from scipy.optimize import isotonic_regression
 
@@ -332,8 +319,6 @@ def _slope_dispersion(model: _Model, slope: Float64Array) -> tuple[Float64Array,
     return dispersion, freedom + BORROWED
 
 
-# Times at which a topic is far more frequent than overall: Kleinberg's automaton.
-
 SCALE, COST = 2.0, 1.0
 """How much more frequent a topic is in a burst, and what it costs to enter one: Kleinberg's s and
 gamma, as he sets them."""
@@ -352,8 +337,8 @@ def find_bursts(
 ) -> list[Burst]:
     """Find the bursts of one topic by the cheapest sequence of two states.
 
-    A period of r rows of d costs -ln Binomial(r; d, p), with p the share in all n periods that have
-    rows, `scale` times as much in a burst; each entrance into a burst costs `cost` * ln n.
+    A period costs minus the log of its binomial probability, with `scale` times the overall share
+    in a burst; each entrance into one costs `cost` times the log of the number of periods.
     """
     r, d = np.asarray(counts, dtype=np.float64), np.asarray(totals, dtype=np.float64)
     held = np.flatnonzero(d > 0)
@@ -392,8 +377,7 @@ def _cheapest(gains: Float64Array, entrance: float) -> npt.NDArray[np.int8]:
 def strongest_p(counts: Int64Array, totals: Int64Array, bursts: list[Burst]) -> float:
     """Return how often a topic of constant share would show as high a peak, at most.
 
-    The binomial probability of so many rows in the strongest burst, times the number of stretches
-    of periods in which it was found; counts are divided by the dispersion of the other periods.
+    Binomial, of counts over the dispersion of the other periods, times the stretches of periods.
     """
     from scipy.special import betainc, ndtri, stdtr
 

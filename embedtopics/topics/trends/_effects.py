@@ -16,8 +16,6 @@ from embedtopics._utils.checks import (
     is_whole,
     resolve_seed,
 )
-from embedtopics._utils.machine import side_by_side
-from embedtopics._utils.progress import progress_bar
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import is_missing
@@ -25,7 +23,7 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
-from embedtopics.topics._stability import NOT_HELD, best_matches, recipe_of, replicate
+from embedtopics.topics._stability import NOT_HELD, best_matches, draw_replicates
 from embedtopics.topics.results import TopicResult
 from embedtopics.topics.trends._by_group import values_of
 from embedtopics.topics.trends.results import TopicEffects
@@ -147,15 +145,9 @@ def effects(
     )
 
 
-# Columns of the corpus -> the design matrix.
-
-
 @dataclass(eq=False)
 class Design:
-    """A design matrix over some rows of the corpus; the meaning of its columns as in TopicEffects.
-
-    Shapes: `matrix` (n_used, n_columns), the first column 1; `rows` (n_used,).
-    """
+    """A design matrix (n_used, n_columns) over `rows` (n_used,), columns as in `TopicEffects`."""
 
     rows: Int64Array
     decisions: list[Decision]
@@ -306,8 +298,7 @@ def _check_rank(design: Design) -> None:
 class _Fit:
     """What each distinct text adds to the normal equations, whatever the topics are.
 
-    Columns are scaled to length 1, so that years and millions solve equally well. `squares` are
-    sparse, as a row is in one or two of a hundred levels.
+    Columns are scaled to length 1, so that years and millions solve equally well.
     """
 
     documents: Int64Array
@@ -410,17 +401,7 @@ def _replicates(
         return [labels.astype(np.int32) for labels in arrays]
     if not result.n_topics:
         return []
-    recipe, n = recipe_of(result), int(given)
-
-    def replicated(number: int) -> Int32Array:
-        return replicate(recipe, np.random.default_rng([seed, number]))
-
-    made = []
-    with progress_bar(total=n, unit="replicate", description="effects", show=show_progress) as bar:
-        for labels in side_by_side(replicated, n):
-            made.append(labels)
-            bar.update()
-    return made
+    return draw_replicates(result, int(given), seed, "effects", show_progress)
 
 
 def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Float64Array:

@@ -200,9 +200,6 @@ def _dates_of(result: TopicResult, given: Any) -> tuple[Times, str, int, tuple[D
     return moments, zone, n_undated, decisions
 
 
-# Dates -> calendar periods without gaps.
-
-
 @dataclass(frozen=True, eq=False)
 class Periods:
     """Half-open periods that follow one another; `of_row` is -1 for rows without a date."""
@@ -216,10 +213,7 @@ class Periods:
 
 
 def cut_into_periods(dates: Times, every: Any = "auto") -> Periods:
-    """Cut the time from the first date to the last.
-
-    Shapes: `dates` (n_rows,).
-    """
+    """Cut the time from the first of `dates` (n_rows,) to the last."""
     known = dates[~np.isnat(dates)]
     if isinstance(every, (int, np.integer)) and not isinstance(every, bool):
         return _equal_bins(dates, known, int(every))
@@ -294,7 +288,6 @@ def _number(dates: Times, unit: Unit) -> Int64Array:
 
 
 def _start(numbers: Int64Array, unit: Unit) -> Times:
-    """Return when periods begin."""
     return (numbers * unit.size - _zero(unit)).astype(f"M8[{unit.base}]").astype("M8[us]")
 
 

@@ -169,10 +169,7 @@ def _draw(
 def _posterior(
     columns: Float64Array, y: Float64Array, prior: Float64Array, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int64], Float64Array]:
-    """Draw models by their marginal likelihood, then variances, then coefficients (flat priors).
-
-    (n_models, n, n_columns), (n_models, n), (n_models,) -> (n_draws,), (n_draws, n_columns).
-    """
+    """Draw models by marginal likelihood, variances, then coefficients (n_draws, n_columns)."""
     n, width = columns.shape[1:]
     normal = np.einsum("mic,mid->mcd", columns, columns)
     inverse = np.linalg.inv(normal)
@@ -190,7 +187,6 @@ def _posterior(
 
 
 def _slope(x: Float64Array, y: Float64Array, whitener: Float64Array) -> tuple[float, float]:
-    """Return the slope of `y` over `x`, and its standard error."""
     design = whitener @ np.column_stack([np.ones_like(x), x])
     target = whitener @ y
     inverse = np.linalg.inv(design.T @ design)

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from embedtopics.protocols import Float64Array
 from embedtopics.training.results import Curves
 
-# The few shapes that a calm learning curve has, fitted to many drawn curves at once.
-
 WARMUP = 0.1
 """Share of the steps over which the learning rate is taken to rise: the curves do not hold the true
 one. Half of it changed no verdict in 300 drawn runs, twice of it changed one."""
@@ -46,10 +44,7 @@ class Fits:
 
 
 def learning_done(steps: npt.ArrayLike, n_steps_planned: int) -> Float64Array:
-    """Return the sum of the learning rate up to each step; 1 at the end of the plan.
-
-    Over the steps every curve flattens at its end, over this clock only one that has learned all.
-    """
+    """Return the sum of the rate up to each step, 1 at the end: over steps every curve flattens."""
     share = np.asarray(steps, dtype=np.float64) / n_steps_planned
     falling = WARMUP + ((1 - WARMUP) ** 2 - (1 - share) ** 2) / (1 - WARMUP)
     return np.where(share < WARMUP, share**2 / WARMUP, falling)
@@ -66,10 +61,7 @@ def step_at(done: float, n_steps_planned: int) -> int:
 
 
 def fit_shapes(done: Float64Array, curves: Float64Array) -> Fits:
-    """Fit a constant, a fall, a rise, or a fall and a rise to each curve, by least squares.
-
-    Rates and turns are tried from a grid; the Bayesian information criterion chooses.
-    """
+    """Fit a constant, fall, rise, or fall and rise to each curve; a grid and the BIC choose."""
     falls, rises = _falls(done), _rises(done)
     fall_means, rise_means = falls.mean(axis=1), rises.mean(axis=1)
     d, d_norms = _unit(falls)
@@ -136,10 +128,7 @@ def _unit(columns: Float64Array) -> tuple[Float64Array, Float64Array]:
 def _coefficients(
     dy: Float64Array, ey: Float64Array, de: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Solve for all pairs of unit columns, the last being none; NaN for wrong signs or collinear.
-
-    Returns arrays of shape (n_falls + 1, n_rises + 1, n_curves).
-    """
+    """Solve for all pairs of columns (n_falls + 1, n_rises + 1, n_curves), or NaN."""
     shape = (len(dy) + 1, len(ey) + 1, dy.shape[1])
     b, c = np.zeros(shape), np.zeros(shape)
     apart = 1.0 - de**2
@@ -155,7 +144,6 @@ def _coefficients(
 
 _STEP_OF_NOISE = 2.0 / np.sqrt(np.pi)
 """Mean distance between two draws of a normal distribution, in standard deviations."""
-
 
 _FEWEST_NOTES = 6
 """Training losses without which nothing is said of their noise."""

@@ -91,8 +91,6 @@ def _swing(found: Measured) -> Float64Array:
     return np.asarray(score)
 
 
-# What to do next, by the verdict on the learning curves.
-
 _CALM = (
     "Lower the learning rate to a third.",
     "Or take batches four times as large (accumulation=4 costs no memory).",
@@ -194,9 +192,6 @@ def _unsure(shares: Mapping[str, float]) -> tuple[str, ...]:
         f"({100 * shares[second]:.0f} %).",
         "Validate more often (validations_per_epoch), or on more examples.",
     )
-
-
-# What was measured on learning curves, in words and with intervals.
 
 
 def describe(

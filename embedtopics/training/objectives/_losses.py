@@ -67,8 +67,7 @@ def nli_ranking(
 ) -> Objective:
     """Learn that a premise is nearer to what it entails than to contradictions and other sentences.
 
-    Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4; with
-    hard negatives as in Gao et al. (2021), "SimCSE", equation 5.
+    Henderson et al. (2017), section 4.4; hard negatives as in Gao et al. (2021), equation 5.
     """
     made = triplets_of_inferences(examples)
     loss = ranking_loss(scale, both_ways)
@@ -78,8 +77,7 @@ def nli_ranking(
 def triplets_of_inferences(examples: Examples) -> Examples:
     """Make triplets of a premise, what it entails, and what contradicts it, several in turn.
 
-    Without a contradiction, the negative is a sentence of another premise: contradictions first,
-    then neutral and entailed ones, each as seldom as possible.
+    Without a contradiction, another premise's sentences serve, each as seldom as possible.
     """
     names = examples.names or ("entailment", "neutral", "contradiction")
     classes = [[n.strip().lower().startswith(s) for n in names] for s in ("entail", "contradict")]
@@ -150,10 +148,7 @@ def _fillers(
 
 
 def nli_softmax(examples: Examples, _: Any = None) -> Objective:
-    """Classify relations from u, v and |u - v| by a linear head that is thrown away afterwards.
-
-    Reimers and Gurevych (2019), "Sentence-BERT", section 3.
-    """
+    """Classify relations from u, v and |u - v| (Reimers and Gurevych 2019, section 3)."""
     n_classes = len(examples.names)
     if n_classes < 2:
         raise InputError("names", "of at least 2 classes", examples.names)
@@ -170,10 +165,7 @@ def nli_softmax(examples: Examples, _: Any = None) -> Objective:
 
 
 def graded_cosine(examples: Examples, _: Any = None) -> Objective:
-    """Learn that the cosine of two texts is their score, by mean squared error.
-
-    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "regression objective".
-    """
+    """Learn that two texts' cosine is their score (Reimers and Gurevych 2019, section 3)."""
     return _graded("cosine", examples, library_loss("CosineSimilarityLoss"))
 
 
@@ -194,10 +186,7 @@ def _graded(name: str, examples: Examples, loss: Callable[[Any, Any], Any]) -> O
 def pairs_ranking(
     examples: Examples, _: Any = None, *, scale: float = SCALE, both_ways: bool = True
 ) -> Objective:
-    """Learn that a text is nearer to its partner than to the partners of the others.
-
-    Henderson et al. (2017), "Efficient natural language response suggestion", section 4.4.
-    """
+    """Learn that a text is nearer to its partner than to others' (Henderson et al. 2017, 4.4)."""
     name = "pairs: ranking, both ways" if both_ways else "pairs: ranking"
     name = name if scale == SCALE else f"{name}, scale {scale:g}"
     loss = ranking_loss(scale, both_ways)
@@ -213,8 +202,7 @@ def triplet_ranking(examples: Examples, _: Any = None, *, scale: float = SCALE) 
 def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Objective:
     """Learn that an anchor is nearer to its positive than to its negative, by a margin.
 
-    Reimers and Gurevych (2019), "Sentence-BERT", section 3, "triplet objective", with cosine
-    distances, for which their margin of 1 for Euclidean ones is too large.
+    Reimers and Gurevych (2019), section 3, by cosine, for which their margin of 1 is too large.
     """
     from sentence_transformers.sentence_transformer.losses import TripletDistanceMetric
 
@@ -244,8 +232,7 @@ def contrastive(
 ) -> Objective:
     """Learn that pairs which belong together are near, and others farther than a margin.
 
-    Hadsell et al. (2006), "Dimensionality reduction by learning an invariant mapping", equation
-    4, with cosine distances; `online` learns from the hard pairs of each batch alone.
+    Hadsell et al. (2006), equation 4, by cosine; `online` learns from each batch's hard pairs.
     """
     found = set(np.asarray(examples.labels).tolist())
     if found != {0, 1}:
@@ -257,10 +244,7 @@ def contrastive(
 
 
 def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Objective:
-    """Learn that a text is nearest to itself with other units dropped out (Gao et al. 2021).
-
-    There is no metric: without dropout a text is always nearest to itself.
-    """
+    """Learn that a text is nearest to itself with other units dropped out (Gao et al. 2021)."""
     ranking = ranking_loss(scale, False)
 
     def make_loss(model: Any, given: Any) -> Any:
@@ -378,7 +362,6 @@ def _deletion(
 
 
 def _word_beginnings(tokenizer: Any) -> list[bool]:
-    """Return for each token whether a word begins with it."""
     content = json.loads(tokenizer.to_str())
     vocabulary = tokenizer.get_vocab()
     inner = content["model"].get("continuing_subword_prefix") or ""
@@ -397,11 +380,7 @@ def teach(
     texts: Sequence[str],
     translations: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
 ) -> Examples:
-    """Return texts with the vectors that a teacher gives them; a translation gets its text's.
-
-    Reimers and Gurevych (2020), "Making monolingual sentence embeddings multilingual using
-    knowledge distillation", section 3.
-    """
+    """Return texts with a teacher's vectors; a translation gets its text's (see `taught`)."""
     by_language = {} if translations is None else translations
     if not isinstance(by_language, Mapping):
         by_language = {"translations": by_language}
@@ -429,10 +408,9 @@ PROJECTED = f"{TAUGHT}, projected"
 
 
 def taught(examples: Examples, trainable: Trainable) -> Objective:
-    """Learn the vectors of a teacher, by mean squared error (Reimers and Gurevych 2020).
+    """Learn a teacher's vectors by mean squared error (Reimers and Gurevych 2020, section 3).
 
-    Where the student's vectors are shorter, the teacher's are cut to their principal components;
-    where they are longer, a linear layer that is thrown away maps them.
+    Longer vectors of the teacher are cut to principal components, shorter ones mapped linearly.
     """
     vectors = np.asarray(examples.labels, dtype=np.float32)
     width, wanted = vectors.shape[1], trainable.n_dimensions

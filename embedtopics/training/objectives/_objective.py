@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 TokenColumns = tuple[list[list[int]], ...]
 """Token ids of the texts of a batch, column by column."""
 
-
 Metric = Callable[[Sequence[FloatArray], npt.NDArray[Any] | None, Any, Any], float]
 """``metric(embeddings, labels, loss, keys)`` of all validation examples; higher is better.
 
@@ -32,9 +31,8 @@ texts.
 class Objective:
     """One way to learn from examples of one kind.
 
-    For each batch, the trainer calls `views` on the token ids, encodes the first `n_encoded` of the
-    columns that come back (None: all), and calls the loss with the features of each:
-    "sentence_embedding" of one that was encoded, padded "input_ids" and "attention_mask" of others.
+    `views` makes columns of the token ids of a batch, of which the first `n_encoded` (None: all)
+    are encoded: the loss gets their "sentence_embedding", and padded ids of the others.
     """
 
     name: str  # such as "nli: softmax"
@@ -62,8 +60,6 @@ def given(n_dimensions: int) -> nn.Module:
 
     return _Given()
 
-
-# How good the vectors of validation examples are: one figure each, higher is better.
 
 _TIED = 1e-6
 """Cosines that differ by less are equal: sums in float32 are no more exact."""

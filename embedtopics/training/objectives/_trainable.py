@@ -400,10 +400,7 @@ _ALPHA = 2
 
 
 def fewer_layers(encoder: Any, keep: int | Sequence[int]) -> Trainable:
-    """Return a smaller student: an encoder of which so many or these layers are kept.
-
-    Sun et al. (2019), "Patient knowledge distillation", who skip every second layer.
-    """
+    """Return an encoder with so many or these layers (Sun et al. 2019: every second is skipped)."""
     trainable = trainable_of(encoder)
     recipe = None if trainable.is_static else trainable.encoder.recipe  # type: ignore[union-attr]
     family = "static" if recipe is None else recipe.checkpoint.family
@@ -455,11 +452,7 @@ def layers_of(transformer: nn.Module) -> nn.ModuleList:
 
 
 def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trainable:
-    """Let only low-rank adapters of all linear layers be learned (Hu et al. 2021, equation 3).
-
-    (`SentenceTransformer.add_adapter` would leave the choice of layers to the family, and the
-    adapter in the folder.)
-    """
+    """Let only low-rank adapters of all linear layers be learned (Hu et al. 2021, equation 3)."""
     import torch
     from torch import nn
 

@@ -23,10 +23,7 @@ their own length."""
 
 
 class BatchPlan:
-    """The batches of every epoch, the same for the same seed.
-
-    Shuffled examples are sorted by length within windows of some batches, cut, and shuffled again.
-    """
+    """Every epoch's batches, by seed: shuffled, sorted by length within windows, cut, shuffled."""
 
     def __init__(
         self,
@@ -102,14 +99,12 @@ class BatchPlan:
         return batches, n_left_out
 
     def _agree(self, texts: Sequence[int], held: set[int]) -> bool:
-        """Return whether no text is among those of a batch, nor paired with one of them."""
         if not held.isdisjoint(texts):
             return False
         return all(held.isdisjoint(self._partners.get(text, ())) for text in texts)
 
 
 def _partners(keys: Sequence[Sequence[int]]) -> dict[int, set[int]]:
-    """Return the texts that each text is paired with."""
     found: dict[int, set[int]] = {}
     for first, *rest in keys:
         for other in rest[:1]:
@@ -162,9 +157,8 @@ def bytes_a_token(n_layers: int, width: int) -> int:
 class BatchEncoder:
     """Encodes the columns of a batch, in groups of like length, so that gradients can flow back.
 
-    Where a batch holds more than `tokens_at_once` tokens, each group is encoded once more, with the
-    same dropout, to carry the gradients on (Gao et al. 2021, "Scaling deep contrastive learning
-    batch size under memory limited setup").
+    Above `tokens_at_once` tokens, groups are encoded once more, with the same dropout (Gao et al.
+    2021, "Scaling deep contrastive learning batch size under memory limited setup").
     """
 
     def __init__(self, forward: Callable[[list[list[int]]], Any], tokens_at_once: int) -> None:
@@ -224,9 +218,6 @@ def _in_order(parts: Sequence[torch.Tensor], groups: Sequence[Int64Array]) -> to
     places = torch.as_tensor(np.concatenate(groups), device=vectors.device)
     back[places] = torch.arange(len(vectors), device=vectors.device)
     return vectors[back]
-
-
-# What batches are made of.
 
 
 @dataclass(frozen=True, eq=False)

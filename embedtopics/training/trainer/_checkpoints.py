@@ -128,7 +128,6 @@ def write_best(folder: Path, step: int, weights: Mapping[str, torch.Tensor]) -> 
 def _write(
     place: Path, tensors: Mapping[str, Mapping[str, torch.Tensor]], contents: Mapping[str, str]
 ) -> Path:
-    """Write a folder of tensors and texts, whole or not at all."""
     from safetensors.torch import save_file
 
     try:
@@ -155,7 +154,6 @@ def _of_steps(folder: Path, kind: str) -> list[Path]:
 
 
 def _best_of(place: Path) -> Path | None:
-    """Return the best weights that a checkpoint goes with."""
     try:
         return place.parent / f"best-{int(read_state(place)['best_step']):08d}"
     except (OSError, ValueError, KeyError):

@@ -85,7 +85,6 @@ def measure(
 
 
 def _encode_distinct(encoder: BatchEncoder, column: list[list[int]]) -> torch.Tensor:
-    """Encode each distinct text once."""
     places: dict[tuple[int, ...], int] = {}
     of_text = [places.setdefault(tuple(ids), len(places)) for ids in column]
     vectors = encoder.encode([list(ids) for ids in places])

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 LEAST_TOKENS = 64
 """Tokens at once below which running out of memory cannot be helped."""
 
-
 _SCHEDULE = ("base_lrs", "last_epoch", "_step_count", "_last_lr")
 _ENVIRONMENT = ("ACCELERATE_MIXED_PRECISION", "ACCELERATE_USE_CPU")
 

@@ -52,21 +52,18 @@ def test_figures_are_those_of_the_definitions():
             found.explainable[layer], [explainable[w] for w in found.words], atol=1e-12
         )
         value = {m: found.of(m)[layer].value for m in {s.measure for s in found.scores}}
-        mean = np.mean(list(similarity.values()))
-        assert abs(value["self-similarity"] - mean) < 1e-12
-        assert abs(value["anisotropy"] - anisotropy) < 1e-12
-        assert abs(value["intra-sentence similarity"] - within) < 1e-12
-        assert abs(value["corrected self-similarity"] - (mean - anisotropy)) < 1e-12
-        assert abs(value["corrected intra-sentence similarity"] - (within - anisotropy)) < 1e-12
-        explained = np.mean(list(explainable.values()))
-        assert abs(value["maximum explainable variance"] - explained) < 1e-12
-        assert (
-            abs(
-                value["corrected maximum explainable variance"]
-                - (explained - value["chance variance"])
-            )
-            < 1e-12
-        )
+        mean, explained = (np.mean(list(own.values())) for own in (similarity, explainable))
+        expected = {
+            "self-similarity": mean,
+            "anisotropy": anisotropy,
+            "intra-sentence similarity": within,
+            "corrected self-similarity": mean - anisotropy,
+            "corrected intra-sentence similarity": within - anisotropy,
+            "maximum explainable variance": explained,
+            "corrected maximum explainable variance": explained - value["chance variance"],
+        }
+        for measure, truth in expected.items():
+            assert abs(value[measure] - truth) < 1e-12
     for score in found.scores:
         assert score.low < score.value < score.high or score.measure == "anisotropy"
 

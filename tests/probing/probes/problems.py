@@ -1,7 +1,5 @@
 """States and labels that a probe can learn, or cannot."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.probing.made import made_states

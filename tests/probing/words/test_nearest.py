@@ -104,9 +104,6 @@ def test_ties_do_not_depend_on_the_order_of_the_texts():
 
 
 def test_several_uses_are_listed_with_their_places(states):
-    for asked in ({"in_text": 1}, {}, {"in_text": 1, "occurrence": 2}):
-        with refuses("occurrence"):
-            probing.neighbors(states, "play", **asked)
     second = probing.neighbors(states, "play", in_text=1, occurrence=1)
     assert second.query.position == 7
     assert probing.neighbors(states, "play", occurrence=2).query.row == second.query.row

@@ -1,7 +1,5 @@
 """Groups of like length, and gradients that do not depend on them."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,9 +1,5 @@
 """Runs that go wrong: no number, no memory, no disk; what was learned until then is kept."""
 
-from __future__ import annotations
-
-import errno
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -13,14 +9,31 @@ import torch
 from embedtopics.corpus._readers import name_rows
 from embedtopics.training.trainer import _running as running
 from embedtopics.training.trainer._batching import BatchPlan
-from embedtopics.training.trainer._checkpoints import latest_checkpoint
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
 from tests.factories import refuses
-from tests.training.engine.test_running import ABOUT, same, settings, trained, weights_of
+from tests.training.engine.test_running import ABOUT, settings, trained, weights_of
 
 
-def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tmp_path):
+def without_number(loss, _):
+    return loss * float("nan")
+
+
+def without_gradient(loss, vectors):
+    """Return the loss as it was: what is added is zero, and its gradient zero times infinity."""
+    return loss + torch.sqrt(vectors[0] * 0).sum()
+
+
+@pytest.mark.parametrize(
+    ("broken", "step", "said"),
+    [
+        (without_number, 8, "The loss of step 8"),
+        (without_gradient, 4, "The gradient of step 4 was not"),
+    ],
+)
+def test_what_is_no_number_stops_the_run_and_keeps_the_best(
+    lesson_of, tmp_path, monkeypatch, broken, step, said
+):
     lesson, validation = lesson_of(settings())
     original = type(lesson).loss_of
     calls = []
@@ -29,19 +42,19 @@ def test_a_loss_that_is_no_number_stops_the_run_and_keeps_the_best(lesson_of, tm
         loss = original(self, batch, vectors)
         if torch.is_grad_enabled():
             calls.append(batch)
-            if len(calls) == 8:
-                return loss * float("nan")
+            if len(calls) == step:
+                return broken(loss, vectors)
         return loss
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(lesson), "loss_of", breaking)
-        run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
-    assert run.stopped == "loss not finite" and run.n_steps == 7
+    monkeypatch.setattr(type(lesson), "loss_of", breaking)
+    run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    assert run.stopped == "loss not finite" and run.n_steps == step - 1
     (decision,) = run.decisions
-    assert decision.value == 8 and "The loss of step 8" in decision.message
-    batch = BatchPlan(lesson.examples.lengths, 8, 1).of_epoch(1)[1]
-    assert f"Its batch holds {name_rows(batch)}. " in decision.message
-    assert run.best_step in (0, 3, 6)
+    assert decision.value == step and said in decision.message
+    if step == 8:
+        batch = BatchPlan(lesson.examples.lengths, 8, 1).of_epoch(1)[1]
+        assert f"Its batch holds {name_rows(batch)}. " in decision.message
+    assert run.best_step in (0, 3, 6) and np.isfinite(run.curves.validation_loss).all()
     assert all(torch.isfinite(tensor).all() for tensor in weights_of(lesson).values())
 
 
@@ -79,22 +92,6 @@ def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path):
             train(lesson, validation, settings(), tmp_path / "run", ABOUT)
 
 
-def test_a_full_disk_costs_the_checkpoint_and_not_the_run(lesson_of, tmp_path):
-    lesson, _ = trained(lesson_of, tmp_path / "whole")
-    again, validation = lesson_of(settings())
-    with pytest.MonkeyPatch.context() as patch:
-
-        def full(*_args, **_named):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        patch.setattr("safetensors.torch.save_file", full)
-        run = train(again, validation, settings(), tmp_path / "run", ABOUT)
-    assert {d.name for d in run.decisions} == {"checkpoint"} and len(run.decisions) == 4
-    assert "No space left" in run.decisions[0].message
-    assert latest_checkpoint(tmp_path / "run") == (None, [])
-    assert same(weights_of(lesson), weights_of(again))
-
-
 def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):
     lesson, validation = lesson_of(settings())
     (tmp_path / "file").write_text("in the way")
@@ -122,29 +119,6 @@ def test_memory_that_runs_out_anew_in_batches_learned_before_is_made_do_with(les
     assert halved == [2, 0]
     assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
     np.testing.assert_allclose(run.curves.training_loss, whole.curves.training_loss, rtol=1e-4)
-
-
-def test_a_gradient_that_is_no_number_leaves_the_weights_as_they_were(lesson_of, tmp_path):
-    lesson, validation = lesson_of(settings())
-    original = type(lesson).loss_of
-    calls = []
-
-    def breaking(self, batch, vectors):
-        loss = original(self, batch, vectors)
-        if torch.is_grad_enabled():
-            calls.append(batch)
-            if len(calls) == 4:
-                # Zero, and its gradient is zero times infinity.
-                return loss + torch.sqrt(vectors[0] * 0).sum()
-        return loss
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(lesson), "loss_of", breaking)
-        run = train(lesson, validation, settings(), tmp_path / "run", ABOUT)
-    assert run.stopped == "loss not finite" and run.n_steps == 3
-    (decision,) = run.decisions
-    assert decision.value == 4 and "The gradient of step 4 was not" in decision.message
-    assert np.isfinite(run.curves.validation_loss).all()
 
 
 def test_an_encoder_without_a_finite_loss_is_refused(lesson_of, tmp_path):

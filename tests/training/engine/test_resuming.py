@@ -1,7 +1,5 @@
 """Runs that were interrupted anywhere, and what lies on the disk: the end is the same."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -68,18 +66,20 @@ def test_batches_that_do_not_fill_a_step_are_gone_on_with(lesson_of, tmp_path, w
     assert run.decisions[0].name == "resumed"
 
 
-@pytest.mark.parametrize("epochs", [0.5, 2])
-def test_a_run_that_died_after_its_last_step_learns_nothing_more(lesson_of, tmp_path, epochs):
-    options = settings(epochs=epochs)
-    n_steps = round(6 * epochs)
-    checked(lesson_of, tmp_path, options, "after_step", n_steps)
-
-
-def test_a_run_that_died_after_it_had_stopped_learns_nothing_more(lesson_of, tmp_path):
-    # Steps so small that nothing changes, and so no validation is a gain.
-    options = settings(learning_rate=1e-12, patience=3, epochs=4)
-    run, _ = checked(lesson_of, tmp_path, options, "after_step", 9)
-    assert run.stopped == "no improvement" and run.n_steps == 9
+@pytest.mark.parametrize(
+    ("changes", "n_steps", "stopped"),
+    [
+        ({"epochs": 0.5}, 3, "finished"),
+        ({"epochs": 2}, 12, "finished"),
+        # Steps so small that nothing changes, and so no validation is a gain.
+        ({"learning_rate": 1e-12, "patience": 3, "epochs": 4}, 9, "no improvement"),
+    ],
+)
+def test_a_run_that_died_after_its_last_step_learns_nothing_more(
+    lesson_of, tmp_path, changes, n_steps, stopped
+):
+    run, _ = checked(lesson_of, tmp_path, settings(**changes), "after_step", n_steps)
+    assert run.stopped == stopped and run.n_steps == n_steps
 
 
 def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(

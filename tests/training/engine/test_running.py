@@ -1,7 +1,5 @@
 """Whole runs of a tiny encoder: against a plain loop, interrupted, and gone wrong."""
 
-from __future__ import annotations
-
 import os
 import random
 

@@ -1,7 +1,3 @@
 """The tiny checkpoints of the encoders' tests."""
 
-from tests.encoders.conftest import (  # noqa: F401
-    make_sentence_folder,
-    tiny_bert,
-    tiny_roberta,
-)
+from tests.encoders.conftest import make_sentence_folder, tiny_bert, tiny_roberta  # noqa: F401

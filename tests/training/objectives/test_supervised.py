@@ -38,12 +38,6 @@ def encoder(tiny_bert):
     return SentenceEncoder(tiny_bert)
 
 
-def test_nli_softmax(encoder):
-    objective = nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 2, 1, 0], NAMES))
-    check_equal(objective, encoder, lambda model: st.SoftmaxLoss(model, 16, 3))
-    assert not objective.in_batch_negatives
-
-
 def test_accuracy_of_the_head_by_hand():
     objective = nli_softmax(examples_of("nli", (FIRST, SECOND), [0, 2, 1, 0], NAMES))
 
@@ -121,6 +115,7 @@ GRADED = examples_of("graded", (FIRST, SECOND), [0.1, 0.9, 0.4, 0.4])
 PAIRS = examples_of("pairs", (FIRST, SECOND))
 TRIPLETS = examples_of("triplets", (FIRST, SECOND, THIRD))
 SEVERAL = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))
+NLI = examples_of("nli", (FIRST, SECOND), [0, 2, 1, 0], NAMES)
 BINARY = examples_of("binary", (FIRST, SECOND), [1, 0, 0, 1])
 
 
@@ -144,6 +139,7 @@ def in_lengths(model):
 @pytest.mark.parametrize(
     ("objective", "loss_of"),
     [
+        (nli_softmax(NLI), lambda model: st.SoftmaxLoss(model, 16, 3)),
         (graded_cosine(GRADED), st.CosineSimilarityLoss),
         (graded_cosent(GRADED), st.CoSENTLoss),
         (pairs_ranking(PAIRS, both_ways=False), ranking),

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from embedtopics.encoders import (
-    CachedEncoder,
-    SentenceEncoder,
-    StaticEncoder,
-)
+from embedtopics.encoders import CachedEncoder, SentenceEncoder, StaticEncoder
 from embedtopics.errors import InputError
 from embedtopics.training import TrainingSettings
 from embedtopics.training.objectives._losses import DECODERS, tsdae
@@ -59,10 +55,7 @@ def check_same(encoder, tmp_path):
     np.testing.assert_allclose(read.encode(TEXTS), expected, atol=1e-5, rtol=1e-5)
     again = SentenceEncoder(tmp_path / "saved", runtime="torch")
     np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-5, rtol=1e-5)
-    assert (again.max_length, again.recipe.prompt) == (
-        encoder.max_length,
-        encoder.recipe.prompt,
-    )
+    assert (again.max_length, again.recipe.prompt) == (encoder.max_length, encoder.recipe.prompt)
     return trainee
 
 

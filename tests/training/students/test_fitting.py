@@ -168,16 +168,6 @@ def test_the_folder_is_read_by_model2vec_as_by_us(teacher, student, corpus_texts
     np.testing.assert_allclose(theirs, made.encode(texts), atol=1e-6)
 
 
-@pytest.mark.slow
-def test_the_folder_is_read_by_sentence_transformers_as_by_us(student, corpus_texts, tmp_path):
-    from sentence_transformers import SentenceTransformer
-
-    student.save(tmp_path / "student")
-    theirs = SentenceTransformer(str(tmp_path / "student"), device="cpu")
-    found = theirs.encode(corpus_texts[:50], show_progress_bar=False)
-    np.testing.assert_allclose(found, student.encode(corpus_texts[:50]), atol=1e-6)
-
-
 def test_texts_without_a_known_token_are_left_out_and_counted(teacher, corpus_texts):
     made = fit_static_student(
         teacher,

@@ -77,10 +77,9 @@ def _is_ours(folder: Path, kind: str) -> bool:
 
 @contextmanager
 def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
-    """Give a temporary folder to write in; on success it takes the place of `folder`.
+    """Give a temporary folder to write in; on success it takes the place of `folder` by a rename.
 
-    The temporary folder lies beside the final one, so that taking its place is a rename. When
-    anything fails, an interrupt or a full disk included, what was there before stays whole. A
+    When anything fails, an interrupt or a full disk included, what was there before stays whole. A
     process that is killed leaves a hidden folder beside, ``.<name>.<letters>.new``, which may be
     deleted; what it was about to replace is put back by the next to read or write there.
     """
@@ -303,11 +302,10 @@ def sha256(path: Path) -> str:
 
 @contextmanager
 def only_writer(folder: Path) -> Iterator[None]:
-    """Keep all others from writing a folder.
+    """Keep all others from writing a folder, by a lock on ``.<name>.lock`` beside it.
 
-    The lock is a file beside, ``.<name>.lock``. The operating system lets go of it when a process
-    ends, however it ends: what a killed one leaves keeps nobody out. Where a file system knows no
-    locks, none is taken.
+    The operating system lets go of it when a process ends, however it ends. Where a file system
+    knows no locks, none is taken.
     """
     path = folder.with_name(f".{folder.name}.lock")
     with _refusing(folder):

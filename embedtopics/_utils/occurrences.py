@@ -13,10 +13,7 @@ from embedtopics.protocols import BoolArray, Int32Array, Int64Array
 
 @dataclass(frozen=True, eq=False)
 class TermIndex:
-    """Terms as word ids, one step a word.
-
-    Shapes: `is_first, is_edge` (n_words,).
-    """
+    """Terms as word ids, one step a word; `is_first, is_edge` (n_words,)."""
 
     n_words: int
     is_first: BoolArray
@@ -80,10 +77,7 @@ def index_terms(terms: Sequence[str], words: Sequence[str]) -> TermIndex:
 def find_occurrences(
     index: TermIndex, ids: Int32Array, offsets: Int64Array, *, edges_only: bool
 ) -> Occurrences:
-    """Find the terms in a stream of words.
-
-    Shapes: `ids` (n_tokens,), `offsets` (n_documents + 1,).
-    """
+    """Find the terms in a stream of words: `ids` (n_tokens,), `offsets` (n_documents + 1,)."""
     n_tokens = len(ids)
     known = ids >= 0
     document = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

@@ -74,6 +74,19 @@ def print_table(
     console.print(table)
 
 
+def print_lines(console: Console, lines: Mapping[str, str]) -> None:
+    """Print values beside their names."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in lines.items():
+        grid.add_row(Text(name), Text(printable(value)))
+    console.print(grid)
+
+
 def print_notes(console: Console, messages: Iterable[str], *, soft_wrap: bool = True) -> None:
     """Print what was decided on the user's behalf, each message once."""
     for message in dict.fromkeys(messages):
@@ -111,8 +124,6 @@ def print_topics(
 
 def print_inspection(console: Console, seen: Inspection) -> None:
     """Print what a corpus holds and what a fit will cost."""
-    from rich.table import Table
-
     has_tokens = not math.isnan(seen.mean_tokens)
     length = f"{seen.mean_characters:,.0f} characters on average"
     after = f"{spell_seconds(seen.seconds_after)} for the topics"
@@ -131,12 +142,7 @@ def print_inspection(console: Console, seen: Inspection) -> None:
         encoding = spell_seconds(seen.seconds_to_encode)
         after = f"{encoding} to encode ({seen.tokens_per_second:,.0f} tokens/s here), {after}"
     rows |= {"time": f"about {after}", "memory": f"about {seen.memory / 1e9:.1f} GB"}
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(style="bold")
-    grid.add_column(overflow="fold")
-    for row in rows.items():
-        grid.add_row(*row)
-    console.print(grid)
+    print_lines(console, rows)
     print_notes(console, seen.warnings, soft_wrap=False)
 
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from embedtopics._utils.folders import check_output_folder, replacing_folder, write_manifest
-from embedtopics.cli._display import guarded, make_console, printable
+from embedtopics.cli._display import (
+    FIGURE,
+    LINE,
+    RIGHT,
+    guarded,
+    make_console,
+    print_table,
+    printable,
+)
 from embedtopics.cli._options import Checkpoint, RandomState
 from embedtopics.errors import InputError
 
@@ -253,8 +261,6 @@ def _print_scores(scores: LayerScores, out: Path | None) -> None:
 
 
 def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
-    from rich.table import Table
-
     columns = {
         "accuracy": (what, "accuracy"),
         "macro F1": (what, "macro F1"),
@@ -267,20 +273,15 @@ def _print_layers(console: Console, scores: LayerScores, what: str) -> None:
         name: {score.layer: score for score in scores.of(*wanted)}
         for name, wanted in columns.items()
     }
-    shown = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    shown.add_column("layer", justify="right")
-    for name, own in by_layer.items():
-        if own:
-            shown.add_column(name, justify="right", no_wrap=True)
-        if own and name == "accuracy":
-            shown.add_column("95 %", no_wrap=True)
+    others = {name: own for name, own in by_layer.items() if own and name != "accuracy"}
+    headings = [("layer", RIGHT), ("accuracy", FIGURE), ("95 %", LINE)]
+    headings += [(name, FIGURE) for name in others]
+    rows = []
     for layer, score in by_layer["accuracy"].items():
         cells = [str(layer), f"{score.value:.3f}", f"{score.low:.3f} to {score.high:.3f}"]
-        for name, own in by_layer.items():
-            if own and name != "accuracy":
-                cells.append(f"{own[layer].value:.3f}" if layer in own else "")
-        shown.add_row(*cells)
-    console.print(shown)
+        figures = [f"{own[layer].value:.3f}" if layer in own else "" for own in others.values()]
+        rows.append([*cells, *figures])
+    print_table(console, headings, rows)
     console.print()
 
 

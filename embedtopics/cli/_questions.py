@@ -103,7 +103,6 @@ def _places(groups: TopicGroups, only: list[str] | None) -> list[int]:
 
 
 def _print_shares(console: Console, groups: TopicGroups, most: int, places: list[int]) -> None:
-    """Print the share of each topic in some of the groups."""
     names = [groups.names[place] for place in places]
     columns = [("topic", RIGHT), ("name", WORDS)]
     columns += [(name if len(name) <= 10 else name[:9] + "…", FIGURE) for name in names]
@@ -123,7 +122,6 @@ def _print_shares(console: Console, groups: TopicGroups, most: int, places: list
 
 
 def _print_topic(console: Console, groups: TopicGroups, topic: int) -> None:
-    """Print what each group says within a topic."""
     console.print(f"topic {topic}: {printable(groups.labels[topic])}\n")
     for place, name in enumerate(groups.names):
         share, low, high = (

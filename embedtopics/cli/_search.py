@@ -374,15 +374,8 @@ def info(index: IndexFolder) -> None:
             "" if recall is None else f"{recall:.3f}",
             "" if speed is None else f"{speed:,.0f}",
         ]
-        rows.append(
-            [
-                about["segment"],
-                f"{about['n']:,}",
-                str(about["kind"]),
-                *figures,
-                f"{size / 1e6:,.1f}",
-            ]
-        )
+        cells = [about["segment"], f"{about['n']:,}", str(about["kind"])]
+        rows.append([*cells, *figures, f"{size / 1e6:,.1f}"])
     print_table(console, columns, rows)
 
 

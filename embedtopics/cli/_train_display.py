@@ -7,7 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embedtopics.cli._display import make_console, printable, spell_seconds, write_figure
+from embedtopics.cli._display import (
+    make_console,
+    print_lines,
+    printable,
+    spell_seconds,
+    write_figure,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +53,7 @@ def print_report(
     if warnings:
         console.print()
     lines = _of_student(report) if isinstance(report, StudentReport) else _of_training(report)
-    _print_lines(console, lines)
+    print_lines(console, lines)
     console.print()
     _print_diagnosis(console, report.diagnosis)
     if report.before_after:
@@ -143,18 +149,6 @@ def _source(data: Mapping[str, Any], name: str) -> str:
 def _steps(report: TrainingReport | StudentReport) -> str:
     kept = f"the weights of step {report.best_step:,} were kept"
     return f"{report.n_steps:,} ({report.stopped}); {kept}"
-
-
-def _print_lines(console: Console, lines: Mapping[str, str]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=None, show_header=False, pad_edge=False)
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in lines.items():
-        grid.add_row(Text(name), Text(printable(value)))
-    console.print(grid)
 
 
 def _print_diagnosis(console: Console, found: Diagnosis) -> None:

@@ -115,9 +115,6 @@ def _texts(options: RunOptions, path: Path) -> Examples:
     return reader(options, "texts", columns)(path)
 
 
-# ``embedtopics train pairs``: texts that belong together, from a file or made from a corpus.
-
-
 @guarded
 @takes(HeldOutOptions)
 def pairs(
@@ -211,10 +208,7 @@ def _maker(options: HeldOutOptions, way: str, column: str, id: str | None) -> Re
 def _mined(
     learned: Examples, options: HeldOutOptions, read: Read, miner: Any, n: int
 ) -> tuple[Examples, Examples]:
-    """Return training and validation examples with hard negatives, found among their like.
-
-    They are held apart before: by its negatives, each pair hangs together with others.
-    """
+    """Return training and validation examples with hard negatives, held apart before the mining."""
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.training._fit import HELD_OUT
     from embedtopics.training._pairs import mine_hard_negatives

@@ -56,10 +56,7 @@ class Edges(NamedTuple):
 def neighborhoods(
     places: Float64Array, crowd: Int64Array, min_samples: int
 ) -> tuple[Float64Array, Edges, Float64Array]:
-    """Find core distances and the edges to near neighbours.
-
-    Shape: `core` (n_places,), `reach` (n_places,).
-    """
+    """Find core distances and the reach of each search, (n_places,), and edges to near places."""
     from scipy.spatial import cKDTree
 
     needed = min(min_samples, int(crowd.sum()) - 1) + 1
@@ -148,10 +145,9 @@ def _search_outside(
 ) -> tuple[Edges, Float64Array]:
     """Find, for all components but one, edges that leave them and weigh less than `weight`.
 
-    Two components differ in some bit of their numbers. So for each bit the places are divided
-    in two, and those of either side look for their nearest in a k-d tree of the other: between
-    them the trees, as many as twice the bits, show every place all that lies outside its
-    component. The component with most places in doubt is left out: the others will join it.
+    Two components differ in some bit of their numbers: for each bit, the places on either side
+    look for their nearest in a k-d tree of the other, and so every place sees all that lies
+    outside its component. That with most places in doubt is left out: the others will join it.
     """
     from scipy.spatial import cKDTree
 
@@ -197,10 +193,7 @@ def _nearest(
     bound: Float64Array,
     k: int,
 ) -> tuple[Edges, Float64Array]:
-    """Find up to `k` targets nearer than each source's bound.
-
-    Shape: `limit` (n_sources,).
-    """
+    """Find up to `k` targets within each source's bound, and how far it saw, (n_sources,)."""
     limit = bound.copy()
     parts = [Edges.none()]
     # The tree takes one bound a query: sources with similar bounds are asked together.

@@ -80,7 +80,10 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         weights = _row_weights(sample_weight, len(coordinates))
         counted = weights > 0
         coordinates, weights = coordinates[counted], weights[counted]
-        size = self._resolve_size(int(weights.sum()))
+        given = self.min_cluster_size
+        if given != "auto" and not is_count(given, 2):
+            raise InputError("min_cluster_size", '"auto" or an integer from 2 up', given)
+        size = automatic_min_cluster_size(int(weights.sum())) if given == "auto" else int(given)
         self.min_cluster_size_ = size
         self.tree_: SpanningTree | None = None
         if len(coordinates) < 2:
@@ -107,14 +110,6 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         """Cluster coordinates and return the labels; see `fit`."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
-    def _resolve_size(self, n_rows: int) -> int:
-        size = self.min_cluster_size
-        if size == "auto":
-            return automatic_min_cluster_size(n_rows)
-        if is_count(size, 2):
-            return int(size)
-        raise InputError("min_cluster_size", '"auto" or an integer from 2 up', size)
-
 
 def _row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Int64Array:
     """Return whole weights from 0 up, ones by default."""
@@ -134,20 +129,12 @@ def _row_weights(sample_weight: npt.ArrayLike | None, n_rows: int) -> Int64Array
 def cluster(clusterer: Clusterer, coordinates: npt.NDArray[Any], weights: Int64Array) -> Clustering:
     """Run any clusterer and number its clusters from the largest down.
 
-    Parameters
-    ----------
-    clusterer : object with ``fit_predict``
-        Given the documents' weights where it takes ``sample_weight``. Its ``probabilities_``
-        and ``persistence_`` (or ``cluster_persistence_``) are used where it has them.
-    coordinates : ndarray of shape (n_documents, n_components)
-    weights : int64 ndarray of shape (n_documents,)
-        Rows that share each document.
-
-    Returns
-    -------
-    Clustering
+    Shapes: `coordinates` (n_documents, n_components), `weights` (n_documents,), rows of each text.
     """
-    if _takes_weights(clusterer):
+    # fast_hdbscan accepts weights, but weights of one change its tree (seen in version 0.3.4).
+    distrusted = type(clusterer).__module__.startswith("fast_hdbscan")
+    parameters = inspect.signature(clusterer.fit_predict).parameters
+    if "sample_weight" in parameters and not distrusted:
         raw = clusterer.fit_predict(coordinates, sample_weight=weights)  # type: ignore[call-arg]
     else:
         raw = clusterer.fit_predict(coordinates)
@@ -174,16 +161,6 @@ def cluster(clusterer: Clusterer, coordinates: npt.NDArray[Any], weights: Int64A
         probabilities=np.where(labels == NOISE, 0.0, probabilities).astype(np.float32),
         persistence=np.asarray(persistence, dtype=np.float64),
     )
-
-
-def _takes_weights(clusterer: Clusterer) -> bool:
-    """Return whether a clusterer counts weighted documents correctly.
-
-    fast_hdbscan accepts weights, but weights of one change its tree (seen in version 0.3.4).
-    """
-    if type(clusterer).__module__.startswith("fast_hdbscan"):
-        return False
-    return "sample_weight" in inspect.signature(clusterer.fit_predict).parameters
 
 
 def _number_by_size(

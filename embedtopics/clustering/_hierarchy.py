@@ -17,10 +17,7 @@ from embedtopics.protocols import Int64Array
 
 @dataclass(frozen=True, eq=False)
 class Hierarchy:
-    """The components of a graph at every distance, as a tree.
-
-    Shapes: `parents` (n_nodes,), `levels` (n_nodes,).
-    """
+    """The components of a graph at every distance, as a tree; all arrays (n_nodes,)."""
 
     parents: Int64Array
     levels: npt.NDArray[np.float64]
@@ -48,11 +45,7 @@ def hierarchy_of(tree: SpanningTree) -> Hierarchy:
 def merge(
     edges: Int64Array, distances: npt.NDArray[np.float64], core_distances: npt.NDArray[np.float64]
 ) -> Hierarchy:
-    """Add the edges of a spanning tree in order and note who meets whom.
-
-    Shapes: `edges` (n_documents - 1, 2), `distances` (n_documents - 1,), `core_distances`
-    (n_documents,).
-    """
+    """Add the edges of a spanning tree (n_documents - 1, 2) in order and note who meets whom."""
     n_documents = len(core_distances)
     parents = _pairwise(edges, n_documents)
     levels = np.concatenate([core_distances, distances])
@@ -90,13 +83,10 @@ def _pairwise(edges: Int64Array, n_documents: int) -> Int64Array:
 
 @dataclass(frozen=True, eq=False)
 class CondensedTree:
-    """Clusters of at least some size, and the density at which each part leaves them.
+    """Clusters of at least some size, and the density at which each part leaves them: (n_rows,).
 
-    Clusters are numbered from `n_documents`, the root that holds everything; a cluster's number
-    is higher than its parent's. The rows are first the documents, row `i` for document `i`, and
-    then the clusters but the root, row `i` for cluster ``i + 1``.
-
-    Shapes: `parent` (n_rows,), `child` (n_rows,), `lambda_` (n_rows,), `size` (n_rows,).
+    Clusters are numbered from `n_documents`, the root, and always higher than their parent. Row `i`
+    is document `i`, and after the documents cluster ``i + 1``: the root has no row.
     """
 
     parent: Int64Array
@@ -114,10 +104,7 @@ class CondensedTree:
 def condense(
     tree: SpanningTree, min_cluster_size: int, weights: npt.ArrayLike | None = None
 ) -> CondensedTree:
-    """Cut a spanning tree into clusters of at least `min_cluster_size`.
-
-    Shapes: `weights` (n_documents,).
-    """
+    """Cut a spanning tree into clusters of `min_cluster_size` or more; `weights` (n_documents,)."""
     least = _checked_min_cluster_size(min_cluster_size)
     n_documents = tree.n_documents
     weights = checked_weights(weights, n_documents)

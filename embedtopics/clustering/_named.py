@@ -17,10 +17,7 @@ N_CLUSTERS = 8
 def named_clusterer(
     name: str, n_topics: int | str, min_cluster_size: int | str, seed: int
 ) -> Clusterer:
-    """Return hdbscan's HDBSCAN or scikit-learn's KMeans.
-
-    KMeans takes a number of topics, HDBSCAN a smallest cluster; neither takes the other.
-    """
+    """Return HDBSCAN, which takes a smallest cluster, or KMeans, which takes a number of topics."""
     if name == "kmeans":
         if min_cluster_size != "auto":
             raise InputError("min_cluster_size", '"auto" for KMeans', min_cluster_size)

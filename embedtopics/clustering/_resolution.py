@@ -32,21 +32,11 @@ FINER, COARSER = 4, 3
 
 
 def automatic_min_cluster_size(n_rows: int) -> int:
-    """Choose the smallest size of a topic's core from the size of the collection.
+    """Choose the smallest size of a topic's core from the number of texts, duplicates counted.
 
     A twentieth of the texts, but no more than 350, which are a subject in any collection; above
     60,000 texts the 350 grow with the square root of their number. Of few texts it takes 10 to
     make a topic, or a quarter of them, and at least 5.
-
-    Parameters
-    ----------
-    n_rows : int
-        Texts, duplicates counted.
-
-    Examples
-    --------
-    >>> [automatic_min_cluster_size(n) for n in (12, 100, 650, 10_000, 60_000, 240_000)]
-    [5, 10, 32, 350, 350, 700]
     """
     enough = ENOUGH * max(1.0, math.sqrt(n_rows / LARGE))
     few = min(FEW, n_rows / 4)
@@ -54,19 +44,7 @@ def automatic_min_cluster_size(n_rows: int) -> int:
 
 
 def named_min_cluster_size(name: str, n_rows: int) -> int:
-    """Return the smallest size of a topic's core at a named resolution.
-
-    Parameters
-    ----------
-    name : {"auto", "fine", "coarse"}
-    n_rows : int
-        Texts, duplicates counted.
-
-    Examples
-    --------
-    >>> [named_min_cluster_size(name, 10_000) for name in ("fine", "auto", "coarse")]
-    [88, 350, 1050]
-    """
+    """Return the smallest size of a topic's core at the resolution "auto", "fine" or "coarse"."""
     size = automatic_min_cluster_size(n_rows)
     if name == "auto":
         return size
@@ -78,22 +56,10 @@ def named_min_cluster_size(name: str, n_rows: int) -> int:
 
 
 def topics_by_min_cluster_size(tree: SpanningTree, weights: Int64Array | None = None) -> Int64Array:
-    """Count the leaf clusters of a tree at every smallest size.
+    """Count the leaf clusters of a tree at every smallest size, (total weight + 2,).
 
     A component of the hierarchy is a leaf where it reaches the smallest size and no part of it
     does. So a component counts at every size above that of its largest part, up to its own.
-
-    Parameters
-    ----------
-    tree : SpanningTree
-    weights : int64 ndarray of shape (n_documents,), optional
-        Those that the tree was built with; default 1 each.
-
-    Returns
-    -------
-    int64 ndarray of shape (total weight + 2,)
-        Number of clusters that `labels_at` finds with ``method="leaf"``, by smallest size; the
-        sizes 0 and 1 are not allowed and have 0.
     """
     weights = checked_weights(weights, tree.n_documents)
     hierarchy = hierarchy_of(tree)
@@ -118,20 +84,9 @@ def topics_by_min_cluster_size(tree: SpanningTree, weights: Int64Array | None = 
 
 
 def merge_nearest(tree: SpanningTree, labels: Int32Array, n_topics: int) -> Int32Array:
-    """Merge clusters, those that meet at the shortest distance first, until so many are left.
+    """Merge clusters (n_documents,), those that meet nearest first, until `n_topics` are left.
 
-    Parameters
-    ----------
-    tree : SpanningTree
-    labels : int32 ndarray of shape (n_documents,)
-        Clusters, each connected in the tree by documents of its own or of noise; noise is -1.
-    n_topics : int
-        Wanted, at least 1.
-
-    Returns
-    -------
-    int32 ndarray of shape (n_documents,)
-        A merged cluster has the lowest of its numbers; the other numbers stay as they were.
+    A merged cluster has the lowest of its numbers; the other numbers stay as they were.
     """
     n_left = len(np.unique(labels[labels != NOISE]))
     n_labels = int(labels.max(initial=NOISE)) + 1
@@ -157,29 +112,10 @@ def _top(ancestor: list[int], node: int) -> int:
 
 
 def subtree(tree: SpanningTree, documents: Int64Array) -> SpanningTree:
-    """Restrict a spanning tree to some of its documents.
+    """Restrict a spanning tree to some of its documents, (n_kept,), ascending.
 
     Two documents meet in it at the distance at which they meet in the whole, where others may lie
     between them: the single-linkage hierarchy of the whole, without the other documents.
-
-    Parameters
-    ----------
-    tree : SpanningTree
-    documents : int64 ndarray of shape (n_kept,)
-        Ascending, each once; at least one.
-
-    Returns
-    -------
-    SpanningTree
-        Of ``n_kept`` documents, numbered as they stand in `documents`.
-
-    Examples
-    --------
-    >>> from embedtopics.clustering._spanning_tree import spanning_tree
-    >>> whole = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=1)
-    >>> part = subtree(whole, np.array([0, 2, 3]))
-    >>> part.edges.tolist(), part.distances.tolist()
-    ([[0, 1], [0, 2]], [2.0, 4.0])
     """
     ancestor = list(range(tree.n_documents))
     # The first kept document of each component, by its number among the kept; -1 for none.

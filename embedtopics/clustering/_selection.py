@@ -18,10 +18,7 @@ EVEN = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """Clusters taken from a condensed tree, none inside another.
-
-    Shapes: `clusters` (n_selected,), `stabilities` (n_selected,).
-    """
+    """Clusters taken from a condensed tree, none inside another; both arrays (n_selected,)."""
 
     clusters: Int64Array
     stabilities: Float64Array
@@ -30,12 +27,11 @@ class Selection:
 def select(
     condensed: CondensedTree, method: str = "eom", allow_single_cluster: bool = False
 ) -> Selection:
-    """Choose the clusters of a condensed tree.
+    """Choose the clusters of a condensed tree by their stability, or its leaves.
 
-    A cluster's stability is the sum, over the weight that leaves it, of the density at which
-    it leaves less that at which the cluster came to be. An infinite density, that of points in
-    one place, counts as the highest finite one in the tree; else a repeated document would
-    outweigh everything.
+    A cluster's stability is the sum, over the weight that leaves it, of the density at which it
+    leaves less that at which the cluster came to be. An infinite density (points in one place)
+    counts as the highest finite one: else a repeated document would outweigh everything.
     """
     if method not in ("eom", "leaf"):
         raise InputError(f'method must be "eom" or "leaf"; got {method!r}')
@@ -71,9 +67,15 @@ def label(condensed: CondensedTree, selection: Selection) -> Clustering:
     labels = np.full(n_documents, NOISE, dtype=np.int32)
     labels[is_in] = rank[owners[is_in]]
 
-    deepest = _deepest(condensed)[selection.clusters - n_documents]
+    # The highest finite density at which anything leaves each cluster; 0 if nothing does.
+    deepest = np.zeros(condensed.n_clusters)
+    finite = np.isfinite(condensed.lambda_)
+    np.maximum.at(deepest, condensed.parent[finite] - n_documents, condensed.lambda_[finite])
+    density = condensed.lambda_[:n_documents][is_in]
+    bound = deepest[selection.clusters - n_documents][owners[is_in]]
+    is_deepest = density >= bound
     probabilities = np.zeros(n_documents)
-    probabilities[is_in] = _relative(condensed.lambda_[:n_documents][is_in], deepest[owners[is_in]])
+    probabilities[is_in] = np.where(is_deepest, 1.0, density / np.where(is_deepest, 1.0, bound))
     persistence = selection.stabilities / (weight * _highest_density(condensed))
     return Clustering(labels, probabilities.astype(np.float32), persistence[order])
 
@@ -85,30 +87,9 @@ def labels_at(
     method: str = "eom",
     allow_one_place: bool = False,
 ) -> Clustering:
-    """Cluster the documents of a spanning tree at one resolution.
+    """Cluster the documents of a spanning tree at one resolution; `weights` (n_documents,).
 
-    Parameters
-    ----------
-    tree : SpanningTree
-    min_cluster_size : int
-        Smallest weight of a cluster, at least 2.
-    weights : array_like of int, shape (n_documents,), optional
-        Those that the tree was built with; default 1 each.
-    method : {"eom", "leaf"}
-        See `select`.
-    allow_one_place : bool
-        Whether documents that all lie in one place, so that there is no outside, are a cluster.
-
-    Returns
-    -------
-    Clustering
-
-    Examples
-    --------
-    >>> from embedtopics.clustering._spanning_tree import spanning_tree
-    >>> tree = spanning_tree([[0.0], [1.0], [2.0], [9.0], [10.0], [50.0]], min_samples=1)
-    >>> labels_at(tree, 2).labels.tolist()
-    [0, 0, 0, 1, 1, -1]
+    With `allow_one_place`, documents that all lie in one place, without an outside, are a cluster.
     """
     condensed = condense(tree, min_cluster_size, weights)
     one_place = allow_one_place and not tree.distances.any()
@@ -163,18 +144,3 @@ def _owners(condensed: CondensedTree, selection: Selection) -> Int64Array:
         if owner[cluster] == NOISE:
             owner[cluster] = owner[parent]
     return np.array(owner)[condensed.parent[:n_documents] - n_documents]
-
-
-def _deepest(condensed: CondensedTree) -> Float64Array:
-    """Return the highest finite density at which anything leaves each cluster; 0 if none does."""
-    deepest = np.zeros(condensed.n_clusters)
-    finite = np.isfinite(condensed.lambda_)
-    cluster = condensed.parent[finite] - condensed.n_documents
-    np.maximum.at(deepest, cluster, condensed.lambda_[finite])
-    return deepest
-
-
-def _relative(lambda_: Float64Array, deepest: Float64Array) -> Float64Array:
-    """Return densities over the deepest of their clusters, at most 1."""
-    is_deepest = lambda_ >= deepest
-    return np.where(is_deepest, 1.0, lambda_ / np.where(is_deepest, 1.0, deepest))

@@ -15,48 +15,15 @@ from embedtopics.protocols import Float64Array, Int64Array
 def spanning_tree(
     coordinates: npt.ArrayLike, *, min_samples: int = 10, weights: npt.ArrayLike | None = None
 ) -> SpanningTree:
-    """Span documents by the minimum tree of mutual reachability.
+    """Span documents by the minimum tree of mutual reachability; `coordinates` (n_documents, few).
 
     The mutual reachability of two documents is the largest of their distance and their two
     core distances; a document's core distance is that to its `min_samples`-th neighbour, the
     document itself not counted (the convention of hdbscan and fast_hdbscan). A document of
-    weight w is w points in one place: it counts w times in its neighbours' core distances and
-    w - 1 times in its own.
-
-    Boruvka's algorithm on nearest neighbours from a k-d tree: every component is joined by its
-    lightest edge as soon as no unseen edge can be lighter. The tree is exact, and bit-identical
-    whatever the number of threads.
-
-    Parameters
-    ----------
-    coordinates : array_like of shape (n_documents, n_components)
-        Low-dimensional coordinates (up to about ten components), distances Euclidean.
-    min_samples : int
-        Neighbours in a core distance, at least 1; at most all other points are taken.
-    weights : array_like of int, shape (n_documents,), optional
-        Points that each document stands for, at least 1 each; default 1.
-
-    Returns
-    -------
-    SpanningTree
-
-    Raises
-    ------
-    InputError
-        When coordinates are not a finite two-dimensional array with a row, or weights or
-        `min_samples` are not positive whole numbers.
-
-    References
-    ----------
-    Campello, Moulavi and Sander (2013), "Density-Based Clustering Based on Hierarchical Density
-    Estimates", definitions 1 and 2; McInnes and Healy (2017), "Accelerated Hierarchical Density
-    Based Clustering", section III.
-
-    Examples
-    --------
-    >>> tree = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=1)
-    >>> tree.edges.tolist(), tree.distances.tolist()
-    ([[0, 1], [1, 2], [2, 3]], [1.0, 2.0, 4.0])
+    weight w is w points in one place. The tree is exact, and the same with any number of threads.
+    Source: Campello, Moulavi and Sander (2013), "Density-Based Clustering Based on Hierarchical
+    Density Estimates", definitions 1 and 2; McInnes and Healy (2017), "Accelerated Hierarchical
+    Density Based Clustering", section III.
     """
     points = _checked_coordinates(coordinates)
     weights = checked_weights(weights, len(points))
@@ -83,10 +50,7 @@ def spanning_tree(
 
 
 def checked_weights(weights: npt.ArrayLike | None, n_documents: int) -> Int64Array:
-    """Return weights as int64, ones by default.
-
-    Shapes: `weights` (n_documents,).
-    """
+    """Return weights (n_documents,) as int64, ones by default."""
     if weights is None:
         return np.ones(n_documents, dtype=np.int64)
     given = np.asarray(weights)

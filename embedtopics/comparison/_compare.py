@@ -61,10 +61,7 @@ class Groups:
 
 
 def given_groups(log: Log, labels: Any, corpus: Corpus) -> Groups:
-    """Read the labels of the rows, (n_rows,), one for each document.
-
-    Rows of one text share the label that most of them have, of equals the first in the alphabet.
-    """
+    """Read the labels of the rows, (n_rows,): a text gets the most frequent one, ties by name."""
     if isinstance(labels, str):
         columns = list(corpus.metadata.columns)
         if labels not in columns:
@@ -147,10 +144,7 @@ def find_topics(
     languages: Sequence[str],
     seed: int,
 ) -> Groups:
-    """Find the dense groups of one encoder's documents, named by their words.
-
-    As the topic model does, without assigning outliers.
-    """
+    """Find the dense groups of one encoder's documents, named by their words, without outliers."""
     from scipy.sparse import csr_matrix
 
     labels = dense_groups(vectors, edges, documents.weights, seed)

@@ -28,9 +28,8 @@ SMALL = 1e-7
 def align_maps(maps: Sequence[npt.ArrayLike], target: npt.ArrayLike) -> tuple[FloatArray, ...]:
     """Align maps with one another, (n_documents, 2) each; the target gives the first mean.
 
-    Generalised Procrustes analysis (Gower, 1975): each map is fitted to the mean of all, and the
-    mean computed anew, until it stands still. The fit is robust (see `fit_similarity`), so that
-    documents which stayed have the same place in all maps.
+    Generalised Procrustes analysis (Gower, 1975): each map is fitted to the mean of all (see
+    `fit_similarity`), and the mean computed anew, until it stands still.
     """
     given = [np.asarray(positions, dtype=np.float64) for positions in maps]
     mean = np.asarray(target, dtype=np.float64)
@@ -53,9 +52,8 @@ def fit_similarity(moving: npt.ArrayLike, target: npt.ArrayLike) -> Float64Array
     """Return a map fitted to another by rotation, reflection, scale and translation.
 
     Documents have the weight 1 / (1 + (r / s)²)², where r is the distance of their places in both
-    maps and s its median (Geman and McClure, 1987), and the fit is repeated with the new weights
-    until it stands still. The scale makes the weighted extents of both maps equal; that of least
-    squares shrinks a map the more the two differ.
+    maps and s its median (Geman and McClure, 1987), until the fit stands still. The scale makes
+    the weighted extents equal; that of least squares shrinks a map the more the two differ.
     """
     source = np.asarray(moving, dtype=np.float64)
     goal = np.asarray(target, dtype=np.float64)
@@ -73,7 +71,7 @@ def fit_similarity(moving: npt.ArrayLike, target: npt.ArrayLike) -> Float64Array
 
 
 def displacement(first: npt.ArrayLike, second: npt.ArrayLike) -> Float64Array:
-    """Return the distance of the places of each document in two aligned maps, (n_documents,).
+    """Return how far documents lie apart in two aligned maps, (n_documents,).
 
     As a share of the root mean squared distance of two documents drawn from either map: 0 where
     the maps coincide, about 1 where they have nothing in common.
@@ -149,9 +147,8 @@ def draw_maps(
 ) -> tuple[FloatArray, ...]:
     """Draw a map for every encoder, aligned with one another (see `align_maps`).
 
-    The mean of all graphs is laid out first, from the principal components of all vectors side by
-    side. Every encoder's graph is laid out from there, without the early epochs of large steps, so
-    that what the encoders agree on keeps its place, as does a document without edges.
+    Every encoder's graph is laid out from the layout of the mean of all graphs, without the early
+    epochs of large steps, so that what the encoders agree on keeps its place.
     """
     mean: Any = edges[0]
     for more in edges[1:]:
@@ -174,8 +171,7 @@ def draw_maps(
 def narrow(rows: FloatArray | csr_matrix, seed: int) -> FloatArray:
     """Return dense vectors as they are, and sparse ones on their leading directions.
 
-    The directions are those of a randomised singular value decomposition (Halko, Martinsson and
-    Tropp, 2011, "Finding Structure with Randomness", algorithm 4.4).
+    Source: Halko, Martinsson and Tropp, 2011, "Finding Structure with Randomness", algorithm 4.4.
     """
     from threadpoolctl import threadpool_limits
 

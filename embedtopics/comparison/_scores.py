@@ -70,10 +70,7 @@ def measure_maps(
     maps: Sequence[FloatArray],
     seed: int,
 ) -> PerDocument:
-    """Measure trustworthiness and continuity of every map, on the same documents for all.
-
-    At most 2,000, of those that have all their neighbours with each encoder.
-    """
+    """Measure trustworthiness and continuity of every map, on the same documents, at most 2,000."""
     n_documents = len(maps[0])
     k = min(graphs[0].k, (n_documents - 1) // 2)
     able = np.flatnonzero(np.all([(g.similarities > 0).all(axis=1) for g in graphs], axis=0))
@@ -100,10 +97,7 @@ def measure_maps(
 def resample(
     per_document: Mapping[str, npt.NDArray[Any]], classes: Int32Array, n_resamples: int, seed: int
 ) -> dict[str, tuple[Float64Array, Float64Array]]:
-    """Return each measure on the documents, and on documents drawn with replacement, paired.
-
-    Shapes: (n_encoders,) and (n_resamples, n_encoders).
-    """
+    """Return each measure (n_encoders,), and of documents drawn anew (n_resamples, n_encoders)."""
     taken = [name for name in MEASURES if name in per_document]
     made: dict[str, tuple[Any, Any]] = {}
     if taken:

@@ -238,7 +238,7 @@ def find_moves(
 
     The lowest rank-biased overlap comes first; of equal ones, the documents whose neighbours are
     nearest with the encoder that puts them less near: a text that is far from everything has
-    other neighbours with every encoder. A text that keeps all its neighbours has not moved.
+    other neighbours with every encoder.
     """
     lists = [real_neighbors(graph) for graph in graphs]
     nearness = [_nearness(graph) for graph in graphs]

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# What a comparison decides, and how long its stages take.
-
-
 @dataclass
 class Log:
     """Collects the decisions, and the seconds of each stage in the order of their beginning."""
@@ -60,8 +57,8 @@ TIMED_TEXTS = 128
 class Vectors:
     """The vectors of one encoder, dense or csr, of length one; zero without information.
 
-    Shapes: `rows` (n_documents, n_dimensions), `has_vector` (n_documents,). `seconds` to encode
-    all documents, fitting included, is NaN where the vectors were given.
+    Shapes: `rows` (n_documents, n_dimensions), `has_vector` (n_documents,). `seconds` is NaN where
+    the vectors were given.
     """
 
     name: str
@@ -127,10 +124,7 @@ def make_vectors(
     shares: LanguageShares,
     show_progress: bool | None,
 ) -> Vectors:
-    """Encode the documents, or take the vectors of the rows that were given.
-
-    Shapes: `spec` (n_rows, n_dimensions).
-    """
+    """Encode the documents, or take the vectors that were given, (n_rows, n_dimensions)."""
     documents = corpus.distinct()
     if hasattr(spec, "encode"):
         made, seconds, settings = _encode(log, name, spec, texts, shares, show_progress)
@@ -213,8 +207,7 @@ def _as_matrix(made: Any, name: str) -> Any:
 def _chosen_rows(given: Any, documents: DistinctDocuments) -> tuple[Int64Array, int]:
     """Return the row whose vector stands for each document, and how many had a choice.
 
-    Where rows of one text have different vectors, the smallest in lexicographic order is taken,
-    whatever the order of the rows.
+    Of different vectors the smallest in lexicographic order is taken, whatever the order of rows.
     """
     rows = documents.first_rows.copy()
     order = np.argsort(documents.of_row, kind="stable")

@@ -35,10 +35,7 @@ _VISIBLE = re.compile(r"[^\s\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 
 @dataclass(frozen=True, eq=False)
 class TextRows:
-    """A column of texts after its single reading.
-
-    Shapes: `status` (n_rows,), `hashes` (n_rows, 2), `is_normal` (n_rows,).
-    """
+    """A column of texts after its single reading: (n_rows,), but `hashes` (n_rows, 2)."""
 
     texts: tuple[str, ...]
     status: npt.NDArray[np.int8]
@@ -125,10 +122,7 @@ def read_texts(values: Iterable[object], what: str, name_row: Callable[[int], st
 
 
 def content_ids(hashes: npt.NDArray[np.uint64]) -> tuple[str, ...]:
-    """Name rows by their content: 16 hexadecimal digits, with "-2", "-3" ... for repeats.
-
-    Shapes: `hashes` (n_rows, 2).
-    """
+    """Name rows by content, (n_rows, 2): 16 hexadecimal digits, with "-2", "-3" ... for repeats."""
     times_seen: dict[int, int] = {}
     ids = []
     for key in hashes[:, 0].tolist():
@@ -140,10 +134,7 @@ def content_ids(hashes: npt.NDArray[np.uint64]) -> tuple[str, ...]:
 def find_distinct(
     hashes: npt.NDArray[np.uint64], status: npt.NDArray[np.int8]
 ) -> DistinctDocuments:
-    """Group the rows with text by content.
-
-    Shapes: `hashes` (n_rows, 2), `status` (n_rows,).
-    """
+    """Group the rows with text by content; `hashes` (n_rows, 2), `status` (n_rows,)."""
     rows = np.flatnonzero(status == TEXT)
     # lexsort is stable, so that within a document the first row comes first.
     rows = rows[np.lexsort((hashes[rows, 1], hashes[rows, 0]))]

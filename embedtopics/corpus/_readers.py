@@ -256,8 +256,6 @@ def _first_bad_byte(path: Path, encoding: str) -> int:
             offset += len(chunk)
 
 
-# Reading csv and tsv files row by row, strictly.
-#
 # A csv file may use ``,``, ``;``, ``|`` or a tab; the one that splits its first rows as it splits
 # its header is taken. Quotes follow the common rule: a field that holds a delimiter, a quote or a
 # line end stands in double quotes, and a quote inside it is doubled.
@@ -325,7 +323,6 @@ def _read_delimited(
     delimiter: str = "\t",
     notes: tuple[Decision, ...] = (),
 ) -> Table:
-    """Read a file of rows below a header line."""
     try:
         header, rows, lines = _read_rows(path, delimiter, encoding, limit, quoted=True)
     except _BrokenRow as with_quotes:

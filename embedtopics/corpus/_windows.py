@@ -40,10 +40,7 @@ def sentence_starts(text: str) -> list[int]:
 
 
 def windows(text: str, token_starts: npt.ArrayLike, most: int, overlap: int) -> list[Span]:
-    """Cut a text into overlapping windows of whole sentences.
-
-    Shapes: `token_starts` (n_tokens,).
-    """
+    """Cut a text into overlapping windows of whole sentences; `token_starts` (n_tokens,)."""
     starts = np.asarray(token_starts, dtype=np.int64)
     bounds = _bounds(text, starts, most, max(1, overlap) if overlap else most)
     costs = np.diff(np.searchsorted(starts, bounds)).tolist()

@@ -47,10 +47,7 @@ def resampled_counts(
 def resampled_sums(
     columns: npt.ArrayLike | csr_matrix, n_resamples: int = 1000, seed: int = 0
 ) -> Float64Array:
-    """Add up columns over documents drawn with replacement.
-
-    Shapes: `columns` (n_documents, n_columns) -> (n_resamples, n_columns).
-    """
+    """Add up columns over documents drawn with replacement, (n_resamples, n_columns)."""
     from scipy.sparse import issparse
     from threadpoolctl import threadpool_limits
 
@@ -71,10 +68,7 @@ def resampled_sums(
 
 
 def resampled_means(values: npt.ArrayLike, n_resamples: int = 1000, seed: int = 0) -> Float64Array:
-    """Average columns over documents drawn with replacement; a NaN is left out of its mean.
-
-    Shapes: `values` (n_documents, n_columns) -> (n_resamples, n_columns).
-    """
+    """Average columns over documents drawn with replacement; a NaN is left out of its mean."""
     array = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(array)
     both = np.concatenate([np.where(known, array, 0.0), known], axis=1)
@@ -85,10 +79,7 @@ def resampled_means(values: npt.ArrayLike, n_resamples: int = 1000, seed: int = 
 
 
 def interval(resampled: npt.ArrayLike, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Return the percentile interval of resampled figures, NaN resamples left out.
-
-    Shapes: `resampled` (n_resamples, ...) -> two of the remaining shape.
-    """
+    """Return the percentile interval of figures (n_resamples, ...), NaN resamples left out."""
     checked_level(confidence)
     drawn = np.asarray(resampled, dtype=np.float64)
     flat = drawn.reshape(len(drawn), -1)
@@ -120,10 +111,7 @@ def estimate_of_counts(
     seed: int,
     confidence: float,
 ) -> Estimate:
-    """Return a figure of how often each example counts, with its interval.
-
-    Shapes: `measure` maps (n_tables, n) to (n_tables,).
-    """
+    """Return a figure of how often each example counts, (n_tables, n) -> (n_tables,)."""
     drawn: Any = []
     if n_resamples:
         drawn = np.concatenate([measure(times) for times in resampled_counts(n, n_resamples, seed)])

@@ -27,8 +27,7 @@ EPSILON = 1e-12
 class TopicCounts(NamedTuple):
     """Shares of the windows that hold the words of one topic, alone and in pairs.
 
-    Shapes: `together` (n_distinct, n_distinct), single words on the diagonal, words that no
-    document holds left out; `order` (n_words,), the row of each word of the topic in its order.
+    Shapes: `together` (n_distinct, n_distinct), single words on the diagonal; `order` (n_words,).
     """
 
     together: Float64Array
@@ -52,8 +51,7 @@ class _Found(NamedTuple):
 class Occurrences:
     """Where the words of all topics occur in the stream: word by word, ascending.
 
-    Shapes: `positions`, `documents` (n_occurrences,), `bounds` (n_words + 1,), `offsets`
-    (n_documents + 1,).
+    Shapes: (n_occurrences,), `bounds` (n_words + 1,), `offsets` (n_documents + 1,).
     """
 
     positions: Int64Array
@@ -95,11 +93,7 @@ class Occurrences:
 def count_together(
     topics: Sequence[Sequence[str]], tokens: TokenStream, window: int | None
 ) -> Iterator[TopicCounts]:
-    """Count windows for each topic; the stream is read once for all of them.
-
-    Only the words of one topic are compared with each other, so that the work grows with the
-    occurrences of the words and not with the square of their number.
-    """
+    """Count windows for each topic; the stream is read once for all of them."""
     n_windows = n_windows_of(tokens, window)
     refuse_strings(topics)
     wanted = {word for topic in topics for word in topic}
@@ -143,8 +137,7 @@ def _intervals(
 ) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Return the intervals of windows that hold a word, and an occurrence that each belongs to.
 
-    A window is named by the position of its first token. Each word is in the windows of some
-    half-open intervals that do not overlap.
+    A window is named by the position of its first token; the intervals are half-open and disjoint.
     """
     word, position, document = found
     first_window = offsets[document]
@@ -179,8 +172,7 @@ def _intervals(
 def _shared(begin: Int64Array, end: Int64Array, word: Int64Array, n_words: int) -> Float64Array:
     """Return the length that the intervals of two words share; of one word on the diagonal.
 
-    An interval is compared with those that begin after it for as long as they begin before it
-    ends, so that the work grows with the intervals that overlap. Sums of whole numbers, so exact.
+    An interval is compared with those that begin before it ends. Sums of whole numbers, so exact.
     """
     order = np.argsort(begin, kind="stable")
     begin, end, word = begin[order], end[order], word[order]
@@ -350,7 +342,6 @@ def u_mass(topics: Sequence[Sequence[str]], tokens: TokenStream) -> Float64Array
 
 
 def _pmi(counts: TopicCounts) -> Float64Array:
-    """Return the pointwise mutual information of all pairs of distinct words."""
     expected = counts.single[:, None] * counts.single[None, :]
     return np.asarray(np.log((counts.together + EPSILON) / expected))
 
@@ -389,10 +380,9 @@ def _mean_cosine(values: Float64Array, counts: TopicCounts) -> float:
 def npmi_of_pairs(
     topics: Sequence[Sequence[str]], tokens: TokenStream, *, window: int | None = 10
 ) -> list[Float64Array]:
-    """Return the NPMI of all pairs of a topic's terms, which may have several words.
+    """Return the NPMI of all pairs of a topic's terms, symmetric (n_terms, n_terms) for each topic.
 
-    A term of several words stands where its first word stands. Shapes: (n_terms, n_terms) for each
-    topic, symmetric; NaN on the diagonal, and for a term that no document holds.
+    A term of several words stands where its first word stands; NaN where no document holds it.
     """
     n_windows = n_windows_of(tokens, window)
     refuse_strings(topics)

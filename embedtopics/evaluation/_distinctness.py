@@ -55,8 +55,8 @@ def diversity(topics: Sequence[Sequence[str]], n_terms: int = 10) -> float:
 def topic_uniqueness(topics: Sequence[Sequence[str]], n_terms: int = 10) -> Float64Array:
     """Return the mean of 1 / c(w) over the words of each topic, (n_topics,); NaN without words.
 
-    c(w) is the number of topics with the word w among their first words (Nan et al. 2019, "Topic
-    modeling with Wasserstein autoencoders", TU).
+    c(w) counts the topics with w among their first words (Nan et al. 2019, "Topic modeling with
+    Wasserstein autoencoders", TU).
     """
     ranks = _ranks(topics, n_terms)
     holds = ranks < n_terms
@@ -134,9 +134,8 @@ def topic_significance(
 ) -> Significance:
     """Measure the Kullback-Leibler divergence of topics from insignificant ones.
 
-    From the uniform distribution over words, from the mean of all topics by their size, and of the
-    topic's documents from the uniform distribution over documents (AlSumait et al. 2009, "Topic
-    significance ranking of LDA generative models", section 3: W-Uniform, W-Vacuous, D-BGround).
+    AlSumait et al. 2009, "Topic significance ranking of LDA generative models", section 3:
+    W-Uniform, W-Vacuous, D-BGround.
     """
     words = _nonnegative(topic_words, "topic_words")
     sizes = np.asarray(words.sum(axis=1)).ravel()
@@ -201,7 +200,6 @@ def _ranks(topics: Sequence[Sequence[str]], n: int) -> Int64Array:
 
 
 def _with_words(topics: Sequence[Sequence[str]], n: int) -> Int64Array:
-    """Return the ranks of the topics that have words."""
     ranks = _ranks(topics, n)
     return ranks[(ranks < n).any(axis=1)]
 
@@ -280,7 +278,6 @@ def word_embedding_coherence(
 
 
 def _mean_cosine(unit: list[Float64Array]) -> float:
-    """Return the mean over all pairs."""
     if len(unit) < 2:
         return float("nan")
     rows = np.array(unit)

@@ -109,10 +109,7 @@ class ClassedPairs(TaskSet):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchSet(TaskSet):
-    """Queries and documents (two columns) with grades of relevance, (n_queries, n_documents).
-
-    Of documents that are equally near to a query, the lowest `tie_order` comes first.
-    """
+    """Queries and documents (two columns) with grades of relevance, (n_queries, n_documents)."""
 
     relevance: csr_matrix
     tie_order: Int64Array

@@ -329,11 +329,10 @@ def _alpha_of(checked: pd.DataFrame) -> float:
 
 
 def krippendorff_alpha(ratings: npt.NDArray[Any]) -> float:
-    """Return 1 less the observed over the expected disagreement of coders about categories.
+    """Return 1 less the observed over the expected disagreement of coders, (n_coders, n_units).
 
-    For any number of coders, with missing values (Krippendorff 2011, "Computing Krippendorff's
-    alpha-reliability", section E); NaN where all ratings that can be paired are equal. Shape:
-    (n_coders, n_units).
+    Krippendorff 2011, "Computing Krippendorff's alpha-reliability", section E; NaN is a missing
+    value, and the outcome where all ratings that can be paired are equal.
     """
     import pandas as pd
     from scipy.sparse import csr_matrix

@@ -33,13 +33,9 @@ def trustworthiness_and_continuity(
         T(i) = 1 - 2 / (k (2n - 3k - 1)) sum over the k nearest j on the map of max(0, r(i, j) - k)
 
     is low where the map puts strangers next to a document, and C(i), the same with r and q
-    exchanged, where it separates neighbours. Their means over all documents are the
-    trustworthiness and the continuity of the map (Venna and Kaski, 2001, "Neighborhood
-    Preservation in Nonlinear Projection Methods: An Experimental Study", equations 1 and 2).
-    Documents equally far share their mean rank. scikit-learn's ``trustworthiness`` gives the mean
-    alone, holds all distances at once, and knows no continuity.
-
-    Shapes: `vectors` (n_documents, n_dimensions) of length one, `positions` (n_documents, any).
+    exchanged, where it separates neighbours (Venna and Kaski, 2001, "Neighborhood Preservation in
+    Nonlinear Projection Methods: An Experimental Study", equations 1 and 2). Documents equally far
+    share their mean rank.
     """
     from threadpoolctl import threadpool_limits
 
@@ -87,8 +83,6 @@ def _rank_excess(distances: Float64Array, chosen: Int64Array, k: int) -> Float64
     return excess
 
 
-# Overlap of two lists of neighbours, document by document.
-
 PERSISTENCE = 0.9
 """Weight of each further rank; at 0.9 the first ten ranks have 86 % of the weight."""
 
@@ -99,10 +93,7 @@ IntArray = npt.NDArray[np.integer]
 
 
 def jaccard_overlap(first: npt.ArrayLike, second: npt.ArrayLike) -> FloatArray:
-    """Return the items in both lists as a share of those in either; 0 where one is empty.
-
-    Shapes: (n_documents, k), negative entries are none, k may differ -> (n_documents,).
-    """
+    """Return the items in both lists (n_documents, k) as a share of those in either."""
     one, other = _two_lists(first, second)
     shared = np.concatenate([met[:, -1] for met in _agreements(one, other)] or [np.zeros(0)])
     either = (one >= 0).sum(axis=1) + (other >= 0).sum(axis=1) - shared
@@ -131,11 +122,7 @@ def rank_biased_overlap(
 
 
 def chance_overlap(n_documents: int, k: int, p: float = PERSISTENCE) -> tuple[float, float]:
-    """Return the expected Jaccard and rank-biased overlap of k neighbours drawn at random.
-
-    The items in common follow a hypergeometric distribution: a neighbour of the one list is in the
-    other with a probability of k / (n_documents - 1).
-    """
+    """Return the expected Jaccard and rank-biased overlap of k neighbours drawn at random."""
     from scipy.stats import hypergeom
 
     n_others = n_documents - 1
@@ -177,10 +164,7 @@ def _agreements(one: IntArray, other: IntArray) -> list[Float64Array]:
 def extrapolated_overlap(
     met: Float64Array, shorter: IntArray, longer: IntArray, p: float
 ) -> Float64Array:
-    """Return equation 32 of `rank_biased_overlap` for rows of agreements; 0 for an empty list.
-
-    Shapes: `met` (n_pairs, depth), `shorter, longer` (n_pairs,) -> (n_pairs,).
-    """
+    """Return equation 32 of `rank_biased_overlap` for agreements (n_pairs, depth)."""
     depths = np.arange(1, met.shape[1] + 1)
     rows = np.arange(len(met))
     some = shorter > 0

@@ -32,9 +32,8 @@ FEWEST_PAIRS = 3
 def pair_similarities(first: Any, second: Any, similarity: str = "cosine") -> Float64Array:
     """Return the similarity of the two vectors of each pair, (n_pairs,); 0 with a zero vector.
 
-    It is computed in float64, row by row: it depends neither on the other pairs nor on the number
-    of threads, and the cosine of a vector with itself is exactly 1, so that pairs of equal texts
-    are tied in a ranking.
+    In float64, row by row: the cosine of a vector with itself is exactly 1, so that pairs of equal
+    texts are tied in a ranking.
     """
     from scipy.sparse import issparse
 
@@ -91,9 +90,6 @@ def row_dots(one: Any, other: Any) -> Float64Array:
     return np.asarray(one.multiply(other).sum(axis=1), dtype=np.float64).ravel()
 
 
-# Scores: correlations.
-
-
 def spearman_correlation(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
@@ -102,10 +98,7 @@ def spearman_correlation(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return the rank correlation (Spearman 1904), ties at their mean rank; NaN for equal numbers.
-
-    In every resample the ranks are computed anew. Shapes: (n,) each.
-    """
+    """Return the rank correlation (Spearman 1904), ranked anew in every resample."""
     rows = _checked_numbers(first, second)
     groups = [_Groups(values) for values in rows]
 
@@ -128,10 +121,7 @@ def pearson_correlation(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Estimate:
-    """Return the linear correlation; NaN where all numbers of one row are equal.
-
-    Shapes: (n,) each.
-    """
+    """Return the linear correlation; NaN where all numbers of one row are equal."""
     # Near mean 0 and variance 1, so that the differences of sums below keep their digits.
     one, other = (_standardized(values) for values in _checked_numbers(first, second))
     n = len(one)
@@ -198,9 +188,6 @@ def _refuse_infinite(values: Float64Array, name: str) -> None:
     if is_bad.any():
         row = int(np.argmax(is_bad))
         raise InputError(name, "finite numbers", float(values[row]), row=row)
-
-
-# Classes: pairs that belong together (1) and pairs that do not (0).
 
 
 def average_precision(

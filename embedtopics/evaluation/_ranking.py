@@ -35,10 +35,9 @@ def rank_documents(
 ) -> tuple[Int64Array, Float64Array]:
     """Return the k nearest documents of each query and their similarities, the nearest first.
 
-    A product of matrices in float32 finds those that may be among the nearest, with a margin for
-    its rounding; these are then compared in float64, one by one. So the answer depends neither on
-    blocks nor on threads, and documents with equal vectors are equally near: of these, the lowest
-    `tie_order` comes first, by default the row.
+    A product in float32 finds those that may be among the nearest, with a margin for its rounding;
+    these are compared in float64, one by one: the answer depends neither on blocks nor on threads.
+    Of documents equally near, the lowest `tie_order` comes first, by default the row.
     """
     from threadpoolctl import threadpool_limits
 

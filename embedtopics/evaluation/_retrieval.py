@@ -238,10 +238,7 @@ def _blocks(
 def _laid_out(
     rankings: Rankings, judgements: Judgements, queries: Sequence[Hashable]
 ) -> tuple[Int64Array, csr_matrix]:
-    """Return rankings and grades on columns of each query: first those ranked, then others judged.
-
-    Shapes: (n_queries, n_ranked), (n_queries, n_columns).
-    """
+    """Return rankings (n_queries, n_ranked) and grades (n_queries, n_columns), the ranked first."""
     from scipy.sparse import csr_matrix
 
     ranked = [rankings.get(query, ()) for query in queries]

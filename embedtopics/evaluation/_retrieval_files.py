@@ -30,15 +30,11 @@ _ID_COLUMNS = ("id", "_id", "query_id", "query-id", "qid")
 _TEXT_COLUMNS = ("text", "query", "question", "title")
 
 
-# Files, as TREC and BEIR write them.
-
-
 def read_qrels(path: str | Path) -> dict[str, dict[str, float]]:
     """Read judgements: the grades of each query's documents, all ids as texts.
 
     The first line shows the form: TREC's four columns (query, iteration, document, grade); BEIR's
-    three, separated by tabs, below a header (query-id, corpus-id, score); and JSON lines with
-    query_id, doc_id and relevance. The name may end in .gz.
+    three below a header (query-id, corpus-id, score); JSON lines with query_id, doc_id, relevance.
     """
     path = Path(path)
     lines = list(_lines(path))
@@ -67,10 +63,7 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, float]]:
 
 
 def read_run(path: str | Path) -> dict[str, dict[str, float]]:
-    """Read rankings in TREC's six columns: query, Q0, document, rank, score and name of the run.
-
-    As in trec_eval, the score orders the documents and the rank is ignored.
-    """
+    """Read rankings in TREC's six columns; as in trec_eval, the score orders, and not the rank."""
     path = Path(path)
     made: dict[str, dict[str, float]] = {}
     for number, line in _lines(path):
@@ -181,9 +174,6 @@ def _checked_number(written: str, what: str, path: Path, number: int) -> float:
             f"{path.name}, line {number}: expected a number as the {what}, got {written!r}"
         )
     return value
-
-
-# Python objects; see `retrieval` for the forms and the order.
 
 
 def as_rankings(run: Any, query_ids: Sequence[Hashable] | None = None) -> Rankings:

@@ -35,8 +35,7 @@ def wilson(
 ) -> tuple[Float64Array, Float64Array]:
     """Return Wilson's intervals of shares, whose coverage holds for small counts too.
 
-    Source: Wilson (1927), "Probable inference, the law of succession, and statistical inference";
-    Brown, Cai and DasGupta (2001), "Interval estimation for a binomial proportion", equation 4.
+    Source: Brown, Cai and DasGupta (2001), "Interval estimation for a binomial proportion", eq. 4.
     """
     from scipy.special import ndtri
 

@@ -54,9 +54,6 @@ class Estimate:
         return f"Estimate({self.value:.4g} [{self.low:.4g}, {self.high:.4g}], n={self.n:,})"
 
 
-# Encoders on examples with known answers.
-
-
 @dataclass(frozen=True, eq=False)
 class TaskScore:
     """One figure of one encoder on one set of examples, or the mean over the sets of a task.
@@ -126,9 +123,6 @@ class EncoderScores(_Shown):
             f"EncoderScores({self.name!r}, {len(self.scores)} figures, "
             f"{self.texts_per_second:,.0f} texts per second)"
         )
-
-
-# Search, on queries whose relevant documents are known.
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,8 +213,6 @@ class RetrievalComparison(_Shown):
         figures = ", ".join(f"{name}={e.value:+.3f}" for name, e in self.differences.items())
         return f"RetrievalComparison({len(self.first.queries):,} queries: {figures})"
 
-
-# Labels, coders and people.
 
 AGREEMENT_MEASURES = (
     "nmi", "ami", "ari", "homogeneity", "completeness", "purity", "inverse_purity"

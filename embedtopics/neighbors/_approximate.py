@@ -50,10 +50,7 @@ Neighbors = tuple[Int32Array, FloatArray]
 
 
 class Short(NamedTuple):
-    """Vectors in a quarter of their space.
-
-    Shapes: `values` (n, n_dimensions), `scale` (n, 2).
-    """
+    """Vectors in a quarter of their space: `values` (n, n_dimensions), `scale` (n, 2)."""
 
     values: npt.NDArray[np.int8]
     scale: FloatArray
@@ -66,9 +63,8 @@ class Short(NamedTuple):
 def shorten(vectors: FloatArray) -> Short:
     """Return the short forms of unit vectors.
 
-    What is lost of each entry is taken for random and independent of the rest. Rounding then
-    changes an inner product with another unit vector by a sum of standard deviation |r| / sqrt(d),
-    r being what is lost of all d entries.
+    What is lost of each entry is taken for random and independent of the rest: it changes an inner
+    product by a standard deviation of |r| / sqrt(d), r being what is lost of all d entries.
     """
     values = np.empty(vectors.shape, dtype=np.int8)
     scale = np.empty((len(vectors), 2), dtype=np.float32)
@@ -94,11 +90,7 @@ def exact_neighbors(
     itself: Int64Array | None = None,
     names: Int64Array | None = None,
 ) -> Neighbors:
-    """Compare every query with every document.
-
-    Shapes: `queries` (n_queries, n_dimensions), `embeddings` (n_documents, n_dimensions) ->
-    `indices` (n_queries, k), `similarities` (n_queries, k).
-    """
+    """Compare every query with every document, (n, n_dimensions) each -> (n_queries, k) twice."""
     import faiss
 
     n_candidates = min(k + 1 + SPARE, len(embeddings))
@@ -126,11 +118,7 @@ def keep_nearest(
     names: Int64Array | None = None,
     short: tuple[Short, Short] | None = None,
 ) -> None:
-    """Put candidates into the lists of neighbours, where they are near enough.
-
-    Shapes: `queries, embeddings` (n, n_dimensions), `candidates` (n_queries, n_candidates),
-    `itself` (n_queries,), `names` (n_documents,).
-    """
+    """Put candidates (n_queries, n_candidates) into the lists of neighbours, where near enough."""
     from embedtopics.neighbors import _kernels
 
     if short is None:
@@ -192,11 +180,7 @@ MOST_TRAINING_ROWS = 20_000
 def refined_neighbors(
     embeddings: FloatArray, k: int, seed: int, rows: Int64Array | None = None
 ) -> tuple[Int32Array, FloatArray, float]:
-    """Find nearly all of the k nearest neighbours of many documents.
-
-    Shapes: `embeddings` (n_documents, n_dimensions) -> `indices` (n_documents, k), `similarities`
-    (n_documents, k).
-    """
+    """Find nearly all of the k nearest neighbours of many documents, (n_documents, k) twice."""
     reduced = _principal_part(embeddings)
     reduced = reduced if rows is None else reduced[rows]
     quantizer = _train(reduced)
@@ -252,7 +236,6 @@ def _find(stock: _Stock, k: int, sample: Int64Array, truth: Neighbors) -> tuple[
 
 
 def _search(stock: _Stock, k: int, rows: Int64Array | slice, n_lists: int) -> Neighbors:
-    """Find neighbours of some rows in their nearest lists."""
     stock.index.nprobe = n_lists
     reduced = stock.reduced[rows]
     found = no_neighbors(len(reduced), k)
@@ -287,7 +270,6 @@ def _principal_part(embeddings: FloatArray) -> FloatArray:
 
 
 def _train(reduced: FloatArray) -> Any:
-    """Return an index of the middles of the lists."""
     import faiss
 
     n_documents, n_dimensions = reduced.shape

@@ -38,35 +38,11 @@ def unit_rows(
     row_numbers: npt.NDArray[np.int64] | None = None,
     keep_zeros: bool = False,
 ) -> FloatArray:
-    """Return vectors scaled to length one, as contiguous float32.
+    """Return vectors scaled to length one, as contiguous float32 (n_documents, n_dimensions).
 
-    Parameters
-    ----------
-    embeddings : array_like of shape (n_documents, n_dimensions)
-        Any floating type, any memory layout; never changed.
-    what : str
-        What the rows are called in an error.
-    rows : int64 ndarray of shape (n_documents,), optional
-        Rows of the array that are wanted, in the order in which they are; by default all.
-    row_numbers : int64 ndarray of shape (n_documents,), optional
-        The caller's number of each row, from 0, for errors; by default its place in the array.
-    keep_zeros : bool
-        Whether rows that are all zero stay so; they have a similarity of 0 to everything.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_documents, n_dimensions)
-
-    Raises
-    ------
-    InputError
-        For anything but a 2-d numeric array, and for rows that are not finite or, unless they are
-        to be kept, all zero.
-
-    Examples
-    --------
-    >>> unit_rows([[3.0, 4.0]]).tolist()
-    [[0.6000000238418579, 0.800000011920929]]
+    `what` names them in an error, and `row_numbers` are the caller's numbers of the rows there.
+    `rows` are those that are wanted. Rows of zeros, which are an error unless `keep_zeros`, have a
+    similarity of 0 to everything.
     """
     array = np.asarray(embeddings)
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] == 0:
@@ -119,32 +95,12 @@ def build_graph(
     seed: int = 0,
     rows: npt.NDArray[np.int64] | None = None,
 ) -> NeighborGraph:
-    """Find the k nearest neighbours of every document by cosine similarity.
+    """Find the k nearest neighbours of every unit vector (n_documents, n_dimensions) by cosine.
 
     All pairs are compared up to 20,000 documents. Above, a rough search is refined along its own
-    graph (see `embedtopics.neighbors.approximate`) until a sample, searched exactly, tells that
-    enough of the true neighbours were found.
-
-    Parameters
-    ----------
-    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
-        Unit vectors (see `unit_rows`).
-    k : int
-        Neighbours of each document, itself left out; fewer where there are fewer documents.
-    seed : int
-        Seed of the sample on which recall is measured.
-    rows : int64 ndarray, optional
-        Documents that are wanted, numbered in the graph as they stand here; by default all.
-
-    Returns
-    -------
-    NeighborGraph
-        Its `method` is "exact" or "ivf".
-
-    Notes
-    -----
-    FAISS rounds: where more than sixteen documents lie within its rounding of the k-th
-    neighbour, an exact search may keep one of them and not another equally near.
+    graph until a sample, searched exactly, tells that enough of the true neighbours were found.
+    FAISS rounds: where more than sixteen documents lie within its rounding of the k-th neighbour,
+    an exact search may keep one of them and not another equally near.
     """
     n_documents = len(embeddings) if rows is None else len(rows)
     k = max(0, min(k, n_documents - 1))
@@ -160,46 +116,20 @@ def build_graph(
 
 
 def nearest(queries: FloatArray, embeddings: FloatArray, k: int) -> tuple[Int32Array, FloatArray]:
-    """Find the k documents nearest to each query, exactly.
+    """Find the k documents nearest to each query, exactly: indices and similarities (n_queries, k).
 
-    Parameters
-    ----------
-    queries : float32 ndarray of shape (n_queries, n_dimensions)
-        Unit vectors.
-    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
-        Unit vectors.
-    k : int
-        Neighbours of each query; fewer where there are fewer documents.
-
-    Returns
-    -------
-    indices : int32 ndarray of shape (n_queries, k)
-    similarities : float32 ndarray of shape (n_queries, k)
-        Descending. A query's row does not depend on the other queries.
+    Unit vectors (n, n_dimensions) both. A query's row does not depend on the other queries.
     """
     indices, similarities = exact_neighbors(queries, embeddings, min(k, len(embeddings)))
     return indices, np.clip(similarities, -1.0, 1.0)
 
 
 def build_sparse_graph(rows: csr_matrix, k: int = 15) -> NeighborGraph:
-    """Find the k nearest neighbours of every sparse row by cosine similarity, exactly.
+    """Find the k nearest neighbours of every sparse row of length one or zero by cosine, exactly.
 
-    A row is compared along the columns that it fills, by an inverted index: the time grows with
-    the sum, over the columns, of the square of the rows that fill them. Nothing is made dense.
-
-    Parameters
-    ----------
-    rows : csr_matrix of shape (n_documents, n_columns)
-        Rows of length one, or zero everywhere; not changed.
-    k : int
-        Neighbours of each document, itself left out; fewer where there are fewer documents.
-
-    Returns
-    -------
-    NeighborGraph
-        Ties are in the order of the documents, and the same for any number of threads. Where fewer
-        than k documents have anything in common with one, those that have nothing, at a
-        similarity of 0, fill its list in their order.
+    A row is compared along the columns that it fills, by an inverted index; nothing is made dense.
+    Ties are in the order of the documents. Where fewer than k documents have anything in common
+    with one, those that have nothing, at a similarity of 0, fill its list in their order.
     """
     from scipy.sparse import csr_matrix
 

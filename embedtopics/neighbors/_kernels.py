@@ -63,7 +63,7 @@ def keep_nearest(
 
     All similarities of the package come from this one loop, so that equal vectors have equal
     similarities. Lists are descending, ties in the order of `names`; no candidate may be in the
-    list already. See `comparing.keep_nearest` for the arrays.
+    list already.
     """
     n_dimensions = embeddings.shape[1]
     n_short = short.shape[1]
@@ -117,10 +117,8 @@ def friends_of_friends(
 ) -> None:
     """Write, for each row, the neighbours of its neighbours that are not its own.
 
-    The places of `candidates` hold `NOBODY`, and those that are not needed are left so.
-
-    Neighbours are the first `most` in a row's list, and the first `most` rows in whose lists it
-    is (its `followers`). A way over two edges that were both there before is not gone again.
+    Neighbours are the first `most` in a row's list, and the first `most` rows in whose lists it is
+    (its `followers`). A way over two edges that were both there before is not gone again.
     """
     n_rows, n_wanted = len(indices), len(candidates)
     for chunk in numba.prange((n_wanted + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):

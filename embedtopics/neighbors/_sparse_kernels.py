@@ -37,12 +37,10 @@ def nearest_of_sparse(
     indices: Int32Array,
     similarities: FloatArray,
 ) -> None:
-    """Write the nearest rows of every row, by the products along its columns.
+    """Write the nearest rows of every row, (n_rows, k), by the products along its columns.
 
     The products of a pair are summed in the order of the columns, whichever of both asks, so that
     the similarity is the same in both lists, to the last bit.
-
-    Shapes: `indices, similarities` (n_rows, k).
     """
     n_rows, k = indices.shape
     for chunk in numba.prange((n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):

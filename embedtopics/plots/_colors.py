@@ -100,10 +100,7 @@ def pale(colors: tuple[str, ...], result: TopicResult) -> tuple[str, ...]:
 
 
 def spread_colors(positions: npt.NDArray[np.float64]) -> tuple[str, ...]:
-    """Give each position a colour that its neighbours do not have.
-
-    Shapes: `positions` (n_topics, 2).
-    """
+    """Give each position (n_topics, 2) a colour that its neighbours do not have."""
     n_topics = len(positions)
     nearness, similarity = _nearness(positions), _similarity()
     chosen = np.full(n_topics, -1)
@@ -136,10 +133,7 @@ def _similarity() -> npt.NDArray[np.float64]:
 
 
 def color_distances(colors: tuple[str, ...]) -> npt.NDArray[np.float64]:
-    """Return the distance of colours for the vision that distinguishes them least.
-
-    Shape: (n_colors, n_colors).
-    """
+    """Return the distance of colours, (n_colors, n_colors), for the vision that sees least."""
     linear = _linear(colors)
     seen = np.clip(np.einsum("vij,cj->vci", _VISIONS, linear), 0.0, 1.0)
     lab = 100.0 * np.cbrt(seen @ _TO_CONES.T) @ _TO_LAB.T

@@ -173,7 +173,6 @@ def _group_names(
     heights: Float64Array,
     places: Float64Array,
 ) -> list[dict[str, Any]]:
-    """Return the names of the branches, where each leaves the trunk."""
     place = {"xanchor": "left", "yanchor": "bottom", "xshift": 4, "yshift": -1}
     return [
         {

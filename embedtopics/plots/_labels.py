@@ -29,10 +29,7 @@ class Placement(NamedTuple):
 def densest_points(
     positions: FloatArray, labels: Int32Array, n_topics: int
 ) -> npt.NDArray[np.float64]:
-    """Return the point of highest density of each topic; its mean could lie on another topic.
-
-    Shapes: `positions` (n_documents, 2), `labels` (n_documents,) -> (n_topics, 2).
-    """
+    """Return the densest point of each topic, (n_topics, 2): its mean could lie on another."""
     order = np.argsort(labels, kind="stable")
     bounds = np.searchsorted(labels[order], np.arange(n_topics + 1))
     found = np.full((n_topics, 2), np.nan)
@@ -70,10 +67,7 @@ def place_labels(
     size: tuple[float, float],
     max_labels: int,
 ) -> list[Placement]:
-    """Place labels, the first ones first, so that none overlaps another.
-
-    Shapes: `anchors` (n_labels, 2).
-    """
+    """Place labels (n_labels, 2), the first ones first, so that none overlaps another."""
     placed: list[Placement] = []
     taken = np.empty((0, 4))
     for index, (anchor, box) in enumerate(zip(anchors, boxes, strict=True)):

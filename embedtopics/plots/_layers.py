@@ -151,10 +151,7 @@ def _trace(line: Line, span: tuple[float, float], unit: str) -> dict[str, Any]:
 
 
 def value_range(lines: Sequence[Line], head: float = 0.0) -> tuple[float, float]:
-    """Return a range that holds all values and intervals, and 0 where it is near.
-
-    `head` is the share of it that is left free at the top.
-    """
+    """Return a range of all values and intervals, and 0 where near, with a share `head` free."""
     scores = [score for line in lines for score in line.scores]
     known = [v for s in scores for v in (s.value, s.low, s.high) if math.isfinite(v)]
     if not known:

@@ -134,7 +134,6 @@ def learning_curves(
 
 
 def _losses(curves: Curves) -> list[dict[str, Any]]:
-    """Return the lines of the losses."""
     traces = []
     steps, loss, at = curves.training_steps, curves.training_loss, curves.validation_steps
     if len(steps):
@@ -157,7 +156,6 @@ def _line(
     *, width: float = 2, opacity: float = 1.0, dash: str = "solid", symbol: str = "",
     legend: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
-    """Return one line over epochs."""
     return {
         "type": "scatter",
         "mode": "lines+markers" if symbol else "lines",
@@ -317,7 +315,6 @@ def label_curve(curve: LabelCurve, *, width: int | None = None, height: int = 46
 
 
 def _traces(curve: LabelCurve) -> list[dict[str, Any]]:
-    """Return the band, the law, its forecast and the fits."""
     largest = int(curve.sizes.max())
     ahead = curve.forecast_sizes
     between = np.geomspace(ahead[0], ahead[-1], 200).round().astype(np.int64)
@@ -507,7 +504,6 @@ def _finite(value: float) -> float | None:
 
 
 def _hover(change: Change) -> str:
-    """Return a change in words, with its note."""
     difference, low, high = (_spell(v, "+") for v in (change.difference, change.low, change.high))
     looks = f", test set log: use {change.n_looks:,}" if change.n_looks else ""
     lines = [

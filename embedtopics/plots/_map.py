@@ -188,10 +188,7 @@ def label_annotations(
     *,
     size: int = 12,
 ) -> list[dict[str, Any]]:
-    """Return names as annotations that do not cover one another, on a map with these corners.
-
-    Shapes: `anchors` (n_names, 2).
-    """
+    """Return names as annotations at anchors (n_names, 2) that do not cover one another."""
     low, high = corners
     area = np.array(drawing, dtype=float)
     # the axes share one scale, so the tighter decides

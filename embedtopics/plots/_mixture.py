@@ -109,7 +109,6 @@ def mixture(
 def _bars(
     result: TopicResult, mixture: TokenMixture, colors: tuple[str, ...], max_topics: int
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return the bars, and what is written on them."""
     shares = mixture.shares.astype(float)
     order = np.argsort(-shares, kind="stable")
     order = order[shares[order] > 0]
@@ -158,7 +157,6 @@ def _lay_out(tokens: tuple[str, ...], n_columns: int) -> list[tuple[int, int, in
 def _words(
     result: TopicResult, mixture: TokenMixture, places: list[tuple[int, int, int]]
 ) -> dict[str, Any]:
-    """Return the words as one trace."""
     tokens, hover, inks = mixture.tokens[: len(places)], [], []
     for token, weights in zip(tokens, mixture.weights[: len(places)].toarray(), strict=True):
         best = [topic for topic in np.argsort(-weights, kind="stable")[:4] if weights[topic] > 0]
@@ -181,7 +179,6 @@ def _words(
 def _backgrounds(
     mixture: TokenMixture, colors: tuple[str, ...], places: list[tuple[int, int, int]]
 ) -> list[dict[str, Any]]:
-    """Return a coloured box behind each word with weight for a topic."""
     if not mixture.weights.nnz:
         return []
     frame = mixture.to_frame()

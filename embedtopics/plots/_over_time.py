@@ -106,7 +106,6 @@ def over_time(
 def _panels(
     trends: TopicTrends, chosen: list[int], measure: str, verdicts: dict[int, str], same: bool
 ) -> Figure:
-    """Return a panel for each topic."""
     columns = panel_columns(len(chosen))
     heights = [_PANEL] * -(-len(chosen) // columns)
     margin = {"t": 56, "b": 58}
@@ -183,7 +182,6 @@ def _middles(trends: TopicTrends) -> list[str]:
 
 
 def _time_axis(trends: TopicTrends, ticks: list[int]) -> dict[str, Any]:
-    """Return an axis with marks at some of the periods."""
     middles = _middles(trends)
     pad = (trends.ends[-1] - trends.starts[0]) // 60
     bounds = np.clip([trends.starts[0] - pad, trends.ends[-1] + pad], *_DRAWN)
@@ -224,7 +222,6 @@ def _bands(trends: TopicTrends, topic: int, measure: str, color: str) -> list[di
 
 
 def _line(trends: TopicTrends, topic: int, measure: str, color: str) -> dict[str, Any]:
-    """Return the line of one topic."""
     values = (trends.counts if measure == "count" else trends.shares)[topic].astype(np.float64)
     return {
         "type": "scatter",
@@ -345,7 +342,6 @@ def _largest_first(
 
 
 def _effect_dots(found: TopicEffects, chosen: list[int], column: int) -> dict[str, Any]:
-    """Return the effects of one column of the design as dots with intervals."""
     effect, low, high = (
         100 * values[chosen, column] for values in (found.coefficients, found.low, found.high)
     )
@@ -426,7 +422,6 @@ def by_group(
 
 
 def _group_dots(groups: TopicGroups, chosen: list[int], group: int) -> dict[str, Any]:
-    """Return the shares in one group as dots with intervals."""
     shares, low, high = (
         values[chosen, group] for values in (groups.shares, groups.low, groups.high)
     )

@@ -221,9 +221,6 @@ def word_paths(
     return figure.update_layout(annotations=notes, dragmode="pan", **_legend(figure, n_lines))
 
 
-# Labels of uses, and their colours.
-
-
 def _grouped(found: WordMap, colors: Sequence[Any] | WordSenses | None) -> list[_Group]:
     """Return the uses by label; without labels as one group, shaded along the first axis."""
     if not isinstance(found, WordMap):
@@ -273,7 +270,6 @@ def _senses(found: WordMap, senses: WordSenses) -> list[str | None]:
 
 
 def _labels(found: WordMap, colors: Sequence[Any]) -> list[Any]:
-    """Return the label of each use, None for none."""
     given = list(colors)
     rows = {
         "use": (len(found), list(range(len(found)))),
@@ -292,16 +288,12 @@ def _labels(found: WordMap, colors: Sequence[Any]) -> list[Any]:
 
 
 def _checked_uses(found: WordMap, uses: Sequence[int], name: str, most: int) -> list[int]:
-    """Return numbers of uses, or refuse them."""
     for use in uses:
         if not is_count(use, 0) or use >= len(found):
             raise InputError(name, f"numbers of uses from 0 to {len(found) - 1}", use)
     if len(uses) > most:
         raise InputError(name, f"at most {most} uses", found=f"{len(uses)}")
     return [int(use) for use in uses]
-
-
-# Their texts.
 
 
 def _name(found: WordMap) -> str:
@@ -344,7 +336,6 @@ def marked(use: WordUse, length: int, width: int = 60) -> list[str]:
 
 
 def _heading(found: WordMap, place: int) -> str:
-    """Return the number of a layer, with the similarity of uses and the variance shown."""
     cosine, share = found.similarity[place], found.explained_variance[place]
     parts = [f"{cosine:.2f}"] if math.isfinite(cosine) else []
     parts += [f"{share:.0%}"] if math.isfinite(share) else []
@@ -367,9 +358,6 @@ def _paths_title(found: WordMap, n_paths: int) -> list[str]:
     return [f"{_name(found)} · {n_paths} of {_n_uses(found)} through {through} · {encoder}", text]
 
 
-# Panels and legend.
-
-
 def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
     """Return how many lines the names of the labels take."""
     if not groups[0].name:
@@ -381,13 +369,9 @@ def _legend_lines(groups: Sequence[_Group], width: int | None) -> int:
 
 
 def _legend(figure: Figure, n_lines: int) -> dict[str, Any]:
-    """Return a legend above the panels, or none."""
     place = {"yref": "container", "y": 1 - (TITLE + 4) / figure.layout.height, "yanchor": "top"}
     legend = {**place, "itemsizing": "constant", "traceorder": "normal"}
     return {"showlegend": n_lines > 0, "legend": legend}
-
-
-# Traces.
 
 
 def _size(n_uses: int) -> float:
@@ -416,7 +400,6 @@ def _dots(
 def _points(
     points: Float64Array, group: _Group, hover: Sequence[str], layer: str
 ) -> dict[str, Any]:
-    """Return the uses of one label on a map."""
     marker: dict[str, Any] = {"color": group.color, "line": {"width": 0.5, "color": "#fff"}}
     if not isinstance(group.color, str):
         marker |= {"colorscale": SCALE, "cmin": 0.0, "cmax": 1.0, "showscale": False}
@@ -427,7 +410,6 @@ def _points(
 
 
 def _rings(points: Float64Array, uses: list[int]) -> list[dict[str, Any]]:
-    """Return a ring around each followed use, with its number."""
     if not uses:
         return []
     size = _size(len(points)) + 6

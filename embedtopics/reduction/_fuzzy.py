@@ -24,33 +24,22 @@ SMALLEST_SCALE = 1e-3
 
 
 def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
-    """Weigh the edges of a neighbour graph as UMAP does.
+    """Weigh the edges of a neighbour graph as UMAP does: symmetric, (n_documents, n_documents).
 
     Each document's distances are shifted so that its nearest neighbour is certain (weight 1)
     and scaled so that its weights sum to log2(k + 1); the two directions of an edge are then
     joined by the probabilistic union a + b - a·b. A document without any neighbour of a
-    similarity above 0 is tied to none: which neighbours it has is an accident.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-        Cosine distance is taken as one minus the similarity.
-
-    Returns
-    -------
-    csr_matrix of float32, shape (n_documents, n_documents)
-        Symmetric, with weights in (0, 1], columns ascending in each row.
-
-    References
-    ----------
-    McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
-    for Dimension Reduction", algorithms 2 and 3.
+    similarity above 0 is tied to none: which neighbours it has is an accident. Source: McInnes,
+    Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection for Dimension
+    Reduction", algorithms 2 and 3.
     """
     from scipy.sparse import csr_matrix
 
     n_documents, k = graph.indices.shape
     distances = np.maximum(0.0, 1.0 - graph.similarities.astype(np.float64))
-    rho = _nearest_positive(distances)
+    # Each document's smallest distance above zero; 0 where all are zero.
+    rho = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
+    rho = np.where(np.isfinite(rho), rho, 0.0)
     sigma = _bandwidths(distances, rho)
     beyond = distances - rho[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
@@ -72,20 +61,13 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
     return fuzzy
 
 
-def _nearest_positive(distances: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return each row's smallest distance above zero; 0 where all are zero."""
-    positive = np.where(distances > 0, distances, np.inf).min(axis=1, initial=np.inf)
-    return np.where(np.isfinite(positive), positive, 0.0)
-
-
 def _bandwidths(
     distances: npt.NDArray[np.float64], rho: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Find, by Newton's method, the bandwidths that make the weights sum to log2(k + 1).
 
-    As a function of the inverse bandwidth the sum is convex and falls: from zero on, where all
-    weights are 1, no step goes too far. Where too many neighbours are as near as the nearest,
-    the steps go on without end, and the least bandwidth is taken.
+    As a function of the inverse bandwidth the sum is convex and falls: from zero on, no step goes
+    too far. Where too many neighbours are as near as the nearest, the least bandwidth is taken.
     """
     n_documents, k = distances.shape
     target = np.log2(k + 1)

@@ -52,7 +52,6 @@ def _clip(value: np.float32) -> np.float32:
 
 @numba.njit(inline="always")
 def _look_up(table: FloatArray, squared: np.float32) -> np.float32:
-    """Return a force at a squared distance."""
     force: np.float32 = table[np.uint64(np.float32(squared).view(np.uint32) >> TABLE_SHIFT)]
     return force
 
@@ -86,7 +85,6 @@ def _times(epoch: int, rate: np.int32, phase: np.int32) -> np.int64:
 def _count_pulls(
     counts: Int32Array, i: int, offsets: Int64Array, rates: Int32Array, phases: Int32Array
 ) -> None:
-    """Count the pulls at a document in each sub-step of a cycle."""
     for sub_step in range(SUB_STEPS):
         at = i * SUB_STEPS + sub_step
         for edge in range(offsets[at], offsets[at + 1]):
@@ -120,9 +118,8 @@ def schedule(
 ) -> tuple[Int32Array, Int64Array, Int32Array]:
     """Write down who pulls at whom in each sub-step of a cycle of epochs.
 
-    Shapes: `offsets` (n_documents * SUB_STEPS + 1,), `neighbors, rates, phases` (n_edges,) ->
-    `counts` (CYCLE * SUB_STEPS, n_documents), `starts` (CYCLE * SUB_STEPS, n_chunks), `pulling`
-    (n_pulls,).
+    Shapes: edges (n_edges,) -> `counts` (CYCLE * SUB_STEPS, n_documents), `starts` (CYCLE *
+    SUB_STEPS, n_chunks), `pulling` (n_pulls,).
     """
     n_documents = (len(offsets) - 1) // SUB_STEPS
     n_chunks = (n_documents + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE

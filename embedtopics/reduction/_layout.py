@@ -48,15 +48,8 @@ and on a busy machine each wait may last as long as a time slice."""
 class EdgeSchedule:
     """A fuzzy graph made ready for layouts: its edges, spread over the sub-steps of an epoch.
 
-    Parameters
-    ----------
-    order : int64 ndarray of shape (n_documents,)
-        The documents as they are numbered in the other arrays.
-    counts, starts, pulling : ndarray
-        Who pulls at whom in each sub-step, see `_kernels.schedule`.
-    strengths : float32 ndarray of shape (n_documents,)
-        Weight of each push against a document.
-    seed : int
+    `order` (n_documents,) numbers the documents in the other arrays; `counts, starts, pulling` say
+    who pulls at whom (see `_kernels.schedule`), and `strengths` (n_documents,) weigh the pushes.
     """
 
     order: Int64Array
@@ -68,21 +61,7 @@ class EdgeSchedule:
 
 
 def edge_schedule(fuzzy: csr_matrix, *, seed: int = 0, n_epochs: int | None = None) -> EdgeSchedule:
-    """Make a fuzzy graph ready for one or several layouts.
-
-    Parameters
-    ----------
-    fuzzy : csr_matrix of float32, shape (n_documents, n_documents)
-        Symmetric edge weights.
-    seed : int
-    n_epochs : int or None
-        Epochs of the longest layout; None takes the default of two dimensions. Edges too weak to
-        be pulled once in so many are left out, as UMAP does.
-
-    Returns
-    -------
-    EdgeSchedule
-    """
+    """Make a fuzzy graph (n_documents, n_documents) ready for layouts of up to `n_epochs`."""
     from embedtopics.reduction import _kernels
 
     n_documents = fuzzy.shape[0]
@@ -108,40 +87,14 @@ def layout(
     n_threads: int | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> FloatArray:
-    """Lay a fuzzy graph out by UMAP's attraction and repulsion.
+    """Lay a fuzzy graph out from `start` (n_documents, n_components) by UMAP's forces.
 
     The expected numbers of pulls along an edge and of negative samples per document and epoch
     are those of UMAP's stochastic gradient descent, as are the gradients and their clipping. The
-    learning rate falls from 1 to 0, as the square of the share of epochs left.
-
-    Parameters
-    ----------
-    fuzzy : csr_matrix of float32, shape (n_documents, n_documents), or EdgeSchedule
-        Symmetric edge weights, or what was made of them.
-    start : float32 ndarray of shape (n_documents, n_components)
-        Positions to begin with; not changed.
-    min_dist : float
-        Distance under which documents need not be drawn closer; 0 packs clusters densely.
-    seed : int
-        Not used for schedule, which have their own.
-    n_epochs : int or None
-        None takes 200 up to 10,000 documents; above, 150 in one or two dimensions and 100 in more.
-    first_epoch : int
-        Epochs that are left out at the beginning, where the learning rate is high: for a start
-        that is a layout already and shall be changed no more than the graph wants it.
-    n_threads : int or None
-        Threads at most; None takes Numba's number. The layout is the same with any.
-    stop : callable, optional
-        Asked from time to time; if it returns true, the layout ends before its time.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_documents, n_components)
-
-    References
-    ----------
-    McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection
-    for Dimension Reduction", algorithm 5.
+    learning rate falls from 1 to 0, as the square of the share of epochs left. `first_epoch` leaves
+    out the early ones of large steps, for a start that is a layout already. The layout is the same
+    with any `n_threads`; it ends early where `stop`, asked from time to time, returns true. Source:
+    McInnes, Healy and Melville (2018), "UMAP", algorithm 5.
     """
     from embedtopics.reduction import _kernels
 
@@ -185,8 +138,7 @@ def _run_on_threads(
     """Run the epochs from the first on, on all threads or on one, whichever is faster at the time.
 
     Threads wait for one another many times an epoch. Where other programs keep the cores busy,
-    each wait may last as long as a time slice, and one thread alone is many times faster. What
-    is computed is the same.
+    each wait may last as long as a time slice, and one thread alone is many times faster.
     """
     import numba
 
@@ -224,9 +176,8 @@ def curve_parameters(min_dist: float, spread: float = 1.0) -> tuple[float, float
 def force_tables(a: float, b: float) -> tuple[FloatArray, FloatArray]:
     """Tabulate the forces by squared distance, for every float32 cut to nine bits of mantissa.
 
-    Looking forces up is faster than raising to a power, and above all the same everywhere: with
-    powers in it, the loop gave other last bits when it was just compiled than when the same loop
-    was read from the cache.
+    With powers in it, the loop gave other last bits when it was just compiled than when it was read
+    from the cache.
     """
     from embedtopics.reduction._kernels import TABLE_SHIFT
 
@@ -244,10 +195,9 @@ def _edges_by_sub_step(
 ) -> tuple[Int64Array, Int32Array, Int32Array, Int32Array]:
     """Spread every document's edges over the sub-steps.
 
-    Edges too weak to be pulled once in all epochs are left out, as UMAP does. An edge's
-    `phase` says when in its own rhythm it starts, so that not all edges pull in one epoch.
-    Both are the same for the two ends of an edge: ends that pulled by turns would leap over
-    one another, and a close pair would run off the map.
+    Edges too weak to be pulled once in all epochs are left out, as UMAP does. Sub-step and phase
+    (when in its own rhythm an edge starts) are the same for both ends of an edge: ends that pulled
+    by turns would leap over one another, and a close pair would run off the map.
     """
     from embedtopics.reduction._kernels import BEAT_BITS, SUB_STEPS
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from embedtopics.protocols import FloatArray
 
@@ -22,24 +21,14 @@ ENOUGH_DOCUMENTS = 20_000
 
 
 def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
-    """Project embeddings on their first principal components.
+    """Project embeddings on their first principal components; the largest absolute value is 10.
 
     The eigenvectors of the covariance are turned so that the entry of largest absolute value is
     positive: the start is the same on every run. Above 2,048 dimensions they come from a
-    randomized decomposition of fixed seed (Halko, Martinsson and Tropp 2011, algorithms 4.4 and
-    5.1), and the later ones are approximate.
-
-    Parameters
-    ----------
-    embeddings : float32 ndarray of shape (n_documents, n_dimensions)
-    n_components : int
-        Columns beyond the rank of the embeddings are zero.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_documents, n_components)
-        The largest absolute value scaled to 10.
+    randomized decomposition (Halko, Martinsson and Tropp 2011, algorithms 4.4 and 5.1). Shapes:
+    (n_documents, n_dimensions) -> (n_documents, n_components), zero beyond the rank.
     """
+    from sklearn.utils.extmath import randomized_svd
     from threadpoolctl import threadpool_limits
 
     n_documents, n_dimensions = embeddings.shape
@@ -49,9 +38,15 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     # On one thread: the order in which BLAS sums depends on how many it has.
     with threadpool_limits(limits=1, user_api="blas"):
         if n_dimensions <= MOST_DIMENSIONS:
-            axes = _all_axes(some, mean)[:, :n_components]
+            covariance = np.zeros((n_dimensions, n_dimensions))
+            for begin in range(0, len(some), BLOCK):
+                block = some[begin : begin + BLOCK] - mean
+                covariance += block.T @ block
+            axes = np.linalg.eigh(covariance)[1][:, ::-1][:, :n_components]
         else:
-            axes = _first_axes(some - mean, min(n_components, len(some)))
+            n_first = min(n_components, len(some))
+            found = randomized_svd(some - mean, n_first, n_iter=7, random_state=0)
+            axes = found[2].T.astype(np.float64)
         axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
         for begin in range(0, n_documents, BLOCK):
             block = embeddings[begin : begin + BLOCK] - mean
@@ -59,41 +54,8 @@ def principal_start(embeddings: FloatArray, n_components: int) -> FloatArray:
     return _scaled(start)
 
 
-def _all_axes(some: FloatArray, mean: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the eigenvectors of the covariance in columns, those of largest variance first."""
-    covariance = np.zeros((len(mean), len(mean)))
-    for begin in range(0, len(some), BLOCK):
-        block = some[begin : begin + BLOCK] - mean
-        covariance += block.T @ block
-    axes: npt.NDArray[np.float64] = np.linalg.eigh(covariance)[1][:, ::-1]
-    return axes
-
-
-def _first_axes(centered: FloatArray, n_components: int) -> npt.NDArray[np.float64]:
-    """Return the first of these eigenvectors, without the covariance."""
-    from sklearn.utils.extmath import randomized_svd
-
-    axes: npt.NDArray[np.float64] = randomized_svd(
-        centered, n_components, n_iter=7, random_state=0
-    )[2].T.astype(np.float64)
-    return axes
-
-
 def first_components(start: FloatArray, n_components: int) -> FloatArray:
-    """Return a start of fewer dimensions, those of largest variance.
-
-    Parameters
-    ----------
-    start : float32 ndarray of shape (n_documents, n)
-        Of `principal_start`.
-    n_components : int
-        At most n.
-
-    Returns
-    -------
-    float32 ndarray of shape (n_documents, n_components)
-        The largest absolute value scaled to 10.
-    """
+    """Return a `principal_start` of fewer dimensions, those of largest variance."""
     return _scaled(start[:, :n_components])
 
 

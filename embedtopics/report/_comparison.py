@@ -59,8 +59,7 @@ def comparison_json(result: Comparison) -> str:
     """Return the documents, their places and their neighbours as JSON.
 
     Places are rounded to one 65,535th of what all maps span, and arrays travel as base64 of
-    little-endian integers: 20,000 documents take 107 kB a map, and 533 kB for the nearest ten
-    neighbours under an encoder.
+    little-endian integers: 20,000 documents take 107 kB a map, and 533 kB for ten neighbours.
     """
     low, step, span = _grid(result)
     length = text_length(len(result.documents))
@@ -121,8 +120,6 @@ def _pack(values: npt.NDArray[Any], kind: str = "<u4") -> str:
     """Return an array as base64 of little-endian integers."""
     return base64.b64encode(np.ascontiguousarray(values).astype(kind).tobytes()).decode("ascii")
 
-
-# The sections of a comparison's page, each a function from a comparison to HTML.
 
 _TOOLS = (
     ("lasso", "Lasso", "Draw around documents to select them"),
@@ -218,7 +215,6 @@ def maps_section(result: Comparison) -> str:
 
 
 def _panel(view: EncoderView, place: int) -> str:
-    """Return the place of one map."""
     name = text(view.name, 60)
     return (
         f'<figure class="panel"><figcaption title="{name}"><bdi>{name}</bdi></figcaption>'
@@ -462,7 +458,6 @@ def _move_cells(result: Comparison, move: Move) -> tuple[str, ...]:
 
 
 def _terms(terms: tuple[str, ...]) -> str:
-    """Return terms one after the other, or a dash."""
     shown = " ".join(f'<span class="term"><bdi>{text(term, 60)}</bdi></span>' for term in terms)
     return shown or "&ndash;"
 
@@ -470,9 +465,8 @@ def _terms(terms: tuple[str, ...]) -> str:
 def comparison_html(result: Comparison, *, title: str | None = None) -> str:
     """Return a comparison as a self-contained HTML page.
 
-    The page's own script draws the maps, and not Plotly, which would cost 5 MB, the right to
-    compile strings, and a redraw of every map at each selection. A page takes some 40 kB and, for
-    each document, up to 300 characters of its text and 32 bytes for each encoder.
+    The page's own script draws the maps: Plotly would cost 5 MB, the right to compile strings, and
+    a redraw of every map at each selection.
     """
     heading = text(title if title is not None else default_title(result), 160)
     return html_page(

@@ -78,7 +78,6 @@ def summary(result: TopicResult) -> str:
 
 
 def _encoder(result: TopicResult) -> str:
-    """Return the name of the encoder, or nothing where the settings have none."""
     encoder = result.settings.get("encoder")
     if isinstance(encoder, Mapping):
         encoder = encoder.get("name")
@@ -86,7 +85,6 @@ def _encoder(result: TopicResult) -> str:
 
 
 def _period(result: TopicResult) -> str:
-    """Return the first and the last day of the corpus, or nothing."""
     times = result.corpus.time
     if times is None or times.isna().all():
         return ""
@@ -186,7 +184,6 @@ def _figure(value: float) -> str:
 
 
 def _representatives(result: TopicResult, topic: Topic) -> str:
-    """Return the representative documents of a topic, folded."""
     if not topic.representatives:
         return ""
     corpus = result.corpus
@@ -236,7 +233,6 @@ def decisions_section(
 
 
 def _words(words: object) -> str:
-    """Return a folded list of words, or nothing."""
     if not isinstance(words, (list, tuple)) or not words:
         return ""
     listed = ", ".join(f"<bdi>{text(word, 60)}</bdi>" for word in words)

@@ -29,9 +29,8 @@ def count_terms(
 ) -> TermCounts:
     """Count the words and n-grams of every document.
 
-    A term lies within one document and neither begins nor ends with a word that says nothing
-    alone: a stop word, a function word, a single letter or a number. Inside a longer term any
-    word may stand (``bank of england``).
+    A term neither begins nor ends with a word that says nothing alone: a stop word, function word,
+    single letter or number. Inside, any word may stand (``bank of england``).
     """
     shortest, longest = map(int, ngram_range)
     if not 1 <= shortest <= longest <= 9:
@@ -72,11 +71,7 @@ def count_by_topic(
     n_topics: int | None = None,
     weights: npt.ArrayLike | None = None,
 ) -> csr_matrix:
-    """Add up the documents' counts within each topic, as one sparse product.
-
-    Shapes: `counts` (n_documents, n_terms), `labels` (n_documents,), `weights` (n_documents,) ->
-    (n_topics, n_terms).
-    """
+    """Add up the documents' counts in each topic: (n_documents, n_terms) -> (n_topics, n_terms)."""
     topic = np.asarray(labels, dtype=np.int64)
     times = np.ones(len(topic)) if weights is None else np.asarray(weights, dtype=np.float64)
     n_topics = int(topic.max(initial=-1)) + 1 if n_topics is None else n_topics
@@ -91,11 +86,7 @@ def sum_rows(
     n_groups: int,
     weights: npt.NDArray[np.float64] | None = None,
 ) -> csr_matrix:
-    """Add up rows of counts within groups.
-
-    Shapes: `counts` (n_documents, n_terms), `rows` (n_members,), `groups` (n_members,), `weights`
-    (n_members,) -> (n_groups, n_terms).
-    """
+    """Add up the `rows` (n_members,) of counts in `groups` (n_members,): (n_groups, n_terms)."""
     from scipy.sparse import csr_matrix
 
     from embedtopics.terms._kernels import sum_groups
@@ -116,10 +107,7 @@ def sum_rows(
 
 
 def count_words(tokens: TokenStream) -> csr_matrix:
-    """Count every word of every document, stop words and all.
-
-    Shape: (n_documents, n_words).
-    """
+    """Count every word of every document, stop words and all: (n_documents, n_words)."""
     return _counts_of(tokens.ids, tokens.offsets, len(tokens.words))
 
 
@@ -142,9 +130,8 @@ def _ngrams(
 ) -> Iterator[tuple[int, csr_matrix, npt.NDArray[Any]]]:
     """Yield n, the counts of all n-grams, and their word ids (n_grams, n), for n = 1, 2, ...
 
-    An n-gram cannot be in more documents than its first n - 1 words or its last word. So each
-    length only extends what enough documents hold; and of the longest, which nothing extends,
-    only those are looked at that may be terms. That keeps most of the stream out of the sorting.
+    An n-gram cannot be in more documents than its first n - 1 words or its last word: each length
+    only extends what enough documents hold, and of the longest only possible terms are looked at.
     """
     n_words = len(tokens.words)
     counts = count_words(tokens)
@@ -211,9 +198,6 @@ def document_limits(
     return max(limits[0], 1), limits[1]
 
 
-# Terms counted otherwise: from the counts that there are where they hold enough.
-
-
 @dataclass(frozen=True)
 class TermRules:
     """What counts as a term; the parameters of `count_terms`."""
@@ -230,8 +214,7 @@ def recount_terms(
 ) -> TermCounts:
     """Count terms by other rules.
 
-    Where the rules allow no term that is not among those counted, columns are dropped; else the
-    word ids are counted anew. Both give the very same.
+    Where these allow no new term, columns are dropped instead; both give the very same.
     """
     if before == after:
         return counts
@@ -239,9 +222,24 @@ def recount_terms(
     stops = _among(tokens.words, after.stop_words)
     functions = _among(tokens.words, after.function_words)
     edges = set(stops) | set(functions)
-    if not (left_out <= edges and _is_within(before, after, len(tokens))):
+    fewest_before, most_before = document_limits(before.min_df, before.max_df, len(tokens))
+    fewest, most = document_limits(after.min_df, after.max_df, len(tokens))
+    shortest_before, longest_before = before.ngram_range
+    shortest, longest = after.ngram_range
+    is_within = fewest_before <= fewest and most <= most_before
+    is_within &= shortest_before <= shortest <= longest <= longest_before
+    if not (is_within and left_out <= edges):
         return count_terms(tokens, **asdict(after))
-    kept = np.flatnonzero(_is_allowed(counts, edges - left_out, after, len(tokens)))
+    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
+    allowed = (holders >= fewest) & (holders <= most)
+    allowed &= (counts.lengths >= shortest) & (counts.lengths <= longest)
+    newly_left_out = edges - left_out
+    if newly_left_out:
+        allowed &= [
+            newly_left_out.isdisjoint((term.split(" ", 1)[0], term.rsplit(" ", 1)[-1]))
+            for term in counts.terms
+        ]
+    kept = np.flatnonzero(allowed)
     return TermCounts(
         counts=counts.counts if len(kept) == len(counts.terms) else counts.counts[:, kept],
         terms=tuple(counts.terms[column] for column in kept.tolist()),
@@ -249,35 +247,6 @@ def recount_terms(
         stop_words=stops,
         function_words=tuple(word for word in functions if word not in set(stops)),
     )
-
-
-def _is_within(before: TermRules, after: TermRules, n_documents: int) -> bool:
-    """Return whether every length and frequency that is allowed now was allowed before."""
-    fewest_before, most_before = document_limits(before.min_df, before.max_df, n_documents)
-    fewest, most = document_limits(after.min_df, after.max_df, n_documents)
-    shortest_before, longest_before = before.ngram_range
-    shortest, longest = after.ngram_range
-    return (
-        fewest >= fewest_before
-        and most <= most_before
-        and shortest_before <= shortest <= longest <= longest_before
-    )
-
-
-def _is_allowed(
-    counts: TermCounts, newly_left_out: set[str], after: TermRules, n_documents: int
-) -> npt.NDArray[np.bool_]:
-    """Tell for each column whether it is a term still."""
-    fewest, most = document_limits(after.min_df, after.max_df, n_documents)
-    holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
-    allowed: npt.NDArray[np.bool_] = (holders >= fewest) & (holders <= most)
-    allowed &= (counts.lengths >= after.ngram_range[0]) & (counts.lengths <= after.ngram_range[1])
-    if newly_left_out:
-        allowed &= [
-            newly_left_out.isdisjoint((term.split(" ", 1)[0], term.rsplit(" ", 1)[-1]))
-            for term in counts.terms
-        ]
-    return allowed
 
 
 def _among(words: tuple[str, ...], listed: Iterable[str]) -> tuple[str, ...]:

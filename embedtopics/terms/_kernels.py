@@ -128,11 +128,7 @@ def number_pieces(
 def count_in_documents(
     terms: Int32Array, offsets: Int64Array, n_terms: int
 ) -> tuple[Int32Array, Int32Array, Int64Array]:
-    """Count how often each term occurs in each document.
-
-    Shapes: `terms` (n_occurrences,), `offsets` (n_documents + 1,) -> `counts, terms` (n_entries,),
-    `offsets` (n_documents + 1,).
-    """
+    """Count how often each term occurs in each document; the parts of a csr matrix."""
     counts = np.empty(len(terms), dtype=np.int32)
     found = np.empty(len(terms), dtype=np.int32)
     ends = np.zeros(len(offsets), dtype=np.int64)
@@ -174,8 +170,7 @@ def sum_groups(
 ) -> tuple[npt.NDArray[np.float64], Int32Array, Int64Array]:
     """Add up the rows of each group of a sparse matrix, each times its weight.
 
-    SciPy's product counts the entries of its outcome first and leaves them unsorted; here each
-    group is added up in one row that is kept, and read off in order.
+    SciPy's product counts the entries of its outcome first and leaves them unsorted.
     """
     n_most = 0
     for row in rows:

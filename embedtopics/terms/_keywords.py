@@ -64,8 +64,7 @@ def keywords(
     """Choose the terms that name each topic.
 
     The best terms by weight are ranked anew as the module's introduction says, and picked by
-    `select_keywords`. Words that all mostly occur within one longer term of the topic give their
-    place to it: *hong* and *kong* to *hong kong*.
+    `select_keywords`. Words that mostly occur within one longer term give their place to it.
     """
     candidates = best_terms(topic_terms, term_counts, _CANDIDATES + max(0, n - 10), ngram_range)
     pool = np.unique(np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in candidates)]))
@@ -105,10 +104,10 @@ def select_keywords(
     n: int = 10,
     languages: Sequence[str] = ("en",),
 ) -> list[int]:
-    """Pick the most relevant candidates, without repetitions.
+    """Pick the most relevant candidates (n_candidates,), without repetitions.
 
     No keyword begins or ends with a stem that another one holds: after *interest rates* there
-    is neither *interest* nor *rate cut*. Shapes: `relevance` (n_candidates,).
+    is neither *interest* nor *rate cut*.
     """
     score = np.asarray(relevance, dtype=np.float64)
     score = score / (score.max(initial=0.0) or 1.0)
@@ -130,12 +129,9 @@ def term_embeddings(
     *,
     origin: npt.ArrayLike = 0.0,
 ) -> FloatArray:
-    """Embed terms as the mean of the documents that hold them.
+    """Embed terms (m,) as the mean of the documents that hold them, (m, n_dimensions).
 
-    One sparse product; no encoder is asked, so it works with given embeddings too.
-
-    Shapes: `counts` (n_documents, n_terms), `embeddings` (n_documents, n_dimensions), `term_ids`
-    (m,), `origin` (n_dimensions,) -> (m, n_dimensions).
+    No encoder is asked, so it works with given embeddings too.
     """
     presence = counts[:, np.asarray(term_ids, dtype=np.int64)]
     presence.data = np.ones(len(presence.data), dtype=np.float32)
@@ -188,9 +184,6 @@ def _give_way(
     return handed_on
 
 
-# Names of topics, made of their keywords.
-
-
 def unique_labels(
     keywords: Iterable[Sequence[str]],
     n: int = 3,
@@ -201,8 +194,7 @@ def unique_labels(
 ) -> list[str]:
     """Return a label for each topic, no two equal: a start and the first keywords.
 
-    A topic whose label is taken gets further keywords of its own, and a number if these do not
-    help either. Earlier topics keep the shorter label.
+    A topic whose label is taken gets further keywords of its own, else a number.
     """
     labels: list[str] = []
     used = set(taken)

@@ -96,13 +96,10 @@ def pattern_counts(
                 occurs[term] += 1
                 found = tags[start : start + n]
                 matches[term] += any(
-                    len(pattern) == n and all(map(_is_in, found, pattern)) for pattern in patterns
+                    len(pattern) == n and all(map(frozenset.__contains__, pattern, found))
+                    for pattern in patterns
                 )
     return {term: (matches[term], occurs[term]) for term in terms}
-
-
-def _is_in(tag: str, allowed: frozenset[str]) -> bool:
-    return tag in allowed
 
 
 def _pieces(doc: Iterable[Any]) -> Iterable[list[Any]]:

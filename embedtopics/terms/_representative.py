@@ -15,19 +15,13 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
-# The terms of highest weight in each topic.
-
-
 def best_terms(
     topic_terms: csr_matrix,
     term_counts: TermCounts,
     n: int,
     ngram_range: tuple[int, int] | None = None,
 ) -> list[tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]]:
-    """Return for each topic the terms of highest weight and these weights, best first.
-
-    Shapes: `topic_terms` (n_topics, n_terms).
-    """
+    """Return for each topic the terms of highest weight and these weights, best first."""
     if ngram_range is None:
         allowed = np.ones(len(term_counts.terms), dtype=bool)
     else:
@@ -56,9 +50,6 @@ def largest(values: npt.NDArray[np.float64], n: int, floor: float = 0.0) -> npt.
         usable = usable[values[usable] >= limit]
     found: npt.NDArray[np.int64] = usable[np.argsort(-values[usable], kind="stable")[:n]]
     return found
-
-
-# Maximal marginal relevance: the best of a few candidates, without two of a kind.
 
 
 def choose_diverse(
@@ -102,11 +93,7 @@ def representatives(
     n: int = 5,
     n_topics: int | None = None,
 ) -> list[Int64Array]:
-    """Choose typical documents of each topic: central, but not too similar.
-
-    Of the documents nearest to the topic's centroid (its mean embedding, weighted by strength)
-    some are picked by maximal marginal relevance, never two near duplicates.
-    """
+    """Choose typical documents of each topic: nearest to its centroid, without near duplicates."""
     topic = np.asarray(labels)
     strength = np.ones(len(topic)) if strengths is None else np.asarray(strengths, dtype=float)
     if n_topics is None:
@@ -118,12 +105,7 @@ def representatives(
 
 
 def centroid(vectors: FloatArray, strengths: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Return the mean of vectors, weighted by their strengths and scaled to length 1.
-
-    Where none has a strength all count equally. Zeros where the vectors cancel out.
-
-    Shapes: `vectors` (n_documents, n_dimensions), `strengths` (n_documents,) -> (n_dimensions,).
-    """
+    """Return the mean of vectors by strength, of length 1, (n_dimensions,), or zeros."""
     weights = strengths.astype(np.float64)
     if not weights.sum() > 0:
         weights = np.ones(len(vectors))

@@ -169,9 +169,6 @@ def _first_letter(pair: str) -> int:
     return length
 
 
-# The words of one short text, such as a query, without waiting for the compiled loops.
-
-
 def words_of(text: str) -> list[str]:
     """Return the words of one text in their order, as `tokenize` makes them.
 

@@ -36,9 +36,8 @@ _ADDED = {
 def stop_words_for(languages: Iterable[str]) -> tuple[str, ...]:
     """Return the stop words of some languages.
 
-    The lists are those of the ``stop-words`` package (BSD licence, 33 languages), split by our
-    own tokeniser so that they meet the words of a `TokenStream`: French ``d'`` becomes ``d``.
-    Nouns that the English and French lists hold by mistake, such as *computer*, are no stop words.
+    The lists of the ``stop-words`` package (BSD licence, 33 languages), split by our own tokeniser:
+    French ``d'`` becomes ``d``. Nouns that are there by mistake, such as *computer*, are left out.
     """
     from stop_words import safe_get_stop_words
 
@@ -48,8 +47,6 @@ def stop_words_for(languages: Iterable[str]) -> tuple[str, ...]:
         words |= set(listed) - set(_KEPT.get(code, "").split())
     return tuple(sorted(words))
 
-
-# When two terms repeat each other to a reader: they share a stem.
 
 Stems = tuple[tuple[str, ...], ...]
 """The stems of a term's words, in order, once for each language."""
@@ -95,8 +92,6 @@ def _stemmer(code: str) -> Callable[[str], str]:
     return lru_cache(maxsize=65_536)(snowballstemmer.stemmer(algorithm).stemWord)
 
 
-# Words that a corpus uses in all topics equally, found by a statistic instead of a list.
-
 _MIN_SHARE = 0.1
 """Of the documents, that a word must be in."""
 
@@ -110,8 +105,7 @@ _CONFIDENCE = 1.645
 def function_words(tokens: TokenStream, labels: npt.ArrayLike) -> tuple[str, ...]:
     """Find frequent words whose presence says almost nothing about the topic.
 
-    Stop-word lists know a language; this knows the corpus: *like, just, know* in a forum,
-    *said* in the news, and the articles of a language without a list.
+    Stop-word lists know a language; this knows the corpus: *like, just, know* in a forum.
     """
     topic = np.asarray(labels)
     members = np.flatnonzero(topic >= 0)

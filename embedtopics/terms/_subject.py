@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from embedtopics.clustering.results import NOISE
 from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms.results import TermCounts
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ def uninformative_topics(
 ) -> npt.NDArray[np.bool_]:
     """Return which topics are about nothing in particular.
 
-    Texts without sense (words at random, extraction gone wrong, boilerplate of everything) lie
-    close together in an embedding and make a dense cluster, but their words are those of the
-    whole corpus.
+    Texts without sense (words at random, extraction gone wrong, boilerplate) make a dense cluster,
+    but their words are those of the whole corpus.
     """
     gains, n_words = word_gains(counts, labels, n_topics)
     return np.asarray((n_words >= ENOUGH_WORDS) & (gains < LEAST_GAIN))
@@ -49,11 +49,10 @@ def word_gains(
 ) -> tuple[npt.NDArray[np.float64], Int64Array]:
     """Measure how much better a topic's documents are predicted by the topic's other half.
 
-    Each topic's documents are halved. The words of a document (each once) are predicted by those
-    of the other half, mixed with the words of the rest of the corpus; its gain is the mean
-    log-likelihood of a word under that mixture less that under the rest of the corpus alone, in
-    nats. A topic's gain is the median of its documents', at the best of three weights of the
-    mixture: a mean would let a few odd texts speak for a group that says nothing.
+    The words of a document (each once) are predicted by those of the other half, mixed with the
+    words of the rest of the corpus; its gain is the mean log-likelihood of a word less that under
+    the rest of the corpus alone, in nats. A topic's gain is the median of its documents', at the
+    best of three weights: a mean would let a few odd texts speak for a group that says nothing.
     """
     words = counts.counts[:, np.flatnonzero(counts.lengths == 1)]
     holds = words.astype(bool).astype(np.float64)
@@ -61,7 +60,9 @@ def word_gains(
     mean_length = max(1.0, total.sum() / max(1, len(labels)))
     # Documents are ordered by a hash of their content, so that any halving is a random one.
     half_of = np.arange(len(labels)) % 2
-    halves = [_sum_by_topic(holds, np.where(half_of == h, labels, NOISE), n_topics) for h in (0, 1)]
+    halves = [
+        count_by_topic(holds, np.where(half_of == h, labels, NOISE), n_topics) for h in (0, 1)
+    ]
     sizes = np.stack([np.asarray(half.sum(axis=1)).ravel() for half in halves])
     n_words = sizes.sum(axis=0)
     judged = _first_of_each(labels, n_topics)
@@ -76,19 +77,6 @@ def word_gains(
         gain = np.where(lengths > 0, mean + np.log(prior / (other_size + prior)), 0.0)
         best = np.maximum(best, _medians(gain, labels[judged], n_topics))
     return np.where(n_words >= total.sum(), np.inf, best), n_words.astype(np.int64)
-
-
-def _sum_by_topic(holds: csr_matrix, labels: Int32Array, n_topics: int) -> csr_matrix:
-    """Count the documents of each topic that hold each word."""
-    from scipy.sparse import csr_matrix
-
-    inside = np.flatnonzero(labels != NOISE)
-    member = csr_matrix(
-        (np.ones(len(inside)), (labels[inside], inside)), shape=(n_topics, len(labels))
-    )
-    sums = csr_matrix(member @ holds)
-    sums.sort_indices()
-    return sums
 
 
 def _first_of_each(labels: Int32Array, n_topics: int) -> Int64Array:

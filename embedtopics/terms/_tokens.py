@@ -69,11 +69,7 @@ _LETTER_FORMS = {"\u2018": "'", "\u2019": "'", "\u2010": "-", "\u2011": "-", "\u
 
 
 def tokenize(texts: Sequence[str], *, lowercase: bool = True) -> TokenStream:
-    """Split all documents into words, once.
-
-    The module's introduction says what a word is. Only the texts decide the result: not their
-    language, not the process, not the order in which words are first met.
-    """
+    """Split all documents into words, as the module's introduction says."""
     if isinstance(texts, str | bytes):
         raise InputError("texts must be a sequence of strings; got one string; put it in a list")
     from embedtopics.terms._kernels import number_pieces
@@ -189,27 +185,17 @@ def _split_unspaced(part: str) -> Iterator[str]:
             yield from map("".join, pairwise(letters))
 
 
-# Streams of words of two sets of documents as one, without reading a text again.
-
-
 def join_tokens(first: TokenStream, second: TokenStream, order: Int64Array) -> TokenStream:
-    """Join two streams, the documents in any order.
-
-    Shapes: `order` (n_documents,).
-    """
+    """Join two streams, the documents in the given `order`, (n_documents,)."""
     words = sorted({*first.words, *second.words})
     number = {word: place for place, word in enumerate(words)}
-    ids = np.concatenate([_renumbered(part.ids, part.words, number) for part in (first, second)])
+    numbers = [np.array([number[w] for w in part.words], np.int32) for part in (first, second)]
+    ids = np.concatenate([numbers[0][first.ids], numbers[1][second.ids]])
     starts = np.concatenate([first.offsets[:-1], second.offsets[:-1] + len(first.ids)])
     lengths = np.concatenate([np.diff(first.offsets), np.diff(second.offsets)])[order]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     places = np.arange(offsets[-1]) + np.repeat(starts[order] - offsets[:-1], lengths)
     return _used_words(ids[places], offsets, words)
-
-
-def _renumbered(ids: Int32Array, words: Sequence[str], number: dict[str, int]) -> Int32Array:
-    new = np.fromiter((number[word] for word in words), dtype=np.int32, count=len(words))
-    return new[ids]
 
 
 def _used_words(ids: Int32Array, offsets: Int64Array, words: list[str]) -> TokenStream:

@@ -153,16 +153,13 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-# Which words tell two groups of texts apart, with the rare ones held back by a prior.
-
-
 def log_odds(
     first: npt.ArrayLike, second: npt.ArrayLike, prior: npt.ArrayLike
 ) -> npt.NDArray[np.float64]:
-    """Return how much each word belongs to the first group rather than to the second: z scores.
+    """Return the z scores of how much each word belongs to the first group rather than the second.
 
     Log-odds with an informative Dirichlet prior (Monroe, Colaresi and Quinn 2008, "Fightin'
-    Words", equations 16 to 22), of the counts of both groups and of the prior, from 0 up.
+    Words", equations 16 to 22), of the counts of both groups and of the prior.
     """
     y_first = np.asarray(first, dtype=np.float64) + np.asarray(prior, dtype=np.float64)
     y_second = np.asarray(second, dtype=np.float64) + np.asarray(prior, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What is compared of BERTopic's value and ours, for each row of the table.
+"""What is compared of BERTopic's value and ours: for each row of the table a function of its name.
 
 Topics, words and vectors are the same. Where BERTopic's own answer differs by a known fault, the
 comparison says which, and compares the rest.
@@ -10,57 +10,38 @@ import json
 
 import numpy as np
 
-__all__ = ["COMPARED"]
 
-COMPARED = {}
-
-
-def compares(name):
-    def keep(function):
-        COMPARED[name] = function
-        return function
-
-    return keep
-
-
-def weights_of(model):
+def _weights_of(model):
     """Return BERTopic's class-TF-IDF weights of the topics, with its vocabulary."""
     first = 1 if -1 in model.topics_ else 0
     return model.c_tf_idf_.toarray()[first:], list(model.vectorizer_model.get_feature_names_out())
 
 
-def assert_same_weights(model, result, tolerance=1e-6):
-    weights, words = weights_of(model)
+def _assert_same_weights(model, result, tolerance=1e-6):
+    weights, words = _weights_of(model)
     assert words == list(result.term_counts.terms)
     np.testing.assert_allclose(result.topic_terms.toarray(), weights, atol=tolerance)
 
 
-def words_in(text):
+def _words_in(text):
     return set(text.replace(",", " ").split())
 
 
-# Fitting -----------------------------------------------------------------------------------
-
-
-@compares("fit")
 def fit(theirs, ours, both):
     np.testing.assert_array_equal(ours.labels_, theirs.topics_)
-    assert_same_weights(theirs, ours.result_)
+    _assert_same_weights(theirs, ours.result_)
 
 
-@compares("fit_transform")
 def fit_transform(theirs, ours, both):
     np.testing.assert_array_equal(ours, theirs[0])
 
 
-@compares("transform")
 def transform(theirs, ours, both):
     # Words in another order are another text with the same vector here, and so the same topic.
     np.testing.assert_array_equal(ours.labels, theirs[0])
     np.testing.assert_array_equal(ours.labels, both.result.labels[:12])
 
 
-@compares("partial_fit")
 def partial_fit(theirs, ours, both):
     # BERTopic's needs stages that can go on learning; only the growth itself is compared.
     assert theirs == "needs partial_fit in every stage"
@@ -68,18 +49,15 @@ def partial_fit(theirs, ours, both):
     np.testing.assert_array_equal(ours.result.labels[: len(both.docs)], both.result.labels)
 
 
-@compares("get_params")
 def get_params(theirs, ours, both):
     assert theirs["top_n_words"] == len(both.result.topics[0].keywords)
     assert ours["n_topics"] == 8 and ours["ngram_range"] == theirs["n_gram_range"] == (1, 1)
 
 
-@compares("save")
 def save(theirs, ours, both):
     assert (ours / "manifest.json").is_file()
 
 
-@compares("load")
 def load(theirs, ours, both):
     np.testing.assert_array_equal(ours.labels_, theirs.topics_)
     for topic in range(8):
@@ -87,22 +65,16 @@ def load(theirs, ours, both):
         assert abs(theirs.get_topic(topic)[0][1] - saved) < 1e-6
 
 
-@compares("push_to_hf_hub")
 def push_to_hf_hub(theirs, ours, both):
     assert "/someone/topics/" in ours
     assert "manifest.json" in both.hub.repositories["someone/topics"]["files"]
 
 
-@compares("merge_models")
 def merge_models(theirs, ours, both):
     # A model merged with itself: every topic finds its twin, and none is added.
     assert len(set(theirs.topics_)) == ours.n_topics == 8
 
 
-# Topics and documents ----------------------------------------------------------------------
-
-
-@compares("get_topics")
 def get_topics(theirs, ours, both):
     for topic, terms in theirs.items():
         mine = ours[ours["topic"] == topic].set_index("term")["weight"]
@@ -110,29 +82,24 @@ def get_topics(theirs, ours, both):
             assert abs(mine[word] - weight) < 1e-6
 
 
-@compares("get_topic")
 def get_topic(theirs, ours, both):
     np.testing.assert_allclose(ours["weight"], [weight for _, weight in theirs], atol=1e-6)
 
 
-@compares("get_topic_info")
 def get_topic_info(theirs, ours, both):
     assert ours["topic"].tolist() == theirs["Topic"].tolist()
     assert ours["size"].tolist() == theirs["Count"].tolist()
 
 
-@compares("get_topic_freq")
 def get_topic_freq(theirs, ours, both):
     assert sorted(map(tuple, ours.to_numpy())) == sorted(map(tuple, theirs.to_numpy()))
 
 
-@compares("get_document_info")
 def get_document_info(theirs, ours, both):
     assert ours["text"].tolist() == theirs["Document"].tolist()
     assert ours["topic"].tolist() == theirs["Topic"].tolist()
 
 
-@compares("get_representative_docs")
 def get_representative_docs(theirs, ours, both):
     # Both choose; BERTopic by the words of a sample, here by the vectors of all.
     inside = {both.docs[row] for row in np.flatnonzero(both.result.labels == 0)}
@@ -140,24 +107,20 @@ def get_representative_docs(theirs, ours, both):
     assert len(ours) >= len(theirs)
 
 
-@compares("set_topic_labels")
 def set_topic_labels(theirs, ours, both):
     assert both.topic_model.custom_labels_[0] == ours.topics[0].label == "Floods"
 
 
-@compares("topic_labels_")
 def topic_labels_(theirs, ours, both):
     for topic, label in theirs.items():
-        assert words_in(ours[topic]) & set(label.split("_")[1:])
+        assert _words_in(ours[topic]) & set(label.split("_")[1:])
 
 
-@compares("generate_topic_labels")
 def generate_topic_labels(theirs, ours, both):
     for label, topic in zip(theirs, ours.topics, strict=True):
         assert len(topic.label.split(", ")) == len(label.split("_")) - 1 == 2
 
 
-@compares("find_topics")
 def find_topics(theirs, ours, both):
     # The vectors of BERTopic's topics are plain means; here deep documents weigh more.
     found, similarities = theirs
@@ -165,37 +128,29 @@ def find_topics(theirs, ours, both):
     assert abs(ours["similarity"].tolist()[0] - similarities[0]) < 0.1
 
 
-# Edits -------------------------------------------------------------------------------------
-
-
-@compares("update_topics")
 def update_topics(theirs, ours, both):
     assert "people" not in ours.term_counts.terms
-    assert_same_weights(both.topic_model, ours, 1e-4)  # BERTopic cuts the mean topic's length
+    _assert_same_weights(both.topic_model, ours, 1e-4)  # BERTopic cuts the mean topic's length
 
 
-@compares("merge_topics")
 def merge_topics(theirs, ours, both):
     sizes = [topic.size for topic in ours.topics]
     assert sizes == sorted(both.topic_model.topic_sizes_.values(), reverse=True)
     np.testing.assert_array_equal(ours.labels, both.topic_model.topics_)
-    assert_same_weights(both.topic_model, ours)
+    _assert_same_weights(both.topic_model, ours)
 
 
-@compares("delete_topics")
 def delete_topics(theirs, ours, both):
     np.testing.assert_array_equal(ours.labels == -1, np.array(both.topic_model.topics_) == -1)
     np.testing.assert_array_equal(ours.labels, both.topic_model.topics_)
 
 
-@compares("reduce_topics")
 def reduce_topics(theirs, ours, both):
     # The same two pairs are the nearest; BERTopic counts the documents in none as a topic more.
     np.testing.assert_array_equal(ours.labels, both.topic_model.topics_)
-    assert_same_weights(both.topic_model, ours)
+    _assert_same_weights(both.topic_model, ours)
 
 
-@compares("reduce_outliers")
 def reduce_outliers(theirs, ours, both):
     # BERTopic forces all of them; here the doubtful stay out, and who joins goes to the same.
     joined = (both.with_noise.labels == -1) & (ours.labels != -1)
@@ -204,10 +159,6 @@ def reduce_outliers(theirs, ours, both):
     np.testing.assert_array_equal(ours.labels[joined], np.array(theirs)[joined])
 
 
-# Time, groups, hierarchy, mixtures ---------------------------------------------------------
-
-
-@compares("topics_over_time")
 def topics_over_time(theirs, ours, both):
     for row in theirs.itertuples():
         period = ours.names.index(str(row.Timestamp)[:4])
@@ -217,7 +168,6 @@ def topics_over_time(theirs, ours, both):
     assert int(ours.counts.sum()) == len(both.docs)
 
 
-@compares("topics_per_class")
 def topics_per_class(theirs, ours, both):
     for row in theirs.itertuples():
         group = ours.names.index(row.Class)
@@ -225,7 +175,6 @@ def topics_per_class(theirs, ours, both):
         assert ours.terms.of(row.Topic, group)[:1] == tuple(row.Words.split(", ")[:1])
 
 
-@compares("hierarchical_topics")
 def hierarchical_topics(theirs, ours, both):
     merged = theirs.sort_values("Distance")
     np.testing.assert_allclose(ours.distances, merged["Distance"], atol=1e-6)
@@ -233,27 +182,21 @@ def hierarchical_topics(theirs, ours, both):
         assert set(ours.topics_under(ours.n_topics + number)) == set(topics)
 
 
-@compares("get_topic_tree")
 def get_topic_tree(theirs, ours, both):
     assert theirs.count("Topic:") == both.hierarchy.n_topics
     for topic in both.result.topics:
         assert topic.label in ours
 
 
-@compares("approximate_distribution")
 def approximate_distribution(theirs, ours, both):
     np.testing.assert_allclose(ours.toarray(), theirs[0], atol=1e-6)
 
 
-# Figures -----------------------------------------------------------------------------------
-
-
-def xs(figure, kind="scatter"):
+def _xs(figure, kind="scatter"):
     """Return the x of each trace of a kind."""
     return [[x for x in trace.x if x is not None] for trace in figure.data if trace.type == kind]
 
 
-@compares("visualize_barchart")
 def visualize_barchart(theirs, ours, both):
     # The bars are the weights of the best terms; both draw the same for the same word.
     drawn = [
@@ -269,19 +212,16 @@ def visualize_barchart(theirs, ours, both):
     assert n_shared > 4 * 8 and len(ours.data) == len(drawn) == 8
 
 
-@compares("visualize_documents")
 def visualize_documents(theirs, ours, both):
-    counts = sorted(len(x) for x in xs(ours, "scattergl"))
+    counts = sorted(len(x) for x in _xs(ours, "scattergl"))
     assert counts == sorted(topic.size for topic in both.result.topics)
 
 
-@compares("visualize_document_datamap")
 def visualize_document_datamap(theirs, ours, both):
     page = (ours if ours else "").read_text("utf-8")
     assert all(topic.label.split(",")[0] in page for topic in both.result.topics)
 
 
-@compares("visualize_heatmap")
 def visualize_heatmap(theirs, ours, both):
     # The same cosines, in another order of the topics.
     mine, given = (np.array(figure.data[0].z, dtype=float) for figure in (ours, theirs))
@@ -289,23 +229,20 @@ def visualize_heatmap(theirs, ours, both):
     np.testing.assert_allclose(np.sort(mine[apart]), np.sort(given[apart]), atol=1e-6)
 
 
-@compares("visualize_hierarchy")
 def visualize_hierarchy(theirs, ours, both):
     heights = [
-        sorted({round(float(x), 6) for trace in xs(figure) for x in trace if x > 0})
+        sorted({round(float(x), 6) for trace in _xs(figure) for x in trace if x > 0})
         for figure in (theirs, ours)
     ]
     assert heights[0] == heights[1] and len(heights[0]) == 7
 
 
-@compares("visualize_hierarchical_documents")
 def visualize_hierarchical_documents(theirs, ours, both):
     assert len(theirs.layout.sliders[0].steps) >= 3
     assert len(ours.layout.sliders[0].steps) >= 3
-    assert sorted(map(len, xs(ours, "scattergl"))) == sorted(t.size for t in both.result.topics)
+    assert sorted(map(len, _xs(ours, "scattergl"))) == sorted(t.size for t in both.result.topics)
 
 
-@compares("visualize_term_rank")
 def visualize_term_rank(theirs, ours, both):
     # A line goes down from the weight of the topic's best term.
     best = sorted(round(float(max(trace.y)), 6) for trace in theirs.data)
@@ -313,7 +250,6 @@ def visualize_term_rank(theirs, ours, both):
     assert set(best) <= drawn
 
 
-@compares("visualize_topics")
 def visualize_topics(theirs, ours, both):
     # The area of a circle is in proportion to the topic.
     sizes = [topic.size for topic in both.result.topics]
@@ -322,7 +258,6 @@ def visualize_topics(theirs, ours, both):
     np.testing.assert_allclose(areas / areas.sum(), np.array(sizes) / sum(sizes), atol=1e-6)
 
 
-@compares("visualize_topics_over_time")
 def visualize_topics_over_time(theirs, ours, both):
     # BERTopic draws counts; here they are shares of what was written in the period.
     lines = [trace for trace in ours.data if trace.type == "scatter" and len(trace.x) == 3]
@@ -333,7 +268,6 @@ def visualize_topics_over_time(theirs, ours, both):
     assert len(lines) == 8
 
 
-@compares("visualize_topics_per_class")
 def visualize_topics_per_class(theirs, ours, both):
     groups = both.groups
     for place, trace in enumerate(t for t in ours.data if t.type == "scatter"):
@@ -346,34 +280,27 @@ def visualize_topics_per_class(theirs, ours, both):
             assert drawn.get(name, 0) == groups.counts[topic, place]
 
 
-@compares("visualize_distribution")
 def visualize_distribution(theirs, ours, both):
     # BERTopic's windows are of all words; those of mixtures are of the words that are terms.
     shares = both.et.topics.token_topics(both.result, 0, over="words").shares
     np.testing.assert_allclose(sorted(shares[shares > 0]), sorted(x for x in theirs.data[0].x if x),
                                atol=1e-6)  # fmt: skip
-    drawn = np.array([x for trace in xs(ours, "bar") for x in trace])
+    drawn = np.array([x for trace in _xs(ours, "bar") for x in trace])
     mine = both.et.topics.token_topics(both.result, 0).shares
     np.testing.assert_allclose(sorted(drawn / drawn.sum()), sorted(mine[mine > 0]), atol=1e-6)
 
 
-@compares("visualize_approximate_distribution")
 def visualize_approximate_distribution(theirs, ours, both):
     # BERTopic credits every word of a window with its cosine; here words add up to the mixture.
     text = json.dumps(ours.to_plotly_json(), default=str)
     assert all(word in text for word in both.docs[0].split()[:5])
 
 
-# What is set before a fit ------------------------------------------------------------------
-
-
-@compares("BERTopic(nr_topics)")
 def nr_topics(theirs, ours, both):
     ours.set_params(coverage=1.0, **both.options).fit(both.docs, embeddings=both.vectors)
     np.testing.assert_array_equal(ours.labels_, both.result.labels)
 
 
-@compares("BERTopic(seed_topic_list)")
 def seed_topic_list(theirs, ours, both):
     before = both.vectors.copy()
     ours.set_params(**both.options).fit(both.docs, embeddings=both.vectors)
@@ -383,7 +310,6 @@ def seed_topic_list(theirs, ours, both):
         assert len({ours.labels_[i] for i in holders} - {-1}) == 1
 
 
-@compares("BERTopic(zeroshot_topic_list)")
 def zeroshot_topic_list(theirs, ours, both):
     encoder = both.model.encoder
     ours.set_params(encoder=encoder, **both.options).fit(both.docs)
@@ -394,7 +320,6 @@ def zeroshot_topic_list(theirs, ours, both):
     assert set(ours.labels_[alike]) == {anchors[0].topic_id}
 
 
-@compares("BERTopic(ctfidf_model)")
 def ctfidf_model(theirs, ours, both):
     from embedtopics.terms._counts import count_by_topic
 
@@ -403,7 +328,6 @@ def ctfidf_model(theirs, ours, both):
     np.testing.assert_allclose(ours.weighting.fit_transform(counts).toarray(), given, atol=1e-6)
 
 
-@compares("BERTopic(representation_model)")
 def representation_model(theirs, ours, both):
     assert theirs.representation_model.diversity == 0.3
     for topic, terms in enumerate(ours):
@@ -412,6 +336,5 @@ def representation_model(theirs, ours, both):
         assert len({term for term, _ in terms} & set(known)) >= 3, (terms, known)
 
 
-@compares("BERTopic(embedding_model)")
 def embedding_model(theirs, ours, both):
     assert ours.encoder == theirs.embedding_model == "all-MiniLM-L6-v2"

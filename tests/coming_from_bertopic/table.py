@@ -27,4 +27,4 @@ def method_of(theirs):
     if called:
         return called[1]
     argument = re.match(r"BERTopic\((\w*)", theirs)
-    return f"BERTopic({argument[1]})"
+    return argument[1]

@@ -6,6 +6,7 @@ must be the same too: to 1e-6 where it is a number.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from types import SimpleNamespace
 
@@ -13,14 +14,19 @@ import numpy as np
 import pytest
 
 import embedtopics as et
-from tests.coming_from_bertopic.comparisons import COMPARED
+from tests.coming_from_bertopic import comparisons
 from tests.coming_from_bertopic.conftest import fit_bertopic
 from tests.coming_from_bertopic.table import method_of, rows
-from tests.topics.sharing.stub_hub import stub_hub
+from tests.topics.sharing.stub_hub import online_hub
 
 pytestmark = pytest.mark.slow
 
 ROWS = rows()
+COMPARED = {
+    name: compare
+    for name, compare in inspect.getmembers(comparisons, inspect.isfunction)
+    if not name.startswith("_")
+}
 NOT_RUN = {
     "partial_fit": "needs partial_fit in every stage",
     "push_to_hf_hub": "needs the network",
@@ -42,16 +48,11 @@ PREPARED = {
 @pytest.fixture
 def hub(monkeypatch):
     """A hub of this process."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
-    from huggingface_hub import close_session
-
-    with stub_hub() as hub:
+    with online_hub(monkeypatch) as hub:
         monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
         monkeypatch.setenv("HF_TOKEN", "hf_secret")
         yield hub
-    close_session()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
 import sys
 
 import numpy as np
@@ -32,22 +31,6 @@ def readings(result):
         yield at_resolution(result, n_topics)
     for coverage in (0.0, 0.8, 1.0):
         yield at_resolution(result, 8, coverage=coverage)
-
-
-def test_texts_of_the_fit_get_what_they_got_in_it(branched, branches):
-    texts, vectors = branches
-    order = np.random.default_rng(0).permutation(len(texts))
-    shuffled = [texts[i] for i in order]
-    for result in readings(branched):
-        found = assign(result, shuffled)
-        np.testing.assert_array_equal(found.labels, result.labels[order])
-        of_row = result.documents.of_row[order]
-        np.testing.assert_array_equal(
-            found.memberships.toarray(), result.memberships.toarray()[of_row]
-        )
-        given = assign(result, shuffled, embeddings=vectors[order])
-        np.testing.assert_array_equal(given.labels, found.labels)
-        np.testing.assert_array_equal(given.novelty, found.novelty)
 
 
 def test_many_queries_are_answered_block_by_block(branched, branches, monkeypatch):
@@ -117,37 +100,6 @@ def test_novelty_is_calibrated_on_the_fit(branched, branches):
     assert of_documents.min() == 0.0 and of_documents.max() < 1.0
     names, queries = queries_of(vectors, 100, seed=5, spread=0.6)
     assert np.median(assign(branched, names, embeddings=queries).novelty) > 0.9
-
-
-@pytest.mark.parametrize("wanted", ["labels", "clear", "any"])
-def test_how_clear_is_clear_is_as_in_the_fit(branched, branches, wanted):
-    """Coverage 0, "auto" and 1 ask new texts for one topic alone, a clear one, and any."""
-    _, vectors = branches
-    coverage = {"labels": 0.0, "clear": "auto", "any": 1.0}[wanted]
-    result = at_resolution(branched, 12, coverage=coverage)
-    names, queries = queries_of(vectors, 200, seed=6, spread=0.2)
-    found = assign(result, names, embeddings=queries)
-    shares = found.memberships.toarray()
-    near = found.novelty <= FAR
-    largest = shares.max(axis=1)
-    assert near.sum() > 20
-    if wanted == "labels":
-        np.testing.assert_array_equal(found.labels >= 0, near & (largest > 1 - 1e-5))
-    elif wanted == "any":
-        np.testing.assert_array_equal(found.labels >= 0, near & (largest > 0))
-    else:
-        assert (found.labels[near & (largest > 0.8)] >= 0).all()
-
-
-def test_results_of_before_ask_for_the_default_clearness(branched, branches):
-    _, vectors = branches
-    names, queries = queries_of(vectors, 50, seed=7, spread=0.2)
-    settings = {k: v for k, v in branched.settings.items() if k != "least_ratio"}
-    old = dataclasses.replace(branched, settings=settings)
-    np.testing.assert_array_equal(
-        assign(old, names, embeddings=queries).labels,
-        assign(branched, names, embeddings=queries).labels,
-    )
 
 
 def test_empty_texts_have_no_topic_and_no_novelty(branched, branches):

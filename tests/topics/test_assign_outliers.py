@@ -163,14 +163,16 @@ INDICES = np.array(
 )  # fmt: skip
 
 
-def twelve():
-    return NeighborGraph(INDICES, np.full((12, 4), 0.5, np.float32))
+def join_twelve(coverage="auto", *, labels=LABELS, is_informative=(True, True), weights=None):
+    graph = NeighborGraph(INDICES, np.full((12, 4), 0.5, np.float32))
+    weights = np.ones(12, np.int64) if weights is None else weights
+    is_informative = np.array(is_informative, dtype=bool)
+    cores = clustering(labels, len(is_informative))
+    return assign_outliers(graph, cores, is_informative, weights, coverage)
 
 
 def test_who_joins_by_hand():
-    joined = assign_outliers(
-        twelve(), clustering(LABELS, 2), np.ones(2, bool), np.ones(12, np.int64)
-    )
+    joined = join_twelve()
     found = joined.clustering
     assert found.labels.tolist() == [0, 0, 0, 1, 1, 1, -1, 0, 1, -1, -1, -1]
     assert found.reasons[6] == Reason.BETWEEN
@@ -189,10 +191,7 @@ def test_who_joins_by_hand():
     [(0.0, []), (0.5, []), (7 / 12, [8]), (0.6, [7, 8]), (9 / 12, [6, 7, 8]), (1.0, [6, 7, 8])],
 )
 def test_the_clearest_join_first(coverage, joining):
-    joined = assign_outliers(
-        twelve(), clustering(LABELS, 2), np.ones(2, bool), np.ones(12, np.int64), coverage
-    )
-    inside = joined.clustering.labels >= 0
+    inside = join_twelve(coverage).clustering.labels >= 0
     assert np.flatnonzero(inside[6:]).tolist() == [d - 6 for d in joining]
 
 
@@ -210,14 +209,13 @@ def test_of_equally_clear_ones_the_closer_join_first():
 def test_weights_count_for_coverage_and_for_the_order_of_topics():
     weights = np.ones(12, np.int64)
     weights[8] = 9  # joins the second core, which is then the larger
-    joined = assign_outliers(twelve(), clustering(LABELS, 2), np.ones(2, bool), weights, 0.5)
+    joined = join_twelve(0.5, weights=weights)
     assert joined.clustering.labels.tolist() == [1, 1, 1, 0, 0, 0, -1, -1, 0, -1, -1, -1]
     np.testing.assert_array_equal(joined.clustering.persistence, [0.1, 0.9])
 
 
 def test_a_core_without_subject_leads_nowhere():
-    cores = clustering(LABELS, 2)
-    joined = assign_outliers(twelve(), cores, np.array([False, True]), np.ones(12, np.int64))
+    joined = join_twelve(is_informative=(False, True))
     found = joined.clustering
     assert found.labels.tolist() == [-1, -1, -1, 0, 0, 0, 0, -1, 0, -1, -1, -1]
     assert set(found.reasons[:3]) == {Reason.UNINFORMATIVE}
@@ -241,9 +239,7 @@ def test_a_far_document_joins_only_where_coverage_asks_for_it():
 
 
 def test_no_topics():
-    joined = assign_outliers(
-        twelve(), clustering([-1] * 12, 0), np.ones(0, bool), np.ones(12, np.int64)
-    )
+    joined = join_twelve(labels=[-1] * 12, is_informative=())
     assert (joined.clustering.labels == -1).all() and joined.memberships.shape == (12, 0)
     assert set(joined.clustering.reasons) == {Reason.ISOLATED}
 

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.exceptions import NotFittedError
 
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.report._report import report_html
-from tests.factories import refuses
+from tests.factories import each, refuses
 
 
 @pytest.fixture(scope="module")
@@ -34,43 +31,6 @@ def test_keywords_come_from_the_theme(fitted):
     assert len(fruit & {w for term in first.keywords for w in term.split()}) >= 4
     assert "the" not in first.keywords
     assert first.label
-
-
-def test_representatives_are_rows_of_the_topic(fitted):
-    for topic in fitted.result_.topics:
-        assert set(fitted.labels_[list(topic.representatives)]) == {topic.topic_id}
-        assert len(set(topic.representatives)) == len(topic.representatives) == 5
-
-
-def test_new_texts_get_the_vote_of_their_neighbors(fitted, toy):
-    _, vectors, themes = toy
-    rng = np.random.default_rng(5)
-    centers = np.array([vectors[themes == t].mean(axis=0) for t in range(3)])
-    near = centers + 0.05 * rng.normal(size=(3, 16))
-    far = -centers.sum(axis=0)
-    queries = np.vstack([near, far])
-    texts = ["new one", "new two", "new three", "something else"]
-    np.testing.assert_array_equal(fitted.predict(texts, embeddings=queries), [0, 1, 2, -1])
-    shares = fitted.transform(texts, embeddings=queries).toarray()
-    np.testing.assert_allclose(shares[:3], np.eye(3), atol=0.2)
-    novelty = et.topics.assign(fitted.result_, texts, embeddings=queries).novelty
-    assert novelty[3] == 1.0 and (novelty[:3] < 0.5).all()
-
-
-def test_empty_and_missing_texts_stay_rows_in_no_topic(toy):
-    texts, vectors, _ = toy
-    series = pd.Series([None, *texts, "  ", float("nan")], index=range(100, 103 + len(texts)))
-    given = np.vstack([np.full(16, np.nan), vectors, np.zeros((2, 16))])
-    model = et.TopicModel(languages=["en"], random_state=1).fit(series, embeddings=given)
-    result = model.result_
-    assert len(model.labels_) == len(series)
-    assert list(model.labels_[[0, -2, -1]]) == [-1, -1, -1]
-    frame = et.topics.documents(result)
-    assert frame.index.equals(series.index)
-    assert frame["status"].iloc[[0, -2, -1]].tolist() == ["missing", "empty", "missing"]
-    assert np.isnan(frame["x"].iloc[0])
-    assert {"empty"} <= {d.name for d in result.decisions}
-    np.testing.assert_array_equal(model.predict(["", None]), [-1, -1])
 
 
 def test_stages_can_be_replaced_and_stay_unfitted(toy):
@@ -104,39 +64,21 @@ def test_any_object_with_encode_is_an_encoder(toy):
     assert encoder.asked == len(texts) + 1  # what the fit knows is not encoded again
 
 
-def test_settings_say_what_was_resolved(fitted):
-    settings = fitted.result_.settings
-    assert settings["min_cluster_size"] == 10  # as in any small collection
-    assert settings["seed"] == 1 and settings["languages"] == ["en"]
-    assert settings["encoder"] == "given"
-    assert list(fitted.result_.timings) == [
-        "corpus", "encoder", "neighbors", "reduction", "clustering", "terms",
-    ]  # fmt: skip
-
-
-def test_is_an_estimator():
-    model = et.TopicModel(n_neighbors=7)
-    assert clone(model).n_neighbors == 7
-    with pytest.raises(NotFittedError):
-        model.predict(["a"])
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"n_neighbors": 0},
-        {"n_components": 1.5},
-        {"min_cluster_size": "big"},
-        {"min_cluster_size": 1},
-        {"ngram_range": (2, 1)},
-        {"min_df": -1},
-        {"languages": None},
-        {"random_state": -1},
-        {"clusterer": object()},
-        {"stop_words": "english"},
-    ],
+WRONG = each(
+    n_neighbors=[0],
+    n_components=[1.5],
+    min_cluster_size=["big", 1],
+    ngram_range=[(2, 1)],
+    min_df=[-1],
+    languages=[None],
+    random_state=[-1],
+    clusterer=[object()],
+    stop_words=["english"],
 )
-def test_bad_parameters_are_named(toy, parameters):
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_bad_parameters_are_named(toy, name, value):
     texts = toy[0]
 
     class Never:
@@ -144,28 +86,16 @@ def test_bad_parameters_are_named(toy, parameters):
             raise AssertionError("parameters are checked before the work")
 
     with pytest.raises(InputError):
-        et.TopicModel(**{"encoder": Never(), **parameters}).fit(texts)
+        et.TopicModel(**{"encoder": Never(), name: value}).fit(texts)
 
 
-def test_bad_embeddings_are_named(toy):
+def test_bad_embeddings_are_named(toy, fitted):
     texts, vectors, _ = toy
-    model = et.TopicModel(languages=["en"])
     with refuses("embeddings"):
-        model.fit(texts, embeddings=vectors[:-1])
-    broken = vectors.copy()
-    broken[17, 3] = np.nan
-    with pytest.raises(InputError):
-        model.fit(texts, embeddings=broken)
-    broken[17] = 0
-    with pytest.raises(InputError):
-        model.fit(texts, embeddings=broken)
-
-
-def test_bad_queries_are_named(fitted):
-    with refuses("embeddings"):
-        fitted.predict(["never seen before"])
-    with refuses("embeddings"):
-        fitted.predict(["never seen before"], embeddings=np.ones((1, 5)))
+        et.TopicModel(languages=["en"]).fit(texts, embeddings=vectors[:-1])
+    for given in (None, np.ones((1, 5))):
+        with refuses("embeddings"):
+            fitted.predict(["never seen before"], embeddings=given)
 
 
 def test_all_empty_is_refused():

@@ -22,7 +22,7 @@ from embedtopics.topics._relabel import (
 )
 from embedtopics.topics.results import Reason, Stability
 from tests.factories import make_result
-from tests.topics.editing.altering import assert_untouched, frozen
+from tests.topics.editing.altering import assert_same_topics, assert_untouched, frozen
 
 
 def again(result, labels=None, memberships=None, origins=None, **more):
@@ -37,14 +37,7 @@ def again(result, labels=None, memberships=None, origins=None, **more):
 
 
 def test_the_same_labels_change_nothing(branched):
-    same = again(branched)
-    assert repr(same.topics) == repr(branched.topics)
-    np.testing.assert_array_equal(same.topic_terms.toarray(), branched.topic_terms.toarray())
-    np.testing.assert_array_equal(same.memberships.toarray(), branched.memberships.toarray())
-    for name in ("labels", "probabilities", "persistence", "reasons"):
-        np.testing.assert_array_equal(
-            getattr(same.clustering, name), getattr(branched.clustering, name)
-        )
+    assert_same_topics(again(branched), branched)
 
 
 def test_any_numbering_is_put_in_the_order_of_sizes(branched):
@@ -112,20 +105,15 @@ def test_given_names_stay_and_no_other_topic_takes_one(branched):
     assert [topic.is_named for topic in unnamed.topics] == [True] + [False] * (len(labels) - 1)
 
 
-def test_stability_stays_with_the_same_topics_only(synthetic_with_stability):
-    result = synthetic_with_stability
+def test_stability_stays_with_the_same_topics_only():
+    result = make_result()
+    ones = np.ones(result.n_topics)
+    stability = Stability(ones, ones, ones, np.ones(len(result.documents)), ones, 3)
+    result = dataclasses.replace(result, stability=stability)
     assert again(result).stability is result.stability
     labels = result.clustering.labels.copy()
     labels[np.flatnonzero(labels == 0)[0]] = -1
     assert again(result, labels).stability is None
-
-
-@pytest.fixture
-def synthetic_with_stability():
-    result = make_result()
-    ones = np.ones(result.n_topics)
-    stability = Stability(ones, ones, ones, np.ones(len(result.documents)), ones, 3)
-    return dataclasses.replace(result, stability=stability)
 
 
 def test_given_strengths_are_taken_but_for_noise(branched):

@@ -147,15 +147,12 @@ def test_rows_in_another_order_give_the_same_card(branches, branched, card):
     pd.testing.assert_frame_equal(again, card, check_exact=True)
 
 
-def test_bad_input(branched):
+@pytest.mark.parametrize(
+    "wrong", [{"labels": "party"}, {"labels": ["a", "b"]}, {"labels": [None] * 595}, {"n_words": 1}]
+)
+def test_bad_input(branched, wrong):
     with pytest.raises(InputError):
-        report_card(branched, labels="party")
-    with pytest.raises(InputError):
-        report_card(branched, labels=["a", "b"])
-    with pytest.raises(InputError):
-        report_card(branched, labels=[None] * 595)
-    with pytest.raises(InputError):
-        report_card(branched, n_words=1)
+        report_card(branched, **wrong)
 
 
 def test_sheets_of_a_result(branched):

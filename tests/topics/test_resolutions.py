@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -11,10 +9,11 @@ from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._resolution import topics_by_min_cluster_size
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
-from embedtopics.topics import at_resolution, levels, rename
+from embedtopics.topics import at_resolution, levels
 from embedtopics.topics._clusters import NotEnoughTopics, Resolution, choose_cut
-from embedtopics.topics.results import Reason, Stability
-from tests.factories import refuses
+from embedtopics.topics.results import Reason
+from tests.factories import each, refuses
+from tests.topics.editing.altering import assert_same_topics
 
 
 def fit(branches, **parameters):
@@ -24,18 +23,6 @@ def fit(branches, **parameters):
         .fit(texts, embeddings=vectors)
         .result_
     )
-
-
-def same_topics(one, two):
-    """Whether two results hold the same topics, to the bit."""
-    np.testing.assert_array_equal(one.labels, two.labels)
-    np.testing.assert_array_equal(one.reasons, two.reasons)
-    np.testing.assert_array_equal(one.clustering.probabilities, two.clustering.probabilities)
-    np.testing.assert_array_equal(one.clustering.persistence, two.clustering.persistence)
-    for name in ("memberships", "topic_terms"):
-        np.testing.assert_array_equal(getattr(one, name).toarray(), getattr(two, name).toarray())
-    # As text, because the persistence of merged topics is NaN.
-    assert repr(one.topics) == repr(two.topics)
 
 
 @pytest.mark.parametrize("n_topics", [1, 2, 3, 4, 5, 7, 10, 12, np.int64(6)])
@@ -51,23 +38,21 @@ def test_an_integer_is_met_exactly(branched, n_topics):
     assert sizes == sorted(sizes, reverse=True)
 
 
-@pytest.mark.parametrize("n_topics", [1, 3, 7, "fine", "coarse"])
-def test_equals_a_fresh_fit(branched, branches, n_topics):
-    fresh = fit(branches, n_topics=n_topics)
-    read = at_resolution(branched, n_topics)
-    same_topics(fresh, read)
+@pytest.mark.parametrize(
+    ("n_topics", "more"),
+    [
+        *((n_topics, {}) for n_topics in (1, 3, 7, "fine", "coarse")),
+        *((4, {"coverage": coverage}) for coverage in (0.0, 0.9, 1.0)),
+    ],
+)
+def test_equals_a_fresh_fit(branched, branches, n_topics, more):
+    fresh = fit(branches, n_topics=n_topics, **more)
+    read = at_resolution(branched, n_topics, **more)
+    assert_same_topics(fresh, read)
     for name in ("n_topics", "min_cluster_size", "coverage", "least_ratio"):
         assert fresh.settings[name] == read.settings[name]
     # And back again.
-    same_topics(at_resolution(fresh, "auto"), branched)
-
-
-@pytest.mark.parametrize("coverage", [0.0, 0.9, 1.0])
-def test_another_coverage_equals_a_fresh_fit(branched, branches, coverage):
-    fresh = fit(branches, n_topics=4, coverage=coverage)
-    read = at_resolution(branched, 4, coverage=coverage)
-    same_topics(fresh, read)
-    assert read.settings["coverage"] == coverage
+    assert_same_topics(at_resolution(fresh, "auto", coverage="auto"), branched)
 
 
 def none_is_empty(labels, n_topics):
@@ -115,7 +100,7 @@ def test_names_are_ordered(branched):
     fine, auto, coarse = (at_resolution(branched, name) for name in ("fine", "auto", "coarse"))
     assert fine.n_topics >= auto.n_topics >= coarse.n_topics >= 2
     assert fine.n_topics > coarse.n_topics
-    same_topics(auto, branched)
+    assert_same_topics(auto, branched)
 
 
 def test_everything_else_is_shared_and_nothing_is_changed(branched):
@@ -136,17 +121,6 @@ def test_coverage_is_kept_unless_given(branched):
         at_resolution(cores, 5).clustering.labels >= 0
     ).sum()
     assert at_resolution(cores, 5, coverage="auto").settings["coverage"] == "auto"
-
-
-@pytest.mark.parametrize("wanted", [0.7, 0.85, 0.95])
-def test_the_wanted_coverage_is_met(branched, wanted):
-    # The cores of the finest level hold less; of what is left, some lead to topics.
-    read = at_resolution(branched, min_cluster_size=5, coverage=wanted)
-    cores = at_resolution(branched, min_cluster_size=5, coverage=0.0)
-    most = at_resolution(branched, min_cluster_size=5, coverage=1.0)
-    expected = min(max(wanted, cores.coverage), most.coverage)
-    heaviest = branched.documents.weights.max() / branched.documents.weights.sum()
-    assert expected - 1e-9 <= read.coverage <= expected + heaviest
 
 
 def test_levels(branched):
@@ -223,22 +197,19 @@ def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched)
     np.testing.assert_array_equal(again.labels, branched.labels)
 
 
+WRONG = each(
+    n_topics=[0, -3, 2.0, True, "medium", None],
+    min_cluster_size=[1, "fine", 10.5],
+    coverage=[1.5, "all"],
+)
+
+
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"n_topics": 0},
-        {"n_topics": -3},
-        {"n_topics": 2.0},
-        {"n_topics": True},
-        {"n_topics": "medium"},
-        {"n_topics": None},
-        {"min_cluster_size": 1},
-        {"min_cluster_size": "fine"},
-        {"min_cluster_size": 10.5},
+        *({name: value} for name, value in WRONG),
         {"n_topics": 4, "min_cluster_size": 10},
         {"n_topics": "fine", "min_cluster_size": 10},
-        {"coverage": 1.5},
-        {"coverage": "all"},
     ],
 )
 def test_bad_arguments_are_explained(branched, branches, parameters):
@@ -285,18 +256,3 @@ def test_a_weighting_can_be_given(branched):
     weighted = branched.term_counts.counts.multiply(branched.documents.weights[:, None]).toarray()
     np.add.at(expected, labels[labels >= 0], weighted[labels >= 0])
     np.testing.assert_array_equal(read.topic_terms.toarray(), expected)
-
-
-def test_stability_of_other_topics_is_not_kept(branched):
-    of_topics, of_pairs = np.ones(branched.n_topics), np.ones(1)
-    agreement = np.ones(len(branched.documents), np.float32)
-    stability = Stability(of_topics, of_topics, of_topics, agreement, of_pairs, 2)
-    measured = dataclasses.replace(branched, stability=stability)
-    assert at_resolution(measured, 4).stability is None
-
-
-def test_names_that_are_given_up_are_told(branched):
-    named = rename(branched, {0: "Mine", 3: "Yours"})
-    message = at_resolution(named, 4).history[-1].message
-    assert message.endswith("Mine, Yours")
-    assert "Mine" not in at_resolution(branched, 4).history[-1].message

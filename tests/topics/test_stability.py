@@ -266,9 +266,9 @@ def test_other_stages_cannot_be_repeated(toy):
         model = et.TopicModel(languages=["en"], **stages).fit(texts, embeddings=vectors)
         with pytest.raises(InputError):
             stability(model.result_)
-    alone = et.TopicModel(languages=["en"]).fit(["one text"], embeddings=[[1.0, 0.0]]).result_
+    alone = et.TopicModel(languages=["en"]).fit(["one text"], embeddings=[[1.0, 0.0]])
     with pytest.raises(InputError):
-        stability(alone)
+        stability(alone.result_)
 
 
 @pytest.mark.parametrize("n_replicates", [0, -1, 2.0, True, "20", None])

@@ -56,13 +56,3 @@ def test_terms_are_the_best_of_each_topic(result):
     holders = result.term_counts.counts[:, column].toarray().ravel() > 0
     expected = int((holders & (result.clustering.labels == 0)).sum())
     assert frame["n_documents"][0] == expected
-
-
-def test_spreadsheets_run_no_text(toy, tmp_path):
-    texts, vectors, _ = toy
-    evil = ["=cmd|' /C calc'!A0 " + text for text in texts]
-    model = et.TopicModel(languages=["en"], random_state=1).fit(evil, embeddings=vectors)
-    path = et.topics.export(model.result_, tmp_path / "t.csv", what="topics").paths[0]
-    topics = pd.read_csv(path)
-    assert topics["size"].tolist() == et.topics.table(model.result_)["size"].tolist()
-    assert topics["example_1"].dropna().str.startswith("'=cmd").all()

@@ -34,12 +34,6 @@ def test_distinct_vectors_are_found(rows):
     assert np.array_equal(unique.spread(unique.of(vectors)), vectors)
 
 
-def test_vectors_of_one_sum_are_not_taken_for_one():
-    unique = find_unique_vectors(np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32))
-    assert unique.first.tolist() == [0, 1]
-    assert unique.of_document.tolist() == [0, 1, 0]
-
-
 def test_a_copy_has_the_neighbours_of_its_vector():
     unique = find_unique_vectors(np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8]], dtype=np.float32))
     graph = NeighborGraph(

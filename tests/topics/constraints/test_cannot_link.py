@@ -94,12 +94,9 @@ def test_pairs_that_cannot_be(toy, fit):
     texts, vectors, _ = toy
     rows = [*texts, " " + texts[5], ""]
     given = np.vstack([vectors, vectors[5:6], np.ones((1, 16))])
-    with refuses("pairs"):
-        fit((rows, given), CannotLink([(0, 1), (5, 135)]))
-    with refuses("pairs"):
-        fit((rows, given), CannotLink([(0, 137)]))
-    with refuses("pairs"):
-        fit((rows, given), CannotLink([("nobody", "else")]))
+    for pairs in ([(0, 1), (5, 135)], [(0, 137)], [("nobody", "else")]):
+        with refuses("pairs"):
+            fit((rows, given), CannotLink(pairs))
     result = fit((rows, given), CannotLink([(0, 136), (0, 1)]))
     assert next(d for d in result.decisions if d.name == "pairs_without_text").value == 1
     assert violations(result, [(0, 1)]) == 0

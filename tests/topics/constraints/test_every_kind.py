@@ -18,6 +18,7 @@ from embedtopics.topics import (
     SeedWords,
     ZeroShot,
     at_resolution,
+    save_result,
     stability,
 )
 from embedtopics.topics.results import TopicConstraints
@@ -113,9 +114,8 @@ def test_a_loaded_model_that_is_fitted_again_says_that_it_is_not_guided(
 ):
     kind, result = guided
     texts, vectors = branches
-    model = et.TopicModel()
-    model.result_ = result
-    loaded = et.TopicModel.load(model.save(tmp_path / "model"))
+    save_result(result, tmp_path / "model")
+    loaded = et.TopicModel.load(tmp_path / "model")
     again = loaded.fit(texts, embeddings=vectors).result_
     assert again.constraints is None
     note = next(d for d in again.decisions if d.name == "not_loaded")

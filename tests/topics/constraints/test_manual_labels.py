@@ -2,9 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_matrix
 
-import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics import ManualLabels, at_resolution, stability
 from embedtopics.topics.results import Reason
@@ -48,50 +46,13 @@ def test_integers_are_numbered_by_size_and_named_by_their_words(toy, fit):
     ]  # fmt: skip
 
 
-@pytest.mark.filterwarnings("ignore")  # of its dependencies
-def test_terms_are_weighed_as_bertopic_weighs_given_classes(toy, given, fit):
-    vectorizers = pytest.importorskip("bertopic.vectorizers")
-    labels = [name or "d" for name in given]
-    result = fit(toy, ManualLabels(labels))
-    counts = np.array(
-        [
-            result.term_counts.counts[result.clustering.labels == topic].toarray().sum(axis=0)
-            for topic in range(4)
-        ]
-    )
-    # BERTopic rounds the mean number of words in a class down; a term more makes it whole here.
-    padding = -counts.sum() % 4
-    theirs = vectorizers.ClassTfidfTransformer().fit_transform(csr_matrix(counts)).toarray()
-    if padding:
-        frequency, mean = counts.sum(axis=0), counts.sum() / 4
-        ratio = np.log(mean / frequency + 1) / np.log(int(mean) / frequency + 1)
-        theirs = theirs * ratio
-    np.testing.assert_allclose(result.topic_terms.toarray(), theirs, atol=1e-6)
-
-
-def test_new_texts_go_where_their_neighbors_are(toy, fit):
-    texts, vectors, themes = toy
-    names = np.array(["fruit", "train", "chess"])[themes]
-    model = et.TopicModel(constraints=ManualLabels(names), languages=["en"])
-    model.fit(texts, embeddings=vectors)
-    new = np.array([vectors[themes == theme].mean(axis=0) for theme in range(3)])
-    found = model.predict(["one", "two", "three"], embeddings=new)
-    labels = [topic.label for topic in model.result_.topics]
-    assert [labels[topic] for topic in found] == ["fruit", "train", "chess"]
-    np.testing.assert_array_equal(model.predict(texts), model.labels_)
-
-
-def test_a_text_that_is_like_no_other_keeps_its_label(fit):
+def test_a_text_that_is_like_no_other_keeps_its_label(toy, fit):
     vectors = np.eye(12)
     texts = [f"word{i} alone" for i in range(12)]
     labels = ["x"] * 6 + ["y"] * 5 + [None]
     result = fit((texts, vectors), ManualLabels(labels))
     assert result.labels.tolist() == [0] * 6 + [1] * 5 + [-1]
-
-
-def test_one_label_of_one_text_is_a_topic(toy, fit):
-    labels = [None] * 134 + ["alone"]
-    result = fit(toy, ManualLabels(labels))
+    result = fit(toy, ManualLabels([None] * 134 + ["alone"]))
     assert result.n_topics == 1 and result.labels.tolist() == [-1] * 134 + [0]
 
 

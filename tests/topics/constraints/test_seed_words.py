@@ -3,11 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._tokens import tokenize
-from embedtopics.topics import SeedWords, at_resolution
+from embedtopics.topics import SeedWords, at_resolution, load_result, save_result
 from embedtopics.topics.constraints._words import _holders
 from tests.factories import refuses
 
@@ -115,9 +114,7 @@ def test_a_seed_without_any_document_is_refused_by_name(toy, fit):
 def test_seed_terms_of_the_weighting_hold_in_fit_load_and_at_other_resolutions(toy, fit, tmp_path):
     weighting = ClassTfidf(seed_terms=["juice"], seed_boost=7.0)
     plain, boosted = fit(toy), fit(toy, weighting=weighting)
-    model = et.TopicModel()
-    model.result_ = boosted
-    loaded = et.TopicModel.load(model.save(tmp_path / "model")).result_
+    loaded = load_result(save_result(boosted, tmp_path / "model"))
     juice = plain.term_counts.terms.index("juice")
     for one, other in [
         (plain, boosted),

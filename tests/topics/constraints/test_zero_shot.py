@@ -182,25 +182,20 @@ def test_names_are_encoded_as_the_texts_were(toy, theme_vectors):
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("names", "more"),
     [
-        ("sport",),
-        ([],),
-        (["sport", " "],),
-        (["sport", 3],),
-        (["Sport", "sport "],),
-        ({"sport": ""},),
-        (["sport"], 1.5),
-        (["sport"], "high"),
-        (["sport"], True),
-        (["sport"], "auto", np.ones((2, 4))),
-        (["sport"], "auto", np.full((1, 4), np.nan)),
+        *(
+            (names, {})
+            for names in ("sport", [], ["sport", " "], ["sport", 3], ["Sport", "sport "])
+        ),
+        ({"sport": ""}, {}),
+        *((["sport"], {"min_similarity": least}) for least in (1.5, "high", True)),
+        *((["sport"], {"embeddings": e}) for e in (np.ones((2, 4)), np.full((1, 4), np.nan))),
     ],
 )
-def test_bad_names_are_refused(arguments):
-    keywords = dict(zip(("min_similarity", "embeddings"), arguments[1:], strict=False))
+def test_bad_names_are_refused(names, more):
     with pytest.raises(InputError):
-        ZeroShot(arguments[0], **keywords)
+        ZeroShot(names, **more)
 
 
 def test_vectors_of_another_width_are_refused(toy, fit):

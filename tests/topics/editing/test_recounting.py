@@ -161,12 +161,6 @@ def test_columns_are_dropped_where_that_is_enough(english, monkeypatch):
             update_terms(english, **more)
 
 
-def test_the_number_of_keywords_stays(english):
-    few = update_terms(english, n_keywords=2)
-    assert {len(topic.keywords) for topic in few.topics} == {2}
-    assert {len(topic.keywords) for topic in merge(few, [0, 1]).topics} == {2}
-
-
 def test_names_and_stability_stay(english):
     ones = np.ones(english.n_topics)
     stability = Stability(ones, ones, ones, np.ones(len(english.documents)), ones, 3)

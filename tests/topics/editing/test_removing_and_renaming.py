@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.topics import history, load_result, merge, remove, rename, save_result
+from embedtopics.topics import history, merge, remove, rename
 from embedtopics.topics.editing._merge import reduce
 from embedtopics.topics.results import Reason, Stability
-from tests.factories import make_result, refuses
-from tests.topics.editing.altering import assert_same, assert_untouched, frozen
+from tests.factories import refuses
+from tests.topics.editing.altering import assert_untouched, frozen
 
 
 def test_removed_documents_are_in_none_and_say_why(branched):
@@ -103,19 +103,5 @@ def test_history_is_a_table(synthetic):
     table = history(edited)
     assert table.columns.tolist() == ["step", "edit", "message"]
     assert table["step"].tolist() == [1, 2] and table["edit"].tolist() == ["rename", "remove"]
-    assert table["message"][0] == "called 2 'Two'"
+    assert table["message"][0] == "called 2 'Two'" == str(edited.history[0])
     assert history(synthetic).empty
-
-
-def test_edits_are_saved(synthetic, tmp_path):
-    edited = remove(rename(synthetic, {2: "Two"}), [0, 5])
-    loaded = load_result(save_result(edited, tmp_path / "model"))
-    assert_same(edited, loaded)
-
-
-def test_few_documents():
-    for n_topics in (0, 1, 2):
-        result = make_result(12, n_topics)
-        assert rename(result, {}).n_topics == n_topics
-        if n_topics:
-            assert remove(result, 0).n_topics == n_topics - 1

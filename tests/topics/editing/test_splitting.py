@@ -12,7 +12,7 @@ from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
-from embedtopics.topics import at_resolution, merge, rename, split
+from embedtopics.topics import at_resolution, rename, split
 from embedtopics.topics.results import Reason
 from tests.factories import each, make_result, refuses
 from tests.topics.editing.altering import assert_untouched, frozen, partition, with_anchors
@@ -95,16 +95,6 @@ def test_without_a_hierarchy_the_coordinates_serve(branches, branched):
     cut = labels_at(tree, 10, result.documents.weights[members], "leaf").labels
     both = cut >= 0
     assert partition(cut[both]) == partition(found[both])
-
-
-def test_merged_topics_come_apart_again(branched):
-    merged = merge(branched, [0, 5])
-    new = merged.history[-1].new_ids[0]
-    parted = split(merged, new, 2)
-    members = merged.clustering.labels == new
-    was, now = branched.clustering.labels[members], parted.clustering.labels[members]
-    same = np.mean(np.array(partition(was)) == np.array(partition(now)))
-    assert same > 0.98
 
 
 def test_what_is_one_does_not_come_apart(branched):

@@ -23,6 +23,7 @@ from embedtopics.topics import (
     extend,
     lineage,
     load_result,
+    rename,
     save_result,
     stability,
     update_terms,
@@ -195,17 +196,12 @@ def test_three_results(parts, branches):
 
 
 def test_names_that_were_given_stay(parts):
-    def named(result, topic, name):
-        topics = list(result.topics)
-        topics[topic] = dataclasses.replace(topics[topic], label=name, is_named=True)
-        return dataclasses.replace(result, topics=tuple(topics))
-
     matches = match_topics(parts[0], parts[1], 0.7)
     theirs = int(np.flatnonzero(matches >= 0)[0])
-    ours = int(matches[theirs])
-    one = combine([parts[0], named(parts[1], theirs, "Theirs")])
+    second = rename(parts[1], {theirs: "Theirs"})
+    one = combine([parts[0], second])
     assert [t.label for t in one.topics if t.is_named] == ["Theirs"]
-    both = combine([named(parts[0], ours, "Ours"), named(parts[1], theirs, "Theirs")])
+    both = combine([rename(parts[0], {int(matches[theirs]): "Ours"}), second])
     assert [t.label for t in both.topics if t.is_named] == ["Ours"]
 
 
@@ -223,9 +219,6 @@ def test_only_the_nearest_of_two_becomes_one():
     assert match_topics(one, other, 0.7).tolist() == [-1, 0, -1, 1]
     assert match_topics(one, other, 0.97).tolist() == [-1, -1, -1, -1]
     assert match_topics(one, other, 0.9599).tolist() == [-1, 0, -1, -1]
-
-
-# BERTopic, on the same vectors.
 
 
 def bertopic_of(result, rows):
@@ -256,9 +249,6 @@ def test_the_same_topics_are_merged_as_by_bertopic(parts, whole):
     ours = whole.labels[np.concatenate([kept[0], len(parts[0].corpus) + kept[1]])]
     assert len(set(theirs.tolist())) == whole.n_topics == 12
     assert len({*zip(theirs.tolist(), ours.tolist(), strict=True)}) == 12
-
-
-# Bad input.
 
 
 def test_different_encoders_are_refused(parts):

@@ -9,7 +9,6 @@ import pytest
 import embedtopics as et
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.report._report import report_html
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import (
@@ -213,14 +212,6 @@ def test_the_hierarchy_holds_all_documents(split, extension):
     assert both.mean() > 0.9 and len(pairs) == 4  # the four branches, as before
 
 
-def test_everything_that_takes_a_result_takes_a_grown_one(extension):
-    grown = extension.result
-    assert len(et.topics.table(grown)) >= grown.n_topics
-    assert len(et.topics.documents(grown)) == len(grown.corpus)
-    assert len(et.topics.terms(grown)) > 0 and report_html(grown)
-    assert et.plots.map(grown).data and et.plots.sizes(grown).data
-
-
 def test_stability_stays_with_those_that_had_it(split):
     result, texts, vectors = split
     measured = et.topics.with_stability(result, 2)
@@ -229,9 +220,6 @@ def test_stability_stays_with_those_that_had_it(split):
     np.testing.assert_array_equal(grown.stability.agreement[old], measured.stability.agreement)
     assert np.isnan(grown.stability.agreement[grown.added]).all()
     np.testing.assert_array_equal(grown.stability.recurrence, measured.stability.recurrence)
-
-
-# The map.
 
 
 def test_places_by_hand():
@@ -277,9 +265,6 @@ def test_new_documents_lie_with_their_topic_and_apart_from_one_another(extension
     np.fill_diagonal(among_old, np.inf)
     # At the very means of their neighbours it would be 0.39 of the distance among old ones.
     assert np.median(distances.min(axis=1)) > 0.5 * np.median(among_old.min(axis=1))
-
-
-# Few documents, and bad input.
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])

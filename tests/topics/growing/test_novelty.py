@@ -153,9 +153,6 @@ def test_without_topics_everything_is_outside(tmp_path):
     assert load_result(save_result(grown, tmp_path / "grown")).n_topics == 1
 
 
-# Candidates become topics.
-
-
 def test_adopted_groups_are_topics(split, surprising):
     before, grown = surprising.result, adopt(surprising)
     (found,) = surprising.candidates

@@ -16,7 +16,7 @@ from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic, count_terms
 from embedtopics.terms._tokens import tokenize
-from tests.factories import make_result, refuses
+from tests.factories import each, make_result, refuses
 
 
 def factors_of(result, weighting):
@@ -204,26 +204,21 @@ def test_frame_names_the_topic_of_each_word(phrased):
     assert (frame["topic"][~held] == -1).all() and held.any()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "parameter"),
-    [
-        ({"window": 0}, "window"),
-        ({"window": 2.5}, "window"),
-        ({"stride": 0}, "stride"),
-        ({"stride": 5}, "stride"),
-        ({"min_similarity": 1.5}, "min_similarity"),
-        ({"min_similarity": float("nan")}, "min_similarity"),
-        ({"over": "letters"}, "over"),
-        ({"weighting": csr_matrix([[1]])}, "weighting"),
-    ],
+WRONG = each(
+    window=[0, 2.5],
+    stride=[0, 5],
+    min_similarity=[1.5, float("nan")],
+    over=["letters"],
+    weighting=[csr_matrix([[1]])],
 )
-def test_bad_parameters(phrased, arguments, parameter):
-    for ask in (
-        lambda: topics.mixtures(phrased, **arguments),
-        lambda: topics.token_topics(phrased, 0, **arguments),
-    ):
-        with refuses(parameter):
-            ask()
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG)
+def test_bad_parameters(phrased, name, value):
+    with refuses(name):
+        topics.mixtures(phrased, **{name: value})
+    with refuses(name):
+        topics.token_topics(phrased, 0, **{name: value})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 
 import numpy as np
@@ -12,6 +11,7 @@ from embedtopics import topics
 from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from embedtopics.evaluation import npmi
 from tests.factories import make_result, refuses
+from tests.topics.editing.altering import with_anchors
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +25,6 @@ def lists_of(result):
 
 def words_of(lists):
     return [[term for term, _ in row] for row in lists]
-
-
-# ---- NPMI
 
 
 def test_weight_zero_is_the_order_of_the_candidates(branched):
@@ -88,9 +85,6 @@ def test_one_candidate_has_no_pair(result):
 def test_bad_parameters_of_npmi(result, bad, message):
     with pytest.raises(InputError, match=message):
         topics.keywords(result, "npmi", **bad)
-
-
-# ---- parts of speech
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +156,6 @@ def test_bad_patterns(result, patterns, message):
         topics.keywords(result, "part_of_speech", nlp=object(), patterns=patterns)
 
 
-# ---- results with other keywords
-
-
 def test_with_keywords_changes_only_the_words(result):
     lists = topics.keywords(result, "diverse", encoder="documents", n_terms=4)
     changed = topics.with_keywords(result, lists, method="diverse")
@@ -179,29 +170,11 @@ def test_with_keywords_changes_only_the_words(result):
     assert len(edit.marks) == 5 and "diverse" in edit.message
 
 
-def test_the_edit_can_be_done_again_from_its_json(result):
-    lists = topics.keywords(result, "npmi", n_terms=4)
-    changed = topics.with_keywords(result, lists, method="npmi")
-    parameters = json.loads(json.dumps(changed.history[-1].parameters))
-    again = topics.with_keywords(result, **parameters)
-    assert again.topics == changed.topics
-    assert again.history[-1].parameters == changed.history[-1].parameters
-
-
 def test_names_given_by_hand_stay(result):
-    import dataclasses
-
-    named = dataclasses.replace(
-        result,
-        topics=(
-            dataclasses.replace(result.topics[0], label="Mine", is_named=True),
-            dataclasses.replace(result.topics[1], label="Asked for", is_seeded=True),
-            *result.topics[2:],
-        ),
-    )
+    named = with_anchors(topics.rename(result, {0: "Mine"}), 1)
     lists = [row[::-1] for row in lists_of(result)]
     labels = [topic.label for topic in topics.with_keywords(named, lists).topics]
-    assert labels[:2] == ["Mine", "Asked for"]
+    assert labels[:2] == ["Mine", "asked 1"]
     assert labels[2] == ", ".join(result.topics[2].keywords[::-1][:3])
 
 
@@ -244,12 +217,6 @@ def test_some_topics_by_number(result):
         topics.with_keywords(result, lists, topics=[2, 7])
     with refuses("keywords"):
         topics.with_keywords(result, lists, topics=[2])
-
-
-def test_it_is_saved_and_loaded(branched, tmp_path):
-    changed = topics.with_keywords(branched, topics.keywords(branched, "npmi", n_terms=3))
-    loaded = topics.load_result(topics.save_result(changed, tmp_path / "saved"))
-    assert loaded.topics == changed.topics and loaded.history == changed.history
 
 
 @pytest.mark.parametrize(

@@ -188,6 +188,19 @@ def test_single_topic_is_not_seen_from_itself():
     assert len(found[0]) == 3 and found[0][0][1] > 0.5
 
 
+CANDIDATES = [
+    [[]],
+    "terms",
+    [["goal"]] * 5,
+    [[("nonsense", 1.0)]] * 5,
+    [[("river", float("nan"))]] * 5,
+    [[("river", "1")]] * 5,
+    [[("river", 1), ("river", 2)]] * 5,
+    {0: []},
+    [{"river": 1.0}] * 5,
+]
+
+
 @pytest.mark.parametrize(
     ("bad", "parameter"),
     [
@@ -195,15 +208,7 @@ def test_single_topic_is_not_seen_from_itself():
         ({"method": "keybert"}, "method"),
         ({"diversity": 0.5, "method": "embedding"}, "diversity"),
         *(({"diversity": value}, "") for value in (-0.1, 1.1, "much", float("nan"), True)),
-        ({"candidates": [[]]}, "candidates"),
-        ({"candidates": "terms"}, "candidates"),
-        ({"candidates": [["goal"]] * 5}, "candidates"),
-        ({"candidates": [[("nonsense", 1.0)]] * 5}, "candidates"),
-        ({"candidates": [[("river", float("nan"))]] * 5}, "candidates"),
-        ({"candidates": [[("river", "1")]] * 5}, "candidates"),
-        ({"candidates": [[("river", 1), ("river", 2)]] * 5}, "candidates"),
-        ({"candidates": {0: []}}, "candidates"),
-        ({"candidates": [{"river": 1.0}] * 5}, "candidates"),
+        *(({"candidates": lists}, "candidates") for lists in CANDIDATES),
     ],
 )
 def test_bad_input(result, bad, parameter):
@@ -216,10 +221,3 @@ def test_empty_lists_of_candidates_stay_empty(result):
     lists = [[], *candidates_of(result, 5)[1:]]
     found = topics.keywords(result, "diverse", encoder="documents", candidates=lists)
     assert found[0] == [] and all(found[1:])
-
-
-def test_methods_can_be_chained(result):
-    first = topics.keywords(result, "npmi", n_terms=15)
-    second = topics.keywords(result, "diverse", encoder="documents", n_terms=5, candidates=first)
-    for before, after in zip(first, second, strict=True):
-        assert {term for term, _ in after} <= {term for term, _ in before}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -166,24 +167,18 @@ def test_collocates_by_brute_force(build):
     rows = [0, 1, 2, 3, 1]  # one text twice
     result = build([texts[i] for i in rows], [0] * 5, stop_words=["the", "for"])
     for window in (1, 2, 5):
-        near, left, right, elsewhere, holders = ({} for _ in range(5))
+        near, left, right, elsewhere, holders = (Counter() for _ in range(5))
         for i in rows:
             words = texts[i].split()
             at = [p for p, word in enumerate(words) if word == "tax"]
-            close = set()
-            for p, word in enumerate(words):
-                if word == "tax":
-                    continue
-                is_left = any(0 < a - p <= window for a in at)
-                is_right = any(0 < p - a <= window for a in at)
-                for counts, counted in ((left, is_left), (right, is_right),
-                                        (near, is_left or is_right),
-                                        (elsewhere, not (is_left or is_right))):  # fmt: skip
-                    counts[word] = counts.get(word, 0) + counted
-                if is_left or is_right:
-                    close.add(word)
-            for word in close:
-                holders[word] = holders.get(word, 0) + 1
+            others = [(p, word) for p, word in enumerate(words) if word != "tax"]
+            close = [word for p, word in others if any(abs(a - p) <= window for a in at)]
+            left.update(word for p, word in others if any(0 < a - p <= window for a in at))
+            right.update(word for p, word in others if any(0 < p - a <= window for a in at))
+            near.update(close)
+            elsewhere.update(word for _, word in others)
+            elsewhere.subtract(close)
+            holders.update(set(close))
         found = collocates(
             result, "tax", window=window, min_count=1, n_terms=None, measure="g2", stop_words=True
         )

@@ -7,7 +7,6 @@ from sklearn.metrics.pairwise import cosine_similarity
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics import find
-from embedtopics.topics._vectors import core_centroids
 from tests.factories import make_result, refuses
 
 
@@ -28,26 +27,6 @@ def test_similarity_is_the_cosine_with_the_weighted_centroid(branched):
         assert rows["label"].tolist() == [branched.topics[t].label for t in best]
     assert (found["by"] == "embeddings").all()
     assert found["terms"][0] == list(branched.topics[found["topic"][0]].keywords)
-
-
-@pytest.mark.slow
-def test_the_order_is_that_of_bertopic(branched):
-    bertopic = pytest.importorskip("bertopic")
-    from bertopic.backend import BaseEmbedder
-
-    class Fixed(BaseEmbedder):
-        def embed(self, documents, verbose=False):
-            return branched.embeddings[[int(documents[0])]]
-
-    peer = bertopic.BERTopic(embedding_model=Fixed())
-    peer.embedding_model = Fixed()
-    peer.topic_representations_ = {t: [] for t in range(branched.n_topics)}
-    peer.topic_embeddings_ = core_centroids(branched)
-    for document in (0, 11, 150):
-        topics, similarities = peer.find_topics(str(document), top_n=6)
-        ours = find(branched, "x", embedding=branched.embeddings[document], n_topics=6)
-        assert ours["topic"].tolist() == topics
-        np.testing.assert_allclose(ours["similarity"], similarities, atol=1e-6)
 
 
 def test_terms_find_the_topics_that_hold_them(press):
@@ -122,13 +101,7 @@ def test_without_topics_nothing_is_found():
 @pytest.mark.parametrize(
     ("query", "arguments", "parameter"),
     [
-        ("rivar", {}, "query"),
-        ("zzzz", {}, "query"),
-        ("", {}, "query"),
-        ("  ", {}, "query"),
-        ([], {}, "query"),
-        (5, {}, "query"),
-        (["tax", None], {}, "query"),
+        *((query, {}, "query") for query in ("rivar", "zzzz", "", "  ", [], 5, ["tax", None])),
         ("tax", {"by": "magic"}, "by"),
         ("tax", {"by": "terms", "embedding": np.ones(4)}, "by"),
         ("tax", {"embedding": np.ones(3)}, "embedding"),

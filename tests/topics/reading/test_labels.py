@@ -1,11 +1,10 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
-from embedtopics.topics import load_result, make_labels, save_result
+from embedtopics.topics import make_labels
 from tests.factories import make_result, refuses
 
 
@@ -44,20 +43,6 @@ def test_given_names_stay_and_are_not_taken_again():
     made = make_labels(result, 1)
     assert labels(made) == ["old 0", "old 1", "old 0 (2)"]
     assert [topic.is_named for topic in made.topics] == [True, False, False]
-
-
-def test_the_edit_is_recorded_and_saved(tmp_path):
-    result = make_result(60, 3)
-    made = make_labels(result, 2, separator=" / ")
-    edit = made.history[-1]
-    assert edit.name == "make_labels" and "3 topics" in str(edit)
-    assert json.loads(json.dumps(edit.parameters)) == edit.parameters
-    assert edit.new_ids == (0, 1, 2)
-    again = make_labels(result, **edit.parameters)
-    assert labels(again) == labels(made)
-    save_result(made, tmp_path / "m")
-    loaded = load_result(tmp_path / "m")
-    assert labels(loaded) == labels(made) and loaded.history == made.history
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote, urlsplit
 
-__all__ = ["stub_hub"]
+__all__ = ["online_hub"]
 
 
 class Hub:
@@ -140,8 +140,12 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def stub_hub():
-    """Yield a hub that listens on this machine alone."""
+def online_hub(monkeypatch):
+    """Yield a hub that listens on this machine alone, for a client that is not offline."""
+    from huggingface_hub import close_session
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
     hub = Hub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.hub = hub
@@ -155,3 +159,4 @@ def stub_hub():
         server.shutdown()
         server.server_close()
         thread.join()
+        close_session()

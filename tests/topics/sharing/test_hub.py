@@ -12,18 +12,13 @@ import embedtopics as et
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.topics import from_pretrained, push_to_hub, save_result
 from tests.factories import refuses
-from tests.topics.sharing.stub_hub import stub_hub
+from tests.topics.sharing.stub_hub import online_hub
 
 
 @pytest.fixture
 def hub(monkeypatch):
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_IMPLICIT_TOKEN", True)
-    with stub_hub() as hub:
+    with online_hub(monkeypatch) as hub:
         yield hub
-    from huggingface_hub import close_session
-
-    close_session()
 
 
 @pytest.fixture(scope="module")

@@ -63,20 +63,17 @@ def test_documents_can_be_added_with_the_terms_as_they_are(branched, branches, b
     assert two.result.corpus.texts[-1] == "other"
 
 
-def test_what_needs_words_is_refused(branched, branches, blank):
-    message = "shared without its texts"
-    with pytest.raises(InputError, match=message):
-        extend(blank, ["new"], embeddings=branches[1][:1])
-    with pytest.raises(InputError, match=message):
-        et.topics.at_resolution(blank, 4)
-    with pytest.raises(InputError, match=message):
-        et.topics.combine([blank, blank])
+def test_what_needs_words_or_would_be_measured_wrongly_is_refused(branches, blank):
     one = np.zeros(blank.n_topics, dtype=int)
-    with pytest.raises(InputError, match=message):
-        relabeled(
-            blank, np.minimum(blank.clustering.labels, 0), regrouped(blank.memberships, one, 1),
-            [None], name="merge", parameters={}, message="all",
-        )  # fmt: skip
+    together = np.minimum(blank.clustering.labels, 0), regrouped(blank.memberships, one, 1), [None]
+    for ask in (
+        lambda: extend(blank, ["new"], embeddings=branches[1][:1]),
+        lambda: et.topics.at_resolution(blank, 4),
+        lambda: et.topics.stability(blank, 1),
+        lambda: relabeled(blank, *together, name="merge", parameters={}, message="all"),
+    ):
+        with pytest.raises(InputError, match="shared without its texts"):
+            ask()
 
 
 def test_columns_are_kept_by_name():
@@ -95,8 +92,6 @@ def test_tables_and_pages_of_it(blank):
     assert set(et.topics.documents(blank)["text"]) == {""}
     assert report_html(blank)
 
-
-# The page.
 
 EVIL = "<script>alert('x')</script> | ![x](http://evil/x.png) `code` **b** \\ $$x$$ <!-- http://a.b"
 
@@ -179,11 +174,6 @@ def test_labels_that_were_given_to_documents_are_no_part_of_it(branches):
     model = et.TopicModel(languages=[], random_state=2, constraints=et.topics.PartialLabels(labels))
     result = model.fit(texts, embeddings=vectors).result_
     assert result.constraints is not None and without_texts(result).constraints is None
-
-
-def test_what_would_be_measured_wrongly_is_refused(blank):
-    with pytest.raises(InputError, match="shared without its texts"):
-        et.topics.stability(blank, 1)
 
 
 def test_an_encoder_that_learnt_from_the_texts_is_asked_for(toy):

@@ -43,27 +43,19 @@ def naive_average(distances):
     return found
 
 
-def test_average_linkage_equals_the_definition():
+@pytest.mark.parametrize("by", ["terms", "embeddings"])
+def test_average_linkage_equals_the_definition(by):
     result = make_result(400, 9, seed=3)
     rows = result.topic_terms.toarray()
+    if by == "embeddings":
+        labels, of_row = result.labels, result.documents.of_row
+        rows = np.array([result.embeddings[of_row[labels == t]].mean(axis=0) for t in range(9)])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     expected = naive_average(1 - rows @ rows.T)
-    tree = topics.hierarchy(result, linkage="average")
-    merged = [frozenset(tree.topics_under(9 + i)) for i in range(8)]
-    assert merged == [group for group, _ in expected]
-    np.testing.assert_allclose(tree.distances, [d for _, d in expected])
+    tree = topics.hierarchy(result, by=by, linkage="average")
+    assert [frozenset(tree.topics_under(9 + i)) for i in range(8)] == [g for g, _ in expected]
+    np.testing.assert_allclose(tree.distances, [d for _, d in expected], atol=1e-6)
     np.testing.assert_allclose(tree.similarities, rows @ rows.T, atol=1e-6)
-
-
-def test_embeddings_are_means_over_rows():
-    result = make_result(300, 5, seed=1)
-    labels, rows = result.labels, result.documents.of_row
-    means = np.array([result.embeddings[rows[labels == t]].mean(axis=0) for t in range(5)])
-    means /= np.linalg.norm(means, axis=1, keepdims=True)
-    tree = topics.hierarchy(result, by="embeddings", linkage="average")
-    np.testing.assert_allclose(tree.similarities, means @ means.T, atol=1e-6)
-    merged = [frozenset(tree.topics_under(5 + i)) for i in range(4)]
-    assert merged == [group for group, _ in naive_average(1 - means @ means.T)]
 
 
 @pytest.mark.parametrize("sqrt_tf", [False, True])
@@ -97,22 +89,6 @@ def test_keywords_of_merges_repeat_no_stem(branched):
             assert len(words) == len(set(words)) and len(ours.terms) == 5
     labels = [node.label for node in tree.nodes]
     assert len(set(labels)) == len(labels)
-
-
-def test_branches_are_found(branched):
-    """Topics that share the words of their branch merge before branches do."""
-    tree = topics.hierarchy(branched)
-    groups = tree.cut(4)
-    vectors = np.array([branched.embeddings[branched.clustering.labels == t].mean(axis=0)
-                        for t in range(branched.n_topics)])  # fmt: skip
-    branch = {}
-    for number, group in enumerate(groups):
-        branch.update(dict.fromkeys(group, number))
-    near = vectors @ vectors.T
-    for a in range(branched.n_topics):
-        same = [near[a, b] for b in range(branched.n_topics) if b != a and branch[a] == branch[b]]
-        other = [near[a, b] for b in range(branched.n_topics) if branch[a] != branch[b]]
-        assert not same or min(same) > max(other)
 
 
 def test_no_terms_no_topics_one_topic():

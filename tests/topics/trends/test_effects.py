@@ -9,7 +9,7 @@ import pytest
 
 from embedtopics import topics
 from embedtopics.clustering.results import NOISE
-from tests.factories import make_result, refuses
+from tests.factories import each, make_result, refuses
 
 
 @pytest.fixture(scope="module")
@@ -188,23 +188,23 @@ def test_few_topics(n_topics):
     assert found.coefficients.shape == (n_topics + 1, 2)
 
 
+COVARIATES = ["~ date * source", "date + ", [], ["date", "date"], [3], None, 3]
+COLUMNS = {
+    "same": ["x"] * 313,
+    "flat": [2.0] * 313,
+    "wide": [np.inf] * 313,
+    "short": [1, 2],
+    "many": [f"v{i}" for i in range(313)],
+}
+
+
 @pytest.mark.parametrize(
     ("covariates", "parameter"),
     [
-        ("~ date * source", "covariates"),
-        ("date + ", "covariates"),
-        ([], "covariates"),
-        (["date", "date"], "covariates"),
-        ([3], "covariates"),
-        (None, "covariates"),
-        (3, "covariates"),
-        ("~ weather", "weather"),
-        ({"same": ["x"] * 313}, "same"),
-        ({"flat": [2.0] * 313}, "flat"),
-        ({"many": [f"v{i}" for i in range(313)]}, "many"),
+        *((covariates, "covariates") for covariates in COVARIATES),
+        *(({name: column}, name) for name, column in COLUMNS.items()),
         ({"gone": [None] * 313}, "covariates"),
-        ({"wide": [np.inf] * 313}, "wide"),
-        ({"short": [1, 2]}, "short"),
+        ("~ weather", "weather"),
     ],
 )
 def test_bad_covariates(result, covariates, parameter):
@@ -257,22 +257,20 @@ def test_many_levels_take_the_memory_of_the_rows_and_not_of_all_pairs_of_levels(
     assert peak < 8 * n_documents * (2 * n_levels) ** 2 / 3
 
 
+WRONG = each(
+    reference=[{"source": "mirror"}, {"date": "2020"}, "mirror"],
+    outcome=["logit"],
+    n_resamples=[2],
+    confidence=[95],
+    replicates=[-1, 2.5, "3", [np.zeros(3, int)], [np.full(300, 0.5)], [np.full(300, -9)]],
+)
+
+
 @pytest.mark.parametrize(
     ("options", "parameter"),
     [
-        ({"reference": {"source": "mirror"}}, "reference"),
-        ({"reference": {"date": "2020"}}, "reference"),
-        ({"outcome": "logit"}, "outcome"),
-        ({"n_resamples": 2}, "n_resamples"),
-        ({"confidence": 95}, "confidence"),
-        ({"replicates": -1}, "replicates"),
+        *(({name: value}, name) for name, value in WRONG),
         ({"replicates": 3, "outcome": "membership"}, "outcome"),
-        ({"replicates": [np.zeros(3, int)]}, "replicates"),
-        ({"replicates": 2.5}, "replicates"),
-        ({"replicates": "3"}, "replicates"),
-        ({"replicates": [np.full(300, 0.5)]}, "replicates"),
-        ({"replicates": [np.full(300, -9)]}, "replicates"),
-        ({"reference": "mirror"}, "reference"),
         ({"replicates": 3}, "result"),
     ],
 )

@@ -10,6 +10,7 @@ from hypothesis import given
 from embedtopics.topics.trends._over_time import MOST_PERIODS, UNITS, cut_into_periods
 from tests.factories import refuses
 
+BEFORE_1970 = ("1969-12-31T22:00", "1970-01-01T02:00")
 DAWN, DUSK = datetime.datetime(1950, 1, 1), datetime.datetime(1953, 1, 1)
 
 
@@ -28,31 +29,22 @@ def test_months_have_no_gaps_and_hold_their_rows():
 
 
 @pytest.mark.parametrize(
-    ("every", "names"),
+    ("every", "dates", "names"),
     [
-        ("day", ("1969-12-31", "1970-01-01")),
-        ("week", ("1970-W01",)),
-        ("month", ("1969-12", "1970-01")),
-        ("quarter", ("1969 Q4", "1970 Q1")),
-        ("year", ("1969", "1970")),
-        ("decade", ("1960s", "1970s")),
+        ("day", BEFORE_1970, ("1969-12-31", "1970-01-01")),
+        ("week", BEFORE_1970, ("1970-W01",)),
+        ("month", BEFORE_1970, ("1969-12", "1970-01")),
+        ("quarter", BEFORE_1970, ("1969 Q4", "1970 Q1")),
+        ("year", BEFORE_1970, ("1969", "1970")),
+        ("decade", BEFORE_1970, ("1960s", "1970s")),
+        ("week", ("2021-01-03T23:59", "2021-01-04"), ("2020-W53", "2021-W01")),  # from Monday on
+        ("decade", ("0003-05-01", "0012-01-01"), ("0000s", "0010s")),
     ],
 )
-def test_periods_before_1970_are_calendar_periods_too(every, names):
-    periods = cut_into_periods(moments("1969-12-31T22:00", "1970-01-01T02:00"), every)
+def test_periods_are_those_of_the_calendar(every, dates, names):
+    periods = cut_into_periods(moments(*dates), every)
     assert periods.names == names
     assert periods.of_row.tolist() == [0, len(names) - 1]
-
-
-def test_weeks_begin_on_monday():
-    periods = cut_into_periods(moments("2021-01-03T23:59", "2021-01-04"), "week")
-    assert periods.names == ("2020-W53", "2021-W01")
-    assert periods.starts[1] == np.datetime64("2021-01-04")
-
-
-def test_the_first_decade_begins_in_year_0():
-    periods = cut_into_periods(moments("0003-05-01", "0012-01-01"), "decade")
-    assert periods.names == ("0000s", "0010s")
 
 
 @given(st.lists(st.datetimes(DAWN, DUSK), min_size=1), st.sampled_from([*UNITS, "auto", 1, 3, 7]))

@@ -122,23 +122,20 @@ def pairs(
     anchor: Annotated[str | None, typer.Option(help="Column of anchors.")] = None,
     positive: Annotated[str | None, typer.Option(help="Column of their partners.")] = None,
     from_titles: Annotated[
-        str | None,
-        typer.Option(help="Pair titles with texts: columns of both, TITLE,BODY."),
+        str | None, typer.Option(help="Pair titles with texts: columns of both, TITLE,BODY.")
     ] = None,
     neighbouring_sentences: Annotated[
         str | None, typer.Option(help="Pair sentences that follow one another in this column.")
     ] = None,
     same_group: Annotated[
-        str | None,
-        typer.Option(help="Pair documents of one group: its column, such as author."),
+        str | None, typer.Option(help="Pair documents of one group: its column, such as author.")
     ] = None,
     cites: Annotated[
         str | None, typer.Option(help="Pair documents with those whose ids stand in this column.")
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column of ids, for --cites.")] = None,
     hard_negatives: Annotated[
-        int,
-        typer.Option(min=0, help="Texts to find for each pair, near and no partner."),
+        int, typer.Option(min=0, help="Texts to find for each pair, near and no partner.")
     ] = 0,
     negatives_by: Annotated[
         str | None, typer.Option(help="Encoder that finds them; the one to start from.")

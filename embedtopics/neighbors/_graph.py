@@ -89,11 +89,7 @@ def _first(bad: npt.NDArray[np.bool_], row_numbers: npt.NDArray[np.int64] | None
 
 
 def build_graph(
-    embeddings: FloatArray,
-    k: int = 15,
-    *,
-    seed: int = 0,
-    rows: npt.NDArray[np.int64] | None = None,
+    embeddings: FloatArray, k: int = 15, *, seed: int = 0, rows: npt.NDArray[np.int64] | None = None
 ) -> NeighborGraph:
     """Find the k nearest neighbours of every unit vector (n_documents, n_dimensions) by cosine.
 

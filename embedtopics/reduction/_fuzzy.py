@@ -46,11 +46,7 @@ def fuzzy_graph(graph: NeighborGraph) -> csr_matrix:
         weights = np.where(beyond > 0, np.exp(-beyond / sigma[:, None]), 1.0)
     weights[(graph.similarities <= 0).all(axis=1)] = 0.0
     directed = csr_matrix(
-        (
-            weights.astype(np.float32).ravel(),
-            graph.indices.ravel(),
-            np.arange(n_documents + 1) * k,
-        ),
+        (weights.astype(np.float32).ravel(), graph.indices.ravel(), np.arange(n_documents + 1) * k),
         shape=(n_documents, n_documents),
     )
     transposed = directed.T.tocsr()

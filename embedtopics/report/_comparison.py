@@ -29,14 +29,7 @@ from embedtopics.plots._comparison import (
 from embedtopics.plots._labels import densest_points
 from embedtopics.plots._theme import cut
 from embedtopics.protocols import FloatArray
-from embedtopics.report._markup import (
-    asset,
-    data_script,
-    html_page,
-    section,
-    table,
-    text,
-)
+from embedtopics.report._markup import asset, data_script, html_page, section, table, text
 from embedtopics.report._report import decisions_section, settings_section, timings_section
 
 # What the page of a comparison knows of the documents, small enough to open at once.
@@ -95,9 +88,7 @@ def comparison_json(result: Comparison) -> str:
     return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _grid(
-    result: Comparison,
-) -> tuple[npt.NDArray[np.float64], float, npt.NDArray[np.float64]]:
+def _grid(result: Comparison) -> tuple[npt.NDArray[np.float64], float, npt.NDArray[np.float64]]:
     """Return the corner, the step and the span in steps of the grid on which all maps lie."""
     every = np.vstack([view.map for view in result.encoders]).astype(np.float64)
     if not len(every):

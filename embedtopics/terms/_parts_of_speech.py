@@ -77,9 +77,7 @@ def tag_words(docs: Iterable[Any]) -> list[Tagged]:
 
 
 def pattern_counts(
-    terms: Sequence[str],
-    stretches: Iterable[Tagged],
-    patterns: Sequence[Sequence[frozenset[str]]],
+    terms: Sequence[str], stretches: Iterable[Tagged], patterns: Sequence[Sequence[frozenset[str]]]
 ) -> dict[str, tuple[int, int]]:
     """Count where terms occur, and where their words match a pattern there."""
     wanted = {tuple(term.split(" ")): term for term in terms}

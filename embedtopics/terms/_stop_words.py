@@ -29,7 +29,7 @@ _KEPT = {
 _ADDED = {
     # Numbers in letters, which the English list holds and these lack.
     "fr": "deux trois quatre cinq six sept huit neuf dix onze douze quinze vingt trente quarante"
-    " cinquante soixante cent cents mille",
+    " cinquante soixante cent cents mille"
 }
 
 

@@ -125,12 +125,7 @@ class ClassTfidf(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         from scipy.sparse import csr_matrix
 
         checked = validate_data(
-            self,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=np.float64,
-            ensure_non_negative=True,
+            self, X, reset=reset, accept_sparse="csr", dtype=np.float64, ensure_non_negative=True
         )
         return csr_matrix(checked, copy=True)
 

@@ -171,10 +171,7 @@ def test_unknown_suffixes(tmp_path, name):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (
-            PermissionError(13, "Permission denied"),
-            "permission to read the file was denied",
-        ),
+        (PermissionError(13, "Permission denied"), "permission to read the file was denied"),
         (OSError(5, "Input/output error"), r"cannot be read \(Input/output error\)"),
     ],
 )

@@ -25,7 +25,7 @@ demo: install    ## Find the topics of the bundled corpus.
 	$(BIN)/embedtopics demo
 
 test: install    ## Check style and types beside the fast tests and a slice of the slow.
-	$(MAKE) --no-print-directory -j2 -Oline lint fast
+	$(MAKE) --no-print-directory -j2 lint fast
 
 fast: install
 	$(BIN)/python -m pytest -q $(SIDE) -m "(not slow or smoke) and not benchmark_data and not network"

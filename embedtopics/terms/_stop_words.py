@@ -72,7 +72,7 @@ def stems_of(term: str, languages: Iterable[str]) -> Stems:
 def repeats(first: Stems, second: Stems) -> bool:
     """Return whether one term's first or last stem occurs in the other, in any language.
 
-    Inner words do not count, so that *bank of england* and *house of lords* go together.
+    Inner words do not count: *bank of england* does not repeat *ministry of health*.
     """
     return any(
         a[0] in b or a[-1] in b or b[0] in a or b[-1] in a

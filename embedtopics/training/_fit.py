@@ -372,7 +372,7 @@ def _compare(
                 f"Before and after were compared with {named}, as the encoder before was read; the "
                 "folder does not keep that, so give it again where the folder is read."
             )
-            decisions.append(Decision("training", "read_alike", [*asked.values()], text))
+            decisions.append(Decision("training", "equal_conditions", [*asked.values()], text))
         after = SentenceEncoder(folder, **asked)
     sets = {"test": held.test, "general": held.general}
     return compare_before_after(before, after, corpus=held.corpus, classes=held.classes, **sets)

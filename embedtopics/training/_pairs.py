@@ -39,7 +39,7 @@ _WORD = re.compile(r"\w+")
 
 _GUARDS = {
     "too near": "nearer than the limit that the positive sets",
-    "alike": "nearly the same text as the anchor or a positive",
+    "duplicate": "nearly the same text as the anchor or a positive",
 }
 
 
@@ -426,7 +426,7 @@ def mine_hard_negatives(
     n_negatives: int = 1,
     share: float | None = 0.95,
     margin: float | None = None,
-    alike: float | None = 0.98,
+    duplicate_similarity: float | None = 0.98,
     skip_top: int = 0,
     depth: int = 100,
     candidates: Sequence[str] | None = None,
@@ -451,7 +451,7 @@ def mine_hard_negatives(
         similarity s, ``s - (1 - share) * abs(s)``.
     margin : float or None
         A negative must also be less similar than the positive by at least this.
-    alike : float or None
+    duplicate_similarity : float or None
         Similarity to the anchor, or to a positive of it, from which on a candidate is a copy.
     skip_top : int
         Leave out so many of the nearest texts that are left, and take the next ones.
@@ -486,7 +486,11 @@ def mine_hard_negatives(
     checked_count(skip_top, "skip_top", 0)
     wanted = skip_top + n_negatives
     checked_count(depth, "depth", wanted)
-    checked = (("share", share, 1.0), ("margin", margin, 2.0), ("alike", alike, 1.0))
+    checked = (
+        ("share", share, 1.0),
+        ("margin", margin, 2.0),
+        ("duplicate_similarity", duplicate_similarity, 1.0),
+    )
     for name, value, high in checked:
         if value is not None and (not is_number(value) or not 0.0 <= value <= high):
             raise InputError(name, f"a number from 0 to {high:g}, or None", value)
@@ -508,7 +512,7 @@ def mine_hard_negatives(
             limits = farthest - (1.0 - share) * np.abs(farthest)
     if margin is not None:
         limits = np.minimum(limits, farthest - margin)
-    found, left_out = _search(links, vectors, limits, alike, wanted, depth)
+    found, left_out = _search(links, vectors, limits, duplicate_similarity, wanted, depth)
     kept = np.flatnonzero([len(found[anchor]) == wanted for anchor in links.anchors.tolist()])
     if not len(kept):
         counts = ", ".join(
@@ -582,7 +586,7 @@ def _search(
     links: _Links,
     vectors: FloatArray,
     limits: npt.NDArray[np.float64],
-    alike: float | None,
+    duplicate_similarity: float | None,
     wanted: int,
     depth: int,
 ) -> tuple[dict[int, list[tuple[int, float]]], Counter[str]]:
@@ -608,8 +612,11 @@ def _search(
                 break
             if similarity > limits[anchor]:
                 left_out["too near"] += 1
-            elif alike is not None and float(einsum(copied, vectors[text]).max()) >= alike:
-                left_out["alike"] += 1
+            elif (
+                duplicate_similarity is not None
+                and float(einsum(copied, vectors[text]).max()) >= duplicate_similarity
+            ):
+                left_out["duplicate"] += 1
             else:
                 passed.append((text, similarity))
         found[anchor] = passed

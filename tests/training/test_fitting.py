@@ -217,7 +217,7 @@ def test_before_and_after_are_read_alike_so_that_nothing_learned_is_no_differenc
     assert report.best_step == 0 and len(report.before_after) == 2
     for change in report.before_after:
         assert change.difference == 0 and change.note.count("int8") == 0
-    said = [one.message for one in report.decisions if one.name == "read_alike"]
+    said = [one.message for one in report.decisions if one.name == "equal_conditions"]
     assert len(said) == 1 and "int8" in said[0] and "chunk" in said[0]
 
 

@@ -38,7 +38,7 @@ def circle(**degrees):
     )
 
 
-def brute_force(rows, encoder, n, share, margin, alike, skip, extra):
+def brute_force(rows, encoder, n, share, margin, duplicate_similarity, skip, extra):
     """Nearest texts of each anchor that pass, straight from the words of the docstring."""
     texts = {text for row in rows for text in row} | set(extra)
     made = {text: encoder.encode([text])[0].astype(float) for text in texts}
@@ -57,8 +57,8 @@ def brute_force(rows, encoder, n, share, margin, alike, skip, extra):
             if margin is not None and near > worst - margin:
                 continue
             if (
-                alike is not None
-                and max(made[text] @ made[p] for p in {anchor, *positives}) >= alike
+                duplicate_similarity is not None
+                and max(made[text] @ made[p] for p in {anchor, *positives}) >= duplicate_similarity
             ):
                 continue
             passed.append((near, text))
@@ -82,14 +82,14 @@ ROWS = st.lists(
     n=st.integers(1, 3),
     share=st.sampled_from([None, 0.5, 0.95, 1.0]),
     margin=st.sampled_from([None, 0.1]),
-    alike=st.sampled_from([None, 0.8]),
+    duplicate_similarity=st.sampled_from([None, 0.8]),
     skip=st.integers(0, 2),
     extra=st.lists(st.sampled_from(["d1", "d2", "a9", "b9"]), unique=True),
 )
-def test_mining_is_brute_force(rows, n, share, margin, alike, skip, extra):
+def test_mining_is_brute_force(rows, n, share, margin, duplicate_similarity, skip, extra):
     encoder = Scattered()
-    expected = brute_force(rows, encoder, n, share, margin, alike, skip, extra)
-    options = {"n_negatives": n, "share": share, "margin": margin, "alike": alike,
+    expected = brute_force(rows, encoder, n, share, margin, duplicate_similarity, skip, extra)
+    options = {"n_negatives": n, "share": share, "margin": margin, "duplicate_similarity": duplicate_similarity,
                "skip_top": skip, "candidates": extra or None}  # fmt: skip
     if not expected:
         with refuses("n_negatives"):
@@ -150,7 +150,7 @@ def test_mining_agrees_with_sentence_transformers(margins, n, skip):
     share = 1 - margins["relative"] if "relative" in margins else None
     ours = mine_hard_negatives(
         pairs(rows), Scattered(), n_negatives=n, skip_top=skip, share=share,
-        margin=margins.get("absolute"), alike=None,
+        margin=margins.get("absolute"), duplicate_similarity=None,
     )  # fmt: skip
     assert 5 < len(ours) and len(ours) == len(theirs)
     expected = sorted(tuple(row.values()) for row in theirs)
@@ -167,21 +167,21 @@ def test_guards_work_at_their_limits():
         mined = mine_hard_negatives(pairs(rows), encoder, candidates=extra, **options)
         return mined.columns[2][0], told(mined)
 
-    assert negative(alike=None)[0] == "far"
-    assert negative(alike=None)[1]["negatives_left_out_too_near"] == 1
-    assert negative(alike=None, share=0.97)[0] == "near"
-    assert negative(alike=None, share=None, margin=0.05)[0] == "far"
-    assert negative(alike=None, share=None, margin=0.06)[0] == "q"
+    assert negative(duplicate_similarity=None)[0] == "far"
+    assert negative(duplicate_similarity=None)[1]["negatives_left_out_too_near"] == 1
+    assert negative(duplicate_similarity=None, share=0.97)[0] == "near"
+    assert negative(duplicate_similarity=None, share=None, margin=0.05)[0] == "far"
+    assert negative(duplicate_similarity=None, share=None, margin=0.06)[0] == "q"
     # near is a copy of p (5 degrees off, 0.996), far is not (8 degrees, 0.990).
-    found, account = negative(share=None, alike=0.993)
-    assert found == "far" and account["negatives_left_out_alike"] == 1
-    assert negative(alike=None, share=None, skip_top=1)[0] == "far"
+    found, account = negative(share=None, duplicate_similarity=0.993)
+    assert found == "far" and account["negatives_left_out_duplicate"] == 1
+    assert negative(duplicate_similarity=None, share=None, skip_top=1)[0] == "far"
 
 
 def test_a_copy_of_the_positive_in_other_letters_is_no_negative():
     rows = [("a", "P"), ("b", " p"), ("c", "q")]
     encoder = circle(a=0, b=2, c=90, q=120, **{"P": 10, " p": 10})
-    mined = mine_hard_negatives(pairs(rows), encoder, share=None, alike=None)
+    mined = mine_hard_negatives(pairs(rows), encoder, share=None, duplicate_similarity=None)
     assert mined.columns[2][0] == "q"
     # One text, one vector: it is encoded once.
     assert encoder.asked[-1] == ["a", "b", "c", " p", "q"]
@@ -189,7 +189,7 @@ def test_a_copy_of_the_positive_in_other_letters_is_no_negative():
 
 def test_only_so_many_candidates_are_looked_at_for_every_anchor():
     encoder = circle(a=0, p=20, x1=1, x2=2, x3=3, far=90, b=200, q=201, c=300, r=301)
-    options = {"candidates": ["x1", "x2", "x3", "far"], "alike": None}
+    options = {"candidates": ["x1", "x2", "x3", "far"], "duplicate_similarity": None}
     deep = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, depth=4, **options)
     assert deep.columns[2][0] == "far"
     shallow = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, depth=3, **options)
@@ -219,7 +219,7 @@ def test_what_is_mined_is_told():
         {"share": 1.5},
         {"share": float("nan")},
         {"margin": -0.1},
-        {"alike": "yes"},
+        {"duplicate_similarity": "yes"},
         {"n_negatives": 3},
     ],
 )
@@ -257,7 +257,7 @@ def test_guards_keep_out_most_positives_that_nobody_has_marked(data_folder):
         return np.mean([not images[a.strip().casefold()].isdisjoint(images[n.strip().casefold()])
                         for a, n in both])  # fmt: skip
 
-    unguarded = share_of_unmarked(share=None, alike=None)
+    unguarded = share_of_unmarked(share=None, duplicate_similarity=None)
     assert unguarded > 0.3
     assert share_of_unmarked() < 0.6 * unguarded
     assert share_of_unmarked(skip_top=5) < 0.3 * unguarded

@@ -33,6 +33,7 @@ BANNED = {
     r"dealt|dealing": "split",
     r"at its highest": "peak",
     r"how_many": "n_terms, n_documents, k",
+    r"alike": "similar, equal",
 }
 # Where a word means what it says: a list of stop words, other libraries, and keys on disk.
 ALLOWED = re.compile(

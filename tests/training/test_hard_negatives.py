@@ -89,8 +89,10 @@ ROWS = st.lists(
 def test_mining_is_brute_force(rows, n, share, margin, duplicate_similarity, skip, extra):
     encoder = Scattered()
     expected = brute_force(rows, encoder, n, share, margin, duplicate_similarity, skip, extra)
-    options = {"n_negatives": n, "share": share, "margin": margin, "duplicate_similarity": duplicate_similarity,
-               "skip_top": skip, "candidates": extra or None}  # fmt: skip
+    options = {
+        "n_negatives": n, "share": share, "margin": margin, "skip_top": skip,
+        "duplicate_similarity": duplicate_similarity, "candidates": extra or None,
+    }  # fmt: skip
     if not expected:
         with refuses("n_negatives"):
             mine_hard_negatives(pairs(rows), encoder, **options)

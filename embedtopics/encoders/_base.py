@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any, Self
 
 import numpy as np
 
+from embedtopics._utils.hub import check_upload, upload
 from embedtopics.corpus.results import Decision, Encoding, LanguageShares
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -96,6 +98,38 @@ class BaseEncoder:
         """Fit, and return one vector a text."""
         texts = check_texts(X)
         return self.fit(texts).transform(texts)
+
+    def push_to_hub(
+        self,
+        repo_id: str,
+        *,
+        private: bool = True,
+        token: str | None = None,
+        revision: str | None = None,
+        commit_message: str = "Upload an encoder",
+    ) -> str:
+        """Upload an encoder that lives in a folder to the Hugging Face hub; return the address.
+
+        Afterwards its name on the hub loads it. The repository is private unless you say
+        otherwise, and one that is public already is refused then. Files of Python or pickled
+        weights in the folder are left out.
+
+        Raises
+        ------
+        InputError
+            Where the encoder has no folder that makes its vectors again, the name is bad, the
+            network is switched off, or the hub refuses.
+        """
+        check_upload(repo_id)
+        with tempfile.TemporaryDirectory() as made:
+            return upload(
+                self._shared_folder(Path(made) / "encoder"), repo_id, private=private,
+                token=token, revision=revision, commit_message=commit_message,
+            )  # fmt: skip
+
+    def _shared_folder(self, fresh: Path) -> Path:
+        """Return a folder that makes this encoder again; one may be written at `fresh`."""
+        raise InputError("encoder", "a SentenceEncoder of a folder, or a StaticEncoder", self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted

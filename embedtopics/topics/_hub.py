@@ -9,7 +9,6 @@ import os
 import re
 import sys
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from embedtopics._utils.display import one_line
+from embedtopics._utils.hub import NAME, check_upload, upload
 from embedtopics.clustering.results import NOISE
 from embedtopics.corpus._corpus import blank_corpus, recall_hashes
 from embedtopics.corpus.results import Decision
@@ -142,8 +142,6 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     )
 
 
-NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-
 FILES = (
     "manifest.json", "result.json", "words.json", "rows.parquet", "arrays.arrow", "arrays.npz",
     "embeddings.npy",
@@ -201,48 +199,20 @@ def push_to_hub(
     InputError
         Where the name is bad, the network is switched off, or the hub refuses.
     """
-    from huggingface_hub import HfApi, is_offline_mode
-
-    if not isinstance(repo_id, str) or not NAME.fullmatch(repo_id):
-        raise InputError("repo_id", 'a name on the hub such as "user/name"', repo_id)
+    check_upload(repo_id)
     if not isinstance(result, TopicResult):
         result = load_result(result)
     if include_texts and columns:
         raise InputError("columns", "left out with include_texts, which uploads all", columns)
     shared = result if include_texts else without_texts(result, columns=columns)
-    if is_offline_mode():
-        raise InputError(f"cannot upload to {repo_id}: HF_HUB_OFFLINE is set; unset it")
-    api = HfApi(endpoint=endpoint, token=token, library_name="embedtopics")
     with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        write_result(shared, folder)
+        write_result(shared, Path(made))
         # Beside what the manifest lists, so that it may be edited on the hub.
-        (folder / "README.md").write_text(model_card(shared, repo_id, license), "utf-8")
-        try:
-            api.create_repo(repo_id, private=private, exist_ok=True)
-            is_public = not api.model_info(repo_id).private
-            if not (private and is_public):
-                with warnings.catch_warnings():
-                    # It takes Arrow and parquet files for a data set that went the wrong way.
-                    warnings.filterwarnings(
-                        "ignore", "It seems that you are about to commit a data"
-                    )
-                    commit = api.upload_folder(
-                        repo_id=repo_id, folder_path=folder, commit_message=commit_message,
-                        revision=revision, delete_patterns=["arrays.*"],
-                    )  # fmt: skip
-        # Its exceptions belong to the HTTP library that the hub's client was built on.
-        except Exception as error:
-            raise InputError(
-                f"could not upload to {repo_id}: {one_line(error)}; check the name, the network, "
-                "and that you are logged in (hf auth login) with the right to write there"
-            ) from error
-    if private and is_public:
-        raise InputError(
-            f"{repo_id} exists and is public, so nothing was uploaded; name another repository, "
-            "make that one private, or give private=False"
-        )
-    return str(commit.commit_url)
+        (Path(made) / "README.md").write_text(model_card(shared, repo_id, license), "utf-8")
+        return upload(
+            Path(made), repo_id, private=private, token=token, revision=revision,
+            commit_message=commit_message, endpoint=endpoint, delete=["arrays.*"],
+        )  # fmt: skip
 
 
 def from_pretrained(

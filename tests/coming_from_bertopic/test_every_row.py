@@ -17,7 +17,7 @@ import embedtopics as et
 from tests.coming_from_bertopic import comparisons
 from tests.coming_from_bertopic.conftest import fit_bertopic
 from tests.coming_from_bertopic.table import method_of, rows
-from tests.topics.sharing.stub_hub import online_hub
+from tests.stub_hub import online_hub
 
 pytestmark = pytest.mark.slow
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -280,6 +281,17 @@ class SentenceEncoder(BaseEncoder):
         )  # fmt: skip
         parts = (contents_of(checkpoint), steps, how)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def _shared_folder(self, fresh: Path) -> Path:
+        name, precision = self.settings["name"], self._recipe.precision
+        if self._recipe.source != "path":
+            found = f"{name!r}, which has a name on the hub"
+            raise InputError("encoder", "the encoder of a folder", found=found)
+        if SentenceEncoder(name, precision=precision).fingerprint != self.fingerprint:
+            remedy = "change its modules.json, or share the arguments beside it"
+            found = "arguments that its folder does not hold"
+            raise InputError("encoder", "one whose folder says it all", remedy=remedy, found=found)
+        return Path(name)
 
     def encode_with_report(
         self,

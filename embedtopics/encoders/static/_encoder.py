@@ -284,6 +284,10 @@ class StaticEncoder(BaseEncoder):
         """
         write_static(Path(folder).expanduser(), self._files, dtype)
 
+    def _shared_folder(self, fresh: Path) -> Path:
+        self.save(fresh)
+        return fresh
+
     def encode_with_report(
         self, texts: Sequence[str], *, show_progress: bool | None = None
     ) -> Encoding:

@@ -12,7 +12,7 @@ import embedtopics as et
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.topics import from_pretrained, push_to_hub, save_result
 from tests.factories import refuses
-from tests.topics.sharing.stub_hub import online_hub
+from tests.stub_hub import online_hub
 
 
 @pytest.fixture

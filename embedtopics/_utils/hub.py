@@ -1,0 +1,67 @@
+"""Uploads to the Hugging Face hub; nothing is sent but by `upload`."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+from embedtopics._utils.display import one_line
+from embedtopics.errors import InputError
+
+NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+
+# A folder may hold more than a model: nothing that runs, and no hidden file, is sent by accident.
+_NEVER = ("*.py", "*.pyc", "*.bin", "*.pt", "*.pkl", "*.pickle", ".*", "*/.*")
+
+
+def check_upload(repo_id: object) -> str:
+    """Return the name of a repository that may be uploaded to, before anything is prepared."""
+    from huggingface_hub import is_offline_mode
+
+    if not isinstance(repo_id, str) or not NAME.fullmatch(repo_id):
+        raise InputError("repo_id", 'a name on the hub such as "user/name"', repo_id)
+    if is_offline_mode():
+        raise InputError(f"cannot upload to {repo_id}: HF_HUB_OFFLINE is set; unset it")
+    return repo_id
+
+
+def upload(
+    folder: Path,
+    repo_id: str,
+    *,
+    private: bool,
+    token: str | None,
+    revision: str | None,
+    commit_message: str,
+    endpoint: str | None = None,
+    delete: Sequence[str] = (),
+) -> str:
+    """Upload a folder, into a private repository unless `private` is False; return its address."""
+    from huggingface_hub import HfApi
+
+    api = HfApi(endpoint=endpoint, token=token, library_name="embedtopics")
+    try:
+        api.create_repo(repo_id, private=private, exist_ok=True)
+        is_public = not api.model_info(repo_id).private
+        if not (private and is_public):
+            with warnings.catch_warnings():
+                # It takes Arrow and parquet files for a data set that went the wrong way.
+                warnings.filterwarnings("ignore", "It seems that you are about to commit a data")
+                commit = api.upload_folder(
+                    repo_id=repo_id, folder_path=folder, commit_message=commit_message,
+                    revision=revision, delete_patterns=list(delete), ignore_patterns=list(_NEVER),
+                )  # fmt: skip
+    # Its exceptions belong to the HTTP library that the hub's client was built on.
+    except Exception as error:
+        raise InputError(
+            f"could not upload to {repo_id}: {one_line(error)}; check the name, the network, "
+            "and that you are logged in (hf auth login) with the right to write there"
+        ) from error
+    if private and is_public:
+        raise InputError(
+            f"{repo_id} exists and is public, so nothing was uploaded; name another repository, "
+            "make that one private, or give private=False"
+        )
+    return str(commit.commit_url)

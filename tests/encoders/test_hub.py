@@ -1,0 +1,85 @@
+"""Encoders and search indexes go to a hub, privately, and answer the same when they come back."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import embedtopics as et
+from embedtopics.encoders import StaticEncoder
+from tests.factories import refuses
+from tests.stub_hub import online_hub
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    with online_hub(monkeypatch) as hub:
+        monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", hub.endpoint)
+        yield hub
+
+
+def fetched(hub, name, folder):
+    """Write what a repository holds to a folder."""
+    for path, content in hub.repositories[name]["files"].items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    return folder
+
+
+def test_a_sentence_encoder(hub, tiny_bert, texts, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "mine")
+    (folder / "evil.py").write_text("1/0")
+    (folder / "pytorch_model.bin").write_bytes(b"pickled")
+    encoder = et.SentenceEncoder(folder)
+    url = encoder.push_to_hub("someone/encoder", token="hf_secret")
+    assert url.startswith(f"{hub.endpoint}/someone/encoder/commit/")
+    assert hub.repositories["someone/encoder"]["private"]
+    assert {token for _, path, token in hub.requests if "commit" in path} == {"Bearer hf_secret"}
+    loaded = et.SentenceEncoder(fetched(hub, "someone/encoder", tmp_path / "fetched"))
+    assert loaded.fingerprint == encoder.fingerprint
+    assert not list((tmp_path / "fetched").glob("*.py")) and loaded.dimensions == encoder.dimensions
+    assert not (tmp_path / "fetched" / "pytorch_model.bin").exists()
+    np.testing.assert_array_equal(loaded.encode(texts), encoder.encode(texts))
+
+
+def test_a_static_encoder(hub, table, tokenizer, texts, tmp_path):
+    encoder = StaticEncoder.from_arrays(table, tokenizer)
+    encoder.push_to_hub("someone/static", private=False, commit_message="First")
+    assert not hub.repositories["someone/static"]["private"]
+    assert hub.repositories["someone/static"]["message"] == "First"
+    loaded = StaticEncoder(fetched(hub, "someone/static", tmp_path / "fetched"))
+    np.testing.assert_array_equal(loaded.encode(texts), encoder.encode(texts))
+
+
+def test_an_index_and_the_next_version_of_it(hub, tiny_encoder, texts, tmp_path):
+    index = et.SearchIndex.build(texts, encoder=tiny_encoder)
+    index.push_to_hub("someone/index")
+    hub.repositories["someone/index"]["files"]["README.md"] = b"mine"
+    index.remove([index.ids[0]])
+    index.compact()
+    index.push_to_hub("someone/index")
+    stored = hub.repositories["someone/index"]
+    assert stored["private"] and stored["files"]["README.md"] == b"mine"
+    folder = fetched(hub, "someone/index", tmp_path / "fetched")
+    loaded = et.SearchIndex.load(folder, encoder=index.encoder, verify=True)
+    assert loaded.ids == index.ids and len(list((folder / "segments").iterdir())) == 1
+    found, expected = (one.search(texts[3], k=3) for one in (loaded, index))
+    assert [(hit.id, hit.score) for hit in found] == [(hit.id, hit.score) for hit in expected]
+
+
+def test_what_is_not_sent(hub, tiny_bert, table, tokenizer, monkeypatch):
+    with refuses("encoder"):  # its folder would make other vectors
+        et.SentenceEncoder(tiny_bert, pooling="max").push_to_hub("someone/encoder")
+    with refuses("encoder"):
+        et.encoders.TfidfEncoder().push_to_hub("someone/encoder")
+    static = StaticEncoder.from_arrays(table, tokenizer)
+    with refuses("repo_id"):
+        static.push_to_hub("no slash")
+    hub.add("someone/public", private=False)
+    with pytest.raises(et.InputError, match="exists and is public, so nothing was uploaded"):
+        static.push_to_hub("someone/public")
+    assert list(hub.repositories) == ["someone/public"]
+    assert hub.repositories["someone/public"]["files"] == {}
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(et.InputError, match="HF_HUB_OFFLINE"):
+        static.push_to_hub("someone/static")

@@ -323,10 +323,10 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         return encoder
 
     def _assign(self, X: Any, embeddings: npt.ArrayLike | None) -> Assignment:
-        result = self._fitted()
+        result, corpus = self._fitted(), Corpus.of(X)
         # No encoder is loaded where all texts are of the fit.
-        if embeddings is not None or (known_documents(result, Corpus.of(X)) >= 0).all():
-            return assign(result, X, embeddings=embeddings)
+        if embeddings is not None or (known_documents(result, corpus) >= 0).all():
+            return assign(result, corpus, embeddings=embeddings)
         kept = getattr(self, "_of_fit", None)
         if kept is not None and kept[0] is self.encoder:
             encoder = kept[1]
@@ -335,7 +335,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         else:
             encoder = recorded_encoder(result)
             self._of_fit = (None, encoder)
-        return assign(result, X, encoder=encoder)
+        return assign(result, corpus, encoder=encoder)
 
     def _fitted(self) -> TopicResult:
         if not hasattr(self, "result_"):

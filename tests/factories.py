@@ -16,7 +16,7 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts, TokenStream
-from embedtopics.topics.results import Reason, Topic, TopicResult
+from embedtopics.topics.results import Reason, Stability, Topic, TopicResult
 from tests.noise import jittered
 
 _STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
@@ -228,6 +228,16 @@ def _topics(labels, sizes, probabilities, documents, topic_terms, terms):
             )
         )
     return tuple(topics)
+
+
+def with_stability(result, recurrence=None, chance=None):
+    """Return the result as if its stability was measured: topics come back, or as often as told."""
+    recurrence = np.ones(result.n_topics) if recurrence is None else np.array(recurrence)
+    agreement = np.ones(len(result.documents), dtype=np.float32)
+    measured = Stability(
+        recurrence, recurrence - 0.1, recurrence + 0.05, agreement, np.array([0.4, 0.6]), 3, chance
+    )
+    return replace(result, stability=measured)
 
 
 def make_comparison(n_documents=300, n_groups=4, n_encoders=3, seed=0, texts=(), **changes):

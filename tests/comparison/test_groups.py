@@ -1,10 +1,9 @@
 import numpy as np
 import pandas as pd
 
-from embedtopics.comparison._compare import given_groups, scored_classes
+from embedtopics.comparison._compare import given_groups
 from embedtopics.comparison._vectors import Log
 from embedtopics.corpus import Corpus
-from tests.factories import refuses
 
 
 def grouped(texts, labels):
@@ -37,26 +36,3 @@ def test_how_labels_are_read():
         assert by_text["c"] is None
     assert set(grouped("abcd", np.array([1.0, 2.0, np.nan, 2.5]))[1].names) == {"1", "2", "2.5"}
     assert set(grouped("abc", np.array([True, False, True]))[1].names) == {"True", "False"}
-
-
-def test_a_column_of_the_corpus_and_bad_labels():
-    frame = pd.DataFrame({"text": list("abc"), "party": ["l", "r", "l"]})
-    corpus = Corpus.from_frame(frame, text="text")
-    groups = given_groups(Log(), "party", corpus)
-    assert groups.grouped_by == 'label "party"' and groups.names == ("l", "r")
-    for bad in ("prty", ["x", "y"], ["x", "x", None]):
-        with refuses("labels"):
-            given_groups(Log(), bad, corpus)
-
-
-def test_classes_of_one_document_are_left_out_and_told():
-    _, groups, _ = grouped("abcdef", ["x", "x", "y", "y", "z", None])
-    log = Log()
-    classes = scored_classes(log, groups)
-    z = groups.names.index("z")
-    expected = np.where(groups.of_document == z, -1, groups.of_document)
-    np.testing.assert_array_equal(classes, expected)
-    assert [(d.name, d.value) for d in log.decisions] == [("single_labels", ["z"])]
-    _, singles, _ = grouped("abc", ["x", "x", "y"])
-    with refuses("labels"):
-        scored_classes(Log(), singles)

@@ -1,7 +1,5 @@
 """Encoders that learn from the corpus, on their way through fit, predict, save and load."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

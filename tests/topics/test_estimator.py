@@ -1,7 +1,5 @@
 """The model as a scikit-learn estimator, and the textbook pipeline by name."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator

@@ -4,8 +4,6 @@ Same answer for any order of the rows and any number of threads; a text gets wha
 fit, whatever is asked beside it; nothing is lost and nothing is changed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest
@@ -112,17 +110,6 @@ def test_equal_shares_are_in_the_order_of_topics():
     assert propagated.topics[0, :4].tolist() == [0, 1, 2, -1]
 
 
-def test_nowhere_takes_walks_and_gives_none():
-    graph = random_graph(120, 8, seed=2)
-    labels = random_labels(120, 3, seed=2)
-    some = propagate_labels(graph, labels, 3)
-    everywhere = np.where(labels == -1, NOWHERE, labels).astype(np.int32)
-    least = propagate_labels(graph, everywhere, 3)
-    assert (least.none >= some.none - 1e-6).all() and least.none.sum() > some.none.sum()
-    nothing = propagate_labels(graph, np.full(120, NOWHERE, dtype=np.int32), 3)
-    assert (nothing.none == 1).all() and (nothing.topics == -1).all()
-
-
 def test_more_topics_than_slots_keep_the_largest_and_the_sum():
     n_topics = SLOTS + 9
     indices = (np.arange(n_topics + 1)[:, None] + np.arange(1, n_topics + 1)) % (n_topics + 1)
@@ -145,16 +132,6 @@ def test_without_neighbors_or_topics_every_walk_is_lost():
     alone = NeighborGraph(np.empty((3, 0), np.int32), np.empty((3, 0), np.float32))
     assert (propagate_labels(alone, labels, 2).none == 1).all()
     assert (propagate_labels(random_graph(3, 2), np.full(3, -1, np.int32), 0).none == 1).all()
-
-
-def test_neighbors_that_are_not_alike_are_not_visited():
-    indices = np.array([[1, 2], [0, 2], [0, 1]], dtype=np.int32)
-    similarities = np.array([[0.5, -0.5], [-0.1, -0.2], [0.0, -0.3]], dtype=np.float32)
-    propagated = propagate_labels(
-        NeighborGraph(indices, similarities), np.array([-1, 0, 1], np.int32), 2
-    )
-    np.testing.assert_array_equal(spread(propagated, 2), [[1, 0], [0, 0], [0, 0]])
-    np.testing.assert_array_equal(propagated.none, [0, 1, 1])
 
 
 def test_shares_too_small_for_a_float_are_none():
@@ -187,19 +164,6 @@ def test_same_bits_for_any_number_of_threads():
     for other in found[1:]:
         np.testing.assert_array_equal(found[0].topics, other.topics)
         np.testing.assert_array_equal(found[0].shares, other.shares)
-
-
-def test_numbering_of_documents_does_not_matter():
-    graph = random_graph(400, 9, seed=3)
-    labels = random_labels(400, 20, seed=3)
-    order = np.random.default_rng(0).permutation(400)
-    new_number = np.argsort(order)
-    moved = NeighborGraph(
-        new_number[graph.indices[order]].astype(np.int32), graph.similarities[order]
-    )
-    one, two = propagate_labels(graph, labels, 20), propagate_labels(moved, labels[order], 20)
-    np.testing.assert_array_equal(one.topics[order], two.topics)
-    np.testing.assert_array_equal(one.shares[order], two.shares)
 
 
 def test_all_shares_are_exact_where_slots_are_too_few(kept_on_the_way):

@@ -1,7 +1,5 @@
 """A save that is killed at any point leaves what was there, or what was to be there."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -7,8 +5,6 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.errors import InputError
-from embedtopics.topics import _storage as storage
 from embedtopics.topics import at_resolution, levels, load_result, save_result
 from embedtopics.topics._storage import read_arrays
 from embedtopics.topics.results import Stability
@@ -60,28 +56,6 @@ def test_no_pickle_anywhere(fitted, tmp_path):
     folder = fitted.save(tmp_path / "model")
     assert all(array.dtype != object for array in read_arrays(folder / "arrays.arrow").values())
     assert {p.suffix for p in folder.iterdir()} == {".json", ".arrow", ".npy", ".parquet"}
-
-
-def test_a_full_disk_leaves_the_old_model_whole(fitted, tmp_path, monkeypatch):
-    folder = fitted.save(tmp_path / "model")
-    before = {p.name: p.read_bytes() for p in folder.iterdir()}
-
-    def fail(result, folder):
-        (folder / "words.json").write_text("half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(storage, "_write_texts", fail)
-    with pytest.raises(InputError):
-        fitted.save(folder)
-    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-    assert [p.name for p in tmp_path.iterdir()] == ["model"]
-
-
-def test_saving_into_a_folder_with_other_files_is_refused(fitted, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError):
-        fitted.save(tmp_path)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 ODD = {
@@ -161,6 +135,11 @@ def test_another_encoder_than_the_one_of_the_fit_is_refused(toy, tmp_path):
         et.TopicModel.load(folder, encoder=Coder("two")).predict(["a new text"])
     with refuses("encoder"):
         et.TopicModel.load(folder).predict(["a new text"])
+    for encoder in (None, Coder("two")):
+        with refuses("encoder"):
+            et.topics.extend(model.result_, ["a new text"], encoder=encoder)
+    grown = et.topics.extend(model.result_, ["a new text"], encoder=Coder("one")).result
+    np.testing.assert_array_equal(grown.labels[-1:], expected)
     np.testing.assert_array_equal(et.TopicModel.load(folder).predict(texts), model.labels_)
 
 
@@ -195,22 +174,14 @@ def test_stages_that_a_loaded_model_lacks_are_named_where_it_is_fitted_again(toy
     assert lost(encoder="lsa") == [["weighting"]]
 
 
-@pytest.mark.parametrize("read", [None, 3, "fine"])
-def test_any_resolution_comes_back(branched, tmp_path, read):
-    result = branched if read is None else at_resolution(branched, read, coverage=0.9)
-    loaded = load_result(save_result(result, tmp_path / "result"))
-    same(loaded, result)
-    assert loaded.peak_memory == result.peak_memory > 1e6
-    assert loaded.stability is None
-    for name, array in vars(loaded.tree).items():
-        assert array.dtype == getattr(result.tree, name).dtype
-
-
 def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
-    loaded = load_result(save_result(branched, tmp_path / "result"))
+    read = at_resolution(branched, 3, coverage=0.9)
+    loaded = load_result(save_result(read, tmp_path / "result"))
+    same(loaded, read)
     assert levels(loaded) == levels(branched)
+    assert loaded.stability is None and loaded.peak_memory == branched.peak_memory > 1e6
     for n_topics in (2, 7, "coarse"):
-        same(at_resolution(loaded, n_topics), at_resolution(branched, n_topics))
+        same(at_resolution(loaded, n_topics), at_resolution(read, n_topics))
 
 
 def test_stability_and_unknown_memory_come_back(branched, tmp_path):

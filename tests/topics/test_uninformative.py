@@ -1,7 +1,5 @@
 """Texts without sense that lie close together are no topic, from the fit to the tables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What holds for constraints of every kind."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -193,12 +191,6 @@ def test_few_documents_and_rows_without_text(kind, fit):
     expected = {"zero_shot": [0, 0, -1, 0, -1, 0], "manual_labels": [0, 1, -1, -1, -1, 0]}
     if kind in expected:
         assert result.labels.tolist() == expected[kind]
-    alone = fit((["one apple"], vectors[:1]), {
-        "labels": PartialLabels(["a"]), "strict_labels": PartialLabels(["a"], strict=True),
-        "manual_labels": ManualLabels(["a"]), "seed_words": SeedWords([["apple"]]),
-        "zero_shot": ZeroShot(["Apples"], embeddings=vectors[:1]), "must_not_link": None,
-    }[kind])  # fmt: skip
-    assert alone.labels.shape == (1,)
 
 
 def test_anything_that_keeps_the_protocol_guides(toy, fit):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -109,13 +107,6 @@ def test_anchors_keep_their_names(synthetic):
     assert labels == {"asked 1", "asked 3", "asked 4"}
     with refuses("n_topics"):
         reduce(with_anchors(synthetic, 1, 3, 4), 2)
-
-
-def test_topics_without_terms_are_like_nothing():
-    from scipy.sparse import csr_matrix
-
-    cosines = term_cosines(csr_matrix([[1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]))
-    np.testing.assert_allclose(cosines, [[1, 0, 1], [0, 1, 0], [1, 0, 1]])
 
 
 def test_bad_arguments_and_few_topics(synthetic):

@@ -1,15 +1,11 @@
-from __future__ import annotations
-
-import dataclasses
-
 import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
 from embedtopics.topics import history, merge, remove, rename
 from embedtopics.topics.editing._merge import reduce
-from embedtopics.topics.results import Reason, Stability
-from tests.factories import refuses
+from embedtopics.topics.results import Reason
+from tests.factories import refuses, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
 
 
@@ -91,10 +87,8 @@ def test_bad_names(synthetic):
 
 
 def test_names_leave_the_stability_and_merging_does_not(synthetic):
-    ones = np.ones(6)
-    stability = Stability(ones, ones, ones, np.ones(len(synthetic.documents)), ones, 3)
-    measured = dataclasses.replace(synthetic, stability=stability)
-    assert rename(measured, {0: "x"}).stability is stability
+    measured = with_stability(synthetic)
+    assert rename(measured, {0: "x"}).stability is measured.stability
     assert merge(measured, [0, 1]).stability is None
 
 

@@ -1,7 +1,5 @@
 """Keywords by their embeddings, against BERTopic's own code on the same vectors."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import pairwise
 
@@ -15,6 +13,8 @@ from embedtopics.errors import InputError
 from embedtopics.topics._vectors import recorded_encoder
 from embedtopics.topics.naming._keywords import candidates_of
 from tests.factories import make_result
+
+DOCUMENTS = {"encoder": "documents"}
 
 
 class WordEncoder:
@@ -161,31 +161,15 @@ def test_encoder_of_the_fit_is_made_again(toy):
         np.testing.assert_allclose([s for _, s in row], cosines, atol=1e-5)
 
 
-def test_given_embeddings_need_an_encoder_or_documents(branched):
-    with pytest.raises(InputError, match=r"given embeddings"):
-        topics.keywords(branched, "embedding")
-    assert all(topics.keywords(branched, "embedding", encoder="documents"))
-
-
-def test_encoder_of_another_width_is_refused(result):
-    with pytest.raises(InputError, match=r"6 dimensions"):
-        topics.keywords(result, "embedding", encoder=WordEncoder(3))
-
-
-def test_no_topics_no_lists():
-    empty = make_result(60, 0)
-    for lists in (
-        topics.keywords(empty, "embedding", encoder="documents"),
-        topics.keywords(empty, "diverse", encoder="documents"),
-        topics.keywords(empty, "npmi"),
-    ):
-        assert lists == []
-
-
-def test_single_topic_is_not_seen_from_itself():
-    single = make_result(60, 1)
-    found = topics.keywords(single, "embedding", encoder="documents", n_terms=3)
+def test_no_topics_no_lists_and_one_topic_is_not_seen_from_itself(result):
+    empty, single = make_result(60, 0), make_result(60, 1)
+    for method, options in (("npmi", {}), *((m, DOCUMENTS) for m in ("embedding", "diverse"))):
+        assert topics.keywords(empty, method, **options) == []
+    found = topics.keywords(single, "embedding", n_terms=3, **DOCUMENTS)
     assert len(found[0]) == 3 and found[0][0][1] > 0.5
+    some = topics.keywords(result, "diverse", candidates=[[], *candidates_of(result, 5)[1:]],
+                           **DOCUMENTS)  # fmt: skip
+    assert some[0] == [] and all(some[1:])
 
 
 CANDIDATES = [
@@ -205,6 +189,8 @@ CANDIDATES = [
     ("bad", "parameter"),
     [
         ({"n_documents": 0}, ""),
+        ({"encoder": None}, "encoder"),
+        ({"encoder": WordEncoder(3)}, "encoder"),
         ({"method": "keybert"}, "method"),
         ({"diversity": 0.5, "method": "embedding"}, "diversity"),
         *(({"diversity": value}, "") for value in (-0.1, 1.1, "much", float("nan"), True)),
@@ -215,9 +201,3 @@ def test_bad_input(result, bad, parameter):
     with pytest.raises(InputError) as caught:
         topics.keywords(result, **{"encoder": "documents", **bad})
     assert parameter in ("", caught.value.parameter)
-
-
-def test_empty_lists_of_candidates_stay_empty(result):
-    lists = [[], *candidates_of(result, 5)[1:]]
-    found = topics.keywords(result, "diverse", encoder="documents", candidates=lists)
-    assert found[0] == [] and all(found[1:])

@@ -1,7 +1,5 @@
 """Hierarchies of topics: merges and terms against calculations by hand, and the laws of cuts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

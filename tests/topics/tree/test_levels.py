@@ -1,7 +1,5 @@
 """A result read at a level of its hierarchy, and the tree as text."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

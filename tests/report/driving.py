@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import closing
 
 import pytest
 
@@ -33,12 +32,6 @@ os.dup2(ends[0], 3); os.dup2(ends[1], 4)
 os.execvp(sys.argv[3], sys.argv[3:])
 """
 PATIENCE = 90  # seconds for one answer or one condition; never waited for in full where all is well
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    with closing(Browser(tmp_path_factory.mktemp("browser"))) as opened:
-        yield opened
 
 
 class Browser:

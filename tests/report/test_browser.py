@@ -31,7 +31,7 @@ def test_markup_in_a_text_shows_as_text_and_does_nothing_and_both_figures_are_dr
     browser.wait("document.querySelectorAll('.annotation').length === 6")
     assert browser.ask("document.querySelectorAll('.gl-canvas').length") > 0
     assert browser.ask("document.title") == "Topics of 313 rows"
-    page = browser.ask("document.body.textContent")
+    page = browser.ask("document.body.innerText")
     assert ATTACK in page and "WebGL is not supported" not in page
     assert browser.ask("document.querySelectorAll('img').length") == 0
     check_console(browser)

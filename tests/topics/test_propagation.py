@@ -1,10 +1,22 @@
+"""Labels that spread over the graph, and distinct vectors, by brute force."""
+
 import numba
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.topics import _propagation as walking
 from embedtopics.topics._propagation import NOWHERE, SLOTS, STEPS, propagate_labels
+from embedtopics.topics._vectors import (
+    core_centroids,
+    cosines,
+    find_unique_vectors,
+    row_centroids,
+    spread_graph,
+)
+from tests.factories import make_result
 
 
 @pytest.fixture(autouse=True, params=["all shares", "slots"])
@@ -174,3 +186,31 @@ def test_all_shares_are_exact_where_slots_are_too_few(kept_on_the_way):
     kept *= (expected.sum(axis=1) / kept.sum(axis=1).clip(1e-30))[:, None]
     error = np.abs(propagate_labels(graph, labels, 60).shares - kept[:, ::-1]).max()
     assert error < 1e-5 if kept_on_the_way == "all shares" else 1e-4 < error < 0.2
+
+
+@given(st.lists(st.sampled_from([(0.0, 1.0), (1.0, 0.0), (-0.0, 1.0), (0.5, 0.5)]), min_size=1))
+def test_distinct_vectors_are_found(rows):
+    vectors = np.array(rows, dtype=np.float32)
+    unique = find_unique_vectors(vectors)
+    assert np.array_equal(vectors[unique.first][unique.of_document], vectors)
+    assert len(unique.first) == len(set(rows))
+    assert unique.first.tolist() == sorted(rows.index(row) for row in set(rows))
+    assert np.array_equal(unique.spread(unique.of(vectors)), vectors)
+
+
+def test_a_copy_has_the_neighbours_of_its_vector():
+    unique = find_unique_vectors(np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8]], dtype=np.float32))
+    graph = NeighborGraph(
+        np.array([[2], [2], [1]], dtype=np.int32), np.array([[0.6], [0.8], [0.8]], np.float32)
+    )
+    spread = spread_graph(graph, unique)
+    assert spread.indices.ravel().tolist() == [3, 3, 3, 2]
+    assert np.allclose(spread.similarities.ravel(), [0.6, 0.6, 0.8, 0.8])
+
+
+def test_cosines_of_zeros_and_centroids_of_no_topics():
+    found = np.array([[0.0, 0], [2, 1], [0, 0]])
+    np.testing.assert_allclose(cosines(found, np.array([[2.0, 0.0]])), [[0], [2 / 5**0.5], [0]])
+    result = make_result(40, 0)
+    shape = (0, result.embeddings.shape[1])
+    assert row_centroids(result).shape == core_centroids(result).shape == shape

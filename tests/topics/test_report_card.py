@@ -126,15 +126,6 @@ def test_next_to_nothing(n_documents, n_topics):
     assert len(report_card(result, by_topic=True)) == n_topics
 
 
-def test_rows_in_another_order_give_the_same_card(branches, branched, card):
-    texts, vectors = branches
-    order = np.random.default_rng(5).permutation(len(texts))
-    fitted = et.TopicModel(languages=[], random_state=2)
-    other = fitted.fit([texts[i] for i in order], embeddings=vectors[order]).result_
-    again = report_card(other, n_resamples=50).set_index("measure")
-    pd.testing.assert_frame_equal(again, card, check_exact=True)
-
-
 @pytest.mark.parametrize(
     "wrong", [{"labels": "party"}, {"labels": ["a", "b"]}, {"labels": [None] * 595}, {"n_words": 1}]
 )

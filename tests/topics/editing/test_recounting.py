@@ -10,7 +10,7 @@ from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import at_resolution, merge, rename, update_terms
 from tests.factories import each, refuses, with_stability
-from tests.topics.editing.altering import assert_same, assert_untouched, frozen
+from tests.topics.editing.altering import assert_untouched, frozen
 
 WORDS = "the of and to a bank rate cut tax vote law court river boat".split()
 
@@ -190,10 +190,3 @@ def test_rules_that_leave_no_term_are_refused_and_none_change_nothing(english):
     same = update_terms(english)
     assert_counts(same, english.term_counts)
     assert repr(same.topics) == repr(english.topics)
-
-
-def test_a_saved_result_goes_on_the_same_way(english, tmp_path):
-    edited = update_terms(english, extra_stop_words=["bank"], min_df=2, n_keywords=4)
-    et.topics.save_result(edited, tmp_path / "model")
-    loaded = et.topics.load_result(tmp_path / "model")
-    assert_same(merge(edited, [0, 1]), merge(loaded, [0, 1]))

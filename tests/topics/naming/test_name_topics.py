@@ -192,7 +192,7 @@ def test_a_name_that_a_reader_takes_for_another_gets_a_term(result):
     found, _ = named(result, for_each_topic(result, answers))
     terms = [topic.keywords[0] for topic in result.topics]
     assert [topic.label for topic in found.topics] == [
-        answers[0], f"strassen news! ({terms[1]})", f"STRASSEN NEWS ({terms[2]})", answers[3],
+        answers[0], f"strassen news! ({terms[1]})", f"STRASSEN ＮEWS ({terms[2]})", answers[3],
     ]  # fmt: skip
     assert decision(found, "names_told_apart").value == ["1", "2"]
     taken = topics.rename(result, {0: "Mine"})

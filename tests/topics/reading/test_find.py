@@ -101,7 +101,7 @@ def test_without_topics_nothing_is_found():
         *((query, {}, "query") for query in ("rivar", "zzzz", "", "  ", [], 5, ["tax", None])),
         ("tax", {"by": "magic"}, "by"),
         ("tax", {"by": "terms", "embedding": np.ones(4)}, "by"),
-        ("tax", {"by": "embeddings"}, "encoder"),
+        ("tax", {"by": "embeddings"}, "embeddings"),
         ("tax", {"embedding": np.ones(3)}, "embedding"),
         ("tax", {"embedding": np.zeros(4)}, ""),
         ("tax", {"n_topics": 0}, "n_topics"),

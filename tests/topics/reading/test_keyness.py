@@ -172,12 +172,3 @@ def test_sides_that_change_places_change_the_sign(pairs, more_target, more_refer
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_false_discovery_rates_are_those_of_scipy(p):
     np.testing.assert_allclose(false_discovery_rates(p), stats.false_discovery_control(p))
-
-
-def test_keyness_does_not_depend_on_the_order_of_rows(build):
-    texts = ["tax cut vote", "tax rise vote", "river bank", "river flood boat", "tax cut vote"]
-    topics = np.array([0, 0, 1, 1, 0])
-    order = [3, 4, 0, 2, 1]
-    first = keyness(build(texts, topics), 0, 1, **MORE)
-    other = build([texts[i] for i in order], topics[order])
-    pd.testing.assert_frame_equal(first, keyness(other, 0, 1, **MORE))

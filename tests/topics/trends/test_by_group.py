@@ -118,14 +118,6 @@ def test_groups_keep_names_of_their_own(result):
     assert sum(part.totals.sum() for part in parts.values()) == groups.totals.sum() == n_rows - 1
 
 
-@pytest.mark.parametrize("n_topics", [0, 1])
-def test_few_topics(n_topics):
-    result = make_result(n_documents=30, n_topics=n_topics)
-    groups = topics.by_group(result, ["x"] * len(result.corpus))
-    assert groups.counts.sum() == (result.documents.of_row >= 0).sum()
-    assert len(groups.to_frame()) == n_topics + 1
-
-
 def test_groups_that_are_not_there(result):
     n_rows = len(result.corpus)
     for group in (None, "source", ["a", "b"], [None] * n_rows, 7):

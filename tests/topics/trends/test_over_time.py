@@ -56,15 +56,6 @@ def test_times_with_zones_are_cut_in_utc(result):
     assert topics.over_time(result, "month").time_zone == "as given"
 
 
-@pytest.mark.parametrize("n_topics", [0, 1])
-def test_few_topics(n_topics):
-    result = make_result(n_documents=30, n_topics=n_topics)
-    trends = topics.over_time(result, "month")
-    assert trends.counts.shape == (n_topics + 1, trends.n_periods)
-    assert trends.counts.sum() == (result.documents.of_row >= 0).sum()
-    assert len(trends.to_frame()) == trends.counts.size
-
-
 def test_dates_that_are_not_there():
     result = make_result(dated=False)
     for time in (None, ["2021", "2022", "2023"], "published", [None] * len(result.corpus)):

@@ -1,9 +1,14 @@
+"""Intervals of resamples drawn by hand, and of shares."""
+
+import math
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
+from embedtopics.evaluation._shares import share_interval
 from tests.factories import refuses
 
 
@@ -52,3 +57,19 @@ def test_bad_input():
         resampled_sums(np.ones((0, 2)))
     with refuses("confidence"):
         interval([1, 2], 95)
+
+
+Z = 1.959963984540054
+
+
+def test_intervals_of_shares_by_hand():
+    # Wilson for 8 of 10, written out.
+    middle, half = (8 + Z**2 / 2) / (10 + Z**2), Z * math.sqrt(8 * 2 / 10 + Z**2 / 4) / (10 + Z**2)
+    assert share_interval(8, 10) == pytest.approx((middle - half, middle + half))
+    # Clopper and Pearson where all are hits: the n-th root of half the error.
+    assert share_interval(5, 5, method="exact") == pytest.approx((0.025 ** (1 / 5), 1.0))
+    assert all(map(math.isnan, share_interval(0, 0)))
+    with refuses("n_hits"):
+        share_interval(3, 2)
+    with refuses("method"):
+        share_interval(1, 2, method="normal")

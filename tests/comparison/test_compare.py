@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from embedtopics.comparison import _compare as module
 from embedtopics.comparison import compare, difference_table
-from embedtopics.comparison._compare import given_groups
+from embedtopics.comparison._compare import given_groups, scored_classes
 from embedtopics.comparison._vectors import Log
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError, ModelLoadError
@@ -277,3 +277,9 @@ def test_how_labels_are_read():
         assert by_text["c"] is None
     assert set(grouped("abcd", np.array([1.0, 2.0, np.nan, 2.5]))[1].names) == {"1", "2", "2.5"}
     assert set(grouped("abc", np.array([True, False, True]))[1].names) == {"True", "False"}
+    corpus = Corpus.of(list("abc"))
+    for bad in (["x", "y"], ["x", "x", None]):
+        with refuses("labels"):
+            given_groups(Log(), bad, corpus)
+    with refuses("labels"):
+        scored_classes(Log(), grouped("abc", ["x", "x", "y"])[1])

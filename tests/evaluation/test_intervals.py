@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.stats import binomtest
 
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
@@ -59,13 +60,10 @@ def test_bad_input():
         interval([1, 2], 95)
 
 
-Z = 1.959963984540054
-
-
-def test_intervals_of_shares_by_hand():
-    # Wilson for 8 of 10, written out.
-    middle, half = (8 + Z**2 / 2) / (10 + Z**2), Z * math.sqrt(8 * 2 / 10 + Z**2 / 4) / (10 + Z**2)
-    assert share_interval(8, 10) == pytest.approx((middle - half, middle + half))
+def test_intervals_of_shares_are_those_of_scipy_and_by_hand():
+    for hits, n in [(0, 7), (1, 7), (3, 10), (50, 50), (400, 1000)]:
+        low, high = binomtest(hits, n).proportion_ci(0.9, method="wilson")
+        assert share_interval(hits, n, 0.9) == pytest.approx((low, high), abs=1e-12)
     # Clopper and Pearson where all are hits: the n-th root of half the error.
     assert share_interval(5, 5, method="exact") == pytest.approx((0.025 ** (1 / 5), 1.0))
     assert all(map(math.isnan, share_interval(0, 0)))

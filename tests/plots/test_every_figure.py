@@ -70,9 +70,10 @@ def test_an_argument_at_fault_is_named(given, figure, parameter, value):
 
 def test_text_of_a_corpus_is_shown_and_never_markup(given):
     measured = {"stability": (with_stability(given["map"][0]),)}
-    for name, arguments in (given | measured).items():
-        page = getattr(plots, name)(*arguments).to_json()
-        page = page.replace("\\u003c", "<").replace("\\u003e", ">")
+    drawn = {name: getattr(plots, name)(*found) for name, found in (given | measured).items()}
+    drawn["lines over time"] = plots.over_time(*given["over_time"], style="lines")
+    for name, figure in drawn.items():
+        page = figure.to_json().replace("\\u003c", "<").replace("\\u003e", ">")
         assert "<b onclick" not in page and "<script" not in page and "$x$" not in page, name
         assert "&lt;b onclick" in page or name in ("terms", "mixture"), name
 

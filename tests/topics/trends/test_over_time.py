@@ -78,15 +78,6 @@ def test_bad_parameters(result, wrong):
         topics.over_time(result, **wrong)
 
 
-def test_wilson_intervals_invert_the_score_test():
-    from scipy.stats import binomtest
-
-    for count, total in [(0, 7), (1, 7), (3, 10), (50, 50), (400, 1000)]:
-        low, high = wilson(count, total, 0.9)
-        expected = binomtest(count, total).proportion_ci(0.9, method="wilson")
-        assert (float(low), float(high)) == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
 def test_smoothing_takes_rows_of_neighbouring_periods_together(result):
     plain = topics.over_time(result, "month", n_terms=0)
     smooth = topics.over_time(result, "month", n_terms=0, smooth=3)

@@ -15,5 +15,4 @@ def fit_bertopic(texts, vectors, labels, **options):
         stages = {"embedding_model": BaseEmbedder(), "umap_model": BaseDimensionalityReduction(),
                   "hdbscan_model": BaseCluster()}  # fmt: skip
         model = BERTopic(**{**stages, **options}).fit(list(texts), vectors, y=labels)
-    assert list(model.topics_) == list(labels)
     return model

@@ -103,10 +103,12 @@ def fit_bertopic(result):
 
     vectors = result.by_row(result.embeddings, 0.0)
     words = CountVectorizer(tokenizer=split_words, token_pattern=None)
-    return bertopic_oracle.fit_bertopic(
+    model = bertopic_oracle.fit_bertopic(
         result.corpus.texts, vectors, result.labels,
         embedding_model=Backend(), vectorizer_model=words,
     )  # fmt: skip
+    assert list(model.topics_) == result.labels.tolist()
+    return model
 
 
 def split_words(text):

@@ -62,6 +62,8 @@ def test_more_stop_words_are_left_out_and_the_lists_stay(english):
     assert updated.history[-1].new_ids == tuple(range(english.n_topics))
     (noted,) = [d.value for d in updated.decisions if d.name == "stop_words"]
     assert "bank" in noted
+    nowhere = update_terms(english, extra_stop_words=["zebra"])
+    assert "no text holds zebra" in nowhere.history[-1].message
 
 
 def test_stop_words_do_not_come_back(english):

@@ -206,3 +206,5 @@ def test_an_empty_selection_is_an_empty_frame(press):
 def test_bad_arguments(press, arguments, parameter):
     with refuses(parameter):
         sample_documents(press, **{"topic": 0, **arguments})
+    with refuses("where"):  # of what has no groups
+        sample_documents(make_result(60, 0), -1, where="Le Monde")

@@ -47,6 +47,7 @@ def oracle():
     model = fit_bertopic(
         texts, np.zeros((len(texts), 2)), result.labels[rows].tolist(), vectorizer_model=words
     )
+    assert model.topics_ == result.labels[rows].tolist()
     return result, model, rows, texts
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import is_number
-from embedtopics.corpus._columns import find_column
+from embedtopics.corpus._columns import find_column, first_named, list_names
 from embedtopics.corpus._hashing import TEXT, TextRows, is_missing, read_texts
 from embedtopics.corpus._readers import (
     MISSING_MARKERS,
@@ -84,6 +84,7 @@ _SPELLINGS = {
 }  # fmt: skip
 _CLASS_OF = {spelling: name for name, known in _SPELLINGS.items() for spelling in known}
 _NO_GOLD = {"-", "-1"}  # how SNLI and its copies mark pairs on which the annotators disagreed
+_MISSING, _DISAGREED = -1, -2  # in place of the number of a class
 _TRUTHS = {"0": 0, "1": 1, "false": 0, "true": 1}
 _MOST_LISTED = 12
 
@@ -324,13 +325,9 @@ def _as_table(source: Any, kind: str, encoding: str) -> Table:
     if not isinstance(source, Iterable) or isinstance(source, bytes):
         raise InputError("examples", "the path of a file, a frame, or a list of rows", source)
     rows = source.tolist() if hasattr(source, "tolist") else list(source)
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        data = {name: [row.get(name) for row in rows] for name in names}
-    else:
-        data = _unnamed_columns([_plain_row(row, kind) for row in rows], kind)
-    frame = pd.DataFrame({name: pd.Series(data[name], dtype=object) for name in data})
-    return Table(frame, type(source).__name__, untyped=True)
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        rows = _unnamed_columns([_plain_row(row, kind) for row in rows], kind)
+    return replace(as_table(rows), source=type(source).__name__)
 
 
 def _plain_row(row: Any, kind: str) -> Any:
@@ -403,23 +400,24 @@ def _guess(
     parameter: str = "columns",
     taken: Collection[str] = (),
 ) -> str:
-    by_lower = {str(name).strip().casefold(): name for name in reversed(list(table.frame.columns))}
-    for name in known:
-        found = by_lower.get(name.casefold())
-        if found is not None and found not in taken:
-            return str(found)
-    exist = ", ".join(repr(str(name)) for name in table.frame.columns[:30])
-    raise InputError(
-        parameter,
-        f"given where no {role} column has a usual name, such as {known[0]!r}",
-        found=f"the columns {exist} in {table.source}",
-    )
+    columns = list(table.frame.columns)
+    name = first_named(columns, known, lambda found: found not in taken)
+    if name is None:
+        expected = f"given where no {role} column has a usual name, such as {known[0]!r}"
+        found = f"the columns {list_names(columns)} in {table.source}"
+        raise InputError(parameter, expected, found=found)
+    return str(name)
+
+
+def _cells(table: Table, column: str) -> list[Any]:
+    values: list[Any] = table.frame[column].tolist()
+    if table.cells_only:
+        return [None if value in MISSING_MARKERS else value for value in values]
+    return values
 
 
 def _read_side(table: Table, name: str) -> TextRows:
-    values: list[Any] = table.frame[name].tolist()
-    if table.cells_only:
-        values = [None if value in MISSING_MARKERS else value for value in values]
+    values = _cells(table, name)
     for row, value in enumerate(values):
         if _is_row(value):
             where = f"a list of {len(value)} texts in {table.source}, {table.name_row(row)}"
@@ -435,23 +433,19 @@ def _read_labels(
             raise InputError(name, f"left out for {kind!r}", value)
     if column is None:
         return None
-    values: list[object] = table.frame[column].tolist()
-    where = f"{table.source}, column {column!r}"
-    if table.cells_only:
-        values = [None if value in MISSING_MARKERS or value == "" else value for value in values]
+    values, where = _cells(table, column), f"{table.source}, column {column!r}"
     if kind == "nli":
         return _read_classes(values, order, where)
     if kind == "binary":
         return _read_binary(values, where)
-    return _read_scores(values, scale, where, lambda rows: name_rows(rows, table.lines))
+    return _read_scores(values, scale, where, table.name_row)
 
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
     """A column of labels after its reading."""
 
-    values: npt.NDArray[Any]  # (n_rows,), int64 or float64
-    status: tuple[str, ...]  # "" where the label can be used, "missing", or "no gold label"
+    values: npt.NDArray[Any]  # (n_rows,), int64 or float64; NaN or below 0 where there is none
     names: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
@@ -463,17 +457,18 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
         numbered = tuple(_CLASS_OF.get(_spelled(name), "") for name in names)
         if sorted(numbered) != sorted(NLI_NAMES):
             raise InputError("label_order", f"{', '.join(NLI_NAMES)}, each once", order)
-    status, codes, unknown, changed = [], [], False, 0
+    codes, unknown, changed = [], False, 0
     for value in values:
         spelled = _spelled(value)
         name = _CLASS_OF.get(spelled)
         if name is None and spelled.isdecimal() and int(spelled) < len(numbered):
             name = numbered[int(spelled)]
-        is_gold = spelled not in _NO_GOLD
-        unknown |= name is None and is_gold and spelled != ""
         changed += name is not None and name != value
-        codes.append(-1 if name is None else NLI_NAMES.index(name))
-        status.append("missing" if spelled == "" else "" if is_gold else "no gold label")
+        if name is not None:
+            codes.append(NLI_NAMES.index(name))
+        else:
+            unknown |= spelled not in {"", *_NO_GOLD}
+            codes.append(_DISAGREED if spelled in _NO_GOLD else _MISSING)
     if unknown:
         numbers = all(_spelled(value) in {"", "-1", "0", "1", "2"} for value in values)
         remedy = (
@@ -492,7 +487,7 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
     if absent:
         message = f"No example has the label {absent[0]}."
         decisions.append(Decision("training", "absent_label", absent[0], message))
-    return _Labels(np.array(codes, np.int64), tuple(status), NLI_NAMES, tuple(decisions))
+    return _Labels(np.array(codes, np.int64), NLI_NAMES, tuple(decisions))
 
 
 def _read_binary(values: Sequence[object], source: str) -> _Labels:
@@ -500,12 +495,11 @@ def _read_binary(values: Sequence[object], source: str) -> _Labels:
     if any(cell and cell not in _TRUTHS for cell in spelled):
         remedy = "write 1 where the two texts belong together and 0 where not"
         raise InputError("label", f"0 or 1 in {source}", found=_listed(values), remedy=remedy)
-    codes = np.array([_TRUTHS.get(cell, -1) for cell in spelled], dtype=np.int64)
-    return _Labels(codes, tuple("" if cell else "missing" for cell in spelled))
+    return _Labels(np.array([_TRUTHS.get(cell, _MISSING) for cell in spelled], dtype=np.int64))
 
 
 def _read_scores(
-    values: Sequence[object], scale: Any, source: str, name: Callable[[Sequence[int]], str]
+    values: Sequence[object], scale: Any, source: str, name: Callable[[int], str]
 ) -> _Labels:
     """Read scores, and bring them from their scale to the one from 0 to 1."""
     low, high = 0.0, 1.0
@@ -522,15 +516,14 @@ def _read_scores(
     if len(outside):
         lowest, highest = scores[known].min(), scores[known].max()
         found = (
-            f"{scores[outside[0]]:g} in {source}, {name([int(outside[0])])}, where scores go "
+            f"{scores[outside[0]]:g} in {source}, {name(int(outside[0]))}, where scores go "
             f"from {lowest:g} to {highest:g}, and the scale from {low:g} to {high:g}"
         )
         wanted = "the lowest and highest score that could be given, such as (0, 5)"
         raise InputError("scale", wanted, found=found)
     message = f"Scores are on a scale from {low:g} to {high:g}."
-    status = tuple("" if is_known else "missing" for is_known in known.tolist())
     decision = Decision("training", "scale", [str(low), str(high)], message)
-    return _Labels((scores - low) / (high - low), status, decisions=(decision,))
+    return _Labels((scores - low) / (high - low), decisions=(decision,))
 
 
 def _require_difference(values: npt.NDArray[Any], names: tuple[str, ...], source: str) -> None:
@@ -552,12 +545,12 @@ def _spelled(value: object) -> str:
 
 
 def _listed(values: Sequence[object]) -> str:
-    counts = Counter("none" if is_missing(value) else str(value)[:40] for value in values)
+    counts = Counter(str(value)[:40] if _spelled(value) else "none" for value in values)
     parts = [f"{shown!r} ({count:,})" for shown, count in counts.most_common(_MOST_LISTED)]
     return ", ".join([*parts, *["..."] * (len(counts) > _MOST_LISTED)])
 
 
-def _number(value: object, row: int, source: str, name: Callable[[Sequence[int]], str]) -> float:
+def _number(value: object, row: int, source: str, name: Callable[[int], str]) -> float:
     if is_missing(value) or (isinstance(value, str) and not value.strip()):
         return math.nan
     try:
@@ -565,7 +558,7 @@ def _number(value: object, row: int, source: str, name: Callable[[Sequence[int]]
             raise ValueError
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        where = f"{value!r} in {source}, {name([row])}"
+        where = f"{value!r} in {source}, {name(row)}"
         raise InputError("label", "a number as score", found=where) from None
 
 
@@ -582,9 +575,9 @@ def _usable_rows(
     decisions = []
     bad = {f"text in column {n!r}": s.status != TEXT for n, s in zip(names, sides, strict=True)}
     if labels is not None:
-        status = np.array(labels.status)
-        bad[f"label in column {label_column!r}"] = status == "missing"
-        keep = status != "no gold label"
+        values = labels.values
+        bad[f"label in column {label_column!r}"] = np.isnan(values) | (values == _MISSING)
+        keep = values != _DISAGREED
         if not keep.all():
             count = int((~keep).sum())
             message = f"{count:,} examples without a gold label were left out."

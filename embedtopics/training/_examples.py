@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +16,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import is_number
-from embedtopics.corpus._columns import find_column, first_named, list_names
-from embedtopics.corpus._hashing import TEXT, TextRows, is_missing, read_texts
+from embedtopics.corpus._columns import find_column, first_named, list_names, read_id
+from embedtopics.corpus._hashing import TEXT, TextRows, read_texts
 from embedtopics.corpus._readers import (
     MISSING_MARKERS,
     Table,
     as_table,
+    counted,
     is_frame,
     name_rows,
     read_file,
@@ -140,9 +141,8 @@ class Examples:
         for column in self.columns:
             for place, text in enumerate(column):
                 if not isinstance(text, str):
-                    raise InputError(
-                        "columns", "texts", text, "use read_examples, which checks rows", row=place
-                    )
+                    remedy = "use read_examples, which checks rows"
+                    raise InputError("columns", "texts", text, remedy, row=place)
         self._check_labels()
 
     def _check_labels(self) -> None:
@@ -284,31 +284,33 @@ def read_examples(
     if not len(table.frame):
         raise InputError("examples", "one or more", found=f"no rows in {table.source}")
     chosen, label_column = _choose_columns(table, kind, columns, label)
-    sides = [_read_side(table, name) for name in chosen]
+    sides = {name: _read_side(table, name) for name in chosen}
     if label_order is None and kind == "nli":
         # A datasets.Dataset names its numbers.
         features = getattr(source, "features", None)
         known = features.get(label_column) if isinstance(features, Mapping) else None
         label_order = getattr(known, "names", None)
     labels = _read_labels(table, kind, label_column, label_order, scale)
-    kept, left_out = _usable_rows(table, chosen, sides, label_column, labels, drop_invalid)
+    kept, left_out = _usable_rows(table, sides, label_column, labels, drop_invalid)
     named = [*chosen, *([] if label_column is None else [label_column])]
     message = f"Examples are read from the columns {', '.join(map(repr, named))}."
     decisions = [*table.notes, Decision("training", "columns", named, message)]
     values = None
     if labels is not None:
         values = labels.values[kept]
-        _require_difference(values, labels.names, table.source)
+        if (values == values[0]).all():
+            one = labels.names[int(values[0])] if labels.names else f"{float(values[0]):g}"
+            found, wanted = f"{one} in all {len(values):,} usable rows", "of two different values"
+            raise InputError("label", f"{wanted} at least in {table.source}", found=found)
         decisions += labels.decisions
     decisions += left_out
-    repaired = sum(side.n_repaired for side in sides)
-    if repaired:
-        text = f"Half characters (lone surrogates) were replaced by U+FFFD in {repaired} texts."
-        decisions.append(Decision("training", "replaced_characters", repaired, text))
-    decisions += _describe_repeats([side.hashes[kept] for side in sides], values, kind)
+    n_repaired = sum(side.n_repaired for side in sides.values())
+    repaired = "texts held half characters (lone surrogates), which were replaced by U+FFFD."
+    decisions += counted("training", "replaced_characters", n_repaired, repaired)
+    decisions += _describe_repeats([side.hashes[kept] for side in sides.values()], values, kind)
     return Examples(
         kind=kind,
-        columns=tuple(tuple(side.texts[row] for row in kept.tolist()) for side in sides),
+        columns=tuple(tuple(side.texts[row] for row in kept.tolist()) for side in sides.values()),
         labels=values,
         rows=kept,
         names=() if labels is None else labels.names,
@@ -384,7 +386,7 @@ def _choose_columns(
             raise InputError("label", f"left out for {kind!r}, which has none", label)
         label_column = None
     elif label is None:
-        label_column = _guess(table, known.labels, "label", "label", chosen)
+        label_column = _guess(table, known.labels, "label", chosen)
     else:
         label_column = find_column(table, label, "label")
     used = [*chosen, *([] if label_column is None else [label_column])]
@@ -393,19 +395,13 @@ def _choose_columns(
     return chosen, label_column
 
 
-def _guess(
-    table: Table,
-    known: Sequence[str],
-    role: str,
-    parameter: str = "columns",
-    taken: Collection[str] = (),
-) -> str:
+def _guess(table: Table, known: Sequence[str], role: str, taken: Sequence[str] = ()) -> str:
     columns = list(table.frame.columns)
     name = first_named(columns, known, lambda found: found not in taken)
     if name is None:
         expected = f"given where no {role} column has a usual name, such as {known[0]!r}"
         found = f"the columns {list_names(columns)} in {table.source}"
-        raise InputError(parameter, expected, found=found)
+        raise InputError("label" if role == "label" else "columns", expected, found=found)
     return str(name)
 
 
@@ -479,10 +475,8 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
         raise InputError(
             "label", f"{', '.join(NLI_NAMES)} in {source}", found=_listed(values), remedy=remedy
         )
-    decisions = []
-    if changed:
-        message = f"{changed:,} labels were read as one of {', '.join(NLI_NAMES)}."
-        decisions.append(Decision("training", "label_spellings", changed, message))
+    message = f"labels were read as one of {', '.join(NLI_NAMES)}."
+    decisions = counted("training", "label_spellings", changed, message)
     absent = [name for code, name in enumerate(NLI_NAMES) if code not in codes]
     if absent:
         message = f"No example has the label {absent[0]}."
@@ -503,11 +497,10 @@ def _read_scores(
 ) -> _Labels:
     """Read scores, and bring them from their scale to the one from 0 to 1."""
     low, high = 0.0, 1.0
+    wanted = "the lowest and highest score that could be given, such as (0, 5)"
     if scale is not None:
         is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
-        is_scale = is_pair and all(map(is_number, scale))
-        if not is_scale or not -math.inf < scale[0] < scale[1] < math.inf:
-            wanted = "the lowest and highest possible score, such as (0, 5)"
+        if not (is_pair and all(map(is_number, scale)) and -np.inf < scale[0] < scale[1] < np.inf):
             raise InputError("scale", wanted, scale)
         low, high = float(scale[0]), float(scale[1])
     scores = np.array([_number(value, row, source, name) for row, value in enumerate(values)])
@@ -519,29 +512,15 @@ def _read_scores(
             f"{scores[outside[0]]:g} in {source}, {name(int(outside[0]))}, where scores go "
             f"from {lowest:g} to {highest:g}, and the scale from {low:g} to {high:g}"
         )
-        wanted = "the lowest and highest score that could be given, such as (0, 5)"
         raise InputError("scale", wanted, found=found)
     message = f"Scores are on a scale from {low:g} to {high:g}."
     decision = Decision("training", "scale", [str(low), str(high)], message)
     return _Labels((scores - low) / (high - low), decisions=(decision,))
 
 
-def _require_difference(values: npt.NDArray[Any], names: tuple[str, ...], source: str) -> None:
-    if (values == values[0]).all():
-        one = names[int(values[0])] if names else f"{float(values[0]):g}"
-        found = f"{one} in all {len(values):,} usable rows"
-        raise InputError("label", f"of two different values at least in {source}", found=found)
-
-
 def _spelled(value: object) -> str:
     """Return a label in small letters, whole numbers without a fraction; "" where missing."""
-    if is_missing(value):
-        return ""
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower()
-    if isinstance(value, (int, float, np.integer, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip().casefold()
+    return read_id(value).casefold()
 
 
 def _listed(values: Sequence[object]) -> str:
@@ -551,7 +530,7 @@ def _listed(values: Sequence[object]) -> str:
 
 
 def _number(value: object, row: int, source: str, name: Callable[[int], str]) -> float:
-    if is_missing(value) or (isinstance(value, str) and not value.strip()):
+    if not _spelled(value):
         return math.nan
     try:
         if isinstance(value, (bool, np.bool_)):
@@ -564,33 +543,29 @@ def _number(value: object, row: int, source: str, name: Callable[[int], str]) ->
 
 def _usable_rows(
     table: Table,
-    names: Sequence[str],
-    sides: Sequence[TextRows],
+    sides: Mapping[str, TextRows],
     label_column: str | None,
     labels: _Labels | None,
     drop_invalid: bool,
 ) -> tuple[npt.NDArray[np.int64], list[Decision]]:
     """Return the rows that can be used, and what was said of the others."""
     keep = np.ones(len(table.frame), dtype=bool)
-    decisions = []
-    bad = {f"text in column {n!r}": s.status != TEXT for n, s in zip(names, sides, strict=True)}
+    decisions: list[Decision] = []
+    bad = {f"text in column {name!r}": side.status != TEXT for name, side in sides.items()}
     if labels is not None:
         values = labels.values
         bad[f"label in column {label_column!r}"] = np.isnan(values) | (values == _MISSING)
         keep = values != _DISAGREED
-        if not keep.all():
-            count = int((~keep).sum())
-            message = f"{count:,} examples without a gold label were left out."
-            decisions.append(Decision("training", "no_gold_label", count, message))
+        message = "examples without a gold label were left out."
+        decisions += counted("training", "no_gold_label", int((~keep).sum()), message)
     for what, where in bad.items():
         rows = np.flatnonzero(where & keep).tolist()
         if rows and not drop_invalid:
             found = f"none in {name_rows(rows, table.lines)} of {table.source}"
             wanted = f"True to leave out rows without a {what}"
             raise InputError("drop_invalid", wanted, found=found)
-        if rows:
-            message = f"{len(rows):,} rows without a {what} were left out."
-            decisions.append(Decision("training", "dropped_invalid", len(rows), message))
+        message = f"rows without a {what} were left out."
+        decisions += counted("training", "dropped_invalid", len(rows), message)
         keep &= ~where
     if not keep.any():
         raise InputError("examples", "usable", found=f"no usable row in {table.source}")
@@ -616,7 +591,7 @@ def _describe_repeats(
         wrong = np.logical_or.reduce([(h == hashes[1]).all(axis=1) for h in hashes[2:]]).sum()
         found.append(("negative_is_positive", wrong, "have their positive as a negative too"))
     return [
-        Decision("training", name, int(n), f"{int(n):,} examples {what}; they are kept.")
+        decision
         for name, n, what in found
-        if n
+        for decision in counted("training", name, int(n), f"examples {what}; they are kept.")
     ]

@@ -8,6 +8,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from embedtopics._utils.checks import checked_count, is_number, resolve_seed
 from embedtopics.corpus._columns import read_id
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT, normalize_text, read_texts
-from embedtopics.corpus._readers import name_row
+from embedtopics.corpus._readers import counted, name_row
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._registry import fitted, resolve_encoder
@@ -37,6 +38,7 @@ Found = tuple[list[Pair], list[Decision], str]
 
 _SEPARATORS = " \t\n:.,;|-\u2013\u2014!?"
 _WORD = re.compile(r"\w+")
+_counted = partial(counted, "training")
 
 _GUARDS = {
     "too_near": "nearer than the limit that the positive sets",
@@ -136,11 +138,6 @@ def _distinct(
         source=f"{corpus.source}: {what}",
         decisions=(*notes, Decision("training", "pairs_made", len(chosen), message)),
     )
-
-
-def _counted(name: str, value: int, message: str) -> list[Decision]:
-    """Return a decision about some rows, or nothing where there are none."""
-    return [Decision("training", name, value, f"{value:,} {message}")] if value else []
 
 
 def _titles(

@@ -132,53 +132,23 @@ def _pool_batch(
     rows = np.concatenate([run.rows for run in runs])
     places = places[np.argsort(rows, kind="stable")].astype(np.int64)
     units, sizes = np.unique(rows, return_counts=True)
-    if loaded.device == "cpu" and not by_maximum:
-        reduce = _adder(places, sizes)
-    else:
-        reduce = _segment_reducer(places, sizes, loaded.device, by_maximum)
+    at, lengths = (torch.from_numpy(array).to(loaded.device) for array in (places, sizes))
+
+    def reduce(tokens: torch.Tensor) -> FloatArray:
+        """Sum the tokens of each unit, or take their maximum, (n_units, width)."""
+        # On a GPU, adding by index has no fixed order, and so no fixed last bit.
+        chosen = tokens.float().index_select(0, at)
+        kind = "max" if by_maximum else "sum"
+        found = torch.segment_reduce(chosen, kind, lengths=lengths, axis=0)
+        return np.asarray(found.cpu().numpy())
+
     with torch.inference_mode():
         output = loaded.model(
             input_ids=torch.from_numpy(ids).to(loaded.device),
             attention_mask=torch.from_numpy(mask).to(loaded.device),
             output_hidden_states=True,
         )
-        return units, [reduce(output.hidden_states[n].flatten(0, 1).float()) for n in layers]
-
-
-def _adder(places: Int64Array, sizes: Int64Array) -> Callable[[torch.Tensor], FloatArray]:
-    """Return a function that sums the tokens of each unit, in order; most units are one token."""
-    starts = np.cumsum(sizes) - sizes
-    first, later = places[starts], []
-    for step in range(1, int(sizes.max(initial=0))):
-        units = np.flatnonzero(sizes > step)
-        later.append((units, places[starts[units] + step]))
-
-    def add(tokens: torch.Tensor) -> FloatArray:
-        vectors: FloatArray = tokens.numpy()
-        total: FloatArray = vectors[first]
-        for units, at in later:
-            total[units] += vectors[at]
-        return total
-
-    return add
-
-
-def _segment_reducer(
-    places: Int64Array, sizes: Int64Array, device: str, by_maximum: bool
-) -> Callable[[torch.Tensor], FloatArray]:
-    """Return a function that sums the tokens of each unit, or takes their maximum, on a device."""
-    import torch
-
-    at, lengths = (torch.from_numpy(array).to(device) for array in (places, sizes))
-    reduction = "max" if by_maximum else "sum"
-
-    def reduce(tokens: torch.Tensor) -> FloatArray:
-        # On a GPU, adding by index has no fixed order, and so no fixed last bit.
-        chosen = tokens.index_select(0, at)
-        found = torch.segment_reduce(chosen, reduction, lengths=lengths, axis=0)
-        return np.asarray(found.cpu().numpy())
-
-    return reduce
+        return units, [reduce(output.hidden_states[n].flatten(0, 1)) for n in layers]
 
 
 def hidden_states(

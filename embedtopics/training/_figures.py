@@ -102,10 +102,7 @@ class Difference:
 
 
 def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
-    """Draw the units of a figure anew, the same for both encoders, and see how it differs.
-
-    The expanded percentile interval (Hesterberg 2015): bias and skewness cancel in a difference.
-    """
+    """Return how a figure differs, by the expanded percentile interval (Hesterberg 2015)."""
     _, unit_of = np.unique(figure.units, return_inverse=True)
     n_units, n = int(unit_of.max()) + 1, len(unit_of)
 

@@ -123,7 +123,7 @@ def expected_layer(
 
 
 class MixModel(NamedTuple):
-    """Linear probes, each of its own mix of layers; mix i takes the layers up to the i-th."""
+    """Linear probes of mixes of the layers up to each one (Peters et al. 2018, equation 1)."""
 
     shares: torch.Tensor  # before the softmax: (n_mixes, n_layers)
     gain: torch.Tensor  # (n_mixes, 1)
@@ -157,11 +157,7 @@ def fit_mixes(
     plan: Plan,
     seed: int,
 ) -> MixModel:
-    """Train a linear probe of each mix: of the first layer, of the first two, up to all.
-
-    A mix is a gain times the mean of its layers, weighted by a learned softmax (Peters et al. 2018,
-    "Deep contextualized word representations", equation 1). Shapes: `target` (n_units,).
-    """
+    """Train a linear probe of the first layer, of the first two, up to all; `target` (n_units,)."""
     n_mixes, width = len(features), features[0].width
     generator = torch.Generator().manual_seed(seed)
     model = MixModel(
@@ -204,14 +200,10 @@ def code_lengths(
     plan: Plan,
     seed: int,
 ) -> list[tuple[tuple[str, Estimate], ...]]:
-    """Return bits per label and compression of the train part's labels, for each task.
-
-    The first portion has a uniform code; a probe of all portions so far encodes the next (Voita and
-    Titov 2020, equation 3).
-    """
+    """Return bits per label and compression, for each task (Voita and Titov 2020, equation 3)."""
     train, dev = units.of(TRAIN), units.of(DEV)
     uniform = np.log2(len(units.classes))
-    bits = np.full((len(train), target.shape[1]), uniform)
+    bits = np.full((len(train), target.shape[1]), uniform)  # those of the first portion stay
     features = Features(vectors, units.rows)
     for end, following in itertools.pairwise(portions_of(units.group[train])):
         known, new = train[:end], train[end:following]

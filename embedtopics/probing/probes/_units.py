@@ -40,18 +40,14 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Labelled units, split, in an order drawn by the texts of their sentences and the seed alone.
-
-    `types` are the words, of a pair both; `group` numbers sentences that are equal, or connected by
-    pairs, ascending within a part; `part` is `TRAIN`, `DEV` or `TEST`, ascending.
-    """
+    """Labelled units, split, in an order drawn by the texts of sentences and the seed alone."""
 
     rows: Int64Array
     target: Int64Array
     classes: tuple[str, ...]
-    types: tuple[str, ...]
-    group: Int64Array
-    part: Int64Array
+    types: tuple[str, ...]  # the words, of a pair both
+    group: Int64Array  # of equal sentences, or those that pairs connect; ascending within a part
+    part: Int64Array  # `TRAIN`, `DEV` or `TEST`, ascending
     name: str
     unit: str
     decisions: tuple[Decision, ...]

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus.results import Decision
+from embedtopics.corpus._readers import counted
 from embedtopics.encoders._base import readable
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
@@ -368,21 +369,15 @@ def _write(
     writer.begin()
     n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
     n_missing, n_between = int((plan.n_pieces == 0).sum()), plan.n_between * options.words
-    counted = {
-        "missing_words": (n_missing, "words have no token, and so no vector."),
-        "tokens_between_words": (
-            n_between,
-            "tokens of white space between words belong to no word.",
-        ),
-        "long_texts": (plan.n_long, "texts were read in overlapping windows."),
-        "clipped": (n_clipped, "numbers exceeded float16, and were clipped to 65,504."),
-    }
+    note = partial(counted, "probing")
     decisions = [
-        Decision("probing", name, n, f"{n:,} {message}")
-        for name, (n, message) in counted.items()
-        if n
+        *source.decisions,
+        *note("missing_words", n_missing, "words have no token, and so no vector."),
+        *note("tokens_between_words", n_between, "tokens between words belong to no word."),
+        *note("long_texts", plan.n_long, "texts were read in overlapping windows."),
+        *note("clipped", n_clipped, "numbers exceeded float16, and were clipped to 65,504."),
     ]
-    return writer.finish((*source.decisions, *decisions))
+    return writer.finish(decisions)
 
 
 def _write_blocks(
@@ -473,10 +468,8 @@ def attention(
     found = getattr(output, "attentions", None) or ()
     weights = [layer[0].float().cpu().numpy() for layer in found if layer is not None]
     if len(weights) != loaded.n_layers - 1:
-        raise ModelLoadError(
-            f"expected an encoder that returns the attention of {loaded.n_layers - 1} layers, got "
-            f"{len(weights)} from {source.name}; choose another checkpoint"
-        )
+        kept = f"the attention of {len(weights)} of {loaded.n_layers - 1} layers"
+        raise ModelLoadError(f"{source.name} returns {kept}; choose another checkpoint")
     # Tokens as they are written in the text, special ones by name.
     named = zip(encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True)
     tokens = tuple(

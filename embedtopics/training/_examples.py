@@ -472,9 +472,8 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
             if numbers and not numbered
             else "rename them, or leave those rows out"
         )
-        raise InputError(
-            "label", f"{', '.join(NLI_NAMES)} in {source}", found=_listed(values), remedy=remedy
-        )
+        expected = f"{', '.join(NLI_NAMES)} in {source}"
+        raise InputError("label", expected, found=_listed(values), remedy=remedy)
     message = f"labels were read as one of {', '.join(NLI_NAMES)}."
     decisions = counted("training", "label_spellings", changed, message)
     absent = [name for code, name in enumerate(NLI_NAMES) if code not in codes]

@@ -24,6 +24,7 @@ from embedtopics.evaluation._pairs import (
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._examples import Examples
+from embedtopics.training._split import connected_texts
 
 Statistic = Callable[[Float64Array, npt.NDArray[Any]], Measure]
 """Takes scores and truth of shape (n,)."""
@@ -244,17 +245,10 @@ def embed(encoder: Any, columns: Iterable[Sequence[str]], what: str) -> Embedded
 
 def units_of(examples: Examples) -> tuple[Int64Array, str]:
     """Return which examples share a text, by way of others too: they are not independent."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     texts = sorted({text for column in examples.columns for text in column})
     place = {text: number for number, text in enumerate(texts)}
-    columns = [np.array([place[text] for text in column]) for column in examples.columns]
-    first = np.concatenate([columns[0]] * max(1, len(columns) - 1))
-    other = np.concatenate(columns[1:] or columns)
-    edges = coo_matrix((np.ones(len(first)), (first, other)), shape=(len(texts), len(texts)))
-    _, component = connected_components(edges, directed=False)
-    units = np.unique(component[columns[0]], return_inverse=True)[1]
+    columns = np.array([[place[text] for text in column] for column in examples.columns])
+    units = np.unique(connected_texts(columns)[columns[0]], return_inverse=True)[1]
     sizes = np.bincount(units)
     by_first = np.unique(columns[0], return_inverse=True)[1]
     is_one_lump = len(examples) >= LUMP and sizes.max() > LARGEST_SHARE * len(examples)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
-from embedtopics.corpus._columns import read_id
+from embedtopics.corpus._columns import list_names, read_id
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus._hashing import TEXT, normalize_text, read_texts
 from embedtopics.corpus._readers import counted, name_row
@@ -231,12 +231,9 @@ def _duplicates(
         raise InputError("least", "a number from -1 to 1", least)
     documents = corpus.distinct()
     if len(graph) != len(documents):
-        raise InputError(
-            "graph",
-            f"of the {len(documents):,} distinct documents of {corpus.source}",
-            found=f"one of {len(graph):,}",
-            remedy="build it from corpus.document_texts()",
-        )
+        wanted = f"of the {len(documents):,} distinct documents of {corpus.source}"
+        remedy = "build it from corpus.document_texts()"
+        raise InputError("graph", wanted, found=f"one of {len(graph):,}", remedy=remedy)
     near = (graph.similarities >= least) & (graph.indices >= 0)
     allowed = near & (np.cumsum(near, axis=1) <= most_per_document)
     texts, rows = corpus.document_texts(), documents.first_rows.tolist()
@@ -293,10 +290,7 @@ def _groups(
     n_pairs = sum(sizes)
     if n_pairs > 1:
         share = sum(size * (size - 1) for size in sizes) / (n_pairs * (n_pairs - 1))
-        message = (
-            f"{share:.1%} of the other pairs are of a pair's own group on average; those in its "
-            "batch count as negatives all the same."
-        )
+        message = f"{share:.1%} of other pairs, negatives in a batch, are of a pair's own group."
         decisions.append(Decision("training", "other_pairs_of_own_group", share, message))
     return found, decisions, f"documents of one {column}"
 
@@ -323,12 +317,9 @@ def _citations(corpus: Corpus, column: str | None) -> Found:
                 found.append((texts[documents[row]], texts[documents[cited]], row))
     shown = ", ".join(repr(name[:40]) for name in sorted(unknown)[:3])
     if unknown and not found:
-        raise InputError(
-            "column",
-            f"one of ids of other rows, such as {corpus.ids[0]!r}",
-            found=f"{shown} in {column!r} of {corpus.source}",
-            remedy="name the column of ids when the corpus is made (id=)",
-        )
+        wanted = f"one of ids of other rows, such as {corpus.ids[0]!r}"
+        found_ids, remedy = f"{shown} in {column!r}", "name the column of ids with the corpus (id=)"
+        raise InputError("column", wanted, found=found_ids, remedy=remedy)
     decisions = [
         *_counted("rows_without_pair", n_without, "rows cite no other."),
         *_counted("unknown_ids", unknown.total(), f"ids are of no row, such as {shown}."),
@@ -340,10 +331,8 @@ def _citations(corpus: Corpus, column: str | None) -> Found:
 
 def _metadata_column(corpus: Corpus, name: str | None) -> list[object]:
     if name not in corpus.metadata.columns:
-        exist = ", ".join(repr(str(column)) for column in corpus.metadata.columns[:30])
-        raise InputError(
-            "column", f"one of {exist or 'no columns'} besides the texts of {corpus.source}", name
-        )
+        exist = list_names(list(corpus.metadata.columns)) or "no columns"
+        raise InputError("column", f"one of {exist} besides the texts of {corpus.source}", name)
     values: list[object] = corpus.metadata[name].tolist()
     return values
 

@@ -95,10 +95,7 @@ def with_mixes(
         decisions += (Decision("probing", "no_expected_layer", True, message),)
         low = high = np.nan
     elif share > MOST_WITHOUT:
-        message = (
-            f"In {share:.0%} of the resamples the layers together add nothing: the expected layer "
-            "has no interval."
-        )
+        message = f"The layers add nothing in {share:.0%} of the resamples: there is no interval."
         decisions += (Decision("probing", "unsure_expected_layer", share, message),)
         low = high = np.nan
     return replace(

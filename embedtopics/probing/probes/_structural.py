@@ -322,9 +322,9 @@ def _split_trees(
     group = np.array([of_row[tree.rows[0]] for tree in split[TEST]])
     n_measured = sum(SHORTEST <= len(tree.rows) <= LONGEST for tree in split[TEST])
     message = (
-        f"The rank correlation is over {n_measured:,} of {len(group):,} test sentences: those of "
-        f"{SHORTEST} to {LONGEST} words."
+        f"The rank correlation is over {n_measured:,} of {len(group):,} test sentences, those "
     )
+    message += f"of {SHORTEST} to {LONGEST} words."
     lengths = Decision("probing", "sentence_lengths", n_measured, message)
     return split, group, (*labelled.decisions, *decisions, lengths)
 

@@ -252,8 +252,7 @@ def _late(curves: Curves, series: Series, found: Measured, redrawn: Measured) ->
             f"({_number(slope)} an epoch)."
         )
     where = (
-        f"The last third of the learning begins at step {begin:,} of {curves.n_steps_planned:,}, "
-        "for the learning rate falls to zero."
+        f"The last third of the learning begins at step {begin:,} of {curves.n_steps_planned:,}."
     )
     return [
         _item("late_slope", found.late_share, redrawn.late_share, THRESHOLDS["late_share"], says),
@@ -269,8 +268,7 @@ def _turn(curves: Curves, found: Measured, redrawn: Measured) -> list[Evidence]:
     else:
         epoch = steps[0] / curves.steps_per_epoch
         says = (
-            f"The validation loss turned at about epoch {epoch:.2g} and rose by {_number(rise)} to "
-            "the end."
+            f"The validation loss turned at about epoch {epoch:.2g}, and rose by {_number(rise)}."
         )
     low, high = interval(np.array(steps[1:], dtype=np.float64))
     where = f"Its shape is lowest at step {steps[0]:,}."
@@ -309,8 +307,7 @@ def _swings(found: Measured, redrawn: Measured) -> list[Evidence]:
     if np.isfinite(found.together[0]):
         together = float(found.together[0])
         says = (
-            "Around their shapes the losses on validation and training examples correlate by "
-            f"{together:.2f}."
+            f"Around their shapes the losses on both kinds of examples correlate by {together:.2f}."
         )
         items.append(_item("together", found.together, redrawn.together, np.nan, says))
     return items

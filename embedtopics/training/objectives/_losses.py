@@ -107,8 +107,7 @@ def triplets_of_inferences(examples: Examples) -> Examples:
         raise InputError("train", "inference pairs with entailments", found="none")
     anchors, positives, negatives, rows = zip(*made, strict=True)
     message = (
-        f"{len(made):,} triplets were made of {len(used):,} of {len(examples):,} inference pairs, "
-        "from entailments; contradictions are hard negatives."
+        f"{len(made):,} triplets were made of {len(used):,} of {len(examples):,} inference pairs."
     )
     return Examples(
         kind="triplets",
@@ -240,12 +239,8 @@ def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Object
         from torch import nn
 
         if not any(isinstance(part, nn.Dropout) and part.p > 0 for part in model.modules()):
-            raise InputError(
-                "encoder",
-                "a checkpoint whose configuration has dropout above 0",
-                found="none, so that both views of a text are equal",
-                remedy="learn from texts with tsdae",
-            )
+            wanted = "a checkpoint with dropout, without which both views of a text are equal"
+            raise InputError("encoder", wanted, remedy="learn from texts with tsdae")
         return ranking(model, given)
 
     def twice(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
@@ -283,12 +278,10 @@ def _check_decoder(trainable: Trainable) -> None:
     changes_width = recipe.dimensions is not None or len(recipe.pooling) > 1
     changes_width = changes_width or any(isinstance(step, Dense) for step in recipe.steps)
     if changes_width or layers != recipe.checkpoint.n_layers or trainable.has_adapters:
-        raise InputError(
-            "encoder",
-            f"one with all its layers, one pooling and vectors of {config.hidden_size} dimensions, "
-            "as tsdae's decoder has the same layers",
-            found="one with fewer layers, adapters, or vectors that are changed after pooling",
+        wanted = (
+            "one with all its layers and vectors as they are pooled, as tsdae's decoder has them"
         )
+        raise InputError("encoder", wanted, found=trainable.name)
 
 
 def _reconstruction(model: Any, given: Any) -> Any:

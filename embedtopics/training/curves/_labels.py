@@ -204,9 +204,8 @@ _STEPS = 5
 _FEWEST = 8
 """Examples of the smallest subset."""
 
-_ONE_SEED = Decision(
-    "training", "one_seed", True, "All fits have one seed: what seeds change is in no interval."
-)
+_SEEDS = "All fits have one seed: what another seed would change is in no interval."
+_ONE_SEED = Decision("training", "one_seed", True, _SEEDS)
 
 
 def fit_label_curve(

@@ -123,8 +123,7 @@ def _more(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
     done = float(curves.validation_steps[-1])
     if done < 0.95 * curves.n_steps_planned:
         first = (
-            f"Let the run go on: it ended at step {done:,.0f} of {curves.n_steps_planned:,}; where "
-            "that was early stopping, with a larger patience."
+            f"Let the run go on from step {done:,.0f}; after early stopping, with more patience."
         )
     else:
         first = f"Train for about {2 * epochs:.2g} epochs instead of {epochs:.2g}."
@@ -132,8 +131,7 @@ def _more(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
     return (
         first,
         "Or take a learning rate two to three times as large.",
-        f"As much learning again would lower the validation loss by at most {fall:.2g} at the "
-        "speed that it had last.",
+        f"As much learning again would lower the validation loss by {fall:.2g} at most.",
     )
 
 
@@ -142,8 +140,7 @@ def _nothing(curves: Curves) -> tuple[str, ...]:
         "Take a learning rate five to ten times as large.",
         "Or smaller batches, which make more steps of the same examples.",
         "Check the labels against the texts by hand: labels that do not fit cannot be learned.",
-        f"Label more; and with {curves.n_validation:,} validation examples small gains are not "
-        "seen.",
+        f"Label more: {curves.n_validation:,} validation examples do not show small gains.",
     ]
     if np.isfinite(curves.metric).all() and curves.metric.mean() > 0.9:
         advice.insert(

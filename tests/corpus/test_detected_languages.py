@@ -1,8 +1,5 @@
 """Languages, from a sample that does not depend on the order of the texts."""
 
-import subprocess
-import sys
-
 import pytest
 
 from embedtopics.corpus import detect_languages
@@ -71,8 +68,3 @@ def test_refused():
         detect_languages(ENGLISH[0])
     with pytest.raises(InputError, match="at least 1, got 0"):
         detect_languages(ENGLISH, sample=0)
-
-
-def test_the_identifier_is_loaded_when_it_is_needed():
-    code = "import sys, embedtopics.corpus; sys.exit('py3langid' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,8 +2,6 @@ import copy
 import json
 import pickle
 import shutil
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -133,14 +131,6 @@ def test_an_interrupt_comes_through_and_leaves_the_encoder_usable(
 def test_what_is_no_encoder(spec):
     with pytest.raises(InputError, match="expected an encoder"):
         resolve_encoder(spec)
-
-
-def test_importing_the_room_is_light():
-    code = "import sys, embedtopics.encoders; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert not {"torch", "transformers", "tokenizers", "huggingface_hub"} & set(loaded)
 
 
 def test_a_tokenizer_that_is_set_otherwise_is_another_encoder(tiny_bert, tmp_path):

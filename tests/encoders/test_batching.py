@@ -1,8 +1,7 @@
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.encoders.sentence._running import distinct_rows, longest_first, token_batches
+from embedtopics.encoders.sentence._running import longest_first, token_batches
 
 KEYS = st.lists(st.binary(max_size=6), max_size=40)
 
@@ -28,14 +27,3 @@ def test_order_depends_on_content_alone(keys, random):
     assert ordered == [shuffled[row] for row in longest_first(shuffled, rows)]
     lengths = [len(key) for key in ordered]
     assert lengths == sorted(lengths, reverse=True)
-
-
-@given(KEYS)
-def test_distinct_rows_point_to_the_first_equal_key(keys):
-    assert distinct_rows(keys) == [keys.index(key) for key in keys]
-
-
-def test_a_long_text_is_alone_and_others_fill_up():
-    sizes = [len(range(5)[batch]) for batch in token_batches([600, 200, 100, 100, 3], 512)]
-    assert sizes == [1, 2, 2]
-    assert np.sum(sizes) == 5

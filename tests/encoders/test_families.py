@@ -110,19 +110,19 @@ def test_layers_and_joined_poolings_are_those_of_transformers(checkpoint):
         np.testing.assert_allclose(mixed, expected, atol=1e-4, rtol=1e-5)
 
 
-def test_an_unknown_family_says_what_is_known(checkpoint, tmp_path):
-    folder = shutil.copytree(checkpoint, tmp_path / "odd")
+def test_an_unknown_family_says_what_is_known(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "odd")
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "abacus"}))
     with pytest.raises(ModelLoadError, match=r"family .abacus.*such as albert, bert.*trust_remote"):
         SentenceEncoder(folder).encode(["the cat"])
 
 
-def test_a_tokenizer_of_more_tokens_than_the_weights(checkpoint, tmp_path):
-    folder = shutil.copytree(checkpoint, tmp_path / "mismatch")
+def test_a_tokenizer_of_more_tokens_than_the_weights(tiny_bert, tmp_path):
+    folder = shutil.copytree(tiny_bert, tmp_path / "mismatch")
     file = folder / "tokenizer.json"
     tokenizer = json.loads(file.read_text())
     tokenizer["model"]["vocab"]["extra"] = 99
     file.write_text(json.dumps(tokenizer))
-    with pytest.raises(ModelLoadError, match=r"at most 23 tokens.*the token 99"):
+    with pytest.raises(ModelLoadError, match=r"at most 74 tokens.*the token 99"):
         SentenceEncoder(folder).encode(["the cat"])

@@ -27,7 +27,7 @@ from embedtopics._utils.table_files import (
     write_tables,
 )
 from embedtopics.errors import CorruptFileError, InputError, MissingExtraError
-from tests.factories import refuses
+from tests.factories import FULL_DISK, raising, refuses
 
 KIND = "a test"
 
@@ -164,7 +164,6 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path):
 
 
 def test_a_full_disk_that_safetensors_meets_is_named_like_any_other(tmp_path, monkeypatch):
-    import numpy as np
     from safetensors.numpy import save_file
 
     resource = pytest.importorskip("resource")
@@ -270,10 +269,7 @@ def test_what_is_there_stays_until_all_is_written(tmp_path, monkeypatch):
     path = tmp_path / "r.csv"
     path.write_text("mine")
 
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    monkeypatch.setattr(pd.DataFrame, "to_csv", raising(FULL_DISK))
     with pytest.raises(InputError, match="No space left on device; what was there before is whole"):
         write_table(FRAME, path)
     assert path.read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.csv"]

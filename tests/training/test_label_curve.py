@@ -7,7 +7,7 @@ import pytest
 from embedtopics import training
 from embedtopics.training import Examples
 from embedtopics.training.curves._labels import fit_label_curve
-from tests.factories import refuses
+from tests.factories import raising, refuses
 
 SIZES = np.repeat([50, 100, 200, 400, 800], 3)
 SEEDS = np.tile([0, 1, 2], 5)
@@ -222,10 +222,7 @@ def test_validation_examples_are_not_learned_from():
     ],
 )
 def test_bad_plans_are_refused_before_anything_is_trained(options, n, parameter):
-    def never(subset, seed):
-        raise AssertionError
-
     with refuses(parameter):
-        training.label_curve(never, examples(n), examples(5, 500), **options)
+        training.label_curve(raising(AssertionError), examples(n), examples(5, 500), **options)
     with refuses("fit"):
         training.label_curve(lambda *_: math.nan, examples(200), examples(5, 500))

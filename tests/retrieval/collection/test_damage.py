@@ -1,6 +1,5 @@
 """Files that are not as they were written are named; nothing is answered from them."""
 
-import shutil
 import sqlite3
 
 import numpy as np
@@ -32,14 +31,6 @@ def test_a_compaction_does_not_make_damage_good(folder, name):
     with Collection(folder).writing() as writer, pytest.raises(CorruptFileError, match=str(path)):
         writer.compact(make_segment)
     assert check(folder) == before and len(before) == 1
-
-
-def test_a_segment_that_is_gone(folder):
-    shutil.rmtree(folder / "segments" / "000002")
-    collection = Collection(folder)
-    with pytest.raises(CorruptFileError, match=r"000002/passages\.npz is damaged .*missing"):
-        collection.snapshot()
-    assert len(check(folder)) == len(FILES)
 
 
 @pytest.mark.parametrize("size", [0, 50, 100, 5000, -4096, -1])

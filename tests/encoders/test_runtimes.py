@@ -59,7 +59,7 @@ def test_extremes_and_rounding_by_hand(bias):
     extremes = measure_extremes(model, texts)
     np.testing.assert_array_equal(extremes["rows"][0], [-1, -20])
     np.testing.assert_array_equal(extremes["rows"][1], [1, 100])
-    rounded = OnnxRuntime(quantize_model(model, extremes, 8))
+    rounded = OnnxRuntime(quantize_model(model, extremes, 7))  # exact on any processor
     ids = np.array([[0, 1, 2, 3]])
     found, expected = rounded(ids, ids, ids)[0], table @ weight + (0 if bias is None else bias)
     # Rounding alone: half a step of the input times the weights, and half of one of the weights.
@@ -244,7 +244,8 @@ def test_a_prepared_encoder_loads_neither_torch_nor_transformers(tiny_bert, cach
         f"SentenceEncoder({str(tiny_bert)!r}).encode(['the cat', 'a dog']);"
         "print('torch' in sys.modules, 'transformers' in sys.modules, 'pandas' in sys.modules)"
     )
-    assert [python(code) for _ in range(2)][1].split() == ["False", "False", "False"]
+    SentenceEncoder(tiny_bert).encode(["the cat"])
+    assert python(code).split() == ["False", "False", "False"]
 
 
 @pytest.mark.parametrize(

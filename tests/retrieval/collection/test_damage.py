@@ -33,6 +33,14 @@ def test_a_compaction_does_not_make_damage_good(folder, name):
     assert check(folder) == before and len(before) == 1
 
 
+def test_a_segment_that_is_gone(folder):
+    shutil.rmtree(folder / "segments" / "000002")
+    collection = Collection(folder)
+    with pytest.raises(CorruptFileError, match=r"000002/passages\.npz is damaged .*missing"):
+        collection.snapshot()
+    assert len(check(folder)) == len(FILES)
+
+
 @pytest.mark.parametrize("size", [0, 50, 100, 5000, -4096, -1])
 def test_a_truncated_catalogue(folder, size):
     path = folder / "catalog.sqlite"

@@ -20,7 +20,8 @@ from embedtopics.training.objectives._trainable import (
 from tests.encoders.test_families import TEXTS as SHORT
 from tests.encoders.test_families import checkpoint  # noqa: F401
 from tests.factories import refuses
-from tests.training.objectives.losses import examples_of, ours_with
+from tests.training.objectives.losses import ours_with
+from tests.training.tables import examples_of
 
 TEXTS = [
     "the cat sat on the mat",

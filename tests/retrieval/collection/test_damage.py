@@ -1,5 +1,6 @@
 """Files that are not as they were written are named; nothing is answered from them."""
 
+import shutil
 import sqlite3
 
 import numpy as np

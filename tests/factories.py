@@ -1,5 +1,7 @@
 """Synthetic results whose parts agree with one another, for tests of what comes after a fit."""
 
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
@@ -31,6 +33,36 @@ def refuses(parameter, *, row=None):
         yield caught
     assert caught.value.parameter == parameter
     assert row is None or caught.value.row == row
+
+
+def raising(error):
+    """Return a function that raises, whatever it is called with: a full disk, an interrupt."""
+
+    def function(*_, **__):
+        raise error
+
+    return function
+
+
+def python(code, *arguments, **options):
+    """Run code in an interpreter of its own, and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def contents(folder):
+    """Return the bytes of all files below a folder, by their names there."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+FULL_DISK = OSError(28, "No space left on device")
 
 
 def each(**wrong):

@@ -10,7 +10,7 @@ from embedtopics.errors import InputError
 from embedtopics.training import Examples, mine_hard_negatives, overlap
 from tests.factories import refuses
 from tests.training.rows import told
-from tests.training.tables import Table
+from tests.training.tables import Table, examples_of
 
 
 class Scattered(Table):
@@ -28,7 +28,7 @@ class Scattered(Table):
 
 
 def pairs(rows):
-    return Examples("pairs", tuple(zip(*rows, strict=True)), None, np.arange(len(rows)))
+    return examples_of("pairs", list(zip(*rows, strict=True)))
 
 
 def circle(**degrees):

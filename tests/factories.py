@@ -1,5 +1,7 @@
 """Synthetic results whose parts agree with one another, for tests of what comes after a fit."""
 
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import combinations
@@ -16,7 +18,7 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts, TokenStream
-from embedtopics.topics.results import Reason, Topic, TopicResult
+from embedtopics.topics.results import Reason, Stability, Topic, TopicResult
 from tests.noise import jittered
 
 _STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
@@ -31,6 +33,36 @@ def refuses(parameter, *, row=None):
         yield caught
     assert caught.value.parameter == parameter
     assert row is None or caught.value.row == row
+
+
+def raising(error):
+    """Return a function that raises, whatever it is called with: a full disk, an interrupt."""
+
+    def function(*_, **__):
+        raise error
+
+    return function
+
+
+def python(code, *arguments, **options):
+    """Run code in an interpreter of its own, and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, **options
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def contents(folder):
+    """Return the bytes of all files below a folder, by their names there."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+FULL_DISK = OSError(28, "No space left on device")
 
 
 def each(**wrong):
@@ -228,6 +260,16 @@ def _topics(labels, sizes, probabilities, documents, topic_terms, terms):
             )
         )
     return tuple(topics)
+
+
+def with_stability(result, recurrence=None, chance=None):
+    """Return the result as if its stability was measured: topics come back, or as often as told."""
+    recurrence = np.ones(result.n_topics) if recurrence is None else np.array(recurrence)
+    agreement = np.ones(len(result.documents), dtype=np.float32)
+    measured = Stability(
+        recurrence, recurrence - 0.1, recurrence + 0.05, agreement, np.array([0.4, 0.6]), 3, chance
+    )
+    return replace(result, stability=measured)
 
 
 def make_comparison(n_documents=300, n_groups=4, n_encoders=3, seed=0, texts=(), **changes):

@@ -1,9 +1,11 @@
 """The layout's promises: who imports whom, how long things grow, how light the import is."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
+
+import pytest
+
+from tests.factories import python
 
 PACKAGE = Path(__file__).parents[1] / "embedtopics"
 TREES = {
@@ -84,9 +86,28 @@ def test_files_functions_and_folders_stay_small():
     assert not wrong
 
 
-def test_import_loads_nothing_heavy():
-    code = "import sys, embedtopics; print(*sorted(sys.modules))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert not HEAVY & set(loaded)
+LATER = {
+    f"embedtopics.{name}"
+    for name in (
+        "topics.editing", "topics.mixture._", "topics.naming", "topics.reading", "topics.tree._",
+        "topics.trends._", "topics._report_card", "evaluation._", "plots._", "comparison._",
+    )
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import embedtopics", HEAVY),
+        ("import embedtopics.encoders", {"tokenizers", "huggingface_hub", *HEAVY}),
+        ("import embedtopics.corpus", {"py3langid"}),
+        ("from embedtopics.retrieval import SearchIndex", {"lark"}),
+        ("from embedtopics import TopicModel", LATER),
+        ("from embedtopics.cli._app import app; app(['--help'])", {"numpy", *HEAVY}),
+    ],
+)
+def test_imports_load_nothing_heavy_and_nothing_that_is_needed_later(code, absent):
+    shown = python(f"import sys, atexit; atexit.register(lambda: print(*sys.modules)); {code}")
+    loaded = shown.splitlines()[-1].split()
+    assert "embedtopics" in loaded
+    assert not [name for name in loaded if name.startswith(tuple(absent))]

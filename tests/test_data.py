@@ -3,8 +3,6 @@
 import hashlib
 import os
 import re
-import subprocess
-import sys
 import zipfile
 from collections import Counter
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 from embedtopics.corpus import Corpus
 from embedtopics.corpus._readers import demo_path
+from tests.factories import python
 
 README = (demo_path().parent / "README.md").read_text("utf-8")
 
@@ -72,10 +71,7 @@ REPOSITORY = Path(__file__).parents[1]
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     code = f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True
-    )
-    with zipfile.ZipFile(folder / done.stdout.split()[-1]) as archive:
+    with zipfile.ZipFile(folder / python(code, cwd=REPOSITORY).split()[-1]) as archive:
         archive.extractall(folder / "installed")
     return folder / "installed"
 
@@ -95,10 +91,7 @@ def test_holds_code_data_and_licence(wheel):
 
 def test_the_demo_corpus_travels_inside(wheel, tmp_path):
     code = "from embedtopics.corpus._readers import demo_path; print(demo_path())"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(wheel)},
-    )  # fmt: skip
-    found = Path(done.stdout.strip())
+    found = python(code, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(wheel)})
+    found = Path(found.strip())
     assert found == wheel / "embedtopics" / "data" / "demo.csv"
     assert found.read_bytes() == (REPOSITORY / "data" / "demo.csv").read_bytes()

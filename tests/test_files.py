@@ -27,7 +27,7 @@ from embedtopics._utils.table_files import (
     write_tables,
 )
 from embedtopics.errors import CorruptFileError, InputError, MissingExtraError
-from tests.factories import refuses
+from tests.factories import FULL_DISK, contents, raising, refuses
 
 KIND = "a test"
 
@@ -52,13 +52,20 @@ def test_replaces_whole_or_not_at_all(tmp_path):
     assert read_manifest(folder, KIND, 1)["version"] == 1
 
 
-def test_other_files_are_never_replaced(tmp_path):
-    folder = tmp_path / "saved"
-    save(folder, "one")
-    (folder / "my notes.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files"):
-        save(folder, "two")
-    assert (folder / "my notes.txt").read_text() == "mine"
+def test_a_place_that_is_taken_or_cannot_be_is_refused_and_left_as_it_is(tmp_path, monkeypatch):
+    save(tmp_path / "saved", "one")
+    (tmp_path / "saved" / "my notes.txt").write_text("mine")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "mounted").mkdir()
+    monkeypatch.setattr("embedtopics._utils.folders.os.path.ismount", lambda p: p.name == "mounted")
+    before = contents(tmp_path)
+    for place, message in {
+        "saved": "holds other files", "file": "is a file", "file/below": "is a file",
+        "mounted": "mount point", "x" * 300: "name another folder",
+    }.items():  # fmt: skip
+        with pytest.raises(InputError, match=message):
+            save(tmp_path / place, "two")
+    assert contents(tmp_path) == before
 
 
 def test_files_that_were_added_may_be_edited_and_are_replaced_with_the_folder(tmp_path):
@@ -76,40 +83,24 @@ def test_files_that_were_added_may_be_edited_and_are_replaced_with_the_folder(tm
     assert not list(bare.iterdir())
 
 
-def test_a_file_in_the_way(tmp_path):
-    (tmp_path / "file").write_text("x")
-    with pytest.raises(InputError, match="is a file"):
-        save(tmp_path / "file", "one")
-    with pytest.raises(InputError, match="is a file"):
-        save(tmp_path / "file" / "below", "one")
-
-
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("change", "kind", "version", "message"),
     [
-        (lambda f: (f / "value.txt").write_text("onf"), "checksum"),
-        (lambda f: (f / "value.txt").unlink(), "missing"),
-        (lambda f: (f / "manifest.json").write_text("{"), "damaged"),
-        (lambda f: (f / "manifest.json").unlink(), "not saved by"),
+        (lambda f: (f / "value.txt").write_text("onf"), KIND, 1, "checksum"),
+        (lambda f: (f / "value.txt").unlink(), KIND, 1, "missing"),
+        (lambda f: (f / "manifest.json").write_text("{"), KIND, 1, "damaged"),
+        (lambda f: (f / "manifest.json").unlink(), KIND, 1, "not saved by"),
+        (lambda f: None, KIND, 0, "newer"),
+        (lambda f: None, "another", 1, "it holds 'a test'"),
     ],
-    ids=["changed", "missing", "broken manifest", "no manifest"],
 )
-def test_damage_is_named(tmp_path, damage, message):
-    folder = tmp_path / "saved"
-    save(folder, "one")
-    damage(folder)
-    with pytest.raises(CorruptFileError, match=message):
-        read_manifest(folder, KIND, 1)
-
-
-def test_newer_and_other_kinds_are_refused(tmp_path):
+def test_damage_newer_formats_and_other_kinds_are_named(tmp_path, change, kind, version, message):
     save(tmp_path / "saved", "one")
-    with pytest.raises(CorruptFileError, match="newer"):
-        read_manifest(tmp_path / "saved", KIND, 0)
-    with pytest.raises(CorruptFileError, match="it holds 'a test'"):
-        read_manifest(tmp_path / "saved", "another", 1)
+    change(tmp_path / "saved")
+    with pytest.raises(CorruptFileError, match=message):
+        read_manifest(tmp_path / "saved", kind, version)
     with pytest.raises(InputError, match="does not exist"):
-        read_manifest(tmp_path / "nowhere", KIND, 1)
+        read_manifest(tmp_path / "nowhere", kind, version)
 
 
 def test_an_interrupt_while_taking_the_place_leaves_the_old_one(tmp_path, monkeypatch):
@@ -139,14 +130,6 @@ def test_a_link_stays_a_link(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["link", "target"]
 
 
-def test_mount_points_and_impossible_names_are_refused(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="name another folder"):
-        save(tmp_path / ("x" * 300), "one")
-    monkeypatch.setattr("embedtopics._utils.folders.os.path.ismount", lambda path: path == tmp_path)
-    with pytest.raises(InputError, match="mount point"):
-        save(tmp_path, "one")
-
-
 def test_a_file_is_replaced_when_all_is_written(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("old")
@@ -164,7 +147,6 @@ def test_a_file_is_replaced_when_all_is_written(tmp_path):
 
 
 def test_a_full_disk_that_safetensors_meets_is_named_like_any_other(tmp_path, monkeypatch):
-    import numpy as np
     from safetensors.numpy import save_file
 
     resource = pytest.importorskip("resource")
@@ -270,10 +252,7 @@ def test_what_is_there_stays_until_all_is_written(tmp_path, monkeypatch):
     path = tmp_path / "r.csv"
     path.write_text("mine")
 
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    monkeypatch.setattr(pd.DataFrame, "to_csv", raising(FULL_DISK))
     with pytest.raises(InputError, match="No space left on device; what was there before is whole"):
         write_table(FRAME, path)
     assert path.read_text() == "mine" and [p.name for p in tmp_path.iterdir()] == ["r.csv"]

@@ -1,6 +1,5 @@
 """Work beside the main thread, and how much memory a process has held."""
 
-import subprocess
 import sys
 import threading
 import time
@@ -10,6 +9,7 @@ import pytest
 
 from embedtopics._utils import machine
 from embedtopics._utils.machine import in_background, peak_memory, side_by_side
+from tests.factories import python, raising
 
 
 @pytest.fixture(autouse=True)
@@ -40,9 +40,7 @@ def test_work_without_loops_is_always_done_beside(may_meet):
 
 
 def test_its_error_is_raised_where_the_result_is_asked_for(may_meet):
-    def work(unwanted):
-        raise ValueError("broken")
-
+    work = raising(ValueError("broken"))
     with pytest.raises(ValueError, match="broken"), in_background(work, runs_loops=True) as result:
         result()
 
@@ -66,10 +64,7 @@ def test_work_learns_that_it_is_unwanted(monkeypatch):
 def test_without_any_loop_run_so_far_nothing_may_meet(monkeypatch):
     import numba
 
-    def not_known():
-        raise ValueError("Threading layer is not initialized.")
-
-    monkeypatch.setattr(numba, "threading_layer", not_known)
+    monkeypatch.setattr(numba, "threading_layer", raising(ValueError("is not initialized")))
     assert not machine.loops_may_meet()
     for layer, may in (("omp", True), ("tbb", True), ("workqueue", False)):
         monkeypatch.setattr(numba, "threading_layer", lambda layer=layer: layer)
@@ -100,8 +95,7 @@ def test_the_peak_is_that_of_this_process_and_stays():
         "held = b'x' * 200_000_000; grown = peak_memory(); del held;"
         "print(before, grown, peak_memory())"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    before, grown, after = map(float, done.stdout.split())
+    before, grown, after = map(float, python(code).split())
     # The kernel counts by thread and adds up now and then: the last pages may be missing.
     assert 1.9e8 < grown - before < 2.2e8
     assert after > 0.99 * grown
@@ -116,8 +110,7 @@ def test_the_caller_of_a_process_does_not_count():
         "'peak_memory;"
         "print(peak_memory())'], capture_output=True, text=True, check=True).stdout)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert 1e6 < float(done.stdout) < 2e8
+    assert 1e6 < float(python(code)) < 2e8
 
 
 def test_other_systems_ask_for_the_resource_usage(monkeypatch, tmp_path):

@@ -2,8 +2,6 @@
 
 import importlib
 import inspect
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -49,14 +47,3 @@ def test_subpackages_have_no_public_modules_but_results():
         if not path.name.startswith("_") and "_utils" not in path.parts
     ]
     assert {path.name for path in public} == {"errors.py", "protocols.py", "results.py"}
-
-
-def test_a_model_loads_nothing_of_what_is_asked_after_the_fit():
-    code = "import sys; from embedtopics import TopicModel; print(*sorted(sys.modules))"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    later = ("editing", "mixture._", "naming", "reading", "tree._", "trends._", "_report_card")
-    later = tuple(f"embedtopics.topics.{name}" for name in later)
-    later += ("embedtopics.evaluation._", "embedtopics.plots._", "embedtopics.comparison._")
-    assert not [name for name in loaded if name.startswith(later)]

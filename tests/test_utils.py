@@ -9,51 +9,35 @@ from hypothesis import strategies as st
 
 from embedtopics._utils.checks import checked_count, checked_level, checked_share, optional_count
 from embedtopics._utils.occurrences import find_occurrences, index_terms
-from embedtopics.errors import InputError
+from tests.factories import refuses
 
-NO_NUMBERS = (True, np.True_, "1", None, 1j, [1], Fraction(1, 2), float("nan"), np.nan)
-
-
-@pytest.mark.parametrize("value", [1, 7, np.int64(7), np.uint8(7), 2**70])
-def test_counts_become_integers_of_python(value):
-    assert checked_count(value, "n") == value and type(checked_count(value, "n")) is int
-    assert type(optional_count(value, "n")) is int
+NO_NUMBERS = (True, np.True_, "1", 1j, [1], Fraction(1, 2), float("nan"), np.nan)
 
 
-@pytest.mark.parametrize("value", [*NO_NUMBERS, 0, -1, 1.0, np.float64(2)])
-def test_what_is_no_count_is_named(value):
-    with pytest.raises(InputError, match=r"^n must be an integer from 1 up; got "):
-        checked_count(value, "n")
-    if value is not None:
-        with pytest.raises(InputError, match=r"^n must be an integer from 1 up or None; got "):
-            optional_count(value, "n")
+CHECKS = {
+    checked_count: ([1, 7, np.int64(7), np.uint8(7), 2**70], [0, -1, 1.0, np.float64(2), None]),
+    optional_count: ([1, np.int64(7), None], [0, -1, 1.0]),
+    checked_share: ([0, 0.5, np.float32(0.5), 1], [-0.1, 1.1, float("inf"), None]),
+    checked_level: ([0.5, np.float32(0.5)], [0, 1, 0.0, 1.0, -0.1, float("inf"), None]),
+}
 
 
-def test_the_least_is_allowed():
-    assert checked_count(0, "n", 0) == 0 and optional_count(None, "n") is None
-    with pytest.raises(InputError, match="from 2 up; got 1"):
+@pytest.mark.parametrize("check", CHECKS)
+def test_numbers_become_those_of_python_and_what_is_none_is_named(check):
+    allowed, refused = CHECKS[check]
+    made = int if check in (checked_count, optional_count) else float
+    for value in allowed:
+        found = check(value, "x")
+        assert found == value and (type(found) is made or value is None)
+    for value in (*NO_NUMBERS, *refused):
+        with refuses("x"):
+            check(value, "x")
+
+
+def test_the_least_count_is_allowed():
+    assert checked_count(0, "n", 0) == 0
+    with refuses("n"):
         checked_count(1, "n", 2)
-
-
-@pytest.mark.parametrize("value", [0.5, np.float32(0.5)])
-def test_shares_and_levels_become_floats(value):
-    assert checked_share(value, "x") == checked_level(value) == 0.5
-    assert type(checked_share(value, "x")) is type(checked_level(value)) is float
-
-
-def test_shares_hold_their_ends_and_levels_do_not():
-    assert [checked_share(v, "x") for v in (0, 1)] == [0.0, 1.0]
-    for value in (0, 1, 0.0, 1.0):
-        with pytest.raises(InputError, match=r"^alpha must be between 0 and 1; got "):
-            checked_level(value, "alpha")
-
-
-@pytest.mark.parametrize("value", [*NO_NUMBERS, -0.1, 1.1, float("inf")])
-def test_what_is_no_share_is_named(value):
-    with pytest.raises(InputError, match=r"^x must be a number from 0 to 1; got "):
-        checked_share(value, "x")
-    with pytest.raises(InputError, match="must be between 0 and 1; got "):
-        checked_level(value)
 
 
 WORDS = ("a", "b", "c", "d")

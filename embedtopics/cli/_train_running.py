@@ -34,7 +34,7 @@ _REMEDIES = {
     "resume=False": "--fresh",
     "take them out with train.without(test), or pass allow_overlap=True":
         "take them out, or add --allow-overlap",
-    "give candidates, raise share or depth, or lower skip_top":
+    "give a corpus, raise range_max, or lower relative_margin or range_min":
         "give more pairs, or ask for fewer with --hard-negatives",
     "drop_invalid=": "--drop-invalid=",
     "(id=)": "(--id)",
@@ -44,7 +44,7 @@ _REMEDIES = {
 _FLAGS = {
     "label_order": "--label-order", "drop_invalid": "--drop-invalid", "keep_layers":
     "--keep-layers", "method": "--method", "objective": "--objective", "share": "--validation",
-    "n_negatives": "--hard-negatives", "lora_rank": "--lora-rank", "max_length": "--max-length",
+    "num_negatives": "--hard-negatives", "lora_rank": "--lora-rank", "max_length": "--max-length",
     "learning_rate": "--learning-rate", "validation": "--validation", "matryoshka": "--matryoshka",
 }  # fmt: skip
 

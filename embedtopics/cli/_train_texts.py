@@ -217,8 +217,8 @@ def _mined(
         validation = read(options.validation)
         refuse_overlap(learned, validation, allow=options.allow_overlap, what="validation")
     finder = resolve_encoder(miner)
-    depth = max(100, 2 * n)
+    negatives: dict[str, Any] = {"num_negatives": n, "range_max": max(100, 2 * n)}
     return (
-        mine_hard_negatives(learned, finder, n_negatives=n, depth=depth),
-        mine_hard_negatives(validation, finder, n_negatives=n, depth=depth),
+        mine_hard_negatives(learned, finder, **negatives),
+        mine_hard_negatives(validation, finder, **negatives),
     )

@@ -70,11 +70,11 @@ def find_column(table: Table, name: str, role: str) -> str:
     nearest = f"; did you mean {by_lower[close[0]]!r}?" if close else ""
     raise InputError(
         f"{table.source}: expected a {role} column {name!r}, got the columns "
-        f"{_list_names(columns)}{nearest or '; name one of these'}"
+        f"{list_names(columns)}{nearest or '; name one of these'}"
     )
 
 
-def _list_names(columns: Sequence[Hashable]) -> str:
+def list_names(columns: Sequence[Hashable]) -> str:
     shown = ", ".join(repr(column) for column in columns[:30])
     return shown + (f" and {len(columns) - 30} more" if len(columns) > 30 else "")
 
@@ -88,7 +88,7 @@ def guess_text_column(table: Table) -> tuple[str, Decision]:
     if chosen is None:
         raise InputError(
             f"{table.source}: expected a column of texts, got none that holds strings among "
-            f"{_list_names(list(frame.columns))}; give the texts as strings"
+            f"{list_names(list(frame.columns))}; give the texts as strings"
         )
     how = "by its name" if named is not None else "because its strings are the longest"
     message = f"Texts are read from column {chosen!r}, chosen {how}; name another with text."
@@ -99,14 +99,14 @@ def guess_columns(frame: pd.DataFrame) -> dict[str, str | None]:
     """Guess what the columns of a frame are, to propose them to the user."""
     by_name = _named_as_text(frame)
     left = [name for name in frame.columns if name != by_name]
-    identifier = _first_named(left, _ID_NAMES, lambda name: _holds_keys(frame[name]))
+    identifier = first_named(left, _ID_NAMES, lambda name: _holds_keys(frame[name]))
     left = [name for name in left if name != identifier]
-    time = _first_named(left, _TIME_NAMES, lambda name: _holds_dates(frame[name]))
+    time = first_named(left, _TIME_NAMES, lambda name: _holds_dates(frame[name]))
     if time is None:
         others = (name for name in left if _may_hold_dates(frame[name]))
         time = next((name for name in others if _holds_dates(frame[name])), None)
     left = [name for name in left if name != time]
-    group = _first_named(left, _GROUP_NAMES, lambda name: _holds_groups(frame[name]))
+    group = first_named(left, _GROUP_NAMES, lambda name: _holds_groups(frame[name]))
     left = [name for name in left if name != group]
     text = by_name if by_name is not None else _longest(frame, _without_other_roles(left))
     return {"text": text, "id": identifier, "time": time, "group": group}
@@ -128,7 +128,7 @@ def check_text_column(table: Table, name: str) -> None:
     if dtype:
         raise InputError(
             f"{table.source}: expected strings in the text column {name!r}, got {dtype}; "
-            f"choose the column of texts among {_list_names(list(table.frame.columns))}"
+            f"choose the column of texts among {list_names(list(table.frame.columns))}"
         )
 
 
@@ -158,8 +158,8 @@ def read_id(value: object) -> str:
     return str(value).strip().encode("utf-8", "replace").decode("utf-8")
 
 
-def _first_named(
-    names: list[str], wanted: tuple[str, ...], accept: Callable[[str], bool]
+def first_named(
+    names: list[str], wanted: Iterable[str], accept: Callable[[str], bool]
 ) -> str | None:
     """Return the first of the wanted names that exists, in any case, and is accepted."""
     by_lower = {str(name).strip().casefold(): name for name in reversed(names)}
@@ -179,7 +179,7 @@ def _named_as_text(frame: pd.DataFrame) -> str | None:
         values = _sample(frame[name])
         return not values or any(isinstance(value, str) for value in values)
 
-    return _first_named(list(frame.columns), _TEXT_NAMES, may_be_text)
+    return first_named(list(frame.columns), _TEXT_NAMES, may_be_text)
 
 
 def _without_other_roles(names: list[str]) -> list[str]:

@@ -53,6 +53,11 @@ def note(name: str, value: object, message: str) -> Decision:
     return Decision("corpus", name, value, message)
 
 
+def counted(stage: str, name: str, n: int, message: str) -> list[Decision]:
+    """Return a decision about some rows, or nothing where there are none."""
+    return [Decision(stage, name, n, f"{n:,} {message}")] if n else []
+
+
 def name_row(row: int, lines: Sequence[int] | None = None) -> str:
     """Name the row at a position, from 0, as messages do: counted from 1, with its line."""
     if lines is None or lines[row] == row + 1:

@@ -28,6 +28,9 @@ ROWS_AT_ONCE = 4096
 FEWEST_PAIRS = 3
 """Pairs that a correlation needs."""
 
+Measure = Callable[[Float64Array], Float64Array]
+"""Takes how often each pair counts, (n_tables, n_pairs), and returns figures, (n_tables,)."""
+
 
 def pair_similarities(first: Any, second: Any, similarity: str = "cosine") -> Float64Array:
     """Return the similarity of the two vectors of each pair, (n_pairs,); 0 with a zero vector.
@@ -100,7 +103,12 @@ def spearman_correlation(
 ) -> Estimate:
     """Return the rank correlation (Spearman 1904), ranked anew in every resample."""
     rows = _checked_numbers(first, second)
-    groups = [_Groups(values) for values in rows]
+    return estimate_of_counts(rank_correlations(*rows), len(rows[0]), n_resamples, seed, confidence)
+
+
+def rank_correlations(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Measure:
+    """Return the measure of the rank correlation of two numbers of each pair."""
+    groups = _Groups(first), _Groups(second)
 
     def measure(times: Float64Array) -> Float64Array:
         one, other = (group.centered_ranks(times) for group in groups)
@@ -110,7 +118,7 @@ def spearman_correlation(
         spread = np.sqrt(spread) * np.sqrt(np.einsum("ij,ij,ij->i", times, other, other))
         return _ratio(both, spread)
 
-    return estimate_of_counts(measure, len(rows[0]), n_resamples, seed, confidence)
+    return measure
 
 
 def pearson_correlation(
@@ -136,7 +144,7 @@ def pearson_correlation(
 class _Groups:
     """Numbers in ascending order, equal ones together."""
 
-    def __init__(self, values: Float64Array) -> None:
+    def __init__(self, values: npt.NDArray[Any]) -> None:
         _, self.of, counts = np.unique(values, return_inverse=True, return_counts=True)
         self.order = np.argsort(self.of, kind="stable")
         self.starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
@@ -200,7 +208,8 @@ def average_precision(
 ) -> Estimate:
     """Return the average precision, without interpolation; equal similarities are one step."""
     near, is_pair = _checked_classes(similarities, labels)
-    return _over_thresholds(_precisions, near, is_pair, (n_resamples, seed, confidence))
+    measure = over_thresholds(near, is_pair, precisions)
+    return estimate_of_counts(measure, len(near), n_resamples, seed, confidence)
 
 
 def area_under_curve(
@@ -213,7 +222,8 @@ def area_under_curve(
 ) -> Estimate:
     """Return the area under the ROC curve (Hanley and McNeil 1982); ties count half."""
     near, is_pair = _checked_classes(similarities, labels)
-    return _over_thresholds(_areas, near, is_pair, (n_resamples, seed, confidence))
+    measure = over_thresholds(near, is_pair, areas)
+    return estimate_of_counts(measure, len(near), n_resamples, seed, confidence)
 
 
 def pair_class_scores(
@@ -237,9 +247,13 @@ def pair_class_scores(
     drawn: Any = _f1(resampled_sums(marks, n_resamples, seed)) if n_resamples else []
     right = ((near >= for_accuracy) == is_pair).astype(np.float64)
     best_f1 = _f1(marks.sum(axis=0)[None])[0]
+    precision, area = (
+        estimate_of_counts(over_thresholds(near, is_pair, measure), len(near), *settings)
+        for measure in (precisions, areas)
+    )
     return {
-        "average_precision": _over_thresholds(_precisions, near, is_pair, settings),
-        "area_under_curve": _over_thresholds(_areas, near, is_pair, settings),
+        "average_precision": precision,
+        "area_under_curve": area,
         "best_accuracy": mean_of_values(
             right, n_resamples=n_resamples, seed=seed, confidence=confidence
         ),
@@ -247,12 +261,11 @@ def pair_class_scores(
     }
 
 
-def _over_thresholds(
-    measure: Callable[[Float64Array, Float64Array], Float64Array],
+def over_thresholds(
     near: Float64Array,
-    is_pair: BoolArray,
-    settings: tuple[int, int, float],
-) -> Estimate:
+    is_pair: npt.NDArray[Any],
+    measure: Callable[[Float64Array, Float64Array], Float64Array],
+) -> Measure:
     """Return a measure of the hits and misses at each distinct similarity, the highest first."""
     order = np.argsort(-near, kind="stable")
     starts = np.flatnonzero(np.concatenate([[True], np.diff(near[order]) != 0]))
@@ -263,17 +276,19 @@ def _over_thresholds(
         hits = np.add.reduceat(sorted_times * positive, starts, axis=1)
         return measure(hits, np.add.reduceat(sorted_times, starts, axis=1) - hits)
 
-    return estimate_of_counts(measured, len(near), *settings)
+    return measured
 
 
-def _precisions(hits: Float64Array, misses: Float64Array) -> Float64Array:
+def precisions(hits: Float64Array, misses: Float64Array) -> Float64Array:
+    """Return average precisions, NaN without hits; (n_tables, n_similarities) both."""
     found = np.cumsum(hits, axis=1)
     precision = found / np.maximum(found + np.cumsum(misses, axis=1), 1)
     total = hits.sum(axis=1)
     return np.where(total > 0, (hits * precision).sum(axis=1) / np.maximum(total, 1), np.nan)
 
 
-def _areas(hits: Float64Array, misses: Float64Array) -> Float64Array:
+def areas(hits: Float64Array, misses: Float64Array) -> Float64Array:
+    """Return areas under ROC curves, NaN without both; (n_tables, n_similarities) both."""
     above = np.cumsum(hits, axis=1) - hits / 2
     both = hits.sum(axis=1) * misses.sum(axis=1)
     return np.where(both > 0, (above * misses).sum(axis=1) / np.maximum(both, 1), np.nan)

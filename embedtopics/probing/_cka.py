@@ -185,15 +185,13 @@ def _dependence(a: _Layer, b: _Layer, debiased: bool) -> Float64Array:
 def _norm(
     cross: Float64Array, squares_a: Float64Array, squares_b: Float64Array, n: int, debiased: bool
 ) -> float:
-    """Return the squared norm of a cross-covariance, or its unbiased estimate, times n squared.
-
-    Centred, a kernel's rows sum to minus the squared lengths (Song et al. 2012, equation 5).
-    """
+    """Return n squared times the squared norm of a cross-covariance, or its unbiased estimate."""
     total = float(np.einsum("ij,ij->", cross, cross))
     if not debiased:
         return total
     if n < 4:
         return float("nan")
+    # Centred, a kernel's rows sum to minus the squared lengths (Song et al. 2012, equation 5).
     both = float(squares_a @ squares_b)
     apart = float(squares_a.sum() * squares_b.sum())
     return total - both + apart / ((n - 1) * (n - 2)) - 2 * both / (n - 2)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice, optional_count
 from embedtopics._utils.folders import MANIFEST, check_output_folder, only_writer
 from embedtopics._utils.progress import progress_bar
-from embedtopics.corpus.results import Decision
+from embedtopics.corpus._readers import counted
 from embedtopics.encoders._base import readable
 from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, Vocabulary, load_vocabulary
 from embedtopics.encoders.sentence._running import longest_first, token_batches
@@ -132,53 +133,23 @@ def _pool_batch(
     rows = np.concatenate([run.rows for run in runs])
     places = places[np.argsort(rows, kind="stable")].astype(np.int64)
     units, sizes = np.unique(rows, return_counts=True)
-    if loaded.device == "cpu" and not by_maximum:
-        reduce = _adder(places, sizes)
-    else:
-        reduce = _segment_reducer(places, sizes, loaded.device, by_maximum)
+    at, lengths = (torch.from_numpy(array).to(loaded.device) for array in (places, sizes))
+
+    def reduce(tokens: torch.Tensor) -> FloatArray:
+        """Sum the tokens of each unit, or take their maximum, (n_units, width)."""
+        # On a GPU, adding by index has no fixed order, and so no fixed last bit.
+        chosen = tokens.float().index_select(0, at)
+        kind = "max" if by_maximum else "sum"
+        found = torch.segment_reduce(chosen, kind, lengths=lengths, axis=0)
+        return np.asarray(found.cpu().numpy())
+
     with torch.inference_mode():
         output = loaded.model(
             input_ids=torch.from_numpy(ids).to(loaded.device),
             attention_mask=torch.from_numpy(mask).to(loaded.device),
             output_hidden_states=True,
         )
-        return units, [reduce(output.hidden_states[n].flatten(0, 1).float()) for n in layers]
-
-
-def _adder(places: Int64Array, sizes: Int64Array) -> Callable[[torch.Tensor], FloatArray]:
-    """Return a function that sums the tokens of each unit, in order; most units are one token."""
-    starts = np.cumsum(sizes) - sizes
-    first, later = places[starts], []
-    for step in range(1, int(sizes.max(initial=0))):
-        units = np.flatnonzero(sizes > step)
-        later.append((units, places[starts[units] + step]))
-
-    def add(tokens: torch.Tensor) -> FloatArray:
-        vectors: FloatArray = tokens.numpy()
-        total: FloatArray = vectors[first]
-        for units, at in later:
-            total[units] += vectors[at]
-        return total
-
-    return add
-
-
-def _segment_reducer(
-    places: Int64Array, sizes: Int64Array, device: str, by_maximum: bool
-) -> Callable[[torch.Tensor], FloatArray]:
-    """Return a function that sums the tokens of each unit, or takes their maximum, on a device."""
-    import torch
-
-    at, lengths = (torch.from_numpy(array).to(device) for array in (places, sizes))
-    reduction = "max" if by_maximum else "sum"
-
-    def reduce(tokens: torch.Tensor) -> FloatArray:
-        # On a GPU, adding by index has no fixed order, and so no fixed last bit.
-        chosen = tokens.index_select(0, at)
-        found = torch.segment_reduce(chosen, reduction, lengths=lengths, axis=0)
-        return np.asarray(found.cpu().numpy())
-
-    return reduce
+        return units, [reduce(output.hidden_states[n].flatten(0, 1)) for n in layers]
 
 
 def hidden_states(
@@ -398,21 +369,15 @@ def _write(
     writer.begin()
     n_clipped = _write_blocks(writer, loaded, vocabulary, plan, options.show_progress)
     n_missing, n_between = int((plan.n_pieces == 0).sum()), plan.n_between * options.words
-    counted = {
-        "missing_words": (n_missing, "words have no token, and so no vector."),
-        "tokens_between_words": (
-            n_between,
-            "tokens of white space between words belong to no word.",
-        ),
-        "long_texts": (plan.n_long, "texts were read in overlapping windows."),
-        "clipped": (n_clipped, "numbers exceeded float16, and were clipped to 65,504."),
-    }
+    note = partial(counted, "probing")
     decisions = [
-        Decision("probing", name, n, f"{n:,} {message}")
-        for name, (n, message) in counted.items()
-        if n
+        *source.decisions,
+        *note("missing_words", n_missing, "words have no token, and so no vector."),
+        *note("tokens_between_words", n_between, "tokens between words belong to no word."),
+        *note("long_texts", plan.n_long, "texts were read in overlapping windows."),
+        *note("clipped", n_clipped, "numbers exceeded float16, and were clipped to 65,504."),
     ]
-    return writer.finish((*source.decisions, *decisions))
+    return writer.finish(decisions)
 
 
 def _write_blocks(
@@ -503,10 +468,8 @@ def attention(
     found = getattr(output, "attentions", None) or ()
     weights = [layer[0].float().cpu().numpy() for layer in found if layer is not None]
     if len(weights) != loaded.n_layers - 1:
-        raise ModelLoadError(
-            f"expected an encoder that returns the attention of {loaded.n_layers - 1} layers, got "
-            f"{len(weights)} from {source.name}; choose another checkpoint"
-        )
+        kept = f"the attention of {len(weights)} of {loaded.n_layers - 1} layers"
+        raise ModelLoadError(f"{source.name} returns {kept}; choose another checkpoint")
     # Tokens as they are written in the text, special ones by name.
     named = zip(encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True)
     tokens = tuple(

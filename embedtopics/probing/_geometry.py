@@ -238,16 +238,13 @@ def contextualization(
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What is measured, the same at every layer.
-
-    Of pairs of uses of two words, `apart` is the share in different sentences, `pairs` the others.
-    """
+    """What is measured, the same at every layer."""
 
     uses: DrawnUses
-    of_word: Int64Array
-    pairs: Int64Array
-    apart: Float64Array
-    random: Int64Array
+    of_word: Int64Array  # (n_uses,), the word of each
+    pairs: Int64Array  # (n_pairs, 2), uses of two words in one sentence
+    apart: Float64Array  # (n_words, n_words), share of the pairs in different sentences
+    random: Int64Array  # (n_uses,), as many uses drawn from all words
     sentences: list[Int64Array]
 
 

@@ -92,11 +92,7 @@ def one_blas_thread() -> threadpool_limits:
 
 
 def open_space(states: HiddenStates, layer: int, adjust: str = "none") -> Space:
-    """Return one layer, perhaps centred or standardized over all units.
-
-    A few dimensions with large means can dominate every cosine (Timkey and van Schijndel 2021, "All
-    bark and no bite", section 5).
-    """
+    """Return one layer, perhaps centred or standardized (Timkey and van Schijndel 2021)."""
     checked_choice(adjust, "adjust", ADJUSTMENTS)
     [number] = layer_numbers(layer, states.layers, "layer")
     space = Space(number, states.layer(number))

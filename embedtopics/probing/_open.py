@@ -82,7 +82,8 @@ def load_layers(source: Source, device: str | None, attention: str | None = None
     if device is None:
         device = "cuda" if has_gpu() else "cpu"
     require_device(device)
-    checkpoint, folder = source.checkpoint, source.checkpoint.folder
+    checkpoint = source.checkpoint
+    named = f"{checkpoint.folder} of the family {checkpoint.family!r}"
     model: Any = load_model(
         checkpoint, attention=attention, trust_remote_code=source.trusts_code
     ).to(device)
@@ -97,20 +98,16 @@ def load_layers(source: Source, device: str | None, attention: str | None = None
         states = output.hidden_states
         shapes = {tuple(layer.shape) for layer in states}
     except Exception as error:  # models without layers, or of another kind, raise anything
-        raise ModelLoadError(
-            f"expected an encoder that returns its layers, got {folder} of the family "
-            f"{checkpoint.family!r}: {one_line(error)}; choose another checkpoint"
-        ) from None
+        message = (
+            f"{named} does not return its layers ({one_line(error)}); choose another checkpoint"
+        )
+        raise ModelLoadError(message) from None
     if len(shapes) != 1 or states[0].shape[:2] != ids.shape:
-        raise ModelLoadError(
-            f"expected layers with one vector a token and one width; got the shapes "
-            f"{sorted(shapes)} ({folder}); choose another checkpoint"
-        )
+        message = f"layers of {named} have the shapes {sorted(shapes)}; choose another checkpoint"
+        raise ModelLoadError(message)
     if torch.equal(states[-1][0, 0], states[-1][1, 0]):
-        raise ModelLoadError(
-            f"expected an encoder, whose tokens attend to both sides; got {folder} of the family "
-            f"{checkpoint.family!r}, which is causal; choose an encoder checkpoint such as a BERT"
-        )
+        message = f"{named}, which is causal, is no encoder; choose a checkpoint such as a BERT"
+        raise ModelLoadError(message)
     return LayeredModel(model, device, len(states), int(states[0].shape[2]))
 
 
@@ -156,9 +153,9 @@ def random_model(encoder: Any, random_state: int) -> Iterator[SentenceEncoder]:
                 )
                 model.save_pretrained(folder)
         except Exception as error:  # transformers raises anything for a bad configuration
-            raise ModelLoadError(
-                "expected a checkpoint whose model can be initialized, got "
-                f"{checkpoint.folder}: {one_line(error)}; choose another"
-            ) from None
+            message = (
+                f"{checkpoint.folder} cannot be initialized ({one_line(error)}); choose another"
+            )
+            raise ModelLoadError(message) from None
         name = f"{source.name} (random weights, random_state {seed})"
         yield _RandomModel(folder, name, source.max_length)

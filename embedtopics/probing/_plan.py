@@ -176,14 +176,11 @@ def number_sentences(reading: Reading, of_text: Int32Array, begins: Int32Array) 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A text's tokens, or a window's, for the model.
+    """A text's tokens, or a window's, for the model."""
 
-    Bytes of int32 `ids`; `places` (n_kept,) are those that are kept, `rows` (n_kept,) their units.
-    """
-
-    ids: bytes
-    places: Int32Array
-    rows: Int64Array
+    ids: bytes  # of int32
+    places: Int32Array  # (n_kept,), tokens that are kept
+    rows: Int64Array  # (n_kept,), their units
 
     def __len__(self) -> int:
         """Return the number of tokens."""

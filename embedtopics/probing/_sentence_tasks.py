@@ -359,11 +359,9 @@ def tokens_of(sentence: Sentence) -> tuple[str, ...]:
 
 
 def shifted(tokens: Sequence[str], taken: set[str], seed: int) -> tuple[str, ...] | None:
-    """Exchange two neighbours, chosen by the content; None where no two can be.
-
-    A small first letter, or a full stop inside, would reveal it: these keep their places.
-    """
+    """Exchange two neighbours, chosen by the content; None where no two can be."""
     key = key_of(tokens)
+    # A small first letter, or a full stop inside, would reveal it: these keep their places.
     places = [
         place
         for place in range(1, len(tokens) - 1)

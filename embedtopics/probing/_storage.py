@@ -88,10 +88,8 @@ class Writer:
             size = n_units * self.width * np.dtype(self.dtype).itemsize
             found = path.stat().st_size if path.is_file() else 0
             if found < size:
-                raise CorruptFileError(
-                    f"{path} is damaged: it has {found:,} bytes, not the {size:,} that were "
-                    f"written; delete {self.unfinished} and begin again"
-                )
+                damage = f"it has {found:,} bytes of {size:,}; delete {self.unfinished}"
+                raise CorruptFileError(f"{path} is damaged: {damage}")
             if found > size:
                 os.truncate(path, size)
         return n_units, int(progress["clipped"])

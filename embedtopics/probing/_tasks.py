@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.corpus._hashing import is_missing, normalize_text
-from embedtopics.corpus._readers import read_file
+from embedtopics.corpus._readers import counted, read_file
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing.results import ProbeTask, Sentence, Treebank
@@ -95,12 +95,10 @@ def without_repeats(
         raise InputError(f"the part {emptied[0]}", expected, found="that of later parts")
     decisions = []
     if n := across.total():
-        counted = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
-        message = f"{what} that occur in later parts, too, are left out: {counted}."
+        listed = " and ".join(f"{n:,} of {part}" for part, n in sorted(across.items()) if n)
+        message = f"{what} that occur in later parts, too, are left out: {listed}."
         decisions.append(Decision("probing", "repeats_across_parts", n, message))
-    if n_within:
-        message = f"{n_within:,} repeated sentences are left out."
-        decisions.append(Decision("probing", "repeats", n_within, message))
+    decisions += counted("probing", "repeats", n_within, "repeated sentences are left out.")
     return sorted(kept), tuple(decisions)
 
 
@@ -129,8 +127,8 @@ def split_contents(
     part_of |= dict.fromkeys(order[: n_test + n_dev], "dev")
     part_of |= dict.fromkeys(order[:n_test], "test")
     parts = [part_of[key] for key in keys]
-    counted = Counter(parts)
-    sizes = ", ".join(f"{part} ({counted[part]:,})" for part in PARTS)
+    n_in = Counter(parts)
+    sizes = ", ".join(f"{part} ({n_in[part]:,})" for part in PARTS)
     message = f"The {what} were split by the hash of their content: {sizes}; random_state {seed}."
     return parts, (Decision("probing", "parts", "split", message),)
 

@@ -240,8 +240,7 @@ def _with_multiplicity(judged: list[Judged]) -> list[Change]:
         said = ""
         if each.change.verdict != "no difference shown" and p > 1 - CONFIDENCE:
             said = (
-                f"Among {len(judged)} figures this may be chance: p = {each.p:.3f}, and {p:.2f} "
-                "after the correction of Holm."
+                f"Among {len(judged)} figures this may be chance: p = {p:.2f} by Holm's correction."
             )
         changes.append(_with_note(each.change, said))
     return changes

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,12 +16,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from embedtopics._utils.checks import is_number
-from embedtopics.corpus._columns import find_column
-from embedtopics.corpus._hashing import TEXT, TextRows, is_missing, read_texts
+from embedtopics.corpus._columns import find_column, first_named, list_names, read_id
+from embedtopics.corpus._hashing import TEXT, TextRows, read_texts
 from embedtopics.corpus._readers import (
     MISSING_MARKERS,
     Table,
     as_table,
+    counted,
     is_frame,
     name_rows,
     read_file,
@@ -84,6 +85,7 @@ _SPELLINGS = {
 }  # fmt: skip
 _CLASS_OF = {spelling: name for name, known in _SPELLINGS.items() for spelling in known}
 _NO_GOLD = {"-", "-1"}  # how SNLI and its copies mark pairs on which the annotators disagreed
+_MISSING, _DISAGREED = -1, -2  # in place of the number of a class
 _TRUTHS = {"0": 0, "1": 1, "false": 0, "true": 1}
 _MOST_LISTED = 12
 
@@ -139,9 +141,8 @@ class Examples:
         for column in self.columns:
             for place, text in enumerate(column):
                 if not isinstance(text, str):
-                    raise InputError(
-                        "columns", "texts", text, "use read_examples, which checks rows", row=place
-                    )
+                    remedy = "use read_examples, which checks rows"
+                    raise InputError("columns", "texts", text, remedy, row=place)
         self._check_labels()
 
     def _check_labels(self) -> None:
@@ -283,31 +284,33 @@ def read_examples(
     if not len(table.frame):
         raise InputError("examples", "one or more", found=f"no rows in {table.source}")
     chosen, label_column = _choose_columns(table, kind, columns, label)
-    sides = [_read_side(table, name) for name in chosen]
+    sides = {name: _read_side(table, name) for name in chosen}
     if label_order is None and kind == "nli":
         # A datasets.Dataset names its numbers.
         features = getattr(source, "features", None)
         known = features.get(label_column) if isinstance(features, Mapping) else None
         label_order = getattr(known, "names", None)
     labels = _read_labels(table, kind, label_column, label_order, scale)
-    kept, left_out = _usable_rows(table, chosen, sides, label_column, labels, drop_invalid)
+    kept, left_out = _usable_rows(table, sides, label_column, labels, drop_invalid)
     named = [*chosen, *([] if label_column is None else [label_column])]
     message = f"Examples are read from the columns {', '.join(map(repr, named))}."
     decisions = [*table.notes, Decision("training", "columns", named, message)]
     values = None
     if labels is not None:
         values = labels.values[kept]
-        _require_difference(values, labels.names, table.source)
+        if (values == values[0]).all():
+            one = labels.names[int(values[0])] if labels.names else f"{float(values[0]):g}"
+            found, wanted = f"{one} in all {len(values):,} usable rows", "of two different values"
+            raise InputError("label", f"{wanted} at least in {table.source}", found=found)
         decisions += labels.decisions
     decisions += left_out
-    repaired = sum(side.n_repaired for side in sides)
-    if repaired:
-        text = f"Half characters (lone surrogates) were replaced by U+FFFD in {repaired} texts."
-        decisions.append(Decision("training", "replaced_characters", repaired, text))
-    decisions += _describe_repeats([side.hashes[kept] for side in sides], values, kind)
+    n_repaired = sum(side.n_repaired for side in sides.values())
+    repaired = "texts held half characters (lone surrogates), which were replaced by U+FFFD."
+    decisions += counted("training", "replaced_characters", n_repaired, repaired)
+    decisions += _describe_repeats([side.hashes[kept] for side in sides.values()], values, kind)
     return Examples(
         kind=kind,
-        columns=tuple(tuple(side.texts[row] for row in kept.tolist()) for side in sides),
+        columns=tuple(tuple(side.texts[row] for row in kept.tolist()) for side in sides.values()),
         labels=values,
         rows=kept,
         names=() if labels is None else labels.names,
@@ -324,13 +327,9 @@ def _as_table(source: Any, kind: str, encoding: str) -> Table:
     if not isinstance(source, Iterable) or isinstance(source, bytes):
         raise InputError("examples", "the path of a file, a frame, or a list of rows", source)
     rows = source.tolist() if hasattr(source, "tolist") else list(source)
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        data = {name: [row.get(name) for row in rows] for name in names}
-    else:
-        data = _unnamed_columns([_plain_row(row, kind) for row in rows], kind)
-    frame = pd.DataFrame({name: pd.Series(data[name], dtype=object) for name in data})
-    return Table(frame, type(source).__name__, untyped=True)
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        rows = _unnamed_columns([_plain_row(row, kind) for row in rows], kind)
+    return replace(as_table(rows), source=type(source).__name__)
 
 
 def _plain_row(row: Any, kind: str) -> Any:
@@ -387,7 +386,7 @@ def _choose_columns(
             raise InputError("label", f"left out for {kind!r}, which has none", label)
         label_column = None
     elif label is None:
-        label_column = _guess(table, known.labels, "label", "label", chosen)
+        label_column = _guess(table, known.labels, "label", chosen)
     else:
         label_column = find_column(table, label, "label")
     used = [*chosen, *([] if label_column is None else [label_column])]
@@ -396,30 +395,25 @@ def _choose_columns(
     return chosen, label_column
 
 
-def _guess(
-    table: Table,
-    known: Sequence[str],
-    role: str,
-    parameter: str = "columns",
-    taken: Collection[str] = (),
-) -> str:
-    by_lower = {str(name).strip().casefold(): name for name in reversed(list(table.frame.columns))}
-    for name in known:
-        found = by_lower.get(name.casefold())
-        if found is not None and found not in taken:
-            return str(found)
-    exist = ", ".join(repr(str(name)) for name in table.frame.columns[:30])
-    raise InputError(
-        parameter,
-        f"given where no {role} column has a usual name, such as {known[0]!r}",
-        found=f"the columns {exist} in {table.source}",
-    )
+def _guess(table: Table, known: Sequence[str], role: str, taken: Sequence[str] = ()) -> str:
+    columns = list(table.frame.columns)
+    name = first_named(columns, known, lambda found: found not in taken)
+    if name is None:
+        expected = f"given where no {role} column has a usual name, such as {known[0]!r}"
+        found = f"the columns {list_names(columns)} in {table.source}"
+        raise InputError("label" if role == "label" else "columns", expected, found=found)
+    return str(name)
+
+
+def _cells(table: Table, column: str) -> list[Any]:
+    values: list[Any] = table.frame[column].tolist()
+    if table.cells_only:
+        return [None if value in MISSING_MARKERS else value for value in values]
+    return values
 
 
 def _read_side(table: Table, name: str) -> TextRows:
-    values: list[Any] = table.frame[name].tolist()
-    if table.cells_only:
-        values = [None if value in MISSING_MARKERS else value for value in values]
+    values = _cells(table, name)
     for row, value in enumerate(values):
         if _is_row(value):
             where = f"a list of {len(value)} texts in {table.source}, {table.name_row(row)}"
@@ -435,23 +429,19 @@ def _read_labels(
             raise InputError(name, f"left out for {kind!r}", value)
     if column is None:
         return None
-    values: list[object] = table.frame[column].tolist()
-    where = f"{table.source}, column {column!r}"
-    if table.cells_only:
-        values = [None if value in MISSING_MARKERS or value == "" else value for value in values]
+    values, where = _cells(table, column), f"{table.source}, column {column!r}"
     if kind == "nli":
         return _read_classes(values, order, where)
     if kind == "binary":
         return _read_binary(values, where)
-    return _read_scores(values, scale, where, lambda rows: name_rows(rows, table.lines))
+    return _read_scores(values, scale, where, table.name_row)
 
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
     """A column of labels after its reading."""
 
-    values: npt.NDArray[Any]  # (n_rows,), int64 or float64
-    status: tuple[str, ...]  # "" where the label can be used, "missing", or "no gold label"
+    values: npt.NDArray[Any]  # (n_rows,), int64 or float64; NaN or below 0 where there is none
     names: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
 
@@ -463,17 +453,18 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
         numbered = tuple(_CLASS_OF.get(_spelled(name), "") for name in names)
         if sorted(numbered) != sorted(NLI_NAMES):
             raise InputError("label_order", f"{', '.join(NLI_NAMES)}, each once", order)
-    status, codes, unknown, changed = [], [], False, 0
+    codes, unknown, changed = [], False, 0
     for value in values:
         spelled = _spelled(value)
         name = _CLASS_OF.get(spelled)
         if name is None and spelled.isdecimal() and int(spelled) < len(numbered):
             name = numbered[int(spelled)]
-        is_gold = spelled not in _NO_GOLD
-        unknown |= name is None and is_gold and spelled != ""
         changed += name is not None and name != value
-        codes.append(-1 if name is None else NLI_NAMES.index(name))
-        status.append("missing" if spelled == "" else "" if is_gold else "no gold label")
+        if name is not None:
+            codes.append(NLI_NAMES.index(name))
+        else:
+            unknown |= spelled not in {"", *_NO_GOLD}
+            codes.append(_DISAGREED if spelled in _NO_GOLD else _MISSING)
     if unknown:
         numbers = all(_spelled(value) in {"", "-1", "0", "1", "2"} for value in values)
         remedy = (
@@ -481,18 +472,15 @@ def _read_classes(values: Sequence[object], order: Sequence[str] | None, source:
             if numbers and not numbered
             else "rename them, or leave those rows out"
         )
-        raise InputError(
-            "label", f"{', '.join(NLI_NAMES)} in {source}", found=_listed(values), remedy=remedy
-        )
-    decisions = []
-    if changed:
-        message = f"{changed:,} labels were read as one of {', '.join(NLI_NAMES)}."
-        decisions.append(Decision("training", "label_spellings", changed, message))
+        expected = f"{', '.join(NLI_NAMES)} in {source}"
+        raise InputError("label", expected, found=_listed(values), remedy=remedy)
+    message = f"labels were read as one of {', '.join(NLI_NAMES)}."
+    decisions = counted("training", "label_spellings", changed, message)
     absent = [name for code, name in enumerate(NLI_NAMES) if code not in codes]
     if absent:
         message = f"No example has the label {absent[0]}."
         decisions.append(Decision("training", "absent_label", absent[0], message))
-    return _Labels(np.array(codes, np.int64), tuple(status), NLI_NAMES, tuple(decisions))
+    return _Labels(np.array(codes, np.int64), NLI_NAMES, tuple(decisions))
 
 
 def _read_binary(values: Sequence[object], source: str) -> _Labels:
@@ -500,20 +488,18 @@ def _read_binary(values: Sequence[object], source: str) -> _Labels:
     if any(cell and cell not in _TRUTHS for cell in spelled):
         remedy = "write 1 where the two texts belong together and 0 where not"
         raise InputError("label", f"0 or 1 in {source}", found=_listed(values), remedy=remedy)
-    codes = np.array([_TRUTHS.get(cell, -1) for cell in spelled], dtype=np.int64)
-    return _Labels(codes, tuple("" if cell else "missing" for cell in spelled))
+    return _Labels(np.array([_TRUTHS.get(cell, _MISSING) for cell in spelled], dtype=np.int64))
 
 
 def _read_scores(
-    values: Sequence[object], scale: Any, source: str, name: Callable[[Sequence[int]], str]
+    values: Sequence[object], scale: Any, source: str, name: Callable[[int], str]
 ) -> _Labels:
     """Read scores, and bring them from their scale to the one from 0 to 1."""
     low, high = 0.0, 1.0
+    wanted = "the lowest and highest score that could be given, such as (0, 5)"
     if scale is not None:
         is_pair = isinstance(scale, (tuple, list)) and len(scale) == 2
-        is_scale = is_pair and all(map(is_number, scale))
-        if not is_scale or not -math.inf < scale[0] < scale[1] < math.inf:
-            wanted = "the lowest and highest possible score, such as (0, 5)"
+        if not (is_pair and all(map(is_number, scale)) and -np.inf < scale[0] < scale[1] < np.inf):
             raise InputError("scale", wanted, scale)
         low, high = float(scale[0]), float(scale[1])
     scores = np.array([_number(value, row, source, name) for row, value in enumerate(values)])
@@ -522,82 +508,63 @@ def _read_scores(
     if len(outside):
         lowest, highest = scores[known].min(), scores[known].max()
         found = (
-            f"{scores[outside[0]]:g} in {source}, {name([int(outside[0])])}, where scores go "
+            f"{scores[outside[0]]:g} in {source}, {name(int(outside[0]))}, where scores go "
             f"from {lowest:g} to {highest:g}, and the scale from {low:g} to {high:g}"
         )
-        wanted = "the lowest and highest score that could be given, such as (0, 5)"
         raise InputError("scale", wanted, found=found)
     message = f"Scores are on a scale from {low:g} to {high:g}."
-    status = tuple("" if is_known else "missing" for is_known in known.tolist())
     decision = Decision("training", "scale", [str(low), str(high)], message)
-    return _Labels((scores - low) / (high - low), status, decisions=(decision,))
-
-
-def _require_difference(values: npt.NDArray[Any], names: tuple[str, ...], source: str) -> None:
-    if (values == values[0]).all():
-        one = names[int(values[0])] if names else f"{float(values[0]):g}"
-        found = f"{one} in all {len(values):,} usable rows"
-        raise InputError("label", f"of two different values at least in {source}", found=found)
+    return _Labels((scores - low) / (high - low), decisions=(decision,))
 
 
 def _spelled(value: object) -> str:
     """Return a label in small letters, whole numbers without a fraction; "" where missing."""
-    if is_missing(value):
-        return ""
-    if isinstance(value, (bool, np.bool_)):
-        return str(bool(value)).lower()
-    if isinstance(value, (int, float, np.integer, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    return str(value).strip().casefold()
+    return read_id(value).casefold()
 
 
 def _listed(values: Sequence[object]) -> str:
-    counts = Counter("none" if is_missing(value) else str(value)[:40] for value in values)
+    counts = Counter(str(value)[:40] if _spelled(value) else "none" for value in values)
     parts = [f"{shown!r} ({count:,})" for shown, count in counts.most_common(_MOST_LISTED)]
     return ", ".join([*parts, *["..."] * (len(counts) > _MOST_LISTED)])
 
 
-def _number(value: object, row: int, source: str, name: Callable[[Sequence[int]], str]) -> float:
-    if is_missing(value) or (isinstance(value, str) and not value.strip()):
+def _number(value: object, row: int, source: str, name: Callable[[int], str]) -> float:
+    if not _spelled(value):
         return math.nan
     try:
         if isinstance(value, (bool, np.bool_)):
             raise ValueError
         return float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        where = f"{value!r} in {source}, {name([row])}"
+        where = f"{value!r} in {source}, {name(row)}"
         raise InputError("label", "a number as score", found=where) from None
 
 
 def _usable_rows(
     table: Table,
-    names: Sequence[str],
-    sides: Sequence[TextRows],
+    sides: Mapping[str, TextRows],
     label_column: str | None,
     labels: _Labels | None,
     drop_invalid: bool,
 ) -> tuple[npt.NDArray[np.int64], list[Decision]]:
     """Return the rows that can be used, and what was said of the others."""
     keep = np.ones(len(table.frame), dtype=bool)
-    decisions = []
-    bad = {f"text in column {n!r}": s.status != TEXT for n, s in zip(names, sides, strict=True)}
+    decisions: list[Decision] = []
+    bad = {f"text in column {name!r}": side.status != TEXT for name, side in sides.items()}
     if labels is not None:
-        status = np.array(labels.status)
-        bad[f"label in column {label_column!r}"] = status == "missing"
-        keep = status != "no gold label"
-        if not keep.all():
-            count = int((~keep).sum())
-            message = f"{count:,} examples without a gold label were left out."
-            decisions.append(Decision("training", "no_gold_label", count, message))
+        values = labels.values
+        bad[f"label in column {label_column!r}"] = np.isnan(values) | (values == _MISSING)
+        keep = values != _DISAGREED
+        message = "examples without a gold label were left out."
+        decisions += counted("training", "no_gold_label", int((~keep).sum()), message)
     for what, where in bad.items():
         rows = np.flatnonzero(where & keep).tolist()
         if rows and not drop_invalid:
             found = f"none in {name_rows(rows, table.lines)} of {table.source}"
             wanted = f"True to leave out rows without a {what}"
             raise InputError("drop_invalid", wanted, found=found)
-        if rows:
-            message = f"{len(rows):,} rows without a {what} were left out."
-            decisions.append(Decision("training", "dropped_invalid", len(rows), message))
+        message = f"rows without a {what} were left out."
+        decisions += counted("training", "dropped_invalid", len(rows), message)
         keep &= ~where
     if not keep.any():
         raise InputError("examples", "usable", found=f"no usable row in {table.source}")
@@ -623,7 +590,7 @@ def _describe_repeats(
         wrong = np.logical_or.reduce([(h == hashes[1]).all(axis=1) for h in hashes[2:]]).sum()
         found.append(("negative_is_positive", wrong, "have their positive as a negative too"))
     return [
-        Decision("training", name, int(n), f"{int(n):,} examples {what}; they are kept.")
+        decision
         for name, n, what in found
-        if n
+        for decision in counted("training", name, int(n), f"examples {what}; they are kept.")
     ]

@@ -13,14 +13,21 @@ import numpy.typing as npt
 
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.evaluation._pairs import (
+    Measure,
+    areas,
+    over_thresholds,
+    precisions,
+    rank_correlations,
+    row_dots,
+)
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Float64Array, FloatArray, Int64Array
 from embedtopics.training._examples import Examples
+from embedtopics.training._split import connected_texts
 
-# A sample is how often each example is in it: all examples once are a row of ones.
-
-Statistic = Callable[[Float64Array, npt.NDArray[Any], Float64Array], Float64Array]
-"""Takes scores and truth of shape (n,) and counts of shape (n_samples, n), gives (n_samples,)."""
+Statistic = Callable[[Float64Array, npt.NDArray[Any]], Measure]
+"""Takes scores and truth of shape (n,)."""
 
 CONFIDENCE = 0.95
 ENTRIES_AT_ONCE = 4_000_000
@@ -30,82 +37,41 @@ _SMALL = 1e-24
 """Share of the squared size below which a sum of squared deviations is rounding alone."""
 
 
-def mean(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
-    """Return the mean score; the truth is in the scores already."""
-    return _ratio((counts * scores).sum(axis=1), counts.sum(axis=1))
+def mean(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
+    """Return the measure of the mean score; the truth is in the scores already."""
+    return lambda counts: _ratio((counts * scores).sum(axis=1), counts.sum(axis=1))
 
 
-def pearson(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
-    """Return Pearson's correlation of scores and truth; NaN where one of them does not vary."""
-    return _correlation(np.broadcast_to(scores, counts.shape), truth, counts)
+def pearson(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
+    """Return the measure of Pearson's correlation; NaN where scores or truth do not vary."""
+
+    def measure(counts: Float64Array) -> Float64Array:
+        total = counts.sum(axis=1, keepdims=True)
+        # Centred first: the sums of squares alone would lose half of the digits.
+        dx, dy = (z - _ratio((counts * z).sum(axis=1, keepdims=True), total) for z in (x, y))
+        both, of_x, of_y = (
+            (counts * one * other).sum(axis=1) for one, other in ((dx, dy), (dx, dx), (dy, dy))
+        )
+        varies = (of_x > _SMALL * np.square(x).sum()) & (of_y > _SMALL * np.square(y).sum())
+        correlation = _ratio(both, np.sqrt(of_x) * np.sqrt(of_y))
+        return np.where(varies, np.clip(correlation, -1.0, 1.0), np.nan)
+
+    x, y = scores, np.asarray(truth, dtype=np.float64)
+    return measure
 
 
-def spearman(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
-    """Return Spearman's correlation, the ranks being those within each sample."""
-    return _correlation(_ranks(scores, counts), _ranks(truth, counts), counts)
+def auc(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
+    """Return the measure of how often a true example has a higher score than a false one."""
+    return over_thresholds(scores, truth, areas)
 
 
-def auc(scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
-    """Return how often a true example has a higher score than a false one, ties counting half."""
-    positive, negative = _by_score(scores, truth, counts)
-    below = np.cumsum(negative, axis=1) - negative
-    won = (positive * (below + negative / 2)).sum(axis=1)
-    return _ratio(won, positive.sum(axis=1) * negative.sum(axis=1))
+def average_precision(scores: Float64Array, truth: npt.NDArray[Any]) -> Measure:
+    """Return the measure of the mean precision at the true examples."""
+    return over_thresholds(scores, truth, precisions)
 
 
-def average_precision(
-    scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array
-) -> Float64Array:
-    """Return the mean precision at the true examples, those of one score being found together."""
-    positive, negative = (part[:, ::-1] for part in _by_score(scores, truth, counts))
-    found = np.cumsum(positive, axis=1)
-    precision = _ratio(found, found + np.cumsum(negative, axis=1), empty=0.0)
-    return _ratio((positive * precision).sum(axis=1), positive.sum(axis=1))
-
-
-def _by_score(
-    scores: Float64Array, truth: npt.NDArray[Any], counts: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Return how many true and false examples have each score, the lowest first."""
-    order, starts, _ = _groups(scores)
-    is_true, drawn = (np.asarray(truth) > 0)[order], counts[:, order]
-    positive, negative = drawn * is_true, drawn * ~is_true
-    return np.add.reduceat(positive, starts, axis=1), np.add.reduceat(negative, starts, axis=1)
-
-
-def _ranks(values: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
-    """Return the mean rank, in each sample, of the copies of an example and of its ties."""
-    order, starts, group_of = _groups(values)
-    size = np.add.reduceat(counts[:, order], starts, axis=1)
-    middle = np.cumsum(size, axis=1) - (size - 1) / 2
-    return np.asarray(middle[:, group_of])
-
-
-def _groups(values: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
-    """Return the ascending order, where distinct values begin in it, and which each value is."""
-    distinct, group_of = np.unique(values, return_inverse=True)
-    order = np.argsort(group_of, kind="stable")
-    starts = np.searchsorted(group_of[order], np.arange(len(distinct)))
-    return order, starts, group_of
-
-
-def _correlation(x: npt.NDArray[Any], y: npt.NDArray[Any], counts: Float64Array) -> Float64Array:
-    total = counts.sum(axis=1, keepdims=True)
-    y = np.broadcast_to(np.asarray(y, dtype=np.float64), counts.shape)
-    # Centred first: the sums of squares alone would lose half of the digits.
-    dx = x - _ratio((counts * x).sum(axis=1, keepdims=True), total)
-    dy = y - _ratio((counts * y).sum(axis=1, keepdims=True), total)
-    both, of_x, of_y = (
-        (counts * one * other).sum(axis=1) for one, other in ((dx, dy), (dx, dx), (dy, dy))
-    )
-    largest = [np.square(z, dtype=np.float64).sum(axis=1).max(initial=0.0) for z in (x, y)]
-    varies = (of_x > _SMALL * largest[0]) & (of_y > _SMALL * largest[1])
-    correlation = _ratio(both, np.sqrt(of_x) * np.sqrt(of_y))
-    return np.where(varies, np.clip(correlation, -1.0, 1.0), np.nan)
-
-
-def _ratio(above: Float64Array, below: Float64Array, empty: float = np.nan) -> Float64Array:
-    ratio = np.full(np.broadcast_shapes(np.shape(above), np.shape(below)), empty)
+def _ratio(above: Float64Array, below: Float64Array) -> Float64Array:
+    ratio = np.full(np.shape(above), np.nan)
     np.divide(above, below, out=ratio, where=below != 0)
     return ratio
 
@@ -137,20 +103,14 @@ class Difference:
 
 
 def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
-    """Draw the units of a figure anew, the same for both encoders, and see how it differs.
-
-    The expanded percentile interval (Hesterberg 2015): bias and skewness cancel in a difference.
-    """
+    """Return how a figure differs, by the expanded percentile interval (Hesterberg 2015)."""
     _, unit_of = np.unique(figure.units, return_inverse=True)
     n_units, n = int(unit_of.max()) + 1, len(unit_of)
 
-    def both(counts: Float64Array) -> tuple[Float64Array, Float64Array]:
-        before = figure.statistic(figure.before, figure.truth, counts)
-        return before, figure.statistic(figure.after, figure.truth, counts)
-
-    before, after = (float(x[0]) for x in both(np.ones((1, n))))
-    resamples = map(both, _resamples(unit_of, n_resamples, seed))
-    drawn = np.concatenate([changed - first for first, changed in resamples])
+    first, changed = (figure.statistic(x, figure.truth) for x in (figure.before, figure.after))
+    before, after = (float(measure(np.ones((1, n)))[0]) for measure in (first, changed))
+    resamples = _resamples(unit_of, n_resamples, seed)
+    drawn = np.concatenate([changed(counts) - first(counts) for counts in resamples])
     moved = np.bincount(unit_of, (figure.before != figure.after).astype(float)) > 0
     low, high = wide_interval(drawn, n_units)
     n_changed = int(moved.sum())
@@ -242,7 +202,6 @@ def holm(p_values: list[float]) -> list[float]:
     return [float(p) for p in adjusted]
 
 
-ROWS_AT_ONCE = 4096
 QUERIES_AT_ONCE = 256
 CUTOFF = 10
 """Ranks that count in the mean reciprocal rank."""
@@ -284,28 +243,12 @@ def embed(encoder: Any, columns: Iterable[Sequence[str]], what: str) -> Embedded
     return Embedded(rows, {text: place for place, text in enumerate(texts)})
 
 
-def cosines(first: FloatArray, second: FloatArray) -> npt.NDArray[np.float64]:
-    """Return the cosine of each pair of rows, both of length one (or zero, which gives 0)."""
-    found = np.empty(len(first))
-    for begin in range(0, len(first), ROWS_AT_ONCE):
-        part = slice(begin, begin + ROWS_AT_ONCE)
-        found[part] = np.einsum("ij,ij->i", first[part], second[part], dtype=np.float64)
-    return found
-
-
 def units_of(examples: Examples) -> tuple[Int64Array, str]:
     """Return which examples share a text, by way of others too: they are not independent."""
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
-
     texts = sorted({text for column in examples.columns for text in column})
     place = {text: number for number, text in enumerate(texts)}
-    columns = [np.array([place[text] for text in column]) for column in examples.columns]
-    first = np.concatenate([columns[0]] * max(1, len(columns) - 1))
-    other = np.concatenate(columns[1:] or columns)
-    edges = coo_matrix((np.ones(len(first)), (first, other)), shape=(len(texts), len(texts)))
-    _, component = connected_components(edges, directed=False)
-    units = np.unique(component[columns[0]], return_inverse=True)[1]
+    columns = np.array([[place[text] for text in column] for column in examples.columns])
+    units = np.unique(connected_texts(columns)[columns[0]], return_inverse=True)[1]
     sizes = np.bincount(units)
     by_first = np.unique(columns[0], return_inverse=True)[1]
     is_one_lump = len(examples) >= LUMP and sizes.max() > LARGEST_SHARE * len(examples)
@@ -335,7 +278,7 @@ def _labelled(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
         raise InputError("test", "of different labels", found=f"{labels[0]:g} for all examples")
     statistics: dict[str, Statistic] = {"average precision": average_precision}
     if examples.kind == "graded":
-        statistics = {"Spearman correlation": spearman, "Pearson correlation": pearson}
+        statistics = {"Spearman correlation": rank_correlations, "Pearson correlation": pearson}
     scores, rows = _similarities(examples, encoders), np.arange(len(examples))
     return [(metric, statistic, scores, labels, rows) for metric, statistic in statistics.items()]
 
@@ -379,8 +322,8 @@ def _triplets(examples: Examples, encoders: tuple[Embedded, Embedded]) -> _Made:
     scores = []
     for encoder in encoders:
         anchor, positive, *negatives = (encoder.of(column) for column in examples.columns)
-        hardest = np.max([cosines(anchor, negative) for negative in negatives], axis=0)
-        scores.append((cosines(anchor, positive) > hardest + TIE).astype(float))
+        hardest = np.max([row_dots(anchor, negative) for negative in negatives], axis=0)
+        scores.append((row_dots(anchor, positive) > hardest + TIE).astype(float))
     rows = np.arange(len(examples))
     return [("accuracy", mean, scores, np.ones(len(rows)), rows)]
 
@@ -425,4 +368,4 @@ def _similarities(
     examples: Examples, encoders: tuple[Embedded, Embedded]
 ) -> list[npt.NDArray[np.float64]]:
     first, second = examples.columns[:2]
-    return [np.round(cosines(each.of(first), each.of(second)), DIGITS) for each in encoders]
+    return [np.round(row_dots(each.of(first), each.of(second)), DIGITS) for each in encoders]

@@ -180,9 +180,8 @@ def _objective(objective: Any, kind: str) -> tuple[Callable[..., Any], list[str]
     if not isinstance(objective, str):
         return partial(passed_through, objective), []
     if objective not in known:
-        raise InputError(
-            "objective", f"one of {', '.join(known)} for {kind}, or a loss class", objective
-        )
+        wanted = f"one of {', '.join(known)} for {kind}, or a loss class"
+        raise InputError("objective", wanted, objective)
     make = known[objective]
     fixed = make.keywords if isinstance(make, partial) else {}
     named = inspect.signature(make).parameters.values()
@@ -203,9 +202,8 @@ def _run(
     """Train, keep the best weights, compare with the encoder before, and write it all down."""
     missing = [name for name in ("accelerate", "datasets") if find_spec(name) is None]
     if missing:
-        raise MissingExtraError(
-            f'training needs {" and ".join(missing)}: pip install "embedtopics[train]"'
-        )
+        needed = " and ".join(missing)
+        raise MissingExtraError(f'training needs {needed}: pip install "embedtopics[train]"')
     from embedtopics.training._report import write_report
     from embedtopics.training.objectives import _trainable as models
     from embedtopics.training.objectives._losses import lengths_of, with_matryoshka
@@ -333,17 +331,11 @@ def _few_used(learned: Examples, measured: Examples, given: Examples) -> list[De
     found = []
     used = next((d.value for d in learned.decisions if d.name == "examples_used"), len(given))
     if used < FEWEST_USED * len(given):
-        message = (
-            f"Only {used:,} of {len(given):,} training examples ({used / len(given):.1%}) can be "
-            f"used by this objective: choose another, or check their labels."
-        )
+        message = f"Only {used:,} of {len(given):,} examples can be used: check their labels."
         warnings.warn(message, stacklevel=4)
         found.append(Decision("training", "few_examples_used", used, message))
     if len(measured) < LEAST_HELD_OUT:
-        message = (
-            f"Validation is on {len(measured):,} examples only, too few to choose the best weights "
-            "by: give more."
-        )
+        message = f"Only {len(measured):,} validation examples choose the best weights: give more."
         found.append(Decision("training", "few_validation_examples", len(measured), message))
     return found
 
@@ -368,10 +360,7 @@ def _compare(
         usual = {"precision": "float32", "long_texts": "truncate"}
         if asked != usual:
             named = " and ".join(f'{k}="{asked[k]}"' for k in asked if asked[k] != usual[k])
-            text = (
-                f"Before and after were compared with {named}, as the encoder before was read; the "
-                "folder does not keep that, so give it again where the folder is read."
-            )
+            text = f"Before and after were read with {named}, which the folder does not keep."
             decisions.append(Decision("training", "equal_conditions", [*asked.values()], text))
         after = SentenceEncoder(folder, **asked)
     sets = {"test": held.test, "general": held.general}

@@ -15,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number, resolve_seed
+from embedtopics.corpus._columns import list_names, read_id
 from embedtopics.corpus._corpus import Corpus
-from embedtopics.corpus._hashing import TEXT, is_missing, normalize_text, read_texts
-from embedtopics.corpus._readers import name_row
+from embedtopics.corpus._hashing import TEXT, normalize_text, read_texts
+from embedtopics.corpus._readers import counted, name_row
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._registry import fitted, resolve_encoder
 from embedtopics.errors import InputError
+from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int64Array
@@ -36,9 +38,10 @@ Found = tuple[list[Pair], list[Decision], str]
 
 _SEPARATORS = " \t\n:.,;|-\u2013\u2014!?"
 _WORD = re.compile(r"\w+")
+_counted = partial(counted, "training")
 
 _GUARDS = {
-    "too near": "nearer than the limit that the positive sets",
+    "too_near": "nearer than the limit that the positive sets",
     "duplicate": "nearly the same text as the anchor or a positive",
 }
 
@@ -137,11 +140,6 @@ def _distinct(
     )
 
 
-def _counted(name: str, value: int, message: str) -> list[Decision]:
-    """Return a decision about some rows, or nothing where there are none."""
-    return [Decision("training", name, value, f"{value:,} {message}")] if value else []
-
-
 def _titles(
     corpus: Corpus, column: str | None, *, body: str | None = None, most_bodies: int = 3
 ) -> Found:
@@ -233,21 +231,15 @@ def _duplicates(
         raise InputError("least", "a number from -1 to 1", least)
     documents = corpus.distinct()
     if len(graph) != len(documents):
-        raise InputError(
-            "graph",
-            f"of the {len(documents):,} distinct documents of {corpus.source}",
-            found=f"one of {len(graph):,}",
-            remedy="build it from corpus.document_texts()",
-        )
+        wanted = f"of the {len(documents):,} distinct documents of {corpus.source}"
+        remedy = "build it from corpus.document_texts()"
+        raise InputError("graph", wanted, found=f"one of {len(graph):,}", remedy=remedy)
     near = (graph.similarities >= least) & (graph.indices >= 0)
     allowed = near & (np.cumsum(near, axis=1) <= most_per_document)
     texts, rows = corpus.document_texts(), documents.first_rows.tolist()
-    edges = {
-        (min(i, j), max(i, j))
-        for i, place in np.argwhere(allowed).tolist()
-        for j in [int(graph.indices[i, place])]
-    }
-    n_without = len(documents) - len({document for edge in edges for document in edge})
+    ends = np.sort([np.nonzero(allowed)[0], graph.indices[allowed]], axis=0)
+    edges = np.unique(ends, axis=1).T.tolist()
+    n_without = len(documents) - len(np.unique(ends))
     n_more = int(near.sum() - allowed.sum())
     more = f"neighbors beyond the {most_per_document} nearest of a document were not paired."
     decisions = [
@@ -255,7 +247,7 @@ def _duplicates(
         *_counted("documents_without_pair", n_without, "documents have none so near."),
         *_counted("pairs_beyond_limit", n_more, more),
     ]
-    found = [(texts[i], texts[j], rows[i]) for i, j in sorted(edges)]
+    found = [(texts[i], texts[j], rows[i]) for i, j in edges]
     return found, decisions, "near-duplicates"
 
 
@@ -270,10 +262,11 @@ def _groups(
     n_missing = 0
     values = _metadata_column(corpus, column)
     for value, document in zip(values, documents.of_row.tolist(), strict=True):
-        if is_missing(value) or not str(value).strip() or document < 0:
+        name = read_id(value)
+        if not name or document < 0:
             n_missing += 1
         else:
-            members[_spelled(value)].add(document)
+            members[name].add(document)
     texts, rows = corpus.document_texts(), documents.first_rows.tolist()
     found: list[Pair] = []
     sizes: list[int] = []
@@ -297,10 +290,7 @@ def _groups(
     n_pairs = sum(sizes)
     if n_pairs > 1:
         share = sum(size * (size - 1) for size in sizes) / (n_pairs * (n_pairs - 1))
-        message = (
-            f"{share:.1%} of the other pairs are of a pair's own group on average; those in its "
-            "batch count as negatives all the same."
-        )
+        message = f"{share:.1%} of other pairs, negatives in a batch, are of a pair's own group."
         decisions.append(Decision("training", "other_pairs_of_own_group", share, message))
     return found, decisions, f"documents of one {column}"
 
@@ -327,12 +317,9 @@ def _citations(corpus: Corpus, column: str | None) -> Found:
                 found.append((texts[documents[row]], texts[documents[cited]], row))
     shown = ", ".join(repr(name[:40]) for name in sorted(unknown)[:3])
     if unknown and not found:
-        raise InputError(
-            "column",
-            f"one of ids of other rows, such as {corpus.ids[0]!r}",
-            found=f"{shown} in {column!r} of {corpus.source}",
-            remedy="name the column of ids when the corpus is made (id=)",
-        )
+        wanted = f"one of ids of other rows, such as {corpus.ids[0]!r}"
+        found_ids, remedy = f"{shown} in {column!r}", "name the column of ids with the corpus (id=)"
+        raise InputError("column", wanted, found=found_ids, remedy=remedy)
     decisions = [
         *_counted("rows_without_pair", n_without, "rows cite no other."),
         *_counted("unknown_ids", unknown.total(), f"ids are of no row, such as {shown}."),
@@ -344,10 +331,8 @@ def _citations(corpus: Corpus, column: str | None) -> Found:
 
 def _metadata_column(corpus: Corpus, name: str | None) -> list[object]:
     if name not in corpus.metadata.columns:
-        exist = ", ".join(repr(str(column)) for column in corpus.metadata.columns[:30])
-        raise InputError(
-            "column", f"one of {exist or 'no columns'} besides the texts of {corpus.source}", name
-        )
+        exist = list_names(list(corpus.metadata.columns)) or "no columns"
+        raise InputError("column", f"one of {exist} besides the texts of {corpus.source}", name)
     values: list[object] = corpus.metadata[name].tolist()
     return values
 
@@ -380,9 +365,7 @@ def _neighbors(text: str, least_words: int) -> list[tuple[str, str]]:
     return [both for both in itertools.pairwise(sentences) if is_long[both[0]] and is_long[both[1]]]
 
 
-def _drawn(
-    n: int, n_wanted: int, seed: int, name: str
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def _drawn(n: int, n_wanted: int, seed: int, name: str) -> tuple[Int64Array, Int64Array]:
     """Draw different pairs out of n things; return the places of both sides."""
     digest = hashlib.blake2b(f"{seed}\n{name}".encode("utf-8", "replace"), digest_size=8).digest()
     rng = np.random.default_rng(int.from_bytes(digest, "little"))
@@ -399,11 +382,9 @@ def _drawn(
 
 def _ids_in(value: object, known: dict[str, int]) -> list[str]:
     if isinstance(value, (list, tuple, set, np.ndarray)):
-        parts = [_spelled(part) for part in value if not is_missing(part)]
-    elif is_missing(value):
-        return []
+        parts = [read_id(part) for part in value]
     else:
-        cell = _spelled(value)
+        cell = read_id(value)
         if cell in known:
             return [cell]
         # Lists in a csv file: ['a', 'b'].
@@ -412,30 +393,24 @@ def _ids_in(value: object, known: dict[str, int]) -> list[str]:
     return sorted({part for part in parts if part})
 
 
-def _spelled(value: object) -> str:
-    """Return a name as the ids of a corpus are written."""
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        value = int(value)
-    return str(value).strip()
-
-
 def mine_hard_negatives(
     examples: Examples,
     encoder: Any,
     *,
-    n_negatives: int = 1,
-    share: float | None = 0.95,
-    margin: float | None = None,
+    num_negatives: int = 1,
+    relative_margin: float | None = 0.05,
+    absolute_margin: float | None = None,
     duplicate_similarity: float | None = 0.98,
-    skip_top: int = 0,
-    depth: int = 100,
-    candidates: Sequence[str] | None = None,
+    range_min: int = 0,
+    range_max: int = 100,
+    corpus: Sequence[str] | None = None,
 ) -> Examples:
     """Give each pair the nearest texts that are not its positive.
 
     A candidate is never a text that stands in any pair with the anchor, on either side, nor the
     anchor itself; white space and case do not count. Where an anchor has several positives, the
-    farthest of them sets the limit.
+    farthest of them sets the limit. Parameters have the names and the meaning that they have in
+    sentence-transformers' function of this name.
 
     Parameters
     ----------
@@ -444,26 +419,26 @@ def mine_hard_negatives(
     encoder : Encoder, str or path
         For the cosine similarities; one that is better than that to be trained makes fewer
         mistakes. An encoder that learns from texts is fitted to these.
-    n_negatives : int
+    num_negatives : int
         Of each pair.
-    share : float or None
-        Largest similarity of a negative, as a share of that of the positive: below a positive of
-        similarity s, ``s - (1 - share) * abs(s)``.
-    margin : float or None
-        A negative must also be less similar than the positive by at least this.
+    relative_margin : float or None
+        How much less similar than the positive a negative must be, as a share of the positive's
+        similarity s: it is left out above ``s - abs(s) * relative_margin``.
+    absolute_margin : float or None
+        The same as a difference of similarities; a negative passes both.
     duplicate_similarity : float or None
         Similarity to the anchor, or to a positive of it, from which on a candidate is a copy.
-    skip_top : int
-        Leave out so many of the nearest texts that are left, and take the next ones.
-    depth : int
+    range_min : int
+        Leave out so many of the nearest texts that pass, and take the next ones.
+    range_max : int
         Nearest texts that are examined for each anchor, those paired with it not counted.
-    candidates : sequence of str, optional
+    corpus : sequence of str, optional
         More texts that may be negatives, besides the positives of other pairs.
 
     Returns
     -------
     mined : Examples
-        Of kind "triplets", with `n_negatives` columns of negatives, the nearest first. Pairs with
+        Of kind "triplets", with `num_negatives` columns of negatives, the nearest first. Pairs with
         fewer are left out. What was left out, and how near the negatives are, is in `decisions`.
 
     Raises
@@ -478,77 +453,65 @@ def mine_hard_negatives(
     mining". No guard finds all unmarked positives. Of 700 images with five captions each
     (Multi30k), two captions were paired and the other three left among the candidates;
     all-MiniLM-L6-v2 took one of the three for the hardest negative of 67 % of the pairs without a
-    guard, of 29 % with ``share=0.95``, of 11 % with ``share=0.8``, and of 9 % and 4 % with
-    ``skip_top=5`` and 10 alone. Skip some where many positives may be unmarked.
+    guard, of 29 % with ``relative_margin=0.05``, of 11 % with 0.2, and of 9 % and 4 % with
+    ``range_min=5`` and 10 alone. Skip some where many positives may be unmarked.
     """
     read_examples(examples, "pairs")
-    checked_count(n_negatives, "n_negatives")
-    checked_count(skip_top, "skip_top", 0)
-    wanted = skip_top + n_negatives
-    checked_count(depth, "depth", wanted)
+    checked_count(num_negatives, "num_negatives")
+    checked_count(range_min, "range_min", 0)
+    wanted = range_min + num_negatives
+    checked_count(range_max, "range_max", wanted)
     checked = (
-        ("share", share, 1.0),
-        ("margin", margin, 2.0),
+        ("relative_margin", relative_margin, 1.0),
+        ("absolute_margin", absolute_margin, 2.0),
         ("duplicate_similarity", duplicate_similarity, 1.0),
     )
     for name, value, high in checked:
         if value is not None and (not is_number(value) or not 0.0 <= value <= high):
             raise InputError(name, f"a number from 0 to {high:g}, or None", value)
-    links = _links(examples, candidates)
+    links = _links(examples, corpus)
     maker = fitted(resolve_encoder(encoder), links.texts)
     encoder_name = str(getattr(maker, "name", type(maker).__name__))
     made = maker.encode(links.texts)
     if not isinstance(made, np.ndarray):
         raise InputError("encoder", 'one of dense vectors, such as "lsa"', encoder_name)
     vectors = unit_rows(made, keep_zeros=True)
-    pair_similarity = np.einsum(
-        "ij,ij->i", vectors[links.anchors], vectors[links.positives], dtype=np.float64
-    )
-    farthest = np.full(len(links.texts), np.inf)
+    pair_similarity = row_dots(vectors[links.anchors], vectors[links.positives])
+    farthest = np.full(len(links.texts), 2.0)  # above all cosines
     np.minimum.at(farthest, links.anchors, pair_similarity)
     limits = np.full(len(links.texts), np.inf)
-    if share is not None:
-        with np.errstate(invalid="ignore"):  # texts that are no anchors have no positive
-            limits = farthest - (1.0 - share) * np.abs(farthest)
-    if margin is not None:
-        limits = np.minimum(limits, farthest - margin)
-    found, left_out = _search(links, vectors, limits, duplicate_similarity, wanted, depth)
+    if relative_margin is not None:
+        limits = farthest - np.abs(farthest) * relative_margin
+    if absolute_margin is not None:
+        limits = np.minimum(limits, farthest - absolute_margin)
+    found, left_out = _search(links, vectors, limits, duplicate_similarity, wanted, range_max)
     kept = np.flatnonzero([len(found[anchor]) == wanted for anchor in links.anchors.tolist()])
     if not len(kept):
-        counts = ", ".join(
-            f"{count:,} {_GUARDS[guard]}" for guard, count in sorted(left_out.items())
-        )
+        counts = ", ".join(f"{n:,} {_GUARDS[guard]}" for guard, n in sorted(left_out.items()))
         raise InputError(
-            "n_negatives",
+            "num_negatives",
             "at most the number that pass for some pair",
             found=f"fewer for all {len(examples):,} pairs ({counts or 'no candidates'})",
-            remedy="give candidates, raise share or depth, or lower skip_top",
+            remedy="give a corpus, raise range_max, or lower relative_margin or range_min",
         )
-    chosen = [found[int(links.anchors[place])][skip_top:] for place in kept.tolist()]
-    negatives = tuple(
-        tuple(links.texts[row[rank][0]] for row in chosen) for rank in range(n_negatives)
+    chosen = [found[anchor][range_min:] for anchor in links.anchors[kept].tolist()]
+    negatives = (
+        tuple(links.texts[text] for text, _ in column) for column in zip(*chosen, strict=True)
     )
     taken = examples.take(kept)
-    taken = replace(taken, kind="triplets", columns=(*taken.columns, *negatives))
     near = float(np.mean([similarity for row in chosen for _, similarity in row]))
-    positive = float(pair_similarity[kept].mean())
-    mined = f"{n_negatives} hard negatives a pair were mined with {encoder_name}."
+    mined = f"{num_negatives} hard negatives a pair were mined with {encoder_name}."
+    notes = [Decision("training", "hard_negatives", encoder_name, mined)]
+    for guard, n in sorted(left_out.items()):
+        message = f"candidates were left out: {_GUARDS[guard]}."
+        notes += _counted(f"negatives_left_out_{guard}", n, message)
+    too_few = "pairs had too few negatives that pass and were left out."
+    notes += _counted("pairs_without_negatives", len(examples) - len(kept), too_few)
     apart = f"Mean similarity to the anchor: {near:.3f} of negatives, "
-    apart += f"{positive:.3f} of positives."
-    return taken.noting(
-        Decision("training", "hard_negatives", encoder_name, mined),
-        *_left_out(left_out, len(examples) - len(kept)),
-        Decision("training", "negative_similarity", near, apart),
-    )
-
-
-def _left_out(candidates: Counter[str], n_pairs: int) -> list[Decision]:
-    notes = []
-    for guard, n in sorted(candidates.items()):
-        name, message = guard.replace(" ", "_"), f"candidates were left out: {_GUARDS[guard]}."
-        notes += _counted(f"negatives_left_out_{name}", n, message)
-    message = "pairs had too few negatives that pass and were left out."
-    return notes + _counted("pairs_without_negatives", n_pairs, message)
+    apart += f"{float(pair_similarity[kept].mean()):.3f} of positives."
+    notes.append(Decision("training", "negative_similarity", near, apart))
+    columns = (*taken.columns, *negatives)
+    return replace(taken, kind="triplets", columns=columns).noting(*notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -562,8 +525,8 @@ class _Links:
     partners: dict[int, set[int]]  # texts that stand in a pair with a text
 
 
-def _links(examples: Examples, candidates: Sequence[str] | None) -> _Links:
-    extra = () if candidates is None else read_examples(candidates, "texts").columns[0]
+def _links(examples: Examples, corpus: Sequence[str] | None) -> _Links:
+    extra = () if corpus is None else read_examples(corpus, "texts").columns[0]
     shortest: dict[str, str] = {}
     for text in (*examples.columns[0], *examples.columns[1], *extra):
         key = text_key(text)
@@ -588,17 +551,16 @@ def _search(
     limits: npt.NDArray[np.float64],
     duplicate_similarity: float | None,
     wanted: int,
-    depth: int,
+    range_max: int,
 ) -> tuple[dict[int, list[tuple[int, float]]], Counter[str]]:
     """Return the nearest texts of each anchor that pass, and how many did not, by the guard."""
     anchors = np.unique(links.anchors)
-    # More by those that are passed over, so that `depth` means the same for every anchor.
-    k = depth + 1 + max(len(links.partners[anchor]) for anchor in anchors.tolist())
+    # More by those that are passed over, so that `range_max` means the same for every anchor.
+    k = range_max + 1 + max(len(links.partners[anchor]) for anchor in anchors.tolist())
     indices, similarities = nearest(vectors[anchors], vectors[links.pool], k)
     positives_of: dict[int, list[int]] = defaultdict(list)
     for anchor, positive in zip(links.anchors.tolist(), links.positives.tolist(), strict=True):
         positives_of[anchor].append(positive)
-    einsum = partial(np.einsum, "ij,j->i", dtype=np.float64)
     left_out: Counter[str] = Counter()
     found: dict[int, list[tuple[int, float]]] = {}
     for row, anchor in enumerate(anchors.tolist()):
@@ -607,14 +569,14 @@ def _search(
         passed: list[tuple[int, float]] = []
         ranked = zip(links.pool[indices[row]].tolist(), similarities[row].tolist(), strict=True)
         candidates = [(text, near) for text, near in ranked if text not in paired]
-        for text, similarity in candidates[:depth]:
+        for text, similarity in candidates[:range_max]:
             if len(passed) == wanted:
                 break
             if similarity > limits[anchor]:
-                left_out["too near"] += 1
+                left_out["too_near"] += 1
             elif (
                 duplicate_similarity is not None
-                and float(einsum(copied, vectors[text]).max()) >= duplicate_similarity
+                and row_dots(copied, vectors[[text]]).max() >= duplicate_similarity
             ):
                 left_out["duplicate"] += 1
             else:

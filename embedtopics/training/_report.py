@@ -103,9 +103,8 @@ def read_report(folder: str | Path) -> Report:
     try:
         report = _restored(json.loads((place / FILE).read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CorruptFileError(
-            f"{place / FILE} is damaged ({error}); restore it from a copy"
-        ) from error
+        message = f"{place / FILE} is damaged ({error}); restore it from a copy"
+        raise CorruptFileError(message) from error
     if not isinstance(report, Report):
         raise CorruptFileError(f"{place / FILE} holds no report; restore it from a copy")
     return report

@@ -83,12 +83,11 @@ def split(
         if largest > max(wanted, 1):
             mined = "; split pairs before negatives are mined" * (examples.kind == "triplets")
             together = f", {largest:,} of them connected by shared texts{mined}"
-        raise InputError(
-            "share",
-            f"large enough to hold out {least} examples or more",
-            found=f"{n_held} of {len(examples):,} from {examples.source or 'examples'}{together}",
-            remedy=f"{_uncertainty(n_held, least)}; give more examples, or held-out ones",
-        )
+        source = examples.source or "examples"
+        found = f"{n_held} of {len(examples):,} from {source}{together}"
+        remedy = f"{_uncertainty(n_held, least)}; give more examples, or held-out ones"
+        enough = f"large enough to hold out {least} examples or more"
+        raise InputError("share", enough, found=found, remedy=remedy)
     message = (
         f"{n_held:,} of {len(examples):,} examples ({n_held / len(examples):.1%}) were held out; "
         f"no text is on both sides. Examples fall into {len(order):,} groups that share texts, the "
@@ -102,12 +101,9 @@ def split(
 def require_size(examples: Examples, least: int = LEAST_HELD_OUT) -> None:
     """Refuse to measure on a handful of examples."""
     if len(examples) < least:
-        raise InputError(
-            "validation",
-            f"of {least} examples or more",
-            found=f"{len(examples)} from {examples.source or 'examples'}",
-            remedy=_uncertainty(len(examples), least),
-        )
+        found = f"{len(examples)} from {examples.source or 'examples'}"
+        remedy = _uncertainty(len(examples), least)
+        raise InputError("validation", f"of {least} examples or more", found=found, remedy=remedy)
 
 
 def _uncertainty(n: int, least: int) -> str:
@@ -124,19 +120,12 @@ def _uncertainty(n: int, least: int) -> str:
 def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:
     """Return the group of each example, by shared texts, and the groups in a random order."""
     import pandas as pd
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.csgraph import connected_components
 
     keys = [text_key(text) for column in examples.columns for text in column]
     codes, distinct = pd.factorize(np.array(keys, dtype=object))
     of_example = codes.reshape(len(examples.columns), len(examples))
-    first = np.broadcast_to(of_example[0], of_example.shape)
-    n_texts = len(distinct)
-    links = coo_matrix(
-        (np.ones(of_example.size, dtype=np.int8), (first.ravel(), of_example.ravel())),
-        shape=(n_texts, n_texts),
-    )
-    n_groups, group_of_text = connected_components(links, directed=False)
+    group_of_text = connected_texts(of_example)
+    n_groups = int(group_of_text.max(initial=-1)) + 1
     # The least digest names a group, so that the order comes from the texts and the seed; it is
     # hashed once more, because the least of many is small.
     least: list[bytes] = [b"\xff" * 16] * n_groups
@@ -145,6 +134,18 @@ def _connected(examples: Examples, seed: int) -> tuple[Int64Array, Int64Array]:
     again = [_digest(name, seed) for name in least]
     order = np.array(sorted(range(n_groups), key=again.__getitem__), dtype=np.int64)
     return group_of_text[of_example[0]].astype(np.int64), order
+
+
+def connected_texts(of_example: Int64Array) -> Int64Array:
+    """Return the group of each text that examples, (n_columns, n_examples), connect by others."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    n_texts = int(of_example.max(initial=-1)) + 1
+    first = np.broadcast_to(of_example[0], of_example.shape)
+    ends = first.ravel(), of_example.ravel()
+    links = coo_matrix((np.ones(of_example.size, np.int8), ends), shape=(n_texts, n_texts))
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
 
 
 def _digest(content: bytes, seed: int) -> bytes:
@@ -200,12 +201,10 @@ def refuse_overlap(
     n_repeated = len(found.repeated)
     if n_repeated and not allow:
         rows = name_rows(held_out.rows[found.repeated].tolist())
-        raise InputError(
-            what,
-            f"of other examples than the {used_for} set",
-            found=f"{n_repeated:,} of {len(held_out):,} that are in it ({rows})",
-            remedy="take them out with train.without(test), or pass allow_overlap=True",
-        )
+        wanted = f"of other examples than the {used_for} set"
+        inside = f"{n_repeated:,} of {len(held_out):,} that are in it ({rows})"
+        remedy = "take them out with train.without(test), or pass allow_overlap=True"
+        raise InputError(what, wanted, found=inside, remedy=remedy)
     if not len(found.touched):
         return ()
     name = "overlap_allowed" if n_repeated else "shared_texts"

@@ -15,6 +15,7 @@ import numpy as np
 from embedtopics._utils.folders import check_output_folder
 from embedtopics._utils.machine import package_versions
 from embedtopics.corpus._corpus import Corpus, require_text
+from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import readable, slabs
 from embedtopics.encoders._registry import resolve_encoder
@@ -287,19 +288,14 @@ def _report(
 def _decisions(
     material: _Material, learned: Learned, settings: StudentSettings
 ) -> tuple[Decision, ...]:
-    found = []
-    if material.n_unread:
-        message = f"{material.n_unread} texts hold no token that the student reads; left out"
-        found.append(Decision("training", "unread", material.n_unread, message))
+    message = "texts hold no token that the student reads; left out"
+    found = counted("training", "unread", material.n_unread, message)
     width = learned.table.shape[1]
     if width < settings.dimensions:
         message = f"the teacher's vectors have {width} dimensions, and so have the student's"
         found.append(Decision("training", "dimensions", width, message))
     if learned.best_step == 0:
-        message = (
-            "no step came nearer to the teacher on held-out texts than the start; the student is "
-            "the distilled table"
-        )
+        message = "no step came nearer to the teacher: the student is the distilled table"
         found.append(Decision("training", "nothing learned", True, message))
     return tuple(found)
 
@@ -461,9 +457,8 @@ def encode_with(
     vectors = np.asarray(teacher.encode(texts, show_progress=show_progress))
     if vectors.ndim != 2 or len(vectors) != len(texts) or vectors.dtype.kind != "f":
         found = f"{vectors.dtype} of shape {vectors.shape}"
-        raise InputError(
-            "teacher", f"one that gives each of {len(texts)} {what} a vector", found=found
-        )
+        wanted = f"one that gives each of {len(texts)} {what} a vector"
+        raise InputError("teacher", wanted, found=found)
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         found = f"another number for {texts[int(np.argmin(finite))][:60]!r}"

@@ -1,5 +1,9 @@
 """Running commands as a user does, and a small index as the command line builds it."""
 
+import copy
+from dataclasses import replace
+
+import numpy as np
 import pandas as pd
 from typer.testing import CliRunner
 
@@ -47,6 +51,14 @@ def rows():
             "words": [10 * n for n in range(1, 10)],
         }
     )
+
+
+def grouped(result):
+    """Return a result whose rows come from two sources."""
+    source = np.where(np.arange(len(result.corpus)) % 3, "times", "post")
+    corpus = copy.copy(result.corpus)
+    vars(corpus).update(metadata=corpus.metadata.assign(source=source), group_column="source")
+    return replace(result, corpus=corpus)
 
 
 def build(folder, frame=None, *options):

@@ -7,6 +7,7 @@ import pytest
 from embedtopics.errors import InputError
 from tests.cli.running import refused, run
 from tests.comparison.conftest import Hashed, WordCounts
+from tests.factories import FULL_DISK, raising
 
 
 @pytest.fixture
@@ -95,10 +96,7 @@ def test_places_are_asked_for_before_the_work(articles, tmp_path, monkeypatch):
 
 
 def test_a_full_disk_is_one_line(articles, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("embedtopics.report._report.write_report", full)
+    monkeypatch.setattr("embedtopics.report._report.write_report", raising(FULL_DISK))
     for out in (tmp_path / "page.html", tmp_path / "o"):
         assert "No space left on device" in refused("compare", articles, *TWO, "--out", out)
     assert [p.name for p in tmp_path.iterdir()] == ["articles.csv"]

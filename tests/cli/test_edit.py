@@ -1,7 +1,6 @@
 """Commands that change a folder of results: label, edit, topics --resolution, and add."""
 
 import csv
-import hashlib
 import io
 import shutil
 
@@ -14,6 +13,7 @@ from embedtopics.cli._display import write_results_folder
 from embedtopics.topics import extend, load_result, merge, remove, rename, split, with_stability
 from embedtopics.topics.editing._labels import read_labels
 from tests.cli.running import refused, run
+from tests.factories import contents
 from tests.topics.conftest import branching
 
 
@@ -34,14 +34,6 @@ def written(branched, tmp_path_factory):
 @pytest.fixture
 def results(written, tmp_path):
     return shutil.copytree(written, tmp_path / "results")
-
-
-def fingerprint(folder):
-    return {
-        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file()
-    }
 
 
 def label_rows(folder):
@@ -72,18 +64,18 @@ def test_labels_are_read_back_into_everything(results):
     found = pd.read_parquet(results / "documents.parquet")
     assert set(found.loc[found["topic"] == 2, "label"]) == {"Élections"}
     # A second time there is nothing to do, and nothing is written.
-    before = fingerprint(results)
+    before = contents(results)
     again = run("label", results)
     assert again.exit_code == 0 and "nothing was written" in again.stdout
-    assert fingerprint(results) == before
+    assert contents(results) == before
 
 
 def test_labels_of_another_file_and_to_another_folder(results, tmp_path):
-    before = fingerprint(results)
+    before = contents(results)
     (tmp_path / "mine.csv").write_text("topic,label\n1,Other\n")
     done = run("label", results, "--labels", tmp_path / "mine.csv", "--out", tmp_path / "new")
     assert done.exit_code == 0, done.output
-    assert fingerprint(results) == before
+    assert contents(results) == before
     assert load_result(tmp_path / "new" / "model").topics[1].label == "Other"
     assert read_labels(tmp_path / "new" / "labels.csv")[1] == "Other"
 
@@ -99,14 +91,14 @@ def test_labels_of_another_file_and_to_another_folder(results, tmp_path):
 )
 def test_bad_labels_leave_the_folder_whole(results, rows, message):
     write_rows(results, [["topic", "label"], *rows])
-    before = fingerprint(results)
+    before = contents(results)
     assert message in refused("label", results)
-    assert fingerprint(results) == before
+    assert contents(results) == before
 
 
 def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
     write_rows(results, [["topic", "label"], ["1", "Work of hours"]])
-    before = fingerprint(results)
+    before = contents(results)
     (tmp_path / "other.csv").write_text("topic,label\n1,Other\n")
     for command in (
         ("edit", results, "--remove", 1),
@@ -114,7 +106,7 @@ def test_labels_that_were_not_read_are_not_lost(results, tmp_path):
         ("label", results, "--labels", tmp_path / "other.csv"),
     ):
         assert "labels.csv was edited and has not been read" in refused(*command)
-    assert fingerprint(results) == before
+    assert contents(results) == before
     assert run("edit", results, "--remove", 1, "--out", tmp_path / "new").exit_code == 0
     assert run("label", results).exit_code == 0
     assert run("edit", results, "--remove", 2).exit_code == 0
@@ -179,20 +171,20 @@ def test_splitting(results, tmp_path):
     ],
 )
 def test_bad_edits_leave_the_folder_whole(results, options, message):
-    before = fingerprint(results)
+    before = contents(results)
     assert message in refused("edit", results, *options)
-    assert fingerprint(results) == before
+    assert contents(results) == before
 
 
 def test_ids_are_those_of_before_also_where_there_are_more_by_now(results):
     run("topics", results, "--resolution", 4)
-    before = fingerprint(results)
+    before = contents(results)
     for option in (("--remove", "4"), ("--rename", "5=x"), ("--split", "4")):
         line = refused("edit", results, "--split", "0=3", *option)
         assert f"no topic {option[1][0]}: there are 0 to 3" in line
     line = refused("edit", results, "--split", 1, "--rename", "1=x")
     assert "topic 1 was split by this same command" in line
-    assert fingerprint(results) == before
+    assert contents(results) == before
 
 
 def test_labels_that_change_no_name_do_not_bar_the_way(results):
@@ -229,16 +221,16 @@ def test_what_is_no_folder_of_results(tmp_path, results):
 @pytest.mark.parametrize(("resolution", "n_topics"), [("4", 4), ("auto", 12)])
 def test_reading_at_another_resolution(results, resolution, n_topics, tmp_path):
     run("edit", results, "--merge", "1,2", "--rename", "5=Five")
-    before = fingerprint(results)
+    before = contents(results)
     done = run("topics", results, "--resolution", resolution, "--out", tmp_path / "new")
     assert done.exit_code == 0, done.output
-    assert fingerprint(results) == before
+    assert contents(results) == before
     result = load_result(tmp_path / "new" / "model")
     assert result.n_topics == n_topics and result.stability is None
     assert "done by hand before (merge, rename) was done to other" in done.stdout
     assert f"{n_topics} topics cover" in done.stdout
     again = ("topics", results, "--resolution", resolution, "--coverage", 0.5)
-    assert "--overwrite" in refused(*again) and fingerprint(results) == before
+    assert "--overwrite" in refused(*again) and contents(results) == before
     assert run(*again, "--overwrite").exit_code == 0
     assert load_result(results / "model").settings["coverage"] == 0.5
 

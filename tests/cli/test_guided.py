@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import embedtopics as et
-from tests.cli.running import run
+from tests.cli.running import refused, run
 
 
 @pytest.fixture
@@ -41,9 +41,6 @@ def test_a_column_of_labels_guides(themes, tmp_path):
     result = found(themes, tmp_path, "--labels", "side", "--encoder", "tfidf")
     assert result.settings["guidance"]["classes"] == ["north", "south"]
     assert result.settings["guidance"]["n_labeled"] == 108
-    numbers = found(themes, tmp_path, "--labels", "number", "--encoder", "tfidf")
-    assert numbers.settings["guidance"]["classes"] == ["0", "1"]
-    assert numbers.settings["guidance"]["n_labeled"] == 45
 
 
 def test_what_became_of_names_is_printed(themes, tmp_path):
@@ -60,15 +57,15 @@ def test_what_became_of_names_is_printed(themes, tmp_path):
     assert reread.exit_code == 0 and "orchard juice apple: " in reread.stdout
 
 
-@pytest.mark.parametrize(("suffix", "classes"), [("csv", ["0", "1"]), ("parquet", ["0", "1"])])
-def test_numbers_with_gaps_are_labels(themes, tmp_path, suffix, classes):
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_numbers_with_gaps_are_labels(themes, tmp_path, suffix):
     """With gaps pandas makes floats of integers."""
     frame = pd.read_csv(themes)
     frame["number"] = frame["number"].where(frame.index % 4 > 0)
     path = tmp_path / f"gaps.{suffix}"
     getattr(frame, f"to_{suffix}")(path, index=False)
     about = found(path, tmp_path, "--labels", "number", "--encoder", "tfidf").settings["guidance"]
-    assert about["classes"] == classes
+    assert about["classes"] == ["0", "1"]
     assert about["n_labeled"] == sum(i % 3 == 0 and i % 4 > 0 for i in range(135))
 
 
@@ -82,6 +79,5 @@ def test_numbers_with_gaps_are_labels(themes, tmp_path, suffix, classes):
     ],
 )
 def test_bad_guidance_is_one_line(themes, tmp_path, options, message):
-    done = run("topics", themes, "--text", "text", "--out", tmp_path / "o", *options)
-    assert done.exit_code == 2 and message in done.stderr
-    assert len([line for line in done.stderr.splitlines() if line.strip()]) == 1
+    arguments = ("topics", themes, "--text", "text", "--out", tmp_path / "o", *options)
+    assert message in refused(*arguments)

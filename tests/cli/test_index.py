@@ -1,8 +1,6 @@
 """``embedtopics index``: what it builds, changes and tells, and what it refuses."""
 
-import hashlib
 import shutil
-from contextlib import contextmanager
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -10,8 +8,8 @@ import pytest
 
 import embedtopics as et
 from embedtopics._utils.folders import only_writer
+from tests import factories
 from tests.cli.running import build, refused, rows, run
-from tests.factories import make_result
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +29,11 @@ def table(folder, query="river hospital late", **options):
 
 
 def contents(folder):
-    """Names and checksums of all files."""
+    """All files but those that SQLite keeps beside its own."""
     return {
-        path.relative_to(folder): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.endswith(("-wal", "-shm"))
+        name: content
+        for name, content in factories.contents(folder).items()
+        if not name.endswith(("-wal", "-shm"))
     }
 
 
@@ -134,7 +132,7 @@ def test_info_says_what_an_index_holds(index):
 
 
 def test_topics_are_attached_to_their_documents(index, tmp_path):
-    result = make_result(60, 3)
+    result = factories.make_result(60, 3)
     et.topics.save_result(result, tmp_path / "model")
     assert "other ids" in refused("index", "topics", index, tmp_path / "model")
     corpus, labels = result.corpus, result.by_row(result.clustering.labels, -1)
@@ -230,16 +228,6 @@ def test_a_second_writer_is_refused(index, built, tmp_path):
         assert "another process writes it now" in line
 
 
-@contextmanager
-def interrupted(monkeypatch, place):
-    def stop(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(place, stop)
-        yield
-
-
 @pytest.mark.parametrize("step", ["encode_texts", "build_dense", "build_lexical", "write_sum"])
 def test_an_interrupt_leaves_nothing_half_written(index, built, tmp_path, monkeypatch, step):
     _, file = built
@@ -247,7 +235,8 @@ def test_an_interrupt_leaves_nothing_half_written(index, built, tmp_path, monkey
     new.mkdir()
     rows().assign(id=[f"n{n}" for n in range(9)]).to_csv(tmp_path / "more.csv", index=False)
     before, found = contents(index), table(index)
-    with interrupted(monkeypatch, f"embedtopics.retrieval._build.{step}"):
+    with monkeypatch.context() as patch:
+        patch.setattr(f"embedtopics.retrieval._build.{step}", factories.raising(KeyboardInterrupt))
         for command in (
             ("build", file, "--encoder", "random", "--out", new / "a.index"),
             ("build", file, "--encoder", "random", "--out", index, "--overwrite"),

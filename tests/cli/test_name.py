@@ -11,7 +11,7 @@ from embedtopics import topics
 from embedtopics.cli._display import write_results_folder
 from tests.chat_server import said, serving
 from tests.cli import running
-from tests.factories import make_result
+from tests.factories import contents, make_result
 
 
 def run(*arguments):
@@ -57,7 +57,7 @@ def test_names_are_in_every_file(folder):
 
 
 def test_dry_run_prints_and_sends_nothing(folder):
-    before = {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    before = contents(folder)
     with serving(counted) as server:
         done = run(folder, "--endpoint", server.url, "--model", "m", "--dry-run")
     assert done.exit_code == 0 and server.paths == []
@@ -67,7 +67,7 @@ def test_dry_run_prints_and_sends_nothing(folder):
         assert f"--- topic {question.topic_id}" in done.stdout
         for line in question.messages[1]["content"].splitlines():
             assert line in done.stdout
-    assert {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()} == before
+    assert contents(folder) == before
     assert not Path("names.jsonl").exists()
 
 

@@ -1,7 +1,5 @@
 """Commands over time, by group and on the tree, on a folder as ``embedtopics topics`` writes it."""
 
-import copy
-import dataclasses
 from dataclasses import replace
 
 import numpy as np
@@ -11,18 +9,13 @@ import pytest
 from embedtopics import topics
 from embedtopics.cli._questions import sparkline
 from embedtopics.topics import save_result
-from tests.cli.running import refused, run
+from tests.cli.running import grouped, refused, run
 from tests.factories import make_result
 
 
 @pytest.fixture(scope="module")
 def result():
-    result = make_result(n_documents=400, n_topics=4, topic_labels=["=sum(A1) \x1b[31m"])
-    source = np.where(np.arange(len(result.corpus)) % 3, "times", "post")
-    metadata = result.corpus.metadata.assign(source=source)
-    corpus = copy.copy(result.corpus)
-    vars(corpus).update(metadata=metadata, group_column="source")
-    return dataclasses.replace(result, corpus=corpus)
+    return grouped(make_result(400, 4, topic_labels=["=SUM(A1) [red]\x1b[31m"]))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +65,6 @@ def test_by_group_within_a_topic(result, folder):
 
 
 def test_bad_input_is_one_line(folder, tmp_path):
-    assert "no saved model" in refused("over-time", tmp_path)
     for every in ("hour", "0", "-3", "99999"):
         said = refused("over-time", folder, f"--every={every}")
         assert "--every must be " in said and every in said
@@ -107,17 +99,7 @@ def test_sparkline_takes_periods_together_and_leaves_gaps():
     assert sparkline(np.array([1, 2]), np.array([2, 2]), "_#") == "_#"
 
 
-@pytest.fixture(scope="module")
-def saved(tmp_path_factory):
-    """A folder of results, and the result."""
-    result = make_result(topic_labels=["=SUM(1) [red]\x1b[31m"])
-    folder = tmp_path_factory.mktemp("saved")
-    save_result(result, folder / "model")
-    return folder, result
-
-
-def test_prints_every_merge_of_a_few_topics(saved):
-    folder, result = saved
+def test_prints_every_merge_of_a_few_topics(result, folder):
     done = run("hierarchy", folder)
     assert done.exit_code == 0, done.output
     expected = topics.tree_text(topics.hierarchy(result)).replace("\x1b", " ")
@@ -125,13 +107,12 @@ def test_prints_every_merge_of_a_few_topics(saved):
     assert run("hierarchy", folder / "model").stdout == done.stdout
 
 
-def test_the_tree_has_the_levels_asked_for(saved, tmp_path):
-    folder, result = saved
+def test_the_tree_has_the_levels_asked_for(result, folder, tmp_path):
     done = run(
-        "hierarchy", folder, "--levels", "4, 2", "--by", "embeddings", "--linkage", "average"
+        "hierarchy", folder, "--levels", "3, 2", "--by", "embeddings", "--linkage", "average"
     )
     tree = topics.hierarchy(result, by="embeddings", linkage="average")
-    expected = topics.tree_text(tree, levels=[2, 4]).replace("\x1b", " ")
+    expected = topics.tree_text(tree, levels=[2, 3]).replace("\x1b", " ")
     assert done.stdout.splitlines() == expected.splitlines()
     many = make_result(800, 40)
     save_result(many, tmp_path / "many")
@@ -140,8 +121,7 @@ def test_the_tree_has_the_levels_asked_for(saved, tmp_path):
     assert lines == topics.tree_text(tree, levels=[3, 12]).splitlines()
 
 
-def test_the_tree_is_written_as_figure_and_table(saved, tmp_path):
-    folder, result = saved
+def test_the_tree_is_written_as_figure_and_table(result, folder, tmp_path):
     page, table = tmp_path / "tree.html", tmp_path / "tree.csv"
     done = run("hierarchy", folder, "--levels", "3", "--figure", page, "--out", table)
     assert done.exit_code == 0 and f"written to {table}" in done.stdout
@@ -154,23 +134,21 @@ def test_the_tree_is_written_as_figure_and_table(saved, tmp_path):
         check_dtype=False,
     )
     assert frame["label"][0].startswith("'=SUM")
-    assert frame["terms"][8] == ", ".join(tree.nodes[8].terms)
+    assert frame["terms"][5] == ", ".join(tree.nodes[5].terms)
     assert {path.name for path in tmp_path.iterdir()} == {"tree.html", "tree.csv"}
 
 
-def test_a_tree_of_no_topics_and_of_one(saved, tmp_path):
+def test_a_tree_of_no_topics_and_of_one(tmp_path):
     for number in (0, 1):
         save_result(replace(make_result(40, number), tree=None), tmp_path / str(number))
     assert run("hierarchy", tmp_path / "0").stdout.strip() == "no topics"
     assert run("hierarchy", tmp_path / "1").stdout.startswith("[0] ")
 
 
-def test_bad_levels_and_places(saved, tmp_path):
-    folder, _ = saved
-    assert "nowhere" in refused("hierarchy", tmp_path / "nowhere")
+def test_bad_levels_and_places(folder, tmp_path):
     assert "--levels 5,20" in refused("hierarchy", folder, "--levels", "five")
     assert "--levels 5,20" in refused("hierarchy", folder, "--levels", ",")
-    assert "from 1 to 6" in refused("hierarchy", folder, "--levels", "9")
+    assert "from 1 to 4" in refused("hierarchy", folder, "--levels", "9")
     assert "--by must be" in refused("hierarchy", folder, "--by", "words")
     assert "--linkage must be" in refused("hierarchy", folder, "--linkage", "median")
     (tmp_path / "notes.txt").write_text("mine")

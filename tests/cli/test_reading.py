@@ -1,22 +1,18 @@
 """Commands that only read take a folder of results or its model; `export` and `find` on one."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.corpus import Corpus
 from embedtopics.topics import documents, save_result
-from tests.cli.running import refused, run
+from tests.cli.running import grouped, refused, run
 from tests.factories import make_result
 
 
 @pytest.fixture(scope="module")
 def result():
-    made = make_result(80, 3, topic_labels=["[bold]=1+1[/bold]"])
-    return made
+    return grouped(make_result(80, 3, topic_labels=["[bold]=1+1[/bold]"]))
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +53,6 @@ def test_find_shows_the_names_that_were_given(result, folder, tmp_path):
 
 
 def test_errors_are_one_line(folder, tmp_path):
-    assert "nowhere" in refused("export", tmp_path / "nowhere", "--out", tmp_path / "d.csv")
     assert ".xlsx" in refused("export", folder, "--out", tmp_path / "d.xls")
     assert "tables among" in refused("export", folder, "--out", tmp_path / "d.csv", "--what", "x")
     assert "terms of the result" in refused("find", folder, "zzzz", "--by", "terms")
@@ -75,26 +70,18 @@ COMMANDS = {
 }
 
 
-@pytest.fixture(scope="module")
-def opened(tmp_path_factory):
-    path = tmp_path_factory.mktemp("results")
-    result = make_result(90, 3)
-    metadata = result.corpus.metadata.assign(half=np.arange(len(result.corpus)) % 2)
-    fields = {name: getattr(result.corpus, name) for name in Corpus.__dataclass_fields__}
-    corpus = Corpus.of_fields(**fields | {"metadata": metadata, "group_column": "half"})
-    save_result(replace(result, corpus=corpus), path / "model")
-    return path
-
-
-def open_by(command, place, tmp_path):
-    options = [str(tmp_path / o) if o == "all" else o for o in COMMANDS[command]]
-    return run(command, place, *options)
+def arguments_of(command, place, tmp_path):
+    return (
+        command,
+        place,
+        *(tmp_path / part if part == "all" else part for part in COMMANDS[command]),
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_results_and_their_model_are_opened_as_one(command, opened, tmp_path):
-    whole = open_by(command, opened, tmp_path / "a")
-    alone = open_by(command, opened / "model", tmp_path / "a")
+def test_results_and_their_model_are_opened_as_one(command, folder, tmp_path):
+    whole = run(*arguments_of(command, folder, tmp_path / "a"))
+    alone = run(*arguments_of(command, folder / "model", tmp_path / "a"))
     assert whole.exit_code == alone.exit_code == 0, whole.output + alone.output
     assert whole.output and whole.output == alone.output
 
@@ -104,8 +91,6 @@ def test_a_folder_without_a_model_is_refused_in_one_line(command, tmp_path):
     (tmp_path / "empty" / "model").mkdir(parents=True)
     (tmp_path / "file").write_text("text")
     for place in (tmp_path, tmp_path / "empty", tmp_path / "nowhere", tmp_path / "file"):
-        done = open_by(command, place, tmp_path)
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        assert done.exit_code == 2 and len(lines) == 1
-        assert lines[0].startswith("error: expected a folder that embedtopics topics or demo wrote")
-        assert f"{place} holds no saved model" in lines[0]
+        line = refused(*arguments_of(command, place, tmp_path))
+        assert line.startswith("error: expected a folder that embedtopics topics or demo wrote")
+        assert f"{place} holds no saved model" in line

@@ -10,6 +10,7 @@ from rich.console import Console
 
 import embedtopics as et
 from tests.cli.running import EVIL, build, refused, rows, run
+from tests.factories import raising
 
 QUERY = "closure of rural hospitals"
 
@@ -102,11 +103,8 @@ def test_text_of_the_corpus_is_shown_and_never_obeyed(tmp_path):
 
 
 def test_the_table_is_written_before_anything_is_printed(index, tmp_path, monkeypatch):
-    def closed(*args, **kwargs):
-        raise BrokenPipeError
-
     queries, qrels = judged(tmp_path)
-    monkeypatch.setattr(Console, "print", closed)
+    monkeypatch.setattr(Console, "print", raising(BrokenPipeError))
     run("search", index, QUERY, "--out", tmp_path / "hits.csv")
     assert len(pd.read_csv(tmp_path / "hits.csv")) == 8
     run("search-eval", index, queries, qrels, "--out", tmp_path / "figures.csv")

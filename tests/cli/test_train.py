@@ -15,6 +15,7 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.training.results import Change, Diagnosis
 from tests.cli.running import refused, run
 from tests.encoders.conftest import WORDS, tiny_bert  # noqa: F401
+from tests.factories import raising
 from tests.training.reports import make_report
 
 CONTENT = [word for word in WORDS if word not in ("the", "a", "and", "or", "on", "in")]
@@ -156,10 +157,7 @@ def test_a_loss_that_is_not_finite_fails(fit_gives, pairs_file, tmp_path):
 
 
 def test_the_end_that_was_asked_for_passes_through(fit_gives, pairs_file, tmp_path):
-    def end():
-        raise SystemExit(143)
-
-    fit_gives(does=end)
+    fit_gives(does=raising(SystemExit(143)))
     done = run("train", "sts", pairs_file, *STS, "--out", tmp_path / "out")
     assert done.exit_code == 143 and done.stdout == ""
     assert f"{tmp_path / 'out'}.training" in done.stderr

@@ -35,13 +35,6 @@ def test_a_hand_calculation():
     assert condensed.n_clusters == 3
 
 
-def test_a_larger_smallest_size_leaves_fewer_clusters():
-    condensed = condense(spanning_tree(TWO_PAIRS, min_samples=1), 3)
-    # The pair at 0 and 1 is too small: it falls out where it was held, the root lives on.
-    assert condensed.parent.tolist() == [6] * 6
-    assert condensed.lambda_.tolist() == [0.25, 0.25, 0.5, 0.5, 0.5, 1 / 12]
-
-
 def test_a_heavy_document_is_a_cluster_of_its_own():
     weights = [1, 1, 1, 1, 1, 5]
     condensed = condense(spanning_tree(TWO_PAIRS, min_samples=1, weights=weights), 4, weights)
@@ -53,14 +46,6 @@ def test_a_heavy_document_is_a_cluster_of_its_own():
     assert (6, rest, 1 / 12, 5) in rows(condensed)
 
 
-def test_a_heavy_document_without_a_life_of_its_own_is_none():
-    # Three copies at 20, five neighbours in a core: they come apart at the distance of the
-    # third neighbour among the others, where they are still held by them.
-    weights = [1, 1, 1, 1, 1, 3]
-    condensed = condense(spanning_tree(TWO_PAIRS, min_samples=5, weights=weights), 3, weights)
-    assert condensed.n_clusters == 1
-
-
 def test_equal_distances_split_at_once():
     # Three pairs, 2 apart from one another: they part together, not one after the other.
     points = [[0.0], [1.0], [3.0], [4.0], [6.0], [7.0]]
@@ -68,15 +53,6 @@ def test_equal_distances_split_at_once():
     assert condensed.n_clusters == 4
     assert condensed.parent[6:].tolist() == [6, 6, 6]
     assert condensed.lambda_[6:].tolist() == [0.5, 0.5, 0.5]
-
-
-def test_a_document_between_clusters_by_equal_edges_falls_out():
-    # The document at 3 is 2 from both pairs: neither has a claim on it.
-    points = [[0.0], [1.0], [3.0], [5.0], [6.0]]
-    condensed = condense(spanning_tree(points, min_samples=1), 2)
-    assert condensed.parent[2] == 5
-    assert condensed.lambda_[2] == 0.5
-    assert condensed.size[5:].tolist() == [2, 2]
 
 
 @pytest.mark.parametrize("least", [2, 5, 30])

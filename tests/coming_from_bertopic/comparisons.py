@@ -4,8 +4,6 @@ Topics, words and vectors are the same. Where BERTopic's own answer differs by a
 comparison says which, and compares the rest.
 """
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

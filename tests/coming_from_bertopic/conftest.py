@@ -1,16 +1,15 @@
 """The same topics in both: BERTopic with the labels, the vectors and the words of a result."""
 
-from __future__ import annotations
-
 import copy
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 
 import embedtopics as et
 from embedtopics.terms._tokens import tokenize
+from tests import bertopic_oracle
 
 SUBJECTS = (
     "river engine garden market violin planet harbor recipe senate glacier orchard mirror".split()
@@ -96,26 +95,18 @@ def topic_model(fitted):
 
 def fit_bertopic(result):
     """Return BERTopic on the texts, vectors and labels of a result, with our tokeniser."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from bertopic import BERTopic
-        from bertopic.backend import BaseEmbedder
-        from bertopic.cluster import BaseCluster
-        from bertopic.dimensionality import BaseDimensionalityReduction
-        from sklearn.feature_extraction.text import CountVectorizer
+    from bertopic.backend import BaseEmbedder
 
-        class Backend(BaseEmbedder):
-            def embed(self, documents, verbose=False):
-                return Hashed().encode(documents)
+    class Backend(BaseEmbedder):
+        def embed(self, documents, verbose=False):
+            return Hashed().encode(documents)
 
-        model = BERTopic(
-            embedding_model=Backend(),
-            umap_model=BaseDimensionalityReduction(),
-            hdbscan_model=BaseCluster(),
-            vectorizer_model=CountVectorizer(tokenizer=split_words, token_pattern=None),
-        )
-        vectors = result.by_row(result.embeddings, 0.0)
-        model.fit(list(result.corpus.texts), vectors, y=result.labels)
+    vectors = result.by_row(result.embeddings, 0.0)
+    words = CountVectorizer(tokenizer=split_words, token_pattern=None)
+    model = bertopic_oracle.fit_bertopic(
+        result.corpus.texts, vectors, result.labels,
+        embedding_model=Backend(), vectorizer_model=words,
+    )  # fmt: skip
     assert list(model.topics_) == result.labels.tolist()
     return model
 

@@ -1,7 +1,5 @@
 """The table of the README that says what becomes of each BERTopic method."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

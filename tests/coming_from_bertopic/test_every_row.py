@@ -4,8 +4,6 @@ The labels, the vectors and the words are the same (conftest.py), so what both c
 must be the same too: to 1e-6 where it is a number.
 """
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from types import SimpleNamespace

@@ -3,6 +3,10 @@ import pytest
 
 from embedtopics.comparison import difference_table, move_table, overlap_table, score_table
 from embedtopics.comparison._maps import displacement
+from embedtopics.comparison._tables import compare_neighbors, find_moves, real_neighbors
+from embedtopics.neighbors.results import NeighborGraph
+from embedtopics.terms._counts import count_terms
+from embedtopics.terms._tokens import tokenize
 from tests.factories import refuses
 
 
@@ -74,3 +78,76 @@ def test_moves_are_shown_with_their_texts(compared):
     assert repr(compared).startswith("Comparison(words, themes, hashed, noise: ")
     shown = compared._repr_html_()
     assert "knn_accuracy" in shown and "themes" in shown
+
+
+def graph(lists, similarities=None):
+    indices = np.array(lists, dtype=np.int32)
+    if similarities is None:
+        similarities = np.tile(np.linspace(0.9, 0.5, indices.shape[1]), (len(indices), 1))
+    return NeighborGraph(indices, np.array(similarities, dtype=np.float32))
+
+
+def test_every_two_encoders_are_compared():
+    found = real_neighbors(graph([[1, 2], [0, 2]], [[0.5, 0.0], [0.0, -0.1]]))
+    assert found.tolist() == [[1, -1], [-1, -1]]  # what shares nothing is no neighbour
+    first, second = graph([[1, 2], [0, 2], [0, 1]]), graph([[2, 1], [0, 2], [0, 1]])
+    empty = graph([[1, 2], [0, 2], [0, 1]], np.zeros((3, 2)))
+    pairs = compare_neighbors([first, second, empty])
+    assert [(o.first, o.second) for o in pairs] == [(0, 1), (0, 2), (1, 2)]
+    assert pairs[0].jaccard.tolist() == [1, 1, 1]
+    assert pairs[0].rank_biased[0] < pairs[0].rank_biased[1] == 1
+    assert pairs[1].jaccard.tolist() == pairs[2].rank_biased.tolist() == [0, 0, 0]
+
+
+TEXTS = [
+    "alpha", "goal match referee", "goal match striker", "goal match keeper",
+    "tax budget vote", "tax budget minister", "tax budget deficit", "rain wind sun",
+]  # fmt: skip
+
+
+@pytest.fixture
+def counts():
+    return count_terms(tokenize(TEXTS), ngram_range=(1, 1), min_df=1)
+
+
+def test_the_terms_of_a_move_are_those_that_its_neighbours_share(counts):
+    same = [[0, 1, 2] for _ in TEXTS]
+    before, after = graph([[1, 2, 3], *same[1:]]), graph([[4, 5, 6], *same[1:]])
+    (move,) = find_moves([before, after], compare_neighbors([before, after]), counts, 1)
+    assert (move.document, move.first, move.second, move.jaccard) == (0, 0, 1, 0.0)
+    # "referee" and "vote" are held by one neighbour each.
+    assert set(move.gained) == {"tax", "budget"} and set(move.lost) == {"goal", "match"}
+    # Neighbours that stay say nothing of the change.
+    before, after = graph([[1, 2, 4], *same[1:]]), graph([[5, 6, 4], *same[1:]])
+    (move,) = find_moves([before, after], compare_neighbors([before, after]), counts, 1)
+    assert set(move.gained) == {"tax", "budget"} and set(move.lost) == {"goal", "match"}
+    assert move.jaccard == pytest.approx(0.2)
+
+
+def test_the_least_overlap_comes_first_and_then_what_both_are_sure_of(counts):
+    lists = [[1, 2], [0, 2], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1], [0, 1]]
+    others = [row if i < 5 else [2, 3] for i, row in enumerate(lists)]
+    others[4] = [1, 7]  # one neighbour of two is left
+    near = np.full((8, 2), 0.5)
+    first = near.copy()
+    first[5], first[6], first[7] = 0.1, 0.9, 0.6
+    second = near.copy()
+    second[5], second[6], second[7] = 0.9, 0.8, 0.7
+    graphs = [graph(lists, first), graph(others, second)]
+    moves = find_moves(graphs, compare_neighbors(graphs), counts, 4)
+    assert [move.document for move in moves] == [6, 7, 5, 4]
+
+
+def test_documents_that_keep_their_neighbours_or_have_none_do_not_move(counts):
+    lists, others = [[1, 2]] + [[0, 3]] * 7, [[4, 5]] + [[0, 2]] * 7
+    similarities = np.full((8, 2), 0.5)
+    similarities[0] = 0
+    graphs = [graph(lists, similarities), graph(others)]
+    moves = find_moves(graphs, compare_neighbors(graphs), counts, 8)
+    assert 0 not in [move.document for move in moves] and len(moves) == 7
+    assert find_moves(graphs, compare_neighbors(graphs), counts, 0) == ()
+    same = [[0, 1, 2] for _ in TEXTS[2:]]
+    before = graph([[1, 2, 3], [0, 2, 3], *same])
+    after = graph([[4, 5, 6], [3, 2, 0], *same])  # the second has the same, in another order
+    moves = find_moves([before, after], compare_neighbors([before, after]), counts, 5)
+    assert [move.document for move in moves] == [0]

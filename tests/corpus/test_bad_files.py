@@ -8,6 +8,7 @@ import pytest
 
 from embedtopics.corpus import Corpus
 from embedtopics.errors import InputError
+from tests.factories import raising
 
 UTF8 = "text\nété\n".encode()
 MANY = b"a,b\n" + b"1,2\n" * 300_000
@@ -38,38 +39,26 @@ def test_empty_files(tmp_path, name, content, message):
         (
             "a.csv",
             b'id,text\n1,ok\n2,"two\nlines"\n3,a,b\n',
-            r"a.csv, row 3 \(line 5\): expected 2 fields as in the header, got 3; .* double quotes",
+            r"row 3 \(line 5\): .* 2 fields .* 3;",
         ),
         ("a.csv", b"id,text,n\n1,ok,2\n2,b\n", r"row 2 \(line 3\): expected 3 fields .* got 2"),
         ("a.csv", b'id,text\n1,"open\n2,b\n', r"row 1 \(line 2\): .* a quote that is never closed"),
         ("a.csv", b'id,text\n1,a\n\n2,"b" c\n', r"row 2 \(line 4\): .* write a quote .* twice"),
         ("a.csv", b'id,"text\n1,a\n', r"header \(line 1\): .* never closed"),
-        (
-            "a.tsv",
-            b'id\ttext\n1\t"a\nb"\n2\tb\tc\n',
-            r"row 2 \(line 4\): expected 2 fields .* got 3",
-        ),
+        ("a.tsv", b'id\ttext\n1\t"a\nb"\n2\tb\tc\n', r"row 2 \(line 4\): .* 2 fields .* got 3"),
         (
             "a.jsonl",
             b'{"text": "a"}\n\n{"text": "b"\n',
-            r"a.jsonl, row 2 \(line 3\): expected valid JSON, got a fault at column \d+ \(Exp",
+            r"row 2 \(line 3\): .* fault at column \d+",
         ),
         ("a.jsonl", b'{"text": "a"}\n[1]\n', "row 2: expected a JSON object .* got a list"),
         ("a.jsonl", b"[" * 200_000, "a.jsonl, row 1: expected"),
         ("a.jsonl", b'{"n": ' + b"1" * 5000 + b"}", "row 1: expected a plain JSON object"),
-        (
-            "a.json",
-            b'[{"text": "a"},\n {"text": }]',
-            r"a.json: .* line 2, column 11 .* array of obj",
-        ),
+        ("a.json", b'[{"text": "a"},\n {"text": }]', "a.json: .* line 2, column 11"),
         ("a.json", b'[{"text": "a"}, 3]', "a.json, row 2: expected a JSON object .* got a int"),
         ("a.json", b'{\n "text": ["a"]\n}', "a.json, row 1: expected valid JSON"),
         ("a.parquet", b"PAR1 and then nothing", "a.parquet: expected a Parquet file"),
-        (
-            "a.parquet.gz",
-            gzip.compress(b"text\n", mtime=0),
-            "a.parquet.gz: expected a Parquet file",
-        ),
+        ("a.parquet.gz", gzip.compress(b"text\n", mtime=0), "expected a Parquet file"),
     ],
 )
 def test_broken_rows(tmp_path, name, content, message):
@@ -85,7 +74,7 @@ def far(n):
     [
         ("a.csv", "text\nété\n".encode("latin-1"), 5),
         ("a.csv", b"\xef\xbb\xbftext\nab\xff\n", 10),
-        ("a.csv", far(1_000_000) + b"\xe9t\xe9\n", 9_000_005),
+        ("a.csv", far(150_000) + b"\xe9t\xe9\n", 1_350_005),
         ("a.txt", b"ab\xc3", 2),
         ("a.txt", far(116_508) + b"\xc3\xa9\xe2\x82", 1_048_579),
         ("a.jsonl", b'{"text": "\xe9"}', 10),
@@ -131,16 +120,19 @@ def test_damaged_gzip(tmp_path, name, content):
         assert f"{name}: expected a gzip file, got damaged or incomplete data" in caught
 
 
-def test_missing_files(tmp_path):
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("artcles.csv", r"no such file or folder; did you mean 'articles.csv'"),
+        ("nowhere/x.csv", "no such file or folder; check the path"),
+        ("a\0b.csv", "cannot be reached"),
+        ("articles.csv/x.csv", "cannot be reached"),
+    ],
+)
+def test_missing_files(tmp_path, path, message):
     (tmp_path / "articles.csv").write_bytes(UTF8)
-    with pytest.raises(InputError, match=r"no such file or folder; did you mean 'articles.csv'"):
-        Corpus.from_file(tmp_path / "artcles.csv")
-    with pytest.raises(InputError, match="no such file or folder; check the path"):
-        Corpus.from_file(tmp_path / "nowhere" / "x.csv")
-    with pytest.raises(InputError, match="cannot be reached"):
-        Corpus.from_file("a\0b.csv")
-    with pytest.raises(InputError, match="cannot be reached"):
-        Corpus.from_file(tmp_path / "articles.csv" / "x.csv")
+    with pytest.raises(InputError, match=message):
+        Corpus.from_file(tmp_path / path)
 
 
 def test_folders_without_documents_and_rows_without_number(tmp_path):
@@ -176,10 +168,7 @@ def test_unknown_suffixes(tmp_path, name):
     ],
 )
 def test_files_that_cannot_be_opened(tmp_path, monkeypatch, error, message):
-    def fail(*arguments, **options):
-        raise error
-
-    monkeypatch.setattr(type(tmp_path), "open", fail)
+    monkeypatch.setattr(type(tmp_path), "open", raising(error))
     (tmp_path / "a.csv").touch()
     with pytest.raises(InputError, match=f"a.csv: {message}"):
         Corpus.from_file(tmp_path / "a.csv")

@@ -1,8 +1,5 @@
 """Languages, from a sample that does not depend on the order of the texts."""
 
-import subprocess
-import sys
-
 import pytest
 
 from embedtopics.corpus import detect_languages
@@ -39,22 +36,26 @@ def test_one_text(text, expected):
     assert detect_languages([text]).main == expected
 
 
-def test_shares():
-    found = detect_languages([*ENGLISH, *FRENCH, *GERMAN, "hm", ""])
-    assert found.n_sampled == 6
-    assert dict(found.shares) == {"en": 3 / 6, "fr": 2 / 6, "de": 1 / 6}
-    assert list(found.shares) == ["en", "fr", "de"]
-    assert found.main == "en"
+@pytest.mark.parametrize(
+    ("texts", "shares", "n_sampled"),
+    [
+        ([*ENGLISH, *FRENCH, *GERMAN, "hm", ""], {"en": 3 / 6, "fr": 2 / 6, "de": 1 / 6}, 6),
+        ([FRENCH[0], "xyzzy qwrtp sdfgh jklmn bvcxz wrtpq"], {"fr": 0.5}, 2),
+        (["", "a", "42"], {}, 0),
+    ],
+)
+def test_shares_are_of_the_texts_that_were_looked_at(texts, shares, n_sampled):
+    found = detect_languages(texts)
+    assert (list(found.shares.items()), found.n_sampled) == (list(shares.items()), n_sampled)
+    assert found.main == next(iter(shares), None)
 
 
-def test_texts_that_cannot_be_told_count_among_those_looked_at():
-    found = detect_languages([FRENCH[0], "xyzzy qwrtp sdfgh jklmn bvcxz wrtpq"])
-    assert (dict(found.shares), found.n_sampled) == ({"fr": 0.5}, 2)
-
-
-def test_nothing_to_judge():
-    found = detect_languages(["", "a", "42"])
-    assert (dict(found.shares), found.n_sampled, found.main) == ({}, 0, None)
+@pytest.mark.parametrize(
+    ("arguments", "message"), [((ENGLISH[0],), "got one str"), ((ENGLISH, 0), "at least 1, got 0")]
+)
+def test_refused(arguments, message):
+    with pytest.raises(InputError, match=message):
+        detect_languages(*arguments)
 
 
 @pytest.mark.parametrize("sample", [1, 3, 5])
@@ -64,15 +65,3 @@ def test_the_sample_depends_on_content_only(sample):
     assert expected.n_sampled == sample
     assert detect_languages(texts[::-1], sample) == expected
     assert detect_languages([f"  {t}\n" for t in texts] + texts * 50, sample) == expected
-
-
-def test_refused():
-    with pytest.raises(InputError, match="got one str"):
-        detect_languages(ENGLISH[0])
-    with pytest.raises(InputError, match="at least 1, got 0"):
-        detect_languages(ENGLISH, sample=0)
-
-
-def test_the_identifier_is_loaded_when_it_is_needed():
-    code = "import sys, embedtopics.corpus; sys.exit('py3langid' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

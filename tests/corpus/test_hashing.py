@@ -18,7 +18,6 @@ from embedtopics.corpus._hashing import (
     find_distinct,
     is_missing,
     normalize_text,
-    replace_surrogates,
 )
 
 any_text = st.text(alphabet=st.characters(exclude_categories=()), max_size=30)
@@ -52,22 +51,18 @@ def test_normalisation_is_idempotent_and_writable(text):
     assert unicodedata.is_normalized("NFC", once)
 
 
-@given(st.text(max_size=30))
-def test_surrogates_only_are_replaced(text):
-    assert replace_surrogates(text) == text
-    assert replace_surrogates(text + "\udc80") == text + "\ufffd"
-
-
 @pytest.mark.parametrize(
-    "value", [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+    ("value", "missing"),
+    [
+        *(
+            (v, True)
+            for v in (None, np.nan, np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT"))
+        ),
+        *((v, False) for v in ("", "NaN", 0, 0.0, False, [], np.datetime64("2021"))),
+    ],
 )
-def test_missing_values(value):
-    assert is_missing(value)
-
-
-@pytest.mark.parametrize("value", ["", "NaN", 0, 0.0, False, [], np.datetime64("2021")])
-def test_values_that_are_not_missing(value):
-    assert not is_missing(value)
+def test_missing_values(value, missing):
+    assert is_missing(value) is missing
 
 
 def test_hashes_are_blake2b_of_the_normal_form():

@@ -178,11 +178,7 @@ def test_a_csv_file_of_one_column(tmp_path):
 @pytest.mark.parametrize(
     ("content", "texts", "noted"),
     [
-        (
-            'id\ttext\n1\t"quoted whole"\n2\tplain "inside"\n',
-            ["quoted whole", 'plain "inside"'],
-            [],
-        ),
+        ('id\ttext\n1\t"quoted"\n2\tplain "inside"\n', ["quoted", 'plain "inside"'], []),
         ('id\ttext\n1\t"One" and two\n2\t"whole"\n', ['"One" and two', '"whole"'], ["none"]),
         ('id\ttext\n1\t"never closed\n2\tb\n', ['"never closed', "b"], ["none"]),
         ('id\ttext\n1\t"two\nlines"\n2\tb\n', ["two\nlines", "b"], []),

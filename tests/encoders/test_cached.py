@@ -17,6 +17,7 @@ from embedtopics.corpus.results import Encoding
 from embedtopics.encoders import CachedEncoder
 from embedtopics.encoders import _cache as cached
 from embedtopics.errors import InputError
+from tests.factories import FULL_DISK, raising, refuses
 
 
 class Counting:
@@ -63,7 +64,7 @@ def test_only_what_is_new_is_encoded(tmp_path):
     texts = [f"text {i}" for i in range(50)]
     assert [n_encoded(own, tmp_path) for own in (texts[:40], texts, texts)] == [40, 10, 0]
     assert CachedEncoder(Counting(), folder=tmp_path).encode([]).shape == (0, 6)
-    with pytest.raises(InputError, match="row 1"):
+    with refuses("texts", row=1):
         CachedEncoder(Counting(), folder=tmp_path).encode(["a", None])
 
 
@@ -135,20 +136,15 @@ def test_other_shards_survive_a_damaged_one(tmp_path, monkeypatch):
     assert n_encoded(texts, tmp_path) == 5
 
 
-def test_a_full_disk_costs_one_warning(tmp_path, monkeypatch, caplog):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
+def test_a_full_disk_and_a_folder_that_cannot_be_made_cost_one_warning(
+    tmp_path, monkeypatch, caplog
+):
+    (tmp_path / "file").write_text("in the way")
+    assert n_encoded(["a"], tmp_path / "file") == 1 and "cannot be kept" in caplog.text
     monkeypatch.setattr(cached, "TEXTS_A_SHARD", 2)
-    monkeypatch.setattr(cached, "append", full)
+    monkeypatch.setattr(cached, "append", raising(FULL_DISK))
     assert n_encoded([f"text {i}" for i in range(9)], tmp_path) == 9
     assert caplog.text.count("No space left") == 1
-
-
-def test_a_folder_that_cannot_be_made_costs_one_warning(tmp_path, caplog):
-    (tmp_path / "file").write_text("in the way")
-    assert n_encoded(["a"], tmp_path / "file") == 1
-    assert "cannot be kept" in caplog.text
 
 
 def test_the_least_recently_used_go_first(tmp_path, monkeypatch):
@@ -232,13 +228,17 @@ def test_what_the_encoder_says_is_passed_on(tmp_path, monkeypatch):
         encoder.max_length  # noqa: B018
 
 
-def test_bad_parameters(tmp_path):
-    with pytest.raises(InputError, match="dtype must be"):
-        CachedEncoder(Counting(), folder=tmp_path, dtype="int8")
-    with pytest.raises(InputError, match="max_bytes must be above 0"):
-        CachedEncoder(Counting(), folder=tmp_path, max_bytes=0)
-    with pytest.raises(InputError, match="fingerprint"):  # it cannot be told from others
-        CachedEncoder(SimpleNamespace(encode=len), folder=tmp_path)
+@pytest.mark.parametrize(
+    ("message", "encoder", "options"),
+    [
+        ("dtype must be", Counting(), {"dtype": "int8"}),
+        ("max_bytes must be above 0", Counting(), {"max_bytes": 0}),
+        ("fingerprint", SimpleNamespace(encode=len), {}),  # it cannot be told from others
+    ],
+)
+def test_bad_parameters(tmp_path, message, encoder, options):
+    with pytest.raises(InputError, match=message):
+        CachedEncoder(encoder, folder=tmp_path, **options)
 
 
 @pytest.mark.parametrize("error", [PermissionError, OSError])

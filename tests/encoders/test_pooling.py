@@ -36,26 +36,10 @@ WITHOUT_FIRST = {
 def test_pooling_by_hand(pooling):
     pooled = pool(torch.tensor(STATES), torch.tensor(MASK), pooling)
     np.testing.assert_allclose(pooled.numpy(), BY_HAND[pooling], rtol=1e-6)
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_padding_changes_nothing(pooling):
-    states = np.random.default_rng(0).normal(size=(3, 5, 4)).astype(np.float32)
-    mask = np.ones((3, 5), dtype=np.int64)
-    padded = np.pad(states, ((0, 0), (0, 4), (0, 0)), constant_values=99.0)
-    padded_mask = np.pad(mask, ((0, 0), (0, 4)))
-    np.testing.assert_allclose(
-        pool(torch.from_numpy(states), torch.from_numpy(mask), pooling),
-        pool(torch.from_numpy(padded), torch.from_numpy(padded_mask), pooling),
-        rtol=1e-6,
-    )
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_tokens_of_a_prompt_are_left_out_by_hand(pooling):
-    mask = torch.tensor([[0, 1, 1], [0, 1, 0]])
-    pooled = pool(torch.tensor(STATES), mask, pooling)
+    # Tokens of a prompt may be left out; where nothing is left, the vector is zero.
+    pooled = pool(torch.tensor(STATES), torch.tensor([[0, 1, 1], [0, 1, 0]]), pooling)
     np.testing.assert_allclose(pooled.numpy(), WITHOUT_FIRST[pooling], rtol=1e-6)
+    assert not pool(torch.tensor(STATES), torch.zeros(2, 3, dtype=torch.int64), pooling).any()
 
 
 class Layers(torch.nn.Module):
@@ -93,10 +77,3 @@ def test_steps_after_the_pooling_by_hand():
         made = finish(vectors, (Dense(None, weight, bias, activation),))
         np.testing.assert_allclose(made[:, 0], expected, rtol=1e-6)
         assert made.dtype == np.float32
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_where_there_is_nothing_to_pool_the_vector_is_zero(pooling):
-    # A text without tokens behind a prompt that is left out, in a model without special tokens.
-    pooled = pool(torch.tensor(STATES), torch.zeros(2, 3, dtype=torch.int64), pooling)
-    np.testing.assert_array_equal(pooled.numpy(), np.zeros((2, 2)))

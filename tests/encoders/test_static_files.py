@@ -59,12 +59,14 @@ def test_smaller_types(tokenizer, table, texts, tmp_path, dtype):
 
 
 def test_types_that_cannot_hold_the_table(tokenizer, table, tmp_path):
-    with pytest.raises(InputError, match="keeps directions and not lengths"):
-        StaticEncoder.from_arrays(table, tokenizer, normalize=False).save(tmp_path, dtype="int8")
-    with pytest.raises(InputError, match="within the range of float16, got 1e"):
-        StaticEncoder.from_arrays(table * 0 + 1e6, tokenizer).save(tmp_path, dtype="float16")
-    with pytest.raises(InputError, match="expected dtype to be one of float32"):
-        StaticEncoder.from_arrays(table, tokenizer).save(tmp_path, dtype="float64")
+    for rows, dtype, normalize, message in (
+        (table, "int8", False, "keeps directions and not lengths"),
+        (table * 0 + 1e6, "float16", True, "within the range of float16, got 1e"),
+        (table, "float64", True, "expected dtype to be one of float32"),
+    ):
+        with pytest.raises(InputError, match=message):
+            encoder = StaticEncoder.from_arrays(rows, tokenizer, normalize=normalize)
+            encoder.save(tmp_path, dtype=dtype)
     assert not any(tmp_path.iterdir())
 
 

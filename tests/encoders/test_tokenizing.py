@@ -1,12 +1,13 @@
+"""Texts become tokens, and tokens batches."""
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedtopics.encoders import _base
 from embedtopics.encoders._base import check_texts
-from embedtopics.encoders.sentence._running import tokenize
+from embedtopics.encoders.sentence._running import longest_first, token_batches, tokenize
 from embedtopics.errors import InputError
 
 pytest.importorskip("tokenizers")
@@ -15,37 +16,6 @@ pytest.importorskip("tokenizers")
 @pytest.fixture(scope="module")
 def cutting(tiny_encoder):
     return tiny_encoder._cutting  # cuts at 12 tokens, 10 without [CLS] and [SEP]
-
-
-def ids_of(tokens):
-    return [np.frombuffer(ids, dtype=np.int32).tolist() for ids in tokens.ids]
-
-
-def test_counts_by_hand(cutting):
-    # "zebra": z is not in the vocabulary, so the whole word is unknown.
-    texts = ["", "the cat sat", "zebra the zebra", "cat " * 25, "cat " * 9 + "zebra zebra"]
-    tokens = tokenize(cutting, texts, unknown_id=1)
-    assert tokens.n_tokens.tolist() == [0, 3, 3, 25, 11]
-    assert tokens.n_seen.tolist() == [0, 3, 3, 10, 10]
-    assert tokens.n_unknown.tolist() == [0, 0, 2, 0, 1]
-    assert ids_of(tokens)[0] == [2, 3]
-    assert [len(ids) for ids in ids_of(tokens)] == [2, 5, 5, 12, 12]
-    assert all(ids[0] == 2 and ids[-1] == 3 for ids in ids_of(tokens))
-
-
-def test_slabs_change_nothing(cutting, monkeypatch):
-    texts = ["the cat", "dog " * 30, "", "a", "red river " * 2, "stone"]
-    whole = tokenize(cutting, texts, unknown_id=1)
-    monkeypatch.setattr(_base, "_SLAB_CHARACTERS", 8)
-    slabs = tokenize(cutting, texts, unknown_id=1)
-    assert slabs.ids == whole.ids
-    np.testing.assert_array_equal(slabs.n_tokens, whole.n_tokens)
-
-
-def test_the_prompt_comes_first(cutting):
-    assert tokenize(cutting, ["zebra"], unknown_id=-1).n_unknown.tolist() == [0]
-    with_prompt = tokenize(cutting, ["cat"], unknown_id=1, prompt="the ")
-    assert with_prompt.ids == tokenize(cutting, ["the cat"], unknown_id=1).ids
 
 
 @given(texts=st.lists(st.text(st.characters(codec=None), max_size=20), max_size=5))
@@ -86,3 +56,29 @@ def test_the_space_behind_a_prompt_is_no_token_of_its_own():
     assert found.n_tokens.tolist() == [2, 0, 3]
     assert found.n_seen.tolist() == [2, 0, 2]
     assert found.n_unknown.tolist() == [0, 0, 0]
+
+
+KEYS = st.lists(st.binary(max_size=6), max_size=40)
+
+
+@given(st.lists(st.integers(1, 50), max_size=60), st.integers(1, 200))
+def test_batches_hold_every_text_once_within_the_budget(lengths, budget):
+    lengths = sorted(lengths, reverse=True)
+    batches = list(token_batches(lengths, budget))
+    assert [row for batch in batches for row in range(len(lengths))[batch]] == list(
+        range(len(lengths))
+    )
+    for batch in batches:
+        padded = len(lengths[batch]) * lengths[batch.start]
+        assert padded <= budget or len(lengths[batch]) == 1
+
+
+@given(KEYS, st.randoms())
+def test_order_depends_on_content_alone(keys, random):
+    rows = list(range(len(keys)))
+    ordered = [keys[row] for row in longest_first(keys, rows)]
+    shuffled = list(keys)
+    random.shuffle(shuffled)
+    assert ordered == [shuffled[row] for row in longest_first(shuffled, rows)]
+    lengths = [len(key) for key in ordered]
+    assert lengths == sorted(lengths, reverse=True)

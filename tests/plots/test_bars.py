@@ -1,15 +1,12 @@
 """Bars of sizes, terms and keyness; dots of recurrence."""
 
-import dataclasses
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from embedtopics import plots
 from embedtopics.plots._colors import NOISE_COLOR, tint, topic_colors
-from embedtopics.topics.results import Stability
-from tests.factories import make_result, refuses
+from tests.factories import make_result, refuses, with_stability
 
 
 def test_sizes_account_for_every_row():
@@ -108,25 +105,12 @@ def test_bad_arguments(frame):
         plots.keyness(frame.drop(columns="effect"))
 
 
-def measured(result, recurrence, chance=None):
-    recurrence = np.array(recurrence, dtype=np.float64)
-    found = Stability(
-        recurrence=recurrence,
-        low=recurrence - 0.1,
-        high=recurrence + 0.05,
-        agreement=np.ones(len(result.documents), dtype=np.float32),
-        adjusted_rand=np.array([0.5]),
-        n_replicates=7,
-        chance=chance,
-    )
-    return dataclasses.replace(result, stability=found)
-
-
 def test_topics_from_the_stablest_down_each_with_interval_and_chance():
     labels = ["a", "b", "c", "<i>d</i> $x$"]
     result = make_result(n_topics=4, topic_labels=labels)
     chance = np.array([0.1, 0.2, 0.3, 0.4])
-    figure = plots.stability(measured(result, [0.5, np.nan, 0.9, 0.7], chance))
+    measured = with_stability(result, [0.5, np.nan, 0.9, 0.7], chance)
+    figure = plots.stability(measured)
     *lines, marks, dots = figure.data
     names = [name.strip() for name in figure.layout.yaxis.ticktext]
     assert names == ["c", "&lt;i&gt;d&lt;/i&gt; &#36;x&#36;", "a", "b (in no replicate)"]
@@ -136,12 +120,12 @@ def test_topics_from_the_stablest_down_each_with_interval_and_chance():
         [line.x for line in lines[:3]], [[0.8, 0.95], [0.6, 0.75], [0.4, 0.55]]
     )
     assert [line.y for line in lines] == [(i, i) for i in range(4)]
-    assert "7 replicates" in dots.name
+    assert "3 replicates" in dots.name
     assert "topic 2" in dots.hovertext[0] and "from 0.80 to 0.95" in dots.hovertext[0]
-    colors = topic_colors(measured(result, [0.5, np.nan, 0.9, 0.7], chance))
+    colors = topic_colors(measured)
     assert list(dots.marker.color) == [colors[i] for i in (2, 3, 0, 1)]
 
 
 def test_without_chance_levels():
-    figure = plots.stability(measured(make_result(n_topics=1), [0.5]))
+    figure = plots.stability(with_stability(make_result(n_topics=1)))
     assert len(figure.data) == 2

@@ -4,22 +4,28 @@ import numpy as np
 import pytest
 
 from embedtopics import plots, topics
-from tests.factories import make_comparison, make_result, refuses
+from tests.factories import make_comparison, make_result, refuses, with_stability
+
+HOSTILE = "<b onclick=x>$x$</b> %{x} <script>alert(1)</script>"
 
 
 @pytest.fixture(scope="module")
 def given():
     """What each figure is drawn of, by its name."""
-    result = make_result(120, 3)
-    source = np.random.default_rng(0).choice(["a", "b"], len(result.corpus))
+    result = make_result(120, 3, texts=[HOSTILE], topic_labels=[HOSTILE])
+    source = np.random.default_rng(0).choice(["a", HOSTILE], len(result.corpus))
+    tree = topics.hierarchy(result)
     own = dict.fromkeys(("map", "sizes", "terms", "term_decline", "topic_map"), (result,))
     return own | {
-        "comparison": (make_comparison(120),),
+        "comparison": (make_comparison(120, texts=[HOSTILE]),),
         "mixture": (result, topics.token_topics(result, 0)),
         "over_time": (topics.over_time(result, "month"),),
         "by_group": (topics.by_group(result, source),),
         "effects": (topics.effects(result, {"source": source}, n_resamples=20),),
         "stability": (result,),
+        "hierarchy": (tree,),
+        "similarity": (tree,),
+        "hierarchical_map": (result, tree),
     }
 
 
@@ -52,12 +58,24 @@ def given():
         ("effects", "topics", [9]),
         ("effects", "covariate", "date"),
         ("stability", "result", None),
+        ("hierarchy", "width", 10),
+        ("hierarchical_map", "levels", []),
     ],
 )
 def test_an_argument_at_fault_is_named(given, figure, parameter, value):
     options = {} if parameter == "result" else {parameter: value}
     with refuses(parameter):
         getattr(plots, figure)(*given[figure], **options)
+
+
+def test_text_of_a_corpus_is_shown_and_never_markup(given):
+    measured = {"stability": (with_stability(given["map"][0]),)}
+    drawn = {name: getattr(plots, name)(*found) for name, found in (given | measured).items()}
+    drawn["lines over time"] = plots.over_time(*given["over_time"], style="lines")
+    for name, figure in drawn.items():
+        page = figure.to_json().replace("\\u003c", "<").replace("\\u003e", ">")
+        assert "<b onclick" not in page and "<script" not in page and "$x$" not in page, name
+        assert "&lt;b onclick" in page or name in ("terms", "mixture"), name
 
 
 def test_of_no_topics_there_is_a_note():

@@ -163,14 +163,6 @@ def test_scores_that_are_no_numbers_are_gaps():
     )
 
 
-def test_names_of_tasks_and_kinds_are_no_markup():
-    extra = (ProbeScore(HOSTILE, None, "accuracy", 0.5, NAN, NAN, 3),)
-    found = scores(HOSTILE, extra=extra)
-    found = dataclasses.replace(found, encoder=HOSTILE)
-    written = plots.layers(found).to_json()
-    assert "<b onclick" not in written and "$x$" not in written
-
-
 @pytest.mark.parametrize(
     ("given", "options", "parameter"),
     [
@@ -224,13 +216,6 @@ def test_cka_within_one_encoder_names_it_once():
     assert figure.layout.annotations[0].text == "<b>one</b>"
 
 
-def test_cka_names_are_no_markup_and_other_things_are_refused():
-    written = plots.cka(similarity(encoder_a=HOSTILE, encoder_b=HOSTILE + "2")).to_json()
-    assert "<b onclick" not in written and "$x$" not in written
-    with refuses("found"):
-        plots.cka(np.eye(3))
-
-
 def looks(tokens=("[CLS]", "the", "bat", "the", "[SEP]"), n_layers=3, n_heads=4, **more):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(len(tokens)), size=(n_layers, n_heads, len(tokens)))
@@ -278,8 +263,11 @@ def test_layers_and_heads_that_are_not_there_are_refused():
     for head in (4, [0, -1], [], "first"):
         with refuses("head"):
             plots.attention(looks(), 1, head)
-    with refuses("found"):
-        plots.attention(np.eye(3), 1)
+    for draw, found in (
+        (plots.attention, np.eye(3)), (plots.cka, np.eye(3)), (plots.contextualization, looks()),
+    ):  # fmt: skip
+        with refuses("found"):
+            draw(found, *([1] if draw is plots.attention else []))
 
 
 def geometry(measures, n=4, **more):
@@ -318,9 +306,17 @@ def test_contextualization_draws_each_measure_with_its_interval():
     assert "2 words, 50 uses" in figure.layout.annotations[0].text
 
 
-def test_contextualization_draws_what_was_measured_and_refuses_other_things():
-    figure = plots.contextualization(geometry(["self-similarity"], encoder=HOSTILE))
+def test_contextualization_draws_what_was_measured():
+    figure = plots.contextualization(geometry(["self-similarity"]))
     assert len(named(figure, "one word in two contexts")) == 1
-    assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()
-    with refuses("found"):
-        plots.contextualization(similarity())
+
+
+def test_names_of_tasks_encoders_and_kinds_are_no_markup():
+    extra = (ProbeScore(HOSTILE, None, "accuracy", 0.5, NAN, NAN, 3),)
+    found = dataclasses.replace(scores(HOSTILE, extra=extra), encoder=HOSTILE)
+    for figure in (
+        plots.layers(found),
+        plots.cka(similarity(encoder_a=HOSTILE, encoder_b=HOSTILE + "2")),
+        plots.contextualization(geometry(["self-similarity"], encoder=HOSTILE)),
+    ):
+        assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()

@@ -1,7 +1,5 @@
 """What all figures share: colours, where names stand, and text made harmless."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,8 +16,7 @@ from embedtopics.plots._colors import (
 )
 from embedtopics.plots._labels import densest_points, place_labels
 from embedtopics.plots._theme import cut, escape, plain, wrap
-from embedtopics.topics.results import Stability
-from tests.factories import make_result
+from tests.factories import make_result, with_stability
 
 
 def test_distances_are_those_of_oklab_for_usual_vision():
@@ -79,12 +76,7 @@ def test_topics_that_do_not_come_back_are_paler():
     result = make_result(n_topics=3)
     full = topic_colors(result)
     chance = np.array([0.15, 0.15, 0.15])
-    stability = Stability(
-        recurrence=np.array([0.9, 0.45, 0.1]), low=chance, high=chance,
-        agreement=np.ones(len(result.documents), np.float32),
-        adjusted_rand=np.array([0.5]), n_replicates=2, chance=chance,
-    )  # fmt: skip
-    shown = topic_colors(replace(result, stability=stability))
+    shown = topic_colors(with_stability(result, [0.9, 0.45, 0.1], chance))
     # 0.45 lies half way from chance to the 0.75 of a full colour: a quarter and half of the rest.
     assert shown == (full[0], tint(full[1], 0.625), tint(full[2], 0.25))
 

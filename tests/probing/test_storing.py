@@ -14,7 +14,7 @@ from embedtopics import CorruptFileError, InputError, probing
 from embedtopics._utils.folders import only_writer
 from embedtopics.probing import _extract as extracting
 from embedtopics.probing import _storage as storing
-from tests.factories import refuses
+from tests.factories import FULL_DISK, contents, raising, refuses
 
 TEXTS = [
     "the cat sat on the mat",
@@ -35,10 +35,6 @@ def small_blocks(monkeypatch):
 def finished(tiny_bert, tmp_path):
     probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "finished")
     return tmp_path / "finished"
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def test_a_store_is_what_is_in_memory(tiny_bert, finished):
@@ -166,11 +162,7 @@ def test_nothing_is_lost_or_written_twice_by_one_killed_at_the_checksums(
 ):
     probing.hidden_states(texts, tiny_bert, out=tmp_path / "whole")
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-
-        def killed(*_, **__):
-            raise KeyboardInterrupt
-
-        patched.setattr(storing, "write_manifest", killed)
+        patched.setattr(storing, "write_manifest", raising(KeyboardInterrupt))
         probing.hidden_states(texts, tiny_bert, out=tmp_path / "s")
     monkeypatch.setattr(extracting, "pool_block", None)
     probing.hidden_states(texts, tiny_bert, out=tmp_path / "s")
@@ -219,11 +211,8 @@ with only_writer(Path({str(tmp_path / "s")!r})):
 
 
 def test_a_full_disk_is_told_and_what_is_there_goes_on(tiny_bert, finished, tmp_path, monkeypatch):
-    def full(_):
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr(storing.os, "fsync", full)
+        patched.setattr(storing.os, "fsync", raising(FULL_DISK))
         with pytest.raises(InputError, match="No space left on device; free some space"):
             probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")
     probing.hidden_states(TEXTS, tiny_bert, out=tmp_path / "s")

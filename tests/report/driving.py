@@ -3,14 +3,24 @@
 import json
 import os
 import select
+import shutil
 import subprocess
 import sys
 import time
 
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+IN_A_BROWSER = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+]
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-quic", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1300,1000",
+    "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
+    "--disable-dev-shm-usage", "--window-size=1300,1000",
     "--remote-debugging-pipe",
 )  # fmt: skip
 # Chromium reads commands from descriptor 3 and writes answers to 4; they are moved there in a
@@ -27,11 +37,11 @@ PATIENCE = 90  # seconds for one answer or one condition; never waited for in fu
 class Browser:
     """One page in one browser, which ends with it."""
 
-    def __init__(self, program, folder, size=(1300, 1000)):
+    def __init__(self, folder, size=(1300, 1000)):
         commands, self._to = os.pipe()
         self._from, answers = os.pipe()
         self._process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCH, str(commands), str(answers), program, *FLAGS,
+            [sys.executable, "-c", LAUNCH, str(commands), str(answers), CHROMIUM, *FLAGS,
              f"--user-data-dir={folder / 'profile'}"],
             pass_fds=(commands, answers), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -162,3 +172,9 @@ class Browser:
             self._process.wait()
         os.close(self._to)
         os.close(self._from)
+
+
+def check_console(browser):
+    """Nothing was thrown and nothing logged since the page was opened."""
+    for trouble in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
+        assert not [event for event in browser.events if event["method"] == trouble]

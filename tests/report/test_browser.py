@@ -1,63 +1,60 @@
-"""The report as a browser sees it."""
+"""The report, and the maps and scores of a comparison, as a browser shows them."""
 
-import shutil
-import subprocess
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 
-from embedtopics import report
+from embedtopics import plots, report
 from embedtopics.topics.results import Edit
-from tests.factories import make_result
+from tests.factories import make_comparison, make_result
+from tests.report.driving import IN_A_BROWSER, check_console
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    "--headless", "--no-sandbox", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader",
-    "--window-size=1300,1000", "--virtual-time-budget=15000",
-    "--enable-logging=stderr", "--v=0", "--dump-dom",
-)  # fmt: skip
 ATTACK = (
     "</script><script>document.title='pwned'</script><img src=x onerror=\"document.title='p'\">"
 )
+MEASURES = tuple(f"measure {i}" for i in range(8))
+BOX = "(selector => document.querySelector(selector).getBoundingClientRect())"
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
+pytestmark = IN_A_BROWSER
 
 
-@pytest.fixture(scope="module")
-def seen(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("browser")
+def test_markup_in_a_text_shows_as_text_and_does_nothing_and_both_figures_are_drawn(
+    browser, tmp_path
+):
     result = make_result(texts=[ATTACK], topic_labels=[ATTACK])
-    topic = result.topics[0]
-    shown = replace(topic, representatives=(0,), keywords=(ATTACK,), weights=(1.0,))
-    result = replace(
-        result, topics=(shown, *result.topics[1:]), history=(Edit("rename", message=ATTACK),)
+    shown = replace(result.topics[0], representatives=(0,), keywords=(ATTACK,), weights=(1.0,))
+    history = (Edit("rename", message=ATTACK),)
+    result = replace(result, topics=(shown, *result.topics[1:]), history=history)
+    browser.open(report.write_report(result, tmp_path / "report.html"))
+    browser.wait("document.querySelectorAll('.main-svg').length >= 2")
+    browser.wait("document.querySelectorAll('.annotation').length === 6")
+    assert browser.ask("document.querySelectorAll('.gl-canvas').length") > 0
+    assert browser.ask("document.title") == "Topics of 313 rows"
+    page = browser.ask("document.body.innerText")
+    assert ATTACK in page and "WebGL is not supported" not in page
+    assert browser.ask("document.querySelectorAll('img').length") == 0
+    check_console(browser)
+
+
+@pytest.mark.parametrize(("n_encoders", "width"), [(3, 1000), (5, 800)])
+def test_all_scores_are_seen_and_no_tool_covers_the_legend(browser, tmp_path, n_encoders, width):
+    result = make_comparison(n_encoders=n_encoders)
+    rows = [(name, m, 0.5, 0.45, 0.55, 300) for m in MEASURES for name in result.names]
+    columns = ["encoder", "measure", "value", "low", "high", "n"]
+    figure = plots.comparison(
+        replace(result, scores=pd.DataFrame(rows, columns=columns)), width=width
     )
-    path = report.write_report(result, folder / "report.html")
-    return subprocess.run(
-        [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", path.as_uri()],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-
-
-def test_markup_in_a_text_shows_as_text_and_does_nothing(seen):
-    assert "<title>Topics of 313 rows</title>" in seen.stdout
-    assert "&lt;script&gt;document.title='pwned'&lt;/script&gt;" in seen.stdout
-    assert "<img" not in seen.stdout.split("application/json")[0]
-
-
-def test_both_figures_are_drawn(seen):
-    body = seen.stdout.split("application/json")[0]
-    assert body.count('class="main-svg"') >= 2
-    assert "gl-canvas" in body
-    assert "WebGL is not supported" not in body
-    assert body.count('class="annotation"') == 6
-
-
-def test_the_console_is_silent(seen):
-    assert [line for line in seen.stderr.splitlines() if "CONSOLE" in line] == []
+    figure.write_html(tmp_path / "maps.html")
+    browser.open(tmp_path / "maps.html")
+    browser.wait("document.querySelectorAll('.cell-text').length > 0")
+    browser.frame()
+    top, lowest = browser.ask(
+        f"[{BOX}('.plot-container').top,"
+        " Math.max(...[...document.querySelectorAll('.column-cell .cell-rect')]"
+        ".map(cell => cell.getBoundingClientRect().bottom))]"
+    )
+    # What lies below the table's own place is cut off.
+    assert lowest <= top + figure.layout.height - figure.layout.margin.b + 1
+    tools, legend = browser.ask(f"[{BOX}('.modebar').bottom, {BOX}('.legend .traces').top]")
+    assert tools <= legend + 1

@@ -5,7 +5,6 @@ where each document must be drawn can be told by hand.
 """
 
 import csv
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +13,8 @@ import pytest
 from embedtopics import report
 from embedtopics.plots._colors import group_colors
 from tests.factories import make_comparison
-from tests.report.driving import Browser
+from tests.report.driving import IN_A_BROWSER, check_console
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ATTACK = (
     "</script><script>document.title='pwned'</script><!-- "
     "<img src=x onerror=\"document.title='p'\"> \u2028 'single' \"double\""
@@ -25,11 +23,7 @@ FORMULA = '=HYPERLINK("http://example.org","click")'
 SIDE = 6
 SPACING = 100.0
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +38,10 @@ def result():
 
 
 @pytest.fixture(scope="module")
-def opened(result, tmp_path_factory):
+def opened(browser, result, tmp_path_factory):
     folder = tmp_path_factory.mktemp("comparison")
-    path = report.write_report(result, folder / "comparison.html")
-    browser = Browser(CHROMIUM, folder)
-    try:
-        browser.open(path)
-        yield browser
-    finally:
-        browser.close()
+    browser.open(report.write_report(result, folder / "comparison.html"))
+    return browser
 
 
 @pytest.fixture
@@ -312,9 +301,7 @@ def test_markup_in_a_text_shows_as_text_and_does_nothing(page, result):
 
 
 def test_nothing_is_reported_and_nothing_is_fetched(page):
-    seen = [event["method"] for event in page.events]
-    for trouble in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
-        assert trouble not in seen, [e for e in page.events if e["method"] == trouble]
+    check_console(page)
     fetched = [
         event["params"]["request"]["url"]
         for event in page.events

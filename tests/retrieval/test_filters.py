@@ -1,8 +1,6 @@
 """Filters: what they are read as, what they answer beside pandas, and how errors show the place."""
 
 import sqlite3
-import subprocess
-import sys
 from datetime import date, datetime, timedelta
 
 import numpy as np
@@ -127,12 +125,6 @@ def test_the_longest_and_deepest_filters_are_answered():
     for where in ({"day": days}, {"n": list(range(30_001))}, "x" * 10_001):
         with refuses("where"):
             parse_filter(where, COLUMNS)
-
-
-def test_lark_is_imported_with_the_first_filter():
-    code = "import sys; from embedtopics.retrieval import SearchIndex; print('lark' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
 
 
 def tree(where):

@@ -16,7 +16,7 @@ from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval import SearchIndex
 from embedtopics.retrieval import _reader as opened_module
 from embedtopics.retrieval.storage._checks import check
-from tests.factories import refuses
+from tests.factories import raising, refuses
 from tests.retrieval.collection.fake import Disk
 from tests.retrieval.killed import build, corpus, work
 
@@ -238,10 +238,8 @@ def test_faiss_on_a_full_disk_leaves_the_index_as_it_was(tmp_path, monkeypatch):
         kind="ivf", languages=[], show_progress=False,
     )  # fmt: skip
 
-    def full(*_):
-        raise RuntimeError("Error in virtual void faiss: write error: No space left\nat io.cpp")
-
-    monkeypatch.setattr(faiss, "write_index", full)
+    error = RuntimeError("Error in virtual void faiss: write error: No space left\nat io.cpp")
+    monkeypatch.setattr(faiss, "write_index", raising(error))
     with pytest.raises(InputError, match=r"No space left.*as it was before"):
         index.add([f"u{i}" for i in range(300)], embeddings=vectors[300:], show_progress=False)
     assert len(index) == 300 and check(index.folder) == []

@@ -11,7 +11,7 @@ from embedtopics.encoders._registry import fitted, resolve_encoder
 from embedtopics.encoders.words._tfidf import RandomProjectionEncoder
 from embedtopics.errors import InputError
 from embedtopics.retrieval import SearchIndex, _search
-from tests.factories import refuses
+from tests.factories import raising, refuses
 from tests.retrieval.oracle import Passages, Tiny, build
 
 WORDS = [f"w{i}" for i in range(30)]
@@ -282,10 +282,7 @@ def test_a_cross_encoder_sees_the_best_passages(index):
 
 
 def test_a_search_gives_up_where_all_that_it_finds_goes(index, monkeypatch):
-    def gone(*_):
-        raise _search.Vanished
-
-    monkeypatch.setattr(_search, "make_hits", gone)
+    monkeypatch.setattr(_search, "make_hits", raising(_search.Vanished))
     with pytest.raises(InputError, match="keeps removing"):
         index.search("w1")
 

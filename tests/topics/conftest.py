@@ -1,11 +1,10 @@
 """A collection with topics within topics, fitted once for all tests of resolutions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 import embedtopics as et
+from tests.factories import make_result
 from tests.noise import jittered
 
 SYLLABLES = (
@@ -52,3 +51,9 @@ def branched(branches):
     """The result of a fit of them with the defaults."""
     texts, vectors = branches
     return et.TopicModel(languages=[], random_state=2).fit(texts, embeddings=vectors).result_
+
+
+@pytest.fixture(scope="session")
+def synthetic():
+    """A result of six topics that is no fit."""
+    return make_result()

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import sys
 
 import numpy as np
@@ -111,15 +109,6 @@ def test_empty_texts_have_no_topic_and_no_novelty(branched, branches):
     assert found.labels[[0, 2]].tolist() == [-1, -1]
     assert found.memberships.shape == (4, branched.n_topics)
     assert found.memberships.toarray()[[0, 2]].sum() == 0
-
-
-def test_a_result_without_topics_assigns_none(toy):
-    rng = np.random.default_rng(0)
-    texts = [f"words {i}" for i in range(4)]
-    result = et.TopicModel(languages=["en"]).fit(texts, embeddings=rng.normal(size=(4, 8))).result_
-    assert result.n_topics == 0
-    found = assign(result, ["new", texts[0]], embeddings=rng.normal(size=(2, 8)))
-    assert found.labels.tolist() == [-1, -1] and found.memberships.shape == (2, 0)
 
 
 @pytest.mark.parametrize("width", [1, 23, 25])

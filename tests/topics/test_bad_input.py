@@ -1,7 +1,5 @@
 """Embeddings as users give them: broken, degenerate, or in any form that NumPy knows."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -112,16 +110,6 @@ def test_two_far_groups_only(vectors):
     for two in (fit(vectors, n_topics=2), fit(vectors, min_cluster_size=50)):
         check(two, 180)
         np.testing.assert_array_equal(two.labels_, truth)
-
-
-def test_one_giant_group():
-    model = fit(groups([600], spread=0.3))
-    check(model, 600)
-    beside = fit(groups([600, 30], spread=0.15), min_cluster_size=25)
-    check(beside, 630)
-    small = beside.labels_[600:]
-    assert len(set(small)) == 1 and small[0] >= 0
-    assert not np.isin(beside.labels_[:600], small).any()
 
 
 def test_ten_thousand_copies_of_a_text_and_a_hundred_others():

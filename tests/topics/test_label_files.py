@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io
@@ -152,9 +150,3 @@ def test_a_size_may_be_spelt_otherwise(path, number, size):
     result = dataclasses.replace(result, topics=(big, *result.topics[1:]))
     path.write_text(f'topic;label;size\n0;x;"{size}"\n')
     assert read_labels(path, result) == {0: "x"}
-
-
-def test_no_topics(path):
-    none = make_result(40, 0)
-    write_labels(none, path)
-    assert read_labels(path, none) == {}

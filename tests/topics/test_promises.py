@@ -4,8 +4,6 @@ Same answer for any order of the rows and any number of threads; a text gets wha
 fit, whatever is asked beside it; nothing is lost and nothing is changed.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -243,3 +241,32 @@ np.savez(sys.argv[1], labels=r.labels, map=r.map, coordinates=r.coordinates,
     assert found[0]["labels"].max() >= 5
     for name in found[0].files:
         np.testing.assert_array_equal(found[0][name], found[1][name], err_msg=name)
+
+
+QUESTIONS = {
+    "report_card": lambda r: et.topics.report_card(r, n_resamples=50),
+    "stability": lambda r: pd.Series(vars(et.topics.stability(r, 4, random_state=3))),
+    "keyness": lambda r: et.topics.keyness(r, 0, 1),
+    "effects": lambda r: et.topics.effects(
+        r, {"vowels": [text.count("a") for text in r.corpus.texts]}, n_resamples=50
+    ).to_frame().round(9),
+    "concordance": lambda r: pd.Series(
+        sorted(et.topics.concordance(r, r.topics[0].keywords[0], n_occurrences=9)["id"])
+    ),
+    "sample_documents": lambda r: et.topics.sample_documents(r, 0, strategy="random")["text"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def turned(branches):
+    texts, vectors = branches
+    order = np.random.default_rng(5).permutation(len(texts))
+    model = et.TopicModel(languages=[], random_state=2)
+    return model.fit([texts[i] for i in order], embeddings=vectors[order]).result_
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_questions_have_the_same_answer_for_any_order_of_the_rows(branched, turned, question):
+    one, two = (QUESTIONS[question](result) for result in (branched, turned))
+    for part, other in zip(one.items(), two.items(), strict=True):
+        np.testing.assert_array_equal(part[1], other[1], err_msg=str(part[0]))

@@ -1,12 +1,22 @@
-from __future__ import annotations
+"""Labels that spread over the graph, and distinct vectors, by brute force."""
 
 import numba
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.topics import _propagation as walking
 from embedtopics.topics._propagation import NOWHERE, SLOTS, STEPS, propagate_labels
+from embedtopics.topics._vectors import (
+    core_centroids,
+    cosines,
+    find_unique_vectors,
+    row_centroids,
+    spread_graph,
+)
+from tests.factories import make_result
 
 
 @pytest.fixture(autouse=True, params=["all shares", "slots"])
@@ -112,17 +122,6 @@ def test_equal_shares_are_in_the_order_of_topics():
     assert propagated.topics[0, :4].tolist() == [0, 1, 2, -1]
 
 
-def test_nowhere_takes_walks_and_gives_none():
-    graph = random_graph(120, 8, seed=2)
-    labels = random_labels(120, 3, seed=2)
-    some = propagate_labels(graph, labels, 3)
-    everywhere = np.where(labels == -1, NOWHERE, labels).astype(np.int32)
-    least = propagate_labels(graph, everywhere, 3)
-    assert (least.none >= some.none - 1e-6).all() and least.none.sum() > some.none.sum()
-    nothing = propagate_labels(graph, np.full(120, NOWHERE, dtype=np.int32), 3)
-    assert (nothing.none == 1).all() and (nothing.topics == -1).all()
-
-
 def test_more_topics_than_slots_keep_the_largest_and_the_sum():
     n_topics = SLOTS + 9
     indices = (np.arange(n_topics + 1)[:, None] + np.arange(1, n_topics + 1)) % (n_topics + 1)
@@ -145,16 +144,6 @@ def test_without_neighbors_or_topics_every_walk_is_lost():
     alone = NeighborGraph(np.empty((3, 0), np.int32), np.empty((3, 0), np.float32))
     assert (propagate_labels(alone, labels, 2).none == 1).all()
     assert (propagate_labels(random_graph(3, 2), np.full(3, -1, np.int32), 0).none == 1).all()
-
-
-def test_neighbors_that_are_not_alike_are_not_visited():
-    indices = np.array([[1, 2], [0, 2], [0, 1]], dtype=np.int32)
-    similarities = np.array([[0.5, -0.5], [-0.1, -0.2], [0.0, -0.3]], dtype=np.float32)
-    propagated = propagate_labels(
-        NeighborGraph(indices, similarities), np.array([-1, 0, 1], np.int32), 2
-    )
-    np.testing.assert_array_equal(spread(propagated, 2), [[1, 0], [0, 0], [0, 0]])
-    np.testing.assert_array_equal(propagated.none, [0, 1, 1])
 
 
 def test_shares_too_small_for_a_float_are_none():
@@ -189,19 +178,6 @@ def test_same_bits_for_any_number_of_threads():
         np.testing.assert_array_equal(found[0].shares, other.shares)
 
 
-def test_numbering_of_documents_does_not_matter():
-    graph = random_graph(400, 9, seed=3)
-    labels = random_labels(400, 20, seed=3)
-    order = np.random.default_rng(0).permutation(400)
-    new_number = np.argsort(order)
-    moved = NeighborGraph(
-        new_number[graph.indices[order]].astype(np.int32), graph.similarities[order]
-    )
-    one, two = propagate_labels(graph, labels, 20), propagate_labels(moved, labels[order], 20)
-    np.testing.assert_array_equal(one.topics[order], two.topics)
-    np.testing.assert_array_equal(one.shares[order], two.shares)
-
-
 def test_all_shares_are_exact_where_slots_are_too_few(kept_on_the_way):
     graph = random_graph(300, 15, seed=5, low=0.1)
     labels = random_labels(300, 60, seed=5)
@@ -210,3 +186,31 @@ def test_all_shares_are_exact_where_slots_are_too_few(kept_on_the_way):
     kept *= (expected.sum(axis=1) / kept.sum(axis=1).clip(1e-30))[:, None]
     error = np.abs(propagate_labels(graph, labels, 60).shares - kept[:, ::-1]).max()
     assert error < 1e-5 if kept_on_the_way == "all shares" else 1e-4 < error < 0.2
+
+
+@given(st.lists(st.sampled_from([(0.0, 1.0), (1.0, 0.0), (-0.0, 1.0), (0.5, 0.5)]), min_size=1))
+def test_distinct_vectors_are_found(rows):
+    vectors = np.array(rows, dtype=np.float32)
+    unique = find_unique_vectors(vectors)
+    assert np.array_equal(vectors[unique.first][unique.of_document], vectors)
+    assert len(unique.first) == len(set(rows))
+    assert unique.first.tolist() == sorted(rows.index(row) for row in set(rows))
+    assert np.array_equal(unique.spread(unique.of(vectors)), vectors)
+
+
+def test_a_copy_has_the_neighbours_of_its_vector():
+    unique = find_unique_vectors(np.array([[1, 0], [1, 0], [0, 1], [0.6, 0.8]], dtype=np.float32))
+    graph = NeighborGraph(
+        np.array([[2], [2], [1]], dtype=np.int32), np.array([[0.6], [0.8], [0.8]], np.float32)
+    )
+    spread = spread_graph(graph, unique)
+    assert spread.indices.ravel().tolist() == [3, 3, 3, 2]
+    assert np.allclose(spread.similarities.ravel(), [0.6, 0.6, 0.8, 0.8])
+
+
+def test_cosines_of_zeros_and_centroids_of_no_topics():
+    found = np.array([[0.0, 0], [2, 1], [0, 0]])
+    np.testing.assert_allclose(cosines(found, np.array([[2.0, 0.0]])), [[0], [2 / 5**0.5], [0]])
+    result = make_result(40, 0)
+    shape = (0, result.embeddings.shape[1])
+    assert row_centroids(result).shape == core_centroids(result).shape == shape

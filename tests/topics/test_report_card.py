@@ -1,7 +1,5 @@
 """The report card against the functions and the result that its figures come from."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -16,23 +14,12 @@ from embedtopics import evaluation
 from embedtopics.errors import InputError
 from embedtopics.evaluation import _distinctness
 from embedtopics.topics import report_card, top_words, validation_sheets
-from embedtopics.topics.results import Stability
-from tests.factories import make_result
+from tests.factories import make_result, with_stability
 
 
 @pytest.fixture(scope="module")
 def card(branched):
     return report_card(branched, n_resamples=50).set_index("measure")
-
-
-def with_recurrence(result):
-    n = result.n_topics
-    recurrence = np.linspace(0.9, 0.2, n)
-    measured = Stability(
-        recurrence, recurrence - 0.1, recurrence + 0.1,
-        np.ones(len(result.documents), np.float32), np.array([0.4, 0.6]), 3, np.full(n, 0.05),
-    )  # fmt: skip
-    return dataclasses.replace(result, stability=measured)
 
 
 def test_words_are_measured_as_the_functions_do(branched, card):
@@ -102,7 +89,8 @@ def test_labels_by_column_and_by_row():
 
 
 def test_stability_where_it_was_measured(branched):
-    measured = with_recurrence(branched)
+    chance = np.full(branched.n_topics, 0.05)
+    measured = with_stability(branched, np.linspace(0.9, 0.2, branched.n_topics), chance)
     card = report_card(measured, n_resamples=20).set_index("measure")
     assert card.loc["recurrence", "value"] == pytest.approx(0.55)
     assert card.loc["recurrence_by_chance", "value"] == pytest.approx(0.05)
@@ -136,15 +124,6 @@ def test_next_to_nothing(n_documents, n_topics):
     assert math.isnan(values["npmi"]) == (n_topics == 0)
     assert math.isnan(values["inverted_rbo"])
     assert len(report_card(result, by_topic=True)) == n_topics
-
-
-def test_rows_in_another_order_give_the_same_card(branches, branched, card):
-    texts, vectors = branches
-    order = np.random.default_rng(5).permutation(len(texts))
-    fitted = et.TopicModel(languages=[], random_state=2)
-    other = fitted.fit([texts[i] for i in order], embeddings=vectors[order]).result_
-    again = report_card(other, n_resamples=50).set_index("measure")
-    pd.testing.assert_frame_equal(again, card, check_exact=True)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -103,17 +101,6 @@ def test_names_are_ordered(branched):
     assert_same_topics(auto, branched)
 
 
-def test_everything_else_is_shared_and_nothing_is_changed(branched):
-    before = branched.clustering.labels.copy(), branched.history, dict(branched.settings)
-    read = at_resolution(branched, 4, coverage=0.5)
-    for name in ("corpus", "documents", "embeddings", "graph", "coordinates", "map", "tree",
-                 "tokens", "term_counts", "decisions"):  # fmt: skip
-        assert getattr(read, name) is getattr(branched, name)
-    np.testing.assert_array_equal(branched.clustering.labels, before[0])
-    assert branched.history == before[1] and dict(branched.settings) == before[2]
-    assert read.stability is None
-
-
 def test_coverage_is_kept_unless_given(branched):
     cores = at_resolution(branched, 4, coverage=0.0)
     assert at_resolution(cores, 5).settings["coverage"] == 0.0
@@ -173,20 +160,17 @@ def test_few_texts_with_a_number_of_topics(n, n_topics):
 
 
 def test_without_a_hierarchy_there_is_no_other_resolution(branches):
-    result = fit(branches, clusterer=KMeans(5, n_init=1, random_state=0))
-    assert result.tree is None
-    for ask in (at_resolution, levels):
-        with refuses("result"):
-            ask(result)
-
-
-def test_a_tree_of_another_kind_is_no_hierarchy(branches):
     class Other(KMeans):
         def fit_predict(self, X, y=None):
             self.tree_ = object()
             return super().fit_predict(X)
 
-    assert fit(branches, clusterer=Other(5, n_init=1, random_state=0)).tree is None
+    for kind in (KMeans, Other):
+        result = fit(branches, clusterer=kind(5, n_init=1, random_state=0))
+        assert result.tree is None
+        for ask in (at_resolution, levels):
+            with refuses("result"):
+                ask(result)
 
 
 def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched):

@@ -1,7 +1,5 @@
 """Results that older versions saved, kept beside this file, are read as they were."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 
 import numba
@@ -191,14 +189,6 @@ def test_threads_do_not_matter(branched, measured):
         same(stability(branched, 8, random_state=3), measured)
     finally:
         numba.set_num_threads(threads)
-
-
-def test_order_of_rows_does_not_matter(branches, branched, measured):
-    texts, vectors = branches
-    order = np.random.default_rng(0).permutation(len(texts))
-    model = et.TopicModel(languages=[], random_state=2)
-    model.fit([texts[i] for i in order], embeddings=vectors[order])
-    same(stability(model.result_, 8, random_state=3), measured)
 
 
 def test_a_number_of_topics_is_met_in_every_replicate(branched):

@@ -1,18 +1,20 @@
-from __future__ import annotations
+"""What was saved comes back, bit for bit, and a save that is killed leaves the old or the new."""
 
 import dataclasses
+import json
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import embedtopics as et
-from embedtopics.errors import InputError
-from embedtopics.topics import _storage as storage
 from embedtopics.topics import at_resolution, levels, load_result, save_result
-from embedtopics.topics._storage import read_arrays
+from embedtopics.topics._storage import read_arrays, write_arrays
 from embedtopics.topics.results import Stability
-from tests.factories import refuses
+from tests.factories import make_result, refuses
 from tests.topics.editing.altering import assert_same
 
 
@@ -60,28 +62,6 @@ def test_no_pickle_anywhere(fitted, tmp_path):
     folder = fitted.save(tmp_path / "model")
     assert all(array.dtype != object for array in read_arrays(folder / "arrays.arrow").values())
     assert {p.suffix for p in folder.iterdir()} == {".json", ".arrow", ".npy", ".parquet"}
-
-
-def test_a_full_disk_leaves_the_old_model_whole(fitted, tmp_path, monkeypatch):
-    folder = fitted.save(tmp_path / "model")
-    before = {p.name: p.read_bytes() for p in folder.iterdir()}
-
-    def fail(result, folder):
-        (folder / "words.json").write_text("half")
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(storage, "_write_texts", fail)
-    with pytest.raises(InputError):
-        fitted.save(folder)
-    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
-    assert [p.name for p in tmp_path.iterdir()] == ["model"]
-
-
-def test_saving_into_a_folder_with_other_files_is_refused(fitted, tmp_path):
-    (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError):
-        fitted.save(tmp_path)
-    assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 ODD = {
@@ -161,6 +141,11 @@ def test_another_encoder_than_the_one_of_the_fit_is_refused(toy, tmp_path):
         et.TopicModel.load(folder, encoder=Coder("two")).predict(["a new text"])
     with refuses("encoder"):
         et.TopicModel.load(folder).predict(["a new text"])
+    for encoder in (None, Coder("two")):
+        with refuses("encoder"):
+            et.topics.extend(model.result_, ["a new text"], encoder=encoder)
+    grown = et.topics.extend(model.result_, ["a new text"], encoder=Coder("one")).result
+    np.testing.assert_array_equal(grown.labels[-1:], expected)
     np.testing.assert_array_equal(et.TopicModel.load(folder).predict(texts), model.labels_)
 
 
@@ -181,7 +166,8 @@ def test_an_encoder_with_settings_is_made_again_as_it_was(tmp_path):
 def test_stages_that_a_loaded_model_lacks_are_named_where_it_is_fitted_again(toy, tmp_path):
     texts, vectors, _ = toy
     weighting = et.terms.ClassTfidf(sqrt_tf=True)
-    model = et.TopicModel("tfidf", weighting=weighting, languages=["en"]).fit(texts)
+    own = {"weighting": weighting, "constraints": et.topics.PartialLabels(toy[2])}
+    model = et.TopicModel("tfidf", languages=["en"], **own).fit(texts)
     folder = model.save(tmp_path / "model")
 
     def lost(embeddings=None, **parameters):
@@ -189,28 +175,19 @@ def test_stages_that_a_loaded_model_lacks_are_named_where_it_is_fitted_again(toy
         decisions = loaded.fit(texts, embeddings=embeddings).result_.decisions
         return [decision.value for decision in decisions if decision.name == "not_loaded"]
 
-    assert lost(vectors) == [["weighting"]]
-    assert lost(encoder="lsa", weighting=weighting) == []
-    assert lost(vectors, weighting=weighting) == []
-    assert lost(encoder="lsa") == [["weighting"]]
-
-
-@pytest.mark.parametrize("read", [None, 3, "fine"])
-def test_any_resolution_comes_back(branched, tmp_path, read):
-    result = branched if read is None else at_resolution(branched, read, coverage=0.9)
-    loaded = load_result(save_result(result, tmp_path / "result"))
-    same(loaded, result)
-    assert loaded.peak_memory == result.peak_memory > 1e6
-    assert loaded.stability is None
-    for name, array in vars(loaded.tree).items():
-        assert array.dtype == getattr(result.tree, name).dtype
+    assert lost(vectors) == lost(encoder="lsa") == [["weighting", "constraints"]]
+    assert lost(vectors, weighting=weighting) == [["constraints"]]
+    assert lost(vectors, **own) == lost(encoder="lsa", **own) == []
 
 
 def test_a_loaded_result_is_read_at_other_resolutions_alike(branched, tmp_path):
-    loaded = load_result(save_result(branched, tmp_path / "result"))
+    read = at_resolution(branched, 3, coverage=0.9)
+    loaded = load_result(save_result(read, tmp_path / "result"))
+    same(loaded, read)
     assert levels(loaded) == levels(branched)
+    assert loaded.stability is None and loaded.peak_memory == branched.peak_memory > 1e6
     for n_topics in (2, 7, "coarse"):
-        same(at_resolution(loaded, n_topics), at_resolution(branched, n_topics))
+        same(at_resolution(loaded, n_topics), at_resolution(read, n_topics))
 
 
 def test_stability_and_unknown_memory_come_back(branched, tmp_path):
@@ -236,3 +213,150 @@ def test_how_fine_the_topics_are_comes_back_with_the_model(branches, tmp_path):
     assert (loaded.n_topics, loaded.coverage) == (5, 0.8)
     again = loaded.fit(texts, embeddings=vectors)
     np.testing.assert_array_equal(again.labels_, model.labels_)
+
+
+# A child process for each point; the hook sees every file that is opened, renamed or deleted.
+KILLED_EVERYWHERE = """
+import dataclasses, json, os, signal, sys
+from pathlib import Path
+from embedtopics.topics import load_result, save_result
+
+folder = Path(sys.argv[1])
+old = load_result(folder)
+new = dataclasses.replace(old, settings={**old.settings, "version": "new"})
+WATCHED = ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.unlink")
+
+def save_until(point):
+    seen = 0
+    def hook(event, arguments):
+        nonlocal seen
+        if event in WATCHED and "saved" in str(arguments):
+            seen += 1
+            if seen == point:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(hook)
+    save_result(new, folder)
+
+found = []
+point = 0
+while True:
+    point += 1
+    save_result(old, folder)
+    child = os.fork()
+    if child == 0:
+        save_until(point)
+        os._exit(0)
+    _, status = os.waitpid(child, 0)
+    found.append(load_result(folder).settings.get("version", "old"))
+    if os.WIFEXITED(status):
+        assert os.WEXITSTATUS(status) == 0
+        break
+    assert os.WTERMSIG(status) == signal.SIGKILL
+print(json.dumps(found))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system with fork")
+def test_killed_at_any_point(tmp_path):
+    folder = save_result(make_result(n_documents=40, n_topics=2), tmp_path / "saved")
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_EVERYWHERE, str(folder)],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert len(found) > 15 and found[0] == "old" and found[-1] == "new"
+    # The change happens once: no point leaves the old one after it.
+    assert found == sorted(found, reverse=True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a system with fork")
+def test_the_old_one_comes_back_where_both_were_out_of_place(tmp_path):
+    folder = save_result(make_result(n_documents=40, n_topics=2), tmp_path / "saved")
+    # As it is when a process dies between the two renames.
+    folder.rename(tmp_path / ".saved.abc123.old")
+    (tmp_path / ".saved.abc123.new").mkdir()
+    assert load_result(folder).n_topics == 2
+    assert folder.is_dir() and not (tmp_path / ".saved.abc123.old").exists()
+    # What another program calls so is left alone.
+    other = tmp_path / ".other.xyz.old"
+    other.mkdir()
+    with pytest.raises(ValueError, match="does not exist"):
+        load_result(tmp_path / "other")
+    assert other.is_dir()
+
+
+HEAVY = ("torch", "transformers", "onnxruntime", "sentence_transformers", "faiss", "numba")
+
+
+def test_loading_needs_no_encoder(tmp_path):
+    folder = save_result(make_result(n_documents=40, n_topics=2), tmp_path / "saved")
+    code = (
+        "import sys; from embedtopics.topics import load_result, table, documents;"
+        f"r = load_result({str(folder)!r}); table(r); documents(r);"
+        f"print(r.n_topics, *[name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["2"]
+
+
+def every_array(result):
+    for name in ("embeddings", "coordinates", "map"):
+        yield name, getattr(result, name)
+    for part in ("documents", "graph", "clustering", "tokens", "term_counts"):
+        value = getattr(result, part)
+        for field in dataclasses.fields(value):
+            if isinstance(getattr(value, field.name), np.ndarray):
+                yield f"{part}.{field.name}", getattr(value, field.name)
+    matrices = (result.memberships, result.topic_terms, result.term_counts.counts)
+    for name, matrix in zip(("memberships", "topic_terms", "counts"), matrices, strict=True):
+        for kind in ("data", "indices", "indptr"):
+            yield f"{name}.{kind}", getattr(matrix, kind)
+
+
+@pytest.mark.parametrize("wide", [np.int32, np.int64])
+def test_every_array_comes_back_bit_for_bit(tmp_path, wide):
+    result = make_result()
+    counts = result.term_counts.counts.copy()
+    counts.indices, counts.indptr = counts.indices.astype(wide), counts.indptr.astype(wide)
+    unsorted = result.memberships[:, ::-1].tocsr()
+    result = dataclasses.replace(
+        result,
+        memberships=unsorted,
+        term_counts=dataclasses.replace(result.term_counts, counts=counts),
+    )
+    loaded = load_result(save_result(result, tmp_path / "saved"))
+    pairs = list(zip(every_array(result), every_array(loaded), strict=True))
+    assert len(pairs) == 25
+    for (name, one), (_, two) in pairs:
+        assert one.dtype == two.dtype and one.shape == two.shape, name
+        assert one.tobytes() == two.tobytes(), name
+        assert two.flags.writeable, name
+
+
+def test_what_settings_may_hold(tmp_path):
+    settings = {
+        "nested": {"a": [1, {"b": None}], "c": 2.5}, "pair": (1, 2), "array": np.arange(3),
+        "number": np.float32(0.5), "text": np.str_("x"), 3: True, "unknown": float("nan"),
+    }  # fmt: skip
+    loaded = load_result(save_result(make_result(40, 2, settings=settings), tmp_path / "saved"))
+    assert loaded.settings == {
+        "nested": {"a": [1, {"b": None}], "c": 2.5}, "pair": [1, 2], "array": [0, 1, 2],
+        "number": 0.5, "text": "x", "3": True, "unknown": None,
+    }  # fmt: skip
+
+
+def test_arrays_of_any_shape_and_kind(tmp_path):
+    arrays = {
+        "empty": np.empty((0, 3), dtype=np.int16), "scalar": np.array(2.5),
+        "truth": np.array([[True], [False]]), "turned": np.arange(6, dtype="u8").reshape(2, 3).T,
+        "big": np.array([1, 2], dtype=">i4"), "nan": np.array([np.nan, -0.0, np.inf], np.float16),
+    }  # fmt: skip
+    write_arrays(tmp_path / "a", arrays)
+    read = read_arrays(tmp_path / "a")
+    assert list(read) == list(arrays)
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(read[name], array)
+        assert read[name].dtype == array.dtype.newbyteorder("=")
+    assert np.signbit(read["nan"][1])
+    with pytest.raises(TypeError, match="an array of object"):
+        write_arrays(tmp_path / "b", {"objects": np.array([None])})

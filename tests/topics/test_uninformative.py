@@ -1,7 +1,5 @@
 """Texts without sense that lie close together are no topic, from the fit to the tables."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -56,9 +54,7 @@ def test_shuffled_texts_are_no_topic(model, collection):
 def test_it_is_told(model):
     noted = {d.name: d for d in model.result_.decisions}
     assert noted["no_subject"].value == 1
-    assert "words are those of the whole corpus" in noted["no_subject"].message
     assert noted["outside"].value >= 0.9 * N_SHUFFLED
-    assert f"{Reason.UNINFORMATIVE.text}" in noted["outside"].message
     table = et.topics.documents(model.result_)
     assert (table["reason"] == "uninformative").sum() > 0.9 * N_SHUFFLED
     assert not table.loc[table["reason"] == "uninformative", "core"].any()

@@ -18,10 +18,10 @@ class Table:
 
 
 def examples_of(kind, columns, labels=None, names=()):
-    n = len(columns[0])
-    return Examples(
-        kind, tuple(map(tuple, columns)), labels, np.arange(n), names, source=f"{kind} set"
-    )
+    columns = tuple(map(tuple, columns))
+    labels = None if labels is None else np.asarray(labels)
+    rows = np.arange(len(columns[0]))
+    return Examples(kind, columns, labels, rows, tuple(names), source=f"{kind} set")
 
 
 def random_vectors(texts, seed, n_dimensions=8):

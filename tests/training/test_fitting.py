@@ -9,7 +9,7 @@ from sentence_transformers.sentence_transformer import losses
 
 import embedtopics as et
 from embedtopics.training import _fit as runs
-from tests.factories import refuses
+from tests.factories import raising, refuses
 from tests.training.engine.conftest import CONTENT, graded_pairs, partner_pairs
 from tests.training.reports import same
 
@@ -28,10 +28,7 @@ def sets():
 
 @pytest.fixture()
 def never_trained(monkeypatch):
-    def never(*_arguments):
-        raise AssertionError("training began")
-
-    monkeypatch.setattr(runs, "_train", never)
+    monkeypatch.setattr(runs, "_train", raising(AssertionError("training began")))
 
 
 def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets):
@@ -318,11 +315,8 @@ def test_a_finished_encoder_is_not_replaced_unasked(tiny_bert, tmp_path, sets, m
     assert (tmp_path / "tuned" / "model.safetensors").read_bytes() == weights
     assert et.training.fit_sts(tiny_bert, train, overwrite=True, **quick).stopped == "finished"
 
-    def fails(*_arguments):
-        raise OSError("the disk is full")
-
     # Killed after the encoder was written: the same run goes on to its report, unasked.
-    monkeypatch.setattr("embedtopics.training._report.write_report", fails)
+    monkeypatch.setattr("embedtopics.training._report.write_report", raising(OSError("full")))
     with pytest.raises(OSError, match="full"):
         et.training.fit_sts(tiny_bert, train, overwrite=True, **quick)
     monkeypatch.undo()

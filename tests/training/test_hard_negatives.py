@@ -10,7 +10,7 @@ from embedtopics.errors import InputError
 from embedtopics.training import Examples, mine_hard_negatives, overlap
 from tests.factories import refuses
 from tests.training.rows import told
-from tests.training.tables import Table
+from tests.training.tables import Table, examples_of
 
 
 class Scattered(Table):
@@ -28,7 +28,7 @@ class Scattered(Table):
 
 
 def pairs(rows):
-    return Examples("pairs", tuple(zip(*rows, strict=True)), None, np.arange(len(rows)))
+    return examples_of("pairs", list(zip(*rows, strict=True)))
 
 
 def circle(**degrees):
@@ -38,7 +38,7 @@ def circle(**degrees):
     )
 
 
-def brute_force(rows, encoder, n, share, margin, duplicate_similarity, skip, extra):
+def brute_force(rows, encoder, n, relative, absolute, duplicate_similarity, skip, extra):
     """Nearest texts of each anchor that pass, straight from the words of the docstring."""
     texts = {text for row in rows for text in row} | set(extra)
     made = {text: encoder.encode([text])[0].astype(float) for text in texts}
@@ -52,9 +52,9 @@ def brute_force(rows, encoder, n, share, margin, duplicate_similarity, skip, ext
         passed = []
         for text in sorted(pool - paired):
             near = made[anchor] @ made[text]
-            if share is not None and near > worst - (1 - share) * abs(worst):
+            if relative is not None and near > worst - relative * abs(worst):
                 continue
-            if margin is not None and near > worst - margin:
+            if absolute is not None and near > worst - absolute:
                 continue
             if (
                 duplicate_similarity is not None
@@ -80,21 +80,21 @@ ROWS = st.lists(
 @given(
     rows=ROWS,
     n=st.integers(1, 3),
-    share=st.sampled_from([None, 0.5, 0.95, 1.0]),
-    margin=st.sampled_from([None, 0.1]),
+    relative=st.sampled_from([None, 0.0, 0.05, 0.5]),
+    absolute=st.sampled_from([None, 0.1]),
     duplicate_similarity=st.sampled_from([None, 0.8]),
     skip=st.integers(0, 2),
     extra=st.lists(st.sampled_from(["d1", "d2", "a9", "b9"]), unique=True),
 )
-def test_mining_is_brute_force(rows, n, share, margin, duplicate_similarity, skip, extra):
+def test_mining_is_brute_force(rows, n, relative, absolute, duplicate_similarity, skip, extra):
     encoder = Scattered()
-    expected = brute_force(rows, encoder, n, share, margin, duplicate_similarity, skip, extra)
+    expected = brute_force(rows, encoder, n, relative, absolute, duplicate_similarity, skip, extra)
     options = {
-        "n_negatives": n, "share": share, "margin": margin, "skip_top": skip,
-        "duplicate_similarity": duplicate_similarity, "candidates": extra or None,
+        "num_negatives": n, "relative_margin": relative, "absolute_margin": absolute,
+        "range_min": skip, "duplicate_similarity": duplicate_similarity, "corpus": extra or None,
     }  # fmt: skip
     if not expected:
-        with refuses("n_negatives"):
+        with refuses("num_negatives"):
             mine_hard_negatives(pairs(rows), encoder, **options)
         return
     mined = mine_hard_negatives(pairs(rows), encoder, **options)
@@ -119,8 +119,15 @@ def test_mining_does_not_depend_on_the_order_of_the_pairs(rows, random):
     assert found[0][0] == found[1][0] and found[0][1] == pytest.approx(found[1][1])
 
 
-@pytest.mark.parametrize("margins", [{}, {"relative": 0.05}, {"absolute": 0.2},
-                                     {"relative": 0.3, "absolute": 0.1}])  # fmt: skip
+@pytest.mark.parametrize(
+    "margins",
+    [
+        {"relative_margin": None},
+        {"relative_margin": 0.05},
+        {"relative_margin": None, "absolute_margin": 0.2},
+        {"relative_margin": 0.3, "absolute_margin": 0.1},
+    ],
+)
 @pytest.mark.parametrize(("n", "skip"), [(1, 0), (3, 0), (2, 2)])
 def test_mining_agrees_with_sentence_transformers(margins, n, skip):
     torch, datasets = pytest.importorskip("torch"), pytest.importorskip("datasets")
@@ -144,16 +151,15 @@ def test_mining_agrees_with_sentence_transformers(margins, n, skip):
     # Anchors are no positives here: the library would take an anchor for its own negative.
     rows = [(f"{theme}q{i % 7}", f"{theme}{i}") for theme in "abcd" for i in range(10)]
     columns = {"anchor": [row[0] for row in rows], "positive": [row[1] for row in rows]}
+    options = {"num_negatives": n, "range_min": skip, "range_max": 39, **margins}
     theirs = library.mine_hard_negatives(
-        datasets.Dataset.from_dict(columns), Model(), num_negatives=n, range_min=skip, range_max=39,
-        relative_margin=margins.get("relative"), absolute_margin=margins.get("absolute"),
-        output_format="n-tuple", verbose=False,
-    )  # fmt: skip
-    share = 1 - margins["relative"] if "relative" in margins else None
-    ours = mine_hard_negatives(
-        pairs(rows), Scattered(), n_negatives=n, skip_top=skip, share=share,
-        margin=margins.get("absolute"), duplicate_similarity=None,
-    )  # fmt: skip
+        datasets.Dataset.from_dict(columns),
+        Model(),
+        output_format="n-tuple",
+        verbose=False,
+        **options,
+    )
+    ours = mine_hard_negatives(pairs(rows), Scattered(), duplicate_similarity=None, **options)
     assert 5 < len(ours) and len(ours) == len(theirs)
     expected = sorted(tuple(row.values()) for row in theirs)
     assert sorted(zip(*ours.columns, strict=True)) == expected
@@ -166,24 +172,28 @@ def test_guards_work_at_their_limits():
     extra = ["near", "far"]
 
     def negative(**options):
-        mined = mine_hard_negatives(pairs(rows), encoder, candidates=extra, **options)
+        mined = mine_hard_negatives(pairs(rows), encoder, corpus=extra, **options)
         return mined.columns[2][0], told(mined)
 
     assert negative(duplicate_similarity=None)[0] == "far"
     assert negative(duplicate_similarity=None)[1]["negatives_left_out_too_near"] == 1
-    assert negative(duplicate_similarity=None, share=0.97)[0] == "near"
-    assert negative(duplicate_similarity=None, share=None, margin=0.05)[0] == "far"
-    assert negative(duplicate_similarity=None, share=None, margin=0.06)[0] == "q"
+    assert negative(duplicate_similarity=None, relative_margin=0.03)[0] == "near"
+    assert (
+        negative(duplicate_similarity=None, relative_margin=None, absolute_margin=0.05)[0] == "far"
+    )
+    assert negative(duplicate_similarity=None, relative_margin=None, absolute_margin=0.06)[0] == "q"
     # near is a copy of p (5 degrees off, 0.996), far is not (8 degrees, 0.990).
-    found, account = negative(share=None, duplicate_similarity=0.993)
+    found, account = negative(relative_margin=None, duplicate_similarity=0.993)
     assert found == "far" and account["negatives_left_out_duplicate"] == 1
-    assert negative(duplicate_similarity=None, share=None, skip_top=1)[0] == "far"
+    assert negative(duplicate_similarity=None, relative_margin=None, range_min=1)[0] == "far"
 
 
 def test_a_copy_of_the_positive_in_other_letters_is_no_negative():
     rows = [("a", "P"), ("b", " p"), ("c", "q")]
     encoder = circle(a=0, b=2, c=90, q=120, **{"P": 10, " p": 10})
-    mined = mine_hard_negatives(pairs(rows), encoder, share=None, duplicate_similarity=None)
+    mined = mine_hard_negatives(
+        pairs(rows), encoder, relative_margin=None, duplicate_similarity=None
+    )
     assert mined.columns[2][0] == "q"
     # One text, one vector: it is encoded once.
     assert encoder.asked[-1] == ["a", "b", "c", " p", "q"]
@@ -191,14 +201,14 @@ def test_a_copy_of_the_positive_in_other_letters_is_no_negative():
 
 def test_only_so_many_candidates_are_looked_at_for_every_anchor():
     encoder = circle(a=0, p=20, x1=1, x2=2, x3=3, far=90, b=200, q=201, c=300, r=301)
-    options = {"candidates": ["x1", "x2", "x3", "far"], "duplicate_similarity": None}
-    deep = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, depth=4, **options)
+    options = {"corpus": ["x1", "x2", "x3", "far"], "duplicate_similarity": None}
+    deep = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, range_max=4, **options)
     assert deep.columns[2][0] == "far"
-    shallow = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, depth=3, **options)
+    shallow = mine_hard_negatives(pairs([("a", "p"), ("b", "q")]), encoder, range_max=3, **options)
     assert shallow.columns[0] == ("b",)
     # Another pair of many partners changes nothing for the anchor.
     more = [("a", "p"), ("c", "r"), *(("b", f"x{i}") for i in (1, 2, 3))]
-    looked = mine_hard_negatives(pairs(more), encoder, depth=3, **options)
+    looked = mine_hard_negatives(pairs(more), encoder, range_max=3, **options)
     assert looked.columns[0] == ("c",)
 
 
@@ -215,14 +225,14 @@ def test_what_is_mined_is_told():
 @pytest.mark.parametrize(
     "options",
     [
-        {"n_negatives": 0},
-        {"skip_top": -1},
-        {"depth": 1, "skip_top": 1},
-        {"share": 1.5},
-        {"share": float("nan")},
-        {"margin": -0.1},
+        {"num_negatives": 0},
+        {"range_min": -1},
+        {"range_max": 1, "range_min": 1},
+        {"relative_margin": 1.5},
+        {"relative_margin": float("nan")},
+        {"absolute_margin": -0.1},
         {"duplicate_similarity": "yes"},
-        {"n_negatives": 3},
+        {"num_negatives": 3},
     ],
 )
 def test_bad_parameters_are_refused(options):
@@ -254,12 +264,12 @@ def test_guards_keep_out_most_positives_that_nobody_has_marked(data_folder):
     hidden = [text for texts in captions for text in texts[2:]]
 
     def share_of_unmarked(**options):
-        mined = mine_hard_negatives(examples, "lsa", candidates=hidden, **options)
+        mined = mine_hard_negatives(examples, "lsa", corpus=hidden, **options)
         both = zip(mined.columns[0], mined.columns[2], strict=True)
         return np.mean([not images[a.strip().casefold()].isdisjoint(images[n.strip().casefold()])
                         for a, n in both])  # fmt: skip
 
-    unguarded = share_of_unmarked(share=None, duplicate_similarity=None)
+    unguarded = share_of_unmarked(relative_margin=None, duplicate_similarity=None)
     assert unguarded > 0.3
     assert share_of_unmarked() < 0.6 * unguarded
-    assert share_of_unmarked(skip_top=5) < 0.3 * unguarded
+    assert share_of_unmarked(range_min=5) < 0.3 * unguarded

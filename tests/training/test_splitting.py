@@ -15,13 +15,15 @@ WORDS = st.sampled_from("a b c d e f g h i j k l m n o p q r s t".split())
 PAIRS = st.lists(st.tuples(WORDS, WORDS), min_size=2, max_size=25)
 
 
-def pairs(rows):
-    firsts, seconds = zip(*rows, strict=True)
-    return Examples("pairs", (firsts, seconds), None, np.arange(len(rows)))
+def make(rows, kind="pairs"):
+    labels = {"nli": np.arange(len(rows)) % 3, "graded": np.linspace(0, 1, len(rows))}.get(kind)
+    names = ("entailment", "neutral", "contradiction") if kind == "nli" else ()
+    columns = tuple(zip(*rows, strict=True))
+    return Examples(kind, columns, labels, np.arange(len(rows)), names, "made")
 
 
 def chains(n, size=2):
-    return pairs([(f"{group} {i}", f"{group} {i + 1}") for group in range(n) for i in range(size)])
+    return make([(f"{group} {i}", f"{group} {i + 1}") for group in range(n) for i in range(size)])
 
 
 def keys(examples):
@@ -31,7 +33,7 @@ def keys(examples):
 @settings(deadline=None)
 @given(PAIRS, st.integers(0, 5), st.floats(0.1, 0.9))
 def test_no_text_is_on_both_sides(rows, seed, share):
-    examples = pairs([(f" {a.upper()}", f"{b}\t") for a, b in rows])
+    examples = make([(f" {a.upper()}", f"{b}\t") for a, b in rows])
     try:
         train, held = split(examples, share, seed, least=1)
     except InputError:
@@ -55,7 +57,7 @@ def test_the_same_examples_are_held_out_in_whatever_order_they_come(rows, seed, 
     found = []
     for given_rows in (rows, shuffled):
         try:
-            found.append(split(pairs(given_rows), 0.5, seed, least=1)[1].fingerprint)
+            found.append(split(make(given_rows), 0.5, seed, least=1)[1].fingerprint)
         except InputError:
             found.append(None)
     assert found[0] == found[1]
@@ -82,7 +84,7 @@ def test_seeds_differ_and_every_group_has_its_turn():
 
 
 def test_large_groups_are_held_out_as_often_as_small_ones():
-    examples = pairs([(f"g{g}", f"g{g} {i}") for g in range(300) for i in range(1 + 2 * (g % 2))])
+    examples = make([(f"g{g}", f"g{g} {i}") for g in range(300) for i in range(1 + 2 * (g % 2))])
     share_of_large = []
     for seed in range(20):
         groups = set(split(examples, 0.5, seed)[1].columns[0])
@@ -97,16 +99,6 @@ def test_labels_stay_with_their_texts():
         np.testing.assert_allclose(side.labels, side.rows / 99)
 
 
-def test_examples_that_all_hang_together_cannot_be_split():
-    ring = pairs([(str(i), str(i + 1)) for i in range(100)])
-    with refuses("share"):
-        split(ring, 0.3)
-    star = Examples("triplets", (tuple("ab" * 50), tuple("cd" * 50), ("x",) * 100), None,
-                    np.arange(100))  # fmt: skip
-    with refuses("share"):
-        split(star, 0.3)
-
-
 def test_too_few_held_out_are_refused_with_how_uncertain_they_would_be():
     with refuses("share") as caught:
         split(chains(15), 0.1)
@@ -115,22 +107,27 @@ def test_too_few_held_out_are_refused_with_how_uncertain_they_would_be():
     assert len(split(chains(15), 0.1, least=2)[1]) == 2
 
 
-@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "a tenth", True])
-def test_a_share_that_is_none_is_refused(share):
-    with refuses("share"):
-        split(chains(30), share)
+RING = [(str(i), str(i + 1)) for i in range(100)]
+STAR = [("ab"[i % 2], "cd"[i % 2], "x") for i in range(100)]
 
 
-def test_bad_seeds_and_sizes_are_refused():
-    with refuses("random_state"):
-        split(chains(30), 0.5, -1)
-    with refuses("least"):
-        split(chains(30), 0.5, least=0)
-    with refuses("share"):
-        split(chains(30).take([]), 0.5)
+@pytest.mark.parametrize(
+    ("examples", "options", "parameter"),
+    [
+        (make(RING), {"share": 0.3}, "share"),  # all hang together
+        (make(STAR, "triplets"), {"share": 0.3}, "share"),
+        *((chains(30), {"share": s}, "share") for s in (0, 1, -0.1, 1.5, np.nan, "a tenth", True)),
+        (chains(30), {"share": 0.5, "random_state": -1}, "random_state"),
+        (chains(30), {"share": 0.5, "least": 0}, "least"),
+        (chains(30).take([]), {"share": 0.5}, "share"),
+    ],
+)
+def test_what_cannot_be_split_is_refused(examples, options, parameter):
+    with refuses(parameter):
+        split(examples, **options)
 
 
-def test_a_handful_of_examples_is_refused():
+def test_a_handful_of_held_out_examples_is_refused():
     require_size(chains(10))
     require_size(chains(1), least=2)
     with refuses("validation"):
@@ -140,13 +137,6 @@ def test_a_handful_of_examples_is_refused():
 FEW_WORDS = st.sampled_from("a b c d e f g".split())
 FEW_PAIRS = st.lists(st.tuples(FEW_WORDS, FEW_WORDS), min_size=1, max_size=10)
 KINDS = st.sampled_from(["nli", "graded", "pairs"])
-
-
-def make(rows, kind="pairs"):
-    labels = {"nli": np.arange(len(rows)) % 3, "graded": np.linspace(0, 1, len(rows))}.get(kind)
-    names = ("entailment", "neutral", "contradiction") if kind == "nli" else ()
-    columns = tuple(zip(*rows, strict=True))
-    return Examples(kind, columns, labels, np.arange(len(rows)), names, "made")
 
 
 @settings(deadline=None)

@@ -33,14 +33,10 @@ MOMENTS, TINY = (0.9, 0.99), 1e-8
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Features of units, read from where the vectors are stored when they are needed.
+    """Features of units, read from where the vectors are stored when they are needed."""
 
-    Shapes: `vectors` (n_rows, width), `rows` (n_units, 1), or (n_units, 2) for pairs, which have u,
-    v, abs(u - v) and u * v (Conneau et al. 2017, "Supervised learning", figure 1).
-    """
-
-    vectors: npt.NDArray[Any]
-    rows: Int64Array
+    vectors: npt.NDArray[Any]  # (n_rows, width)
+    rows: Int64Array  # (n_units, 1), or (n_units, 2) for pairs
     shift: torch.Tensor | None = None
     scale: torch.Tensor | None = None
 
@@ -55,7 +51,7 @@ class Features:
         stored = np.asarray(self.vectors)
         sides = [torch.from_numpy(stored[rows]).float() for rows in self.rows[units].T]
         if len(sides) == 2:
-            u, v = sides
+            u, v = sides  # Conneau et al. (2017), "Supervised learning", figure 1
             sides = [torch.cat([u, v, (u - v).abs_(), u * v], dim=1)]
         x = sides[0]
         if self.shift is not None and self.scale is not None:
@@ -164,18 +160,14 @@ Architecture = Linear | Perceptron
 
 @dataclass(frozen=True)
 class Plan:
-    """How a probe is trained by Adam, whose `rate` (by root of width) falls to 0 by half a cosine.
-
-    Dev is evaluated `n_evaluations` times (1: at the end), and the best weights are kept. One of
-    `penalties` is chosen, on half the squared weights beside the summed loss: scikit-learn's 1 / C.
-    """
+    """How a probe is trained by Adam; one of its penalties is chosen on the dev part."""
 
     n_epochs: int = 8
     least_steps: int = 800
-    rate: float = 0.1
+    rate: float = 0.1  # over the root of the width; it falls to 0 by half a cosine
     largest_batch: int = 1024
-    n_evaluations: int = 1
-    penalties: tuple[float, ...] = PENALTIES
+    n_evaluations: int = 1  # of the dev part, the last at the end; the best weights are kept
+    penalties: tuple[float, ...] = PENALTIES  # scikit-learn's 1 / C
 
     def evaluated(self, n_steps: int) -> set[int]:
         """Return the steps after which the dev part is evaluated."""
@@ -202,11 +194,7 @@ def fit(
     *,
     seed: int = 0,
 ) -> Fit:
-    """Train a probe for each task and penalty, and keep the penalty that is best on dev.
-
-    The loss is the mean cross-entropy in nats, and half the squared weights (not the offsets) times
-    the penalty. Shapes: `targets` (n_units, n_tasks).
-    """
+    """Train a probe for each task, `targets` (n_units, n_tasks), with the penalty best on dev."""
     penalties = [one / len(train) for one in plan.penalties]
     n_tasks, n_penalties = targets.shape[1], len(penalties)
     generator = torch.Generator().manual_seed(seed)

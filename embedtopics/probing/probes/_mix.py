@@ -95,10 +95,7 @@ def with_mixes(
         decisions += (Decision("probing", "no_expected_layer", True, message),)
         low = high = np.nan
     elif share > MOST_WITHOUT:
-        message = (
-            f"In {share:.0%} of the resamples the layers together add nothing: the expected layer "
-            "has no interval."
-        )
+        message = f"The layers add nothing in {share:.0%} of the resamples: there is no interval."
         decisions += (Decision("probing", "unsure_expected_layer", share, message),)
         low = high = np.nan
     return replace(
@@ -123,7 +120,7 @@ def expected_layer(
 
 
 class MixModel(NamedTuple):
-    """Linear probes, each of its own mix of layers; mix i takes the layers up to the i-th."""
+    """Linear probes of mixes of the layers up to each one (Peters et al. 2018, equation 1)."""
 
     shares: torch.Tensor  # before the softmax: (n_mixes, n_layers)
     gain: torch.Tensor  # (n_mixes, 1)
@@ -157,11 +154,7 @@ def fit_mixes(
     plan: Plan,
     seed: int,
 ) -> MixModel:
-    """Train a linear probe of each mix: of the first layer, of the first two, up to all.
-
-    A mix is a gain times the mean of its layers, weighted by a learned softmax (Peters et al. 2018,
-    "Deep contextualized word representations", equation 1). Shapes: `target` (n_units,).
-    """
+    """Train a linear probe of the first layer, of the first two, up to all; `target` (n_units,)."""
     n_mixes, width = len(features), features[0].width
     generator = torch.Generator().manual_seed(seed)
     model = MixModel(
@@ -204,14 +197,10 @@ def code_lengths(
     plan: Plan,
     seed: int,
 ) -> list[tuple[tuple[str, Estimate], ...]]:
-    """Return bits per label and compression of the train part's labels, for each task.
-
-    The first portion has a uniform code; a probe of all portions so far encodes the next (Voita and
-    Titov 2020, equation 3).
-    """
+    """Return bits per label and compression, for each task (Voita and Titov 2020, equation 3)."""
     train, dev = units.of(TRAIN), units.of(DEV)
     uniform = np.log2(len(units.classes))
-    bits = np.full((len(train), target.shape[1]), uniform)
+    bits = np.full((len(train), target.shape[1]), uniform)  # those of the first portion stay
     features = Features(vectors, units.rows)
     for end, following in itertools.pairwise(portions_of(units.group[train])):
         known, new = train[:end], train[end:following]

@@ -304,8 +304,7 @@ class _Task:
         test = units.of(TEST).tolist()
         share = sum(units.types[i] in known for i in test) / len(test)
         message = (
-            f"{share:.1%} of the test {units.unit}s are of types that the train part has: a "
-            "control, whose labels are drawn by type, can know others only by chance."
+            f"A control can know {share:.1%} of test {units.unit}s, of types in the train part."
         )
         return Decision("probing", "known_types", share, message)
 
@@ -362,10 +361,7 @@ def _penalties(trained: Sequence[_Trained]) -> Decision:
         where = "" if source.layer is None else f", layer {source.layer}"
         penalties = ", ".join(f"{found.penalties[0]:.1e}" for found in fits)
         chosen.append(f"{source.what}{where}: {penalties}")
-    message = (
-        "The penalty of the squared weights was chosen on the dev part, by its cross-entropy: "
-        f"{'; '.join(chosen)}."
-    )
+    message = f"Penalties chosen by the cross-entropy on the dev part: {'; '.join(chosen)}."
     return Decision("probing", "penalties", chosen, message)
 
 

@@ -124,10 +124,7 @@ def most_frequent_of_type(
 
 
 def control_target(types: Sequence[str], counts: npt.NDArray[np.int_], seed: int) -> Int64Array:
-    """Draw a class for each word type by how frequent the classes are, by type and seed alone.
-
-    A probe that learns these as well as real labels memorizes (Hewitt and Liang 2019, section 2).
-    """
+    """Draw a class for each word type, by type and seed alone (Hewitt and Liang 2019)."""
     shares = np.cumsum(counts) / np.sum(counts)
     key = f"control {seed}".encode()
     drawn: dict[str, float] = {}

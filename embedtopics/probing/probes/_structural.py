@@ -43,15 +43,12 @@ FIRST_DISTANCE = 4.0
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """One sentence; `edges` join places in `rows`, the lower first, of words but no punctuation.
+    """The dependency tree of one sentence."""
 
-    Shapes: `rows, counts` (n_words,), `distances` (n_words, n_words), in edges.
-    """
-
-    rows: Int64Array
-    distances: Float64Array
-    edges: frozenset[tuple[int, int]]
-    counts: BoolArray
+    rows: Int64Array  # (n_words,)
+    distances: Float64Array  # (n_words, n_words), in edges
+    edges: frozenset[tuple[int, int]]  # places in `rows`, the lower first, without punctuation
+    counts: BoolArray  # (n_words,), False for punctuation
 
 
 def read_trees(states: HiddenStates, heads: Sequence[str]) -> list[Tree]:
@@ -251,10 +248,7 @@ def fit_distances(
     plan: Plan,
     seed: int,
 ) -> Callable[[Tree], Float64Array]:
-    """Learn a matrix whose squared distances are those of the trees; the best on dev is kept.
-
-    Its loss is the mean absolute difference over pairs of words (Hewitt and Manning 2019, 3.2).
-    """
+    """Learn a matrix whose squared distances are those of trees (Hewitt and Manning 2019, 3.2)."""
     rows = np.concatenate([tree.rows for tree in train])
     features = Features(vectors, np.arange(len(vectors))[:, None]).standardised(rows)
     width = features.width
@@ -328,9 +322,9 @@ def _split_trees(
     group = np.array([of_row[tree.rows[0]] for tree in split[TEST]])
     n_measured = sum(SHORTEST <= len(tree.rows) <= LONGEST for tree in split[TEST])
     message = (
-        f"The rank correlation is over {n_measured:,} of {len(group):,} test sentences: those of "
-        f"{SHORTEST} to {LONGEST} words."
+        f"The rank correlation is over {n_measured:,} of {len(group):,} test sentences, those "
     )
+    message += f"of {SHORTEST} to {LONGEST} words."
     lengths = Decision("probing", "sentence_lengths", n_measured, message)
     return split, group, (*labelled.decisions, *decisions, lengths)
 

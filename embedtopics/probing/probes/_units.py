@@ -12,6 +12,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_level, is_whole
 from embedtopics._utils.display import excerpt
 from embedtopics.corpus._hashing import is_missing, normalize_text
+from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing._tasks import PARTS, first_connected
@@ -40,18 +41,14 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Labelled units, split, in an order drawn by the texts of their sentences and the seed alone.
-
-    `types` are the words, of a pair both; `group` numbers sentences that are equal, or connected by
-    pairs, ascending within a part; `part` is `TRAIN`, `DEV` or `TEST`, ascending.
-    """
+    """Labelled units, split, in an order drawn by the texts of sentences and the seed alone."""
 
     rows: Int64Array
     target: Int64Array
     classes: tuple[str, ...]
-    types: tuple[str, ...]
-    group: Int64Array
-    part: Int64Array
+    types: tuple[str, ...]  # the words, of a pair both
+    group: Int64Array  # of equal sentences, or those that pairs connect; ascending within a part
+    part: Int64Array  # `TRAIN`, `DEV` or `TEST`, ascending
     name: str
     unit: str
     decisions: tuple[Decision, ...]
@@ -86,12 +83,10 @@ def labelled_units(
     if not len(kept):
         raise InputError("tags", f"labels of some of the {len(labels):,} {unit}s", found="none")
     decisions = list(task.decisions if task else ())
-    if n := int((~has_label).sum()):
-        message = f"{n:,} of {len(labels):,} {unit}s have no label and were left out."
-        decisions.append(Decision("probing", "unlabelled", n, message))
-    if n := int((has_label & ~has_vector).sum()):
-        message = f"{n:,} labelled {unit}s have no token, and so no vector, and were left out."
-        decisions.append(Decision("probing", "missing_words", n, message))
+    message = f"of {len(labels):,} {unit}s have no label and were left out."
+    decisions += counted("probing", "unlabelled", int((~has_label).sum()), message)
+    message = f"labelled {unit}s have no token, and so no vector, and were left out."
+    decisions += counted("probing", "missing_words", int((has_label & ~has_vector).sum()), message)
     return Labelled(
         name=task.name if task else "labels",
         unit=unit,
@@ -128,10 +123,8 @@ def label_of_each_unit(states: HiddenStates, tags: ProbeTask | Sequence[Any]) ->
         raise InputError("tags", "a sequence of labels", tags)
     given = tags.tolist() if isinstance(tags, np.ndarray) else list(tags)
     is_nested = [isinstance(own, (list, tuple, np.ndarray)) for own in given]
-    expected = (
-        f"a label for each of the {len(states):,} {states.unit}s, or a sequence of labels for each "
-        f"of the {len(states.texts):,} texts"
-    )
+    each = f"each of the {len(states):,} {states.unit}s, or a sequence for each of"
+    expected = f"a label for {each} the {len(states.texts):,} texts"
     n_expected = len(states.texts) if any(is_nested) else len(states)
     if len(given) != n_expected or len(set(is_nested)) > 1:
         raise InputError("tags", expected, found=f"{len(given):,}, {sum(is_nested):,} sequences")
@@ -288,8 +281,7 @@ def _completed_parts(
     both = np.isin(group[part == TEST], group[part != TEST])
     if both.any():
         message = (
-            f"{both.sum():,} of the {len(both):,} {unit}s of the given test part are in sentences "
-            "that occur in the other parts too."
+            f"{both.sum():,} of {len(both):,} test {unit}s are in sentences of other parts too."
         )
         decisions.append(Decision("probing", "test_in_train", int(both.sum()), message))
     return part, tuple(decisions)
@@ -313,10 +305,8 @@ def _class_decisions(units: Units) -> tuple[Decision, ...]:
     unseen = np.flatnonzero((in_test > 0) & (in_train == 0))
     if len(unseen):
         named = [units.classes[i] for i in unseen.tolist()]
-        message = (
-            f"{_listed(named)} occurred in the test part and not in the train part: "
-            f"{in_test[unseen].sum():,} of {in_test.sum():,} test {units.unit}s cannot be right."
-        )
+        message = f"{_listed(named)} occurred in the test part alone: {in_test[unseen].sum():,} of "
+        message += f"{in_test.sum():,} test {units.unit}s cannot be right."
         decisions.append(Decision("probing", "unseen_classes", named, message))
     n = len(np.unique(units.group[units.of(TEST)]))
     if n < FEW_SENTENCES:

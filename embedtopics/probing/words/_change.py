@@ -12,6 +12,7 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, resolve_seed
 from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_counts
@@ -163,10 +164,8 @@ def _two_groups(
         shown = ", ".join(map(repr, found[:6])) + (", ..." if len(found) > 6 else "")
         remedy = "give None for the texts of all others"
         raise InputError("groups", "of two kinds", remedy=remedy, found=shown or "none")
-    decisions = []
-    if n_omitted := labels.count(""):
-        message = f"{n_omitted} of {len(labels)} texts have no group and were left out."
-        decisions.append(Decision("probing", "texts_without_group", n_omitted, message))
+    message = f"of {len(labels)} texts have no group and were left out."
+    decisions = counted("probing", "texts_without_group", labels.count(""), message)
     number = {"": -1, found[0]: 0, found[1]: 1}
     return (found[0], found[1]), np.array([number[label] for label in labels]), decisions
 

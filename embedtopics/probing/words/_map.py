@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count
+from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.probing._layers import Layers, layer_numbers, one_blas_thread
@@ -62,10 +63,8 @@ def word_map(
     rows = every[~states.missing[every]]
     if not len(rows):
         raise InputError("word", "a word of which the tokenizer leaves a token", words[0])
-    decisions = []
-    if n := len(every) - len(rows):
-        message = f"{n:,} uses without a vector are left out: the tokenizer leaves no token of them"
-        decisions.append(Decision("probing", "missing", n, message))
+    message = "uses without a vector are left out: the tokenizer leaves no token of them"
+    decisions = counted("probing", "missing", len(every) - len(rows), message)
     if len(rows) > max_uses:
         message = f"{max_uses:,} of {len(rows):,} uses are shown, chosen by a hash of their texts"
         decisions.append(Decision("probing", "sampled", max_uses, message))

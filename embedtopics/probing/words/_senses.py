@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_level, optional_count, resolve_seed
 from embedtopics.corpus._hashing import is_missing
+from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_sums
@@ -256,15 +257,10 @@ def _drawn(
     for place, use in enumerate(uses):
         first.setdefault((use.sentence, use.start), place)
     drawn = np.array(list(first.values()), dtype=np.int64)
-    decisions = []
-    if copies := len(uses) - len(drawn):
-        message = f"{copies} of {len(uses)} uses repeat a sentence and were not clustered again."
-        decisions.append(Decision("probing", "equal_sentences", copies, message))
+    message = f"of {len(uses)} uses repeat a sentence and were not clustered again."
+    decisions = counted("probing", "equal_sentences", len(uses) - len(drawn), message)
     if len(drawn) > max_uses:
-        message = (
-            f"{max_uses} of {len(drawn)} uses, drawn at random, were clustered; the others were "
-            "assigned to the nearest cluster."
-        )
+        message = f"{max_uses} of {len(drawn)} uses were drawn and clustered, the others assigned."
         decisions.append(Decision("probing", "uses_drawn", max_uses, message))
         chosen = np.random.default_rng(seed).choice(len(drawn), max_uses, replace=False)
         drawn = drawn[np.sort(chosen)]
@@ -496,10 +492,8 @@ def _given_senses(
         raise InputError("labels", f"a sense for each of the {len(units)} uses", labels)
     senses = np.array(["" if is_missing(label) else str(label) for label in labels], dtype=object)
     known = np.flatnonzero((senses != "") & ~states.missing[units])
-    decisions = []
-    if n := len(units) - len(known):
-        message = f"{n} of {len(units)} uses without a sense or a vector were left out."
-        decisions.append(Decision("probing", "uses_left_out", n, message))
+    message = f"of {len(units)} uses without a sense or a vector were left out."
+    decisions = counted("probing", "uses_left_out", len(units) - len(known), message)
     order = sorted(
         known.tolist(),
         key=lambda i: (states.texts[states.of_text[units[i]]], states.position[units[i]], units[i]),

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, is_number
 from embedtopics._utils.progress import progress_bar
+from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval
@@ -203,13 +204,8 @@ _STEPS = 5
 _FEWEST = 8
 """Examples of the smallest subset."""
 
-_ONE_SEED = Decision(
-    "training",
-    "one_seed",
-    True,
-    "All fits have one seed: how far another seed would do better or worse throughout is in no "
-    "interval.",
-)
+_SEEDS = "All fits have one seed: what another seed would change is in no interval."
+_ONE_SEED = Decision("training", "one_seed", True, _SEEDS)
 
 
 def fit_label_curve(
@@ -350,10 +346,8 @@ def _usable(examples: Examples, validation: Examples) -> tuple[Int64Array, tuple
     usable = [place for place, key in enumerate(keys) if key not in held_out]
     order = np.array(sorted(usable, key=lambda place: (keys[place], place)), dtype=np.int64)
     left_out = len(keys) - len(usable)
-    if not left_out:
-        return order, ()
-    message = f"{left_out:,} examples that are in the validation examples, too, were left out."
-    return order, (Decision("training", "validation_overlap", left_out, message),)
+    message = "examples that are in the validation examples, too, were left out."
+    return order, tuple(counted("training", "validation_overlap", left_out, message))
 
 
 def _keys(examples: Examples) -> list[bytes]:
@@ -399,15 +393,10 @@ def _gains(
         max(law.growth_error * float(t.ppf(level, law.freedom)), least) for level in (0.95, 0.99)
     )
     if law.growth < -surely:
-        return (
-            f"Up to {largest:,} {unit}, the metric fell with their number: check labels and "
-            "settings before labelling more.",
-        )
+        return (f"Up to {largest:,} {unit} the metric fell: check labels and settings first.",)
     if law.growth <= noise:
-        return (
-            f"Up to {largest:,} {unit}, growth is within noise: try more seeds, or more "
-            "validation examples, before labelling more.",
-        )
+        advice = "try more seeds, or more validation examples, before labelling more"
+        return (f"Up to {largest:,} {unit}, growth is within noise: {advice}.",)
     now = law.drawn_at([largest])
     low, high = interval(points * (law.drawn_at([largest + step for step in steps]) - now))
     digits = ".1f" if points == 100 else ".3g"

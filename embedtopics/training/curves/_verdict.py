@@ -123,8 +123,7 @@ def _more(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
     done = float(curves.validation_steps[-1])
     if done < 0.95 * curves.n_steps_planned:
         first = (
-            f"Let the run go on: it ended at step {done:,.0f} of {curves.n_steps_planned:,}; where "
-            "that was early stopping, with a larger patience."
+            f"Let the run go on from step {done:,.0f}; after early stopping, with more patience."
         )
     else:
         first = f"Train for about {2 * epochs:.2g} epochs instead of {epochs:.2g}."
@@ -132,8 +131,7 @@ def _more(curves: Curves, evidence: Mapping[str, Evidence]) -> tuple[str, ...]:
     return (
         first,
         "Or take a learning rate two to three times as large.",
-        f"As much learning again would lower the validation loss by at most {fall:.2g} at the "
-        "speed that it had last.",
+        f"As much learning again would lower the validation loss by {fall:.2g} at most.",
     )
 
 
@@ -142,8 +140,7 @@ def _nothing(curves: Curves) -> tuple[str, ...]:
         "Take a learning rate five to ten times as large.",
         "Or smaller batches, which make more steps of the same examples.",
         "Check the labels against the texts by hand: labels that do not fit cannot be learned.",
-        f"Label more; and with {curves.n_validation:,} validation examples small gains are not "
-        "seen.",
+        f"Label more: {curves.n_validation:,} validation examples do not show small gains.",
     ]
     if np.isfinite(curves.metric).all() and curves.metric.mean() > 0.9:
         advice.insert(
@@ -252,8 +249,7 @@ def _late(curves: Curves, series: Series, found: Measured, redrawn: Measured) ->
             f"({_number(slope)} an epoch)."
         )
     where = (
-        f"The last third of the learning begins at step {begin:,} of {curves.n_steps_planned:,}, "
-        "for the learning rate falls to zero."
+        f"The last third of the learning begins at step {begin:,} of {curves.n_steps_planned:,}."
     )
     return [
         _item("late_slope", found.late_share, redrawn.late_share, THRESHOLDS["late_share"], says),
@@ -269,8 +265,7 @@ def _turn(curves: Curves, found: Measured, redrawn: Measured) -> list[Evidence]:
     else:
         epoch = steps[0] / curves.steps_per_epoch
         says = (
-            f"The validation loss turned at about epoch {epoch:.2g} and rose by {_number(rise)} to "
-            "the end."
+            f"The validation loss turned at about epoch {epoch:.2g}, and rose by {_number(rise)}."
         )
     low, high = interval(np.array(steps[1:], dtype=np.float64))
     where = f"Its shape is lowest at step {steps[0]:,}."
@@ -309,8 +304,7 @@ def _swings(found: Measured, redrawn: Measured) -> list[Evidence]:
     if np.isfinite(found.together[0]):
         together = float(found.together[0])
         says = (
-            "Around their shapes the losses on validation and training examples correlate by "
-            f"{together:.2f}."
+            f"Around their shapes the losses on both kinds of examples correlate by {together:.2f}."
         )
         items.append(_item("together", found.together, redrawn.together, np.nan, says))
     return items

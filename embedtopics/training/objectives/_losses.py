@@ -65,20 +65,14 @@ def ranking_loss(scale: float, both_ways: bool) -> Callable[[Any, Any], Any]:
 def nli_ranking(
     examples: Examples, _: Any = None, *, scale: float = SCALE, both_ways: bool = True
 ) -> Objective:
-    """Learn that a premise is nearer to what it entails than to contradictions and other sentences.
-
-    Henderson et al. (2017), section 4.4; hard negatives as in Gao et al. (2021), equation 5.
-    """
+    """Learn that a premise is nearest to what it entails (Gao et al. 2021, equation 5)."""
     made = triplets_of_inferences(examples)
     loss = ranking_loss(scale, both_ways)
     return Objective("nli: ranking", made, loss, "share nearer", share_nearer, True)
 
 
 def triplets_of_inferences(examples: Examples) -> Examples:
-    """Make triplets of a premise, what it entails, and what contradicts it, several in turn.
-
-    Without a contradiction, another premise's sentences serve, each as seldom as possible.
-    """
+    """Make triplets of a premise, what it entails, and what contradicts it, several in turn."""
     names = examples.names or ("entailment", "neutral", "contradiction")
     classes = [[n.strip().lower().startswith(s) for n in names] for s in ("entail", "contradict")]
     if sum(classes[0]) != 1:
@@ -113,8 +107,7 @@ def triplets_of_inferences(examples: Examples) -> Examples:
         raise InputError("train", "inference pairs with entailments", found="none")
     anchors, positives, negatives, rows = zip(*made, strict=True)
     message = (
-        f"{len(made):,} triplets were made of {len(used):,} of {len(examples):,} inference pairs, "
-        "from entailments; contradictions are hard negatives."
+        f"{len(made):,} triplets were made of {len(used):,} of {len(examples):,} inference pairs."
     )
     return Examples(
         kind="triplets",
@@ -133,7 +126,7 @@ def triplets_of_inferences(examples: Examples) -> Examples:
 def _fillers(
     spare: list[tuple[int, str, str]],
 ) -> Callable[[str, Mapping[str, int]], tuple[str, str]]:
-    """Return what gives a premise a sentence of another, the premise with it; each in turn."""
+    """Return what gives a premise a sentence of another, and that premise; each in turn."""
     waiting = deque((premise, text) for _, text, premise in spare)
 
     def choose(premise: str, entailed: Mapping[str, int]) -> tuple[str, str]:
@@ -200,13 +193,11 @@ def triplet_ranking(examples: Examples, _: Any = None, *, scale: float = SCALE) 
 
 
 def triplet(examples: Examples, _: Any = None, *, margin: float = 0.2) -> Objective:
-    """Learn that an anchor is nearer to its positive than to its negative, by a margin.
-
-    Reimers and Gurevych (2019), section 3, by cosine, for which their margin of 1 is too large.
-    """
+    """Learn that a positive is nearer than the negative by a margin (Reimers and Gurevych 2019)."""
     from sentence_transformers.sentence_transformer.losses import TripletDistanceMetric
 
     checked_between(margin, "margin", 0, np.inf)
+    # By cosine, for which their margin of 1 is too large.
     options = {"distance_metric": TripletDistanceMetric.COSINE, "triplet_margin": margin}
     loss, made = library_loss("TripletLoss", **options), one_negative_each(examples)
     return Objective("triplets: margin", made, loss, "share nearer", share_nearer)
@@ -230,10 +221,7 @@ def one_negative_each(examples: Examples) -> Examples:
 def contrastive(
     examples: Examples, _: Any = None, *, margin: float = 0.5, online: bool = False
 ) -> Objective:
-    """Learn that pairs which belong together are near, and others farther than a margin.
-
-    Hadsell et al. (2006), equation 4, by cosine; `online` learns from each batch's hard pairs.
-    """
+    """Learn that pairs are near, and others farther than a margin (Hadsell et al. 2006)."""
     found = set(np.asarray(examples.labels).tolist())
     if found != {0, 1}:
         raise InputError("labels", "of both kinds, 1 and 0", found=", ".join(map(str, found)))
@@ -251,12 +239,8 @@ def simcse(examples: Examples, _: Any = None, *, scale: float = SCALE) -> Object
         from torch import nn
 
         if not any(isinstance(part, nn.Dropout) and part.p > 0 for part in model.modules()):
-            raise InputError(
-                "encoder",
-                "a checkpoint whose configuration has dropout above 0",
-                found="none, so that both views of a text are equal",
-                remedy="learn from texts with tsdae",
-            )
+            wanted = "a checkpoint with dropout, without which both views of a text are equal"
+            raise InputError("encoder", wanted, remedy="learn from texts with tsdae")
         return ranking(model, given)
 
     def twice(columns: TokenColumns, rng: np.random.Generator) -> TokenColumns:
@@ -294,12 +278,10 @@ def _check_decoder(trainable: Trainable) -> None:
     changes_width = recipe.dimensions is not None or len(recipe.pooling) > 1
     changes_width = changes_width or any(isinstance(step, Dense) for step in recipe.steps)
     if changes_width or layers != recipe.checkpoint.n_layers or trainable.has_adapters:
-        raise InputError(
-            "encoder",
-            f"one with all its layers, one pooling and vectors of {config.hidden_size} dimensions, "
-            "as tsdae's decoder has the same layers",
-            found="one with fewer layers, adapters, or vectors that are changed after pooling",
+        wanted = (
+            "one with all its layers and vectors as they are pooled, as tsdae's decoder has them"
         )
+        raise InputError("encoder", wanted, found=trainable.name)
 
 
 def _reconstruction(model: Any, given: Any) -> Any:
@@ -408,10 +390,7 @@ PROJECTED = f"{TAUGHT}, projected"
 
 
 def taught(examples: Examples, trainable: Trainable) -> Objective:
-    """Learn a teacher's vectors by mean squared error (Reimers and Gurevych 2020, section 3).
-
-    Longer vectors of the teacher are cut to principal components, shorter ones mapped linearly.
-    """
+    """Learn a teacher's vectors by mean squared error (Reimers and Gurevych 2020, section 3)."""
     vectors = np.asarray(examples.labels, dtype=np.float32)
     width, wanted = vectors.shape[1], trainable.n_dimensions
     directions = None

@@ -29,11 +29,7 @@ texts.
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """One way to learn from examples of one kind.
-
-    `views` makes columns of the token ids of a batch, of which the first `n_encoded` (None: all)
-    are encoded: the loss gets their "sentence_embedding", and padded ids of the others.
-    """
+    """One way to learn from examples of one kind."""
 
     name: str  # such as "nli: softmax"
     examples: Examples  # in the form that the loss takes, such as triplets of inference pairs
@@ -41,8 +37,9 @@ class Objective:
     metric_name: str = ""  # empty for none
     metric: Metric | None = None
     in_batch_negatives: bool = False
+    # Makes the columns of a batch; the loss gets vectors of the first few, and ids of the others.
     views: Callable[[TokenColumns, np.random.Generator], TokenColumns] | None = None
-    n_encoded: int | None = None
+    n_encoded: int | None = None  # how many these are; None for all
 
 
 def given(n_dimensions: int) -> nn.Module:

@@ -289,12 +289,8 @@ def _sentence_trainable(encoder: SentenceEncoder, settings: TrainingSettings) ->
     tokenizer = vocabulary.tokenizer
     tokenizer.enable_truncation(max_length)
     if len(tokenizer.encode(recipe.prompt).ids) >= max_length:
-        raise InputError(
-            "max_length",
-            "large enough for some tokens of the text, beside special tokens and prompt "
-            f"{recipe.prompt[:60]!r}",
-            max_length,
-        )
+        wanted = f"large enough for tokens of the text beside the prompt {recipe.prompt[:60]!r}"
+        raise InputError("max_length", wanted, max_length)
 
     def tokenize_texts(texts: Sequence[str]) -> list[list[int]]:
         options: dict[str, Any] = {"unknown_id": vocabulary.unknown_id, "prompt": recipe.prompt}
@@ -330,16 +326,10 @@ def _differences(recipe: Recipe) -> Iterator[Decision]:
         text = f"The encoder computes with {recipe.precision}; its float32 weights were trained."
         yield Decision("training", "precision", recipe.precision, text)
     if recipe.long_texts == "chunk":
-        text = (
-            "The encoder reads long texts in windows; training read the beginning of each. A "
-            'folder does not keep this: read it with long_texts="chunk".'
-        )
+        text = 'Training read the beginning of long texts; read the folder with long_texts="chunk".'
         yield Decision("training", "long_texts", "truncate", text)
     if recipe.dimensions is not None:
-        text = (
-            f"The encoder keeps the first {recipe.dimensions} dimensions of a vector; so does the "
-            "trained one, by a layer of its own that is not learned."
-        )
+        text = f"Vectors are cut to {recipe.dimensions} dimensions by a layer that is not learned."
         yield Decision("training", "dimensions", recipe.dimensions, text)
     if recipe.layers != 1:
         text = "The encoder takes the mean of several layers; their weights were not learned."
@@ -465,9 +455,7 @@ def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trai
     try:
         from peft import LoraConfig, inject_adapter_in_model
     except ImportError:
-        raise MissingExtraError(
-            'lora_rank needs peft; install it with: pip install "embedtopics[train]"'
-        ) from None
+        raise MissingExtraError('lora_rank needs peft: pip install "embedtopics[train]"') from None
     model: Any = trainable.model
     transformer = model[0].model
     inside = {id(part) for layer in layers_of(transformer) for part in layer.modules()}
@@ -485,9 +473,6 @@ def with_lora(trainable: Trainable, rank: int, *, random_state: int = 0) -> Trai
         torch.manual_seed(random_state)
         inject_adapter_in_model(config, transformer)
     n_learned = sum(w.numel() for w in model.parameters() if w.requires_grad)
-    message = (
-        f"Adapters of rank {rank} of {len(names)} linear layers were learned, {n_learned:,} "
-        "weights; they are merged into what is saved."
-    )
+    message = f"Adapters of rank {rank} ({n_learned:,} weights) were learned, and merged."
     note = Decision("training", "lora_rank", rank, message)
     return replace(trainable, decisions=(*trainable.decisions, note))

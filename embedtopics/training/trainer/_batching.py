@@ -155,11 +155,7 @@ def bytes_a_token(n_layers: int, width: int) -> int:
 
 
 class BatchEncoder:
-    """Encodes the columns of a batch, in groups of like length, so that gradients can flow back.
-
-    Above `tokens_at_once` tokens, groups are encoded once more, with the same dropout (Gao et al.
-    2021, "Scaling deep contrastive learning batch size under memory limited setup").
-    """
+    """Encodes the columns of a batch in groups of like length, with gradients (Gao et al. 2021)."""
 
     def __init__(self, forward: Callable[[list[list[int]]], Any], tokens_at_once: int) -> None:
         self._forward = forward
@@ -185,7 +181,7 @@ class BatchEncoder:
             vectors = vectors.detach().requires_grad_()
         loss = loss_of(list(torch.split(vectors, len(columns[0]))))
         backward(loss)
-        if not keeps_all:
+        if not keeps_all:  # memory does not hold all groups: they are encoded once more
             assert vectors.grad is not None
             for n, group in enumerate(groups):
                 again = self._seeded([texts[i] for i in group], seed, n)
@@ -274,15 +270,12 @@ class TrainingData:
         self, examples: TokenizedExamples, places: Sequence[int], rng: np.random.Generator
     ) -> Batch:
         """Return some examples, of those to learn from or of those for validation."""
-        columns: TokenColumns = tuple(
-            [column[place] for place in places] for column in examples.columns
-        )
-        if self.objective.views is not None:
-            columns = self.objective.views(columns, rng)
-        n = len(columns) if self.objective.n_encoded is None else self.objective.n_encoded
-        labels = None
-        if examples.labels is not None:
-            labels = torch.as_tensor(examples.labels[list(places)], device=self.model.device)
+        chosen, labels = examples.take(list(places)), None
+        views, n_encoded = self.objective.views, self.objective.n_encoded
+        columns = chosen.columns if views is None else views(chosen.columns, rng)
+        n = len(columns) if n_encoded is None else n_encoded
+        if chosen.labels is not None:
+            labels = torch.as_tensor(chosen.labels, device=self.model.device)
             labels = labels.float() if labels.is_floating_point() else labels
         return Batch(columns[:n], columns[n:], labels)
 

@@ -62,12 +62,9 @@ def refuse_finished(out: str | os.PathLike[str], overwrite: bool, resume: bool =
     folder = Path(out).expanduser()
     goes_on = resume and (checkpoints_of(folder) / RUN).exists()
     if not overwrite and not goes_on and (is_kind(folder, STATIC) or is_kind(folder, TRAINED)):
-        raise InputError(
-            "out",
-            "a new folder",
-            found=f"{folder}, which holds a finished encoder",
-            remedy="name another one, or pass overwrite=True (--overwrite)",
-        )
+        found = f"{folder}, which holds a finished encoder"
+        remedy = "name another one, or pass overwrite=True (--overwrite)"
+        raise InputError("out", "a new folder", found=found, remedy=remedy)
 
 
 def claim_folder(folder: Path, run: Mapping[str, Any], resume: bool) -> None:

@@ -274,9 +274,8 @@ class _Training:
         notes.sample_loss.append(sample)
         notes.metric.append(metric)
         if step == 0 and not math.isfinite(loss):
-            raise InputError(
-                "encoder", "one with a finite validation loss before training", found=str(loss)
-            )
+            wanted = "one with a finite validation loss before training"
+            raise InputError("encoder", wanted, found=str(loss))
         # One of them for the whole run: where the metric is NaN later on, vectors collapsed.
         figure = -loss if math.isnan(notes.metric[0]) else metric
         figure = figure if math.isfinite(figure) else -math.inf

@@ -13,7 +13,6 @@ from tests.retrieval.collection.fake import (
     assert_clean,
     make_segment,
     passages_of,
-    read_vectors,
     small,
     state,
 )
@@ -41,37 +40,19 @@ def test_what_was_added_is_there(tmp_path):
     assert_clean(again)
 
 
-def test_known_ids_are_refused_or_replaced(tmp_path):
-    collection = small(tmp_path / "a")
-    before = state(collection)
-    with collection.writing() as writer:
-        with refuses("id", row=1):
-            add(writer, ["new", "d3", "d4"], ["x"] * 3)
-        assert state(collection) == before
-        add(writer, ["new", "d3"], ["x", "replaced"], update=True)
-        add(writer, ["d1"], ["back again"])
-    changes = {"new": ("x", {}), "d3": ("replaced", {}), "d1": ("back again", {})}
-    assert state(collection) == {**before, **changes}
-    assert collection.numbers(["d3"]) == {"d3": 10}
-    assert_clean(collection)
-
-
-def test_removing(tmp_path):
+def test_segments_without_documents_go_and_their_names_are_not_used_again(tmp_path):
     collection = small(tmp_path / "a")
     version = collection.snapshot().version
     with collection.writing() as writer:
-        with refuses("ids"):
-            writer.remove(["d0", "d1"])
         with refuses("missing"):
             writer.remove(["d0"], missing="drop")
         assert writer.remove(["d1"], missing="ignore") == 0
-        assert collection.snapshot().version == version and "d0" in state(collection)
-        assert writer.remove(["d0", "d0", "d1"], missing="ignore") == 1
-        assert collection.snapshot().version == version + 1
+        assert collection.snapshot().version == version
         assert writer.remove(["100", "1.5"]) == 2
+        assert collection.snapshot().version == version + 1
         assert [view.name for view in collection.snapshot().segments] == ["000001"]
         assert not (tmp_path / "a" / "segments" / "000002").exists()
-        writer.remove(["d2", "d3", "d4", "d5"])
+        writer.remove(["d0", "d0", "d2", "d3", "d4", "d5"])
         assert collection.snapshot().segments == () and collection.snapshot().n_documents == 0
         assert not writer.compact(make_segment)
         add(writer, ["d0"], ["Again."])
@@ -86,28 +67,6 @@ def test_a_removed_text_is_not_left_in_the_file(tmp_path):
         writer.remove(["b"])
     content = (tmp_path / "a" / "catalog.sqlite").read_bytes()
     assert b"kept" in content and b"secret" not in content
-
-
-def test_compaction_copies_living_passages_in_order(tmp_path):
-    collection = small(tmp_path / "a")
-    before, old = state(collection), collection.snapshot()
-    mapped = np.memmap(old.segments[0].folder / "vectors.f32", np.float32, "r").reshape(-1, 4)
-    kept = np.array(mapped)
-    told = []
-    with collection.writing() as writer:
-        assert writer.compact(lambda *args: (told.append(args), make_segment(*args)))
-        assert not writer.compact(make_segment)
-    assert state(collection) == before
-    (view,) = collection.snapshot().segments
-    assert view.alive.all() and (np.diff(view.documents) >= 0).all()
-    assert [p.name for p in (tmp_path / "a" / "segments").iterdir()] == [view.name] == ["000003"]
-    _, documents, _, sources = told[0]
-    for number, segment, row in zip(documents, sources.segment, sources.row, strict=True):
-        assert old.segments[segment].documents[row] == number
-        assert old.segments[segment].alive[row]
-    np.testing.assert_array_equal(mapped, kept)
-    assert len(read_vectors(view)) == collection.snapshot().n_passages
-    assert_clean(collection)
 
 
 def test_compaction_gives_space_back_beside_a_reader(tmp_path):

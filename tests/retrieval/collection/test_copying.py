@@ -13,6 +13,7 @@ from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval.storage import _catalog as catalog
 from embedtopics.retrieval.storage import _checks as copying
 from embedtopics.retrieval.storage._collection import Collection
+from tests.factories import raising
 from tests.retrieval.collection.fake import add, assert_clean, make_segment, small, state
 
 REPOSITORY = Path(__file__).parents[3]
@@ -35,10 +36,7 @@ def test_a_copy_is_a_collection_of_its_own(tmp_path):
 
 
 def test_without_links_files_are_copied(tmp_path, monkeypatch):
-    def refuse(*args):
-        raise OSError(errno.EXDEV, "another disk")
-
-    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(os, "link", raising(OSError(errno.EXDEV, "another disk")))
     collection = small(tmp_path / "a")
     copy = collection.copy_to(tmp_path / "b")
     assert state(copy) == state(collection)

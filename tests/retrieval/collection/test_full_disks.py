@@ -147,21 +147,3 @@ def test_all_files_are_on_disk_before_they_are_named(tmp_path, monkeypatch, kind
     with collection.writing() as writer:
         assert writer._connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert writer._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-
-
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, OSError])
-def test_a_segment_that_cannot_be_made(tmp_path, error):
-    collection = small(tmp_path / "a")
-    before, names = state(collection), folders(collection)
-
-    def fail(folder, *others):
-        make_segment(folder, *others)
-        raise error("12 requested and 7 written")
-
-    expected = InputError if error is OSError else error
-    with collection.writing() as writer:
-        with pytest.raises(expected, match="7 written"):
-            add(writer, ["new"], ["Text."], make=fail)
-        assert folders(collection) == names
-        add(writer, ["new"], ["Text."])
-    assert state(collection) == {**before, "new": ("Text.", {})}

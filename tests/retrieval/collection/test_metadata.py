@@ -221,29 +221,6 @@ def annotated(tmp_path):
     return made
 
 
-def test_annotations_are_read_filtered_and_replaced(annotated):
-    numbers = annotated.numbers(["c", "a"])
-    frame = pd.DataFrame({"topic": [3, -1], "name": ["x", None]})
-    before = annotated.snapshot().version
-    with annotated.writing() as writer:
-        writer.annotate([numbers["c"], numbers["a"]], frame, {"topics": {"n": 2}})
-    assert annotated.snapshot().version == before + 1
-    assert [document.metadata for document in annotated.documents([1, 2, 3])] == [
-        {"year": 2001, "topic": -1, "name": None},
-        {"year": 2002, "topic": None, "name": None},
-        {"year": None, "topic": 3, "name": "x"},
-    ]
-    assert annotated.candidates(f"{annotated.column_sql('topic')} = ?", [3]).tolist() == [3]
-    assert annotated.settings() == {"encoder": "x", "topics": {"n": 2}}
-    assert check(annotated.folder) == []
-    with annotated.writing() as writer:
-        writer.annotate([2], pd.DataFrame({"topic": [7], "name": ["y"]}), {"topics": {"n": 1}})
-    assert [document.metadata["topic"] for document in annotated.documents([1, 2, 3])] == [
-        None, 7, None,
-    ]  # fmt: skip
-    assert annotated.settings()["topics"] == {"n": 1} and check(annotated.folder) == []
-
-
 def test_what_does_not_fit_changes_nothing(annotated):
     before = annotated.snapshot().version, annotated.columns(), annotated.documents([1, 2, 3])
     with annotated.writing() as writer, refuses("column 'year' of the metadata", row=0):

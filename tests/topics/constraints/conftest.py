@@ -1,7 +1,5 @@
 """A small collection in which constraints shows: two themes in one place, one elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

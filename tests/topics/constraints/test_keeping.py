@@ -1,7 +1,5 @@
 """What was asked for before a fit, and edits after it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

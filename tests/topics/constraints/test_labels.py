@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Labels of some texts that guide the topics, and labels of all that are the topics."""
 
 import numpy as np
 import pandas as pd
@@ -7,9 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import embedtopics as et
-from embedtopics.topics import PartialLabels, at_resolution
+from embedtopics.errors import InputError
+from embedtopics.topics import ManualLabels, PartialLabels, at_resolution, stability
 from embedtopics.topics._clusters import owners
 from embedtopics.topics.constraints._labels import checked_labels
+from embedtopics.topics.results import Reason
 from tests.factories import refuses
 
 
@@ -168,3 +170,69 @@ def test_a_topic_is_of_the_class_that_most_rows_have(data, n_topics, n_classes, 
     # As many topics and classes as there may be texts: a table of them would not fit into memory.
     many = owners(labels, classes, weights, 2**20, 2**20)
     np.testing.assert_array_equal(many[:n_topics], found)
+
+
+class Never:
+    """A clusterer that must not be asked."""
+
+    def fit_predict(self, X, y=None):
+        raise AssertionError("nothing is to be clustered")
+
+
+@pytest.fixture(scope="module")
+def by_hand():
+    return np.random.default_rng(2).choice(["b", "a", "c", ""], 135, p=[0.5, 0.2, 0.2, 0.1])
+
+
+def test_the_topics_are_exactly_the_labels(toy, by_hand, fit):
+    result = fit(toy, ManualLabels(by_hand), clusterer=Never())
+    names = np.array([*(topic.label for topic in result.topics), ""])
+    np.testing.assert_array_equal(names[result.labels], by_hand)
+    assert all(topic.is_named and not topic.is_seeded for topic in result.topics)
+    assert [topic.size for topic in result.topics] == sorted(
+        ((by_hand == name).sum() for name in "abc"), reverse=True
+    )
+    assert (result.reasons[by_hand == ""] == Reason.NOT_LABELED).all()
+    assert all(topic.keywords for topic in result.topics)
+    note = next(d for d in result.decisions if d.name == "manual_labels")
+    assert note.value == [f"{topic.label} -> {topic.topic_id}" for topic in result.topics]
+
+
+def test_integers_are_numbered_by_size_and_named_by_their_words(toy, fit):
+    labels = np.where(toy[2] == 0, 7, np.where(toy[2] == 1, 0, -1))
+    result = fit(toy, ManualLabels(labels))
+    expected = np.where(labels == 7, 0, np.where(labels == 0, 1, -1))
+    np.testing.assert_array_equal(result.labels, expected)
+    assert not any(topic.is_named for topic in result.topics)
+    assert next(d for d in result.decisions if d.name == "manual_labels").value == [
+        "7 -> 0", "0 -> 1",
+    ]  # fmt: skip
+
+
+def test_a_text_that_is_like_no_other_keeps_its_label(toy, fit):
+    vectors = np.eye(12)
+    texts = [f"word{i} alone" for i in range(12)]
+    labels = ["x"] * 6 + ["y"] * 5 + [None]
+    result = fit((texts, vectors), ManualLabels(labels))
+    assert result.labels.tolist() == [0] * 6 + [1] * 5 + [-1]
+    result = fit(toy, ManualLabels([None] * 134 + ["alone"]))
+    assert result.n_topics == 1 and result.labels.tolist() == [-1] * 134 + [0]
+
+
+def test_other_resolutions_and_replicates_are_refused(toy, by_hand, fit):
+    result = fit(toy, ManualLabels(by_hand))
+    with refuses("result"):
+        at_resolution(result)
+    with pytest.raises(InputError):
+        stability(result, 2)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"n_topics": 2}, {"n_topics": 9}, {"n_topics": "fine"}, {"min_cluster_size": 5},
+     {"coverage": 0.5}],
+)  # fmt: skip
+def test_what_would_be_ignored_is_refused(toy, by_hand, fit, parameters):
+    with refuses("n_topics"):
+        fit(toy, ManualLabels(by_hand), **parameters)
+    assert fit(toy, ManualLabels(by_hand), n_topics=3).n_topics == 3

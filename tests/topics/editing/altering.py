@@ -1,7 +1,5 @@
 """What several tests of edits need."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

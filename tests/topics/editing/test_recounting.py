@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -11,9 +9,8 @@ from embedtopics.terms._counts import TermRules, count_by_topic, count_terms, re
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.topics import at_resolution, merge, rename, update_terms
-from embedtopics.topics.results import Stability
-from tests.factories import each, refuses
-from tests.topics.editing.altering import assert_same, assert_untouched, frozen
+from tests.factories import each, refuses, with_stability
+from tests.topics.editing.altering import assert_untouched, frozen
 
 WORDS = "the of and to a bank rate cut tax vote law court river boat".split()
 
@@ -63,6 +60,10 @@ def test_more_stop_words_are_left_out_and_the_lists_stay(english):
     np.testing.assert_allclose(updated.topic_terms.toarray(), weighed)
     np.testing.assert_array_equal(updated.labels, english.labels)
     assert updated.history[-1].new_ids == tuple(range(english.n_topics))
+    (noted,) = [d.value for d in updated.decisions if d.name == "stop_words"]
+    assert "bank" in noted
+    nowhere = update_terms(english, extra_stop_words=["zebra"])
+    assert "no text holds zebra" in nowhere.history[-1].message
 
 
 def test_stop_words_do_not_come_back(english):
@@ -150,32 +151,11 @@ def test_narrowing_equals_counting_for_random_rules():
         assert found.lengths.tolist() == expected.lengths.tolist()
 
 
-def test_columns_are_dropped_where_that_is_enough(english, monkeypatch):
-    def never(*_, **__):
-        raise AssertionError("counted anew")
-
-    monkeypatch.setattr("embedtopics.terms._counts.count_terms", never)
-    update_terms(english, extra_stop_words=["bank"], ngram_range=(1, 1), min_df=3, max_df=0.9)
-    for more in ({"ngram_range": (1, 3)}, {"min_df": 1}, {"stop_words": []}):
-        with pytest.raises(AssertionError, match="counted anew"):
-            update_terms(english, **more)
-
-
 def test_names_and_stability_stay(english):
-    ones = np.ones(english.n_topics)
-    stability = Stability(ones, ones, ones, np.ones(len(english.documents)), ones, 3)
-    named = dataclasses.replace(rename(english, {1: "Law"}), stability=stability)
+    named = with_stability(rename(english, {1: "Law"}))
     updated = update_terms(named, extra_stop_words=["court"], ngram_range=(1, 1))
-    assert updated.topics[1].label == "Law" and updated.stability is stability
+    assert updated.topics[1].label == "Law" and updated.stability is named.stability
     assert all("court" not in topic.keywords for topic in updated.topics)
-
-
-def test_what_was_left_out_is_told(english):
-    updated = update_terms(english, extra_stop_words=["bank", "zebra"])
-    said = "chose terms anew: left out bank, zebra; no text holds zebra"
-    assert updated.history[-1].message == said
-    noted = [d.value for d in updated.decisions if d.name == "stop_words"]
-    assert len(noted) == 1 and "bank" in noted[0]
 
 
 def test_a_given_function_word_is_taken_as_a_stop_word(english):
@@ -212,10 +192,3 @@ def test_rules_that_leave_no_term_are_refused_and_none_change_nothing(english):
     same = update_terms(english)
     assert_counts(same, english.term_counts)
     assert repr(same.topics) == repr(english.topics)
-
-
-def test_a_saved_result_goes_on_the_same_way(english, tmp_path):
-    edited = update_terms(english, extra_stop_words=["bank"], min_df=2, n_keywords=4)
-    et.topics.save_result(edited, tmp_path / "model")
-    loaded = et.topics.load_result(tmp_path / "model")
-    assert_same(merge(edited, [0, 1]), merge(loaded, [0, 1]))

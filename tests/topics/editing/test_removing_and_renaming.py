@@ -1,15 +1,13 @@
-from __future__ import annotations
-
-import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from embedtopics.errors import InputError
-from embedtopics.topics import history, merge, remove, rename
+from embedtopics.topics import history, make_labels, merge, remove, rename
 from embedtopics.topics.editing._merge import reduce
-from embedtopics.topics.results import Reason, Stability
-from tests.factories import refuses
+from embedtopics.topics.results import Reason
+from tests.factories import make_result, refuses, with_stability
 from tests.topics.editing.altering import assert_untouched, frozen
 
 
@@ -91,10 +89,8 @@ def test_bad_names(synthetic):
 
 
 def test_names_leave_the_stability_and_merging_does_not(synthetic):
-    ones = np.ones(6)
-    stability = Stability(ones, ones, ones, np.ones(len(synthetic.documents)), ones, 3)
-    measured = dataclasses.replace(synthetic, stability=stability)
-    assert rename(measured, {0: "x"}).stability is stability
+    measured = with_stability(synthetic)
+    assert rename(measured, {0: "x"}).stability is measured.stability
     assert merge(measured, [0, 1]).stability is None
 
 
@@ -105,3 +101,48 @@ def test_history_is_a_table(synthetic):
     assert table["step"].tolist() == [1, 2] and table["edit"].tolist() == ["rename", "remove"]
     assert table["message"][0] == "called 2 'Two'" == str(edited.history[0])
     assert history(synthetic).empty
+
+
+def with_topics(keywords, **flags):
+    result = make_result(60, len(keywords))
+    topics = tuple(
+        replace(topic, keywords=tuple(words), weights=(1.0,) * len(words), label=f"old {i}",
+                is_named=i in flags.get("named", ()), is_seeded=i in flags.get("anchors", ()))
+        for i, (topic, words) in enumerate(zip(result.topics, keywords, strict=True))
+    )  # fmt: skip
+    return replace(result, topics=topics)
+
+
+def labels_of(result):
+    return [topic.label for topic in result.topics]
+
+
+def test_names_are_made_of_keywords():
+    result = with_topics([["tax", "cut", "vote"], ["river", "flood"], []])
+    assert labels_of(make_labels(result, 2)) == ["tax, cut", "river, flood", "no terms"]
+    long = make_labels(result, 9, separator="_", prefix="{topic}_", word_length=3)
+    assert labels_of(long) == ["0_tax_cut_vot", "1_riv_flo", "2_no terms"]
+    other = make_labels(result, 1, prefix="{x} ")
+    assert labels_of(other) == ["{x} tax", "{x} river", "{x} no terms"]
+    assert labels_of(result) == ["old 0", "old 1", "old 2"]
+
+
+def test_no_two_topics_have_one_name():
+    result = with_topics([["tax", "cut"], ["tax", "rise"], ["tax"], ["tax"], ["tax", "cut"]])
+    made = make_labels(result, 1)
+    assert labels_of(made) == ["tax", "tax, rise", "tax (2)", "tax (3)", "tax, cut"]
+
+
+def test_given_names_stay_and_are_not_taken_again():
+    result = with_topics([["a1"], ["b1"], ["old 0"]], named=[0], anchors=[1])
+    made = make_labels(result, 1)
+    assert labels_of(made) == ["old 0", "old 1", "old 0 (2)"]
+    assert [topic.is_named for topic in made.topics] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "change", [{"n_terms": 0}, {"word_length": 0}, {"separator": None}, {"prefix": 3}]
+)
+def test_bad_parts_of_labels(change):
+    with refuses(next(iter(change))):
+        make_labels(make_result(30, 1), **change)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -78,12 +76,6 @@ def test_also_after_saving(branched, tmp_path):
     fit, done = (topics.load_result(tmp_path / name) for name in ("fit", "edited"))
     assert_same(topics.replay(fit, done), edited)
     assert_untouched(branched, before)
-
-
-def test_undo_is_all_but_the_last(branched):
-    one = topics.rename(branched, {2: "Two"})
-    two = topics.merge(one, [1, 2])
-    assert_same(topics.replay(branched, two.history[:-1]), one)
 
 
 @pytest.fixture(scope="module")

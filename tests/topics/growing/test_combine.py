@@ -1,7 +1,5 @@
 """Results of different corpora become one; on equal vectors, as BERTopic merges models."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -31,6 +29,7 @@ from embedtopics.topics import (
 )
 from embedtopics.topics.growing._combine import match_topics
 from embedtopics.topics.results import Reason
+from tests.bertopic_oracle import fit_bertopic
 from tests.factories import make_result, refuses
 
 
@@ -186,15 +185,6 @@ def test_a_topic_of_texts_that_others_hold_is_left_out(parts):
     np.testing.assert_array_equal(whole.clustering.labels, first.clustering.labels)
 
 
-def test_three_results(parts, branches):
-    texts, vectors = branches
-    third = fit(texts, vectors)
-    whole = combine([*parts, third])
-    assert whole.n_topics == 12 and len(whole.corpus) == sum(len(r.corpus) for r in (*parts, third))
-    assert [d.name for d in whole.decisions[-2:]] == ["combined", "combined"]
-    assert whole.history[-1].parameters == {"n_results": 3, "min_similarity": 0.7}
-
-
 def test_names_that_were_given_stay(parts):
     matches = match_topics(parts[0], parts[1], 0.7)
     theirs = int(np.flatnonzero(matches >= 0)[0])
@@ -221,22 +211,6 @@ def test_only_the_nearest_of_two_becomes_one():
     assert match_topics(one, other, 0.9599).tolist() == [-1, 0, -1, -1]
 
 
-def bertopic_of(result, rows):
-    """Return a BERTopic model with the topics of a result, and their mean vectors."""
-    from bertopic import BERTopic
-    from bertopic.backend import BaseEmbedder
-    from bertopic.cluster import BaseCluster
-    from bertopic.dimensionality import BaseDimensionalityReduction
-
-    model = BERTopic(
-        embedding_model=BaseEmbedder(), umap_model=BaseDimensionalityReduction(),
-        hdbscan_model=BaseCluster(),
-    )  # fmt: skip
-    texts = [result.corpus.texts[row] for row in rows]
-    vectors = result.embeddings[result.documents.of_row[rows]]
-    return model.fit(texts, embeddings=vectors, y=result.labels[rows])
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_the_same_topics_are_merged_as_by_bertopic(parts, whole):
@@ -244,7 +218,11 @@ def test_the_same_topics_are_merged_as_by_bertopic(parts, whole):
 
     # Without noise, which BERTopic compares as one more topic.
     kept = [np.flatnonzero(part.labels >= 0) for part in parts]
-    models = [bertopic_of(part, rows) for part, rows in zip(parts, kept, strict=True)]
+    models = []
+    for part, rows in zip(parts, kept, strict=True):
+        texts = [part.corpus.texts[row] for row in rows]
+        vectors = part.embeddings[part.documents.of_row[rows]]
+        models.append(fit_bertopic(texts, vectors, part.labels[rows]))
     theirs = np.array(BERTopic.merge_models(models, min_similarity=0.7).topics_)
     ours = whole.labels[np.concatenate([kept[0], len(parts[0].corpus) + kept[1]])]
     assert len(set(theirs.tolist())) == whole.n_topics == 12
@@ -273,22 +251,25 @@ def test_different_encoders_are_refused(parts):
 def test_bad_parameters(parts):
     with refuses("min_similarity"):
         combine(parts, min_similarity=1.2)
+    for results in ([parts[0], without_texts(parts[1])], [without_texts(parts[0]), parts[1]]):
+        with pytest.raises(InputError, match="shared without its texts"):
+            combine(results)
     for bad in (parts[:1], parts[0], [parts[0], "another"]):
         with refuses("results"):
             combine(bad)
 
 
-def test_results_without_topics(branches):
-    texts, vectors = branches
-    nothing = fit(["a", "b"], vectors[:2])
-    assert nothing.n_topics == 0
-    again = fit(["c", "d", "e"], vectors[2:5])
+def test_results_without_topics_add_their_texts(branches, parts):
+    vectors, some = branches[1], parts[0]
+    nothing, again = fit(["a", "b"], vectors[:2]), fit(["c", "d", "e"], vectors[2:5])
     empty = combine([nothing, again])
     assert empty.n_topics == 0 and len(empty.documents) == 5
-    some = fit(texts, vectors)
-    for whole in (combine([nothing, some]), combine([some, nothing])):
-        assert whole.n_topics == some.n_topics
-        assert sorted(t.size for t in whole.topics) == sorted(t.size for t in some.topics)
+    sizes = sorted(topic.size for topic in some.topics)
+    for results in ([nothing, some], [some, nothing], [nothing, some, again]):
+        whole = combine(results)
+        assert sorted(topic.size for topic in whole.topics) == sizes
+        assert len(whole.corpus) == sum(len(result.corpus) for result in results)
+        assert whole.history[-1].parameters["n_results"] == len(results)
 
 
 def test_columns_and_dates_are_joined(branches):
@@ -303,12 +284,6 @@ def test_columns_and_dates_are_joined(branches):
     assert whole.corpus.time.dt.year.value_counts().to_dict() == {2025: 80, 2024: 60}
     assert list(whole.corpus.metadata.columns) == ["when", "a", "b"]
     assert any(decision.name == "columns_missing" for decision in whole.corpus.notes)
-
-
-def test_a_result_without_its_texts_is_refused_wherever_it_stands(parts):
-    for results in ([parts[0], without_texts(parts[1])], [without_texts(parts[0]), parts[1]]):
-        with pytest.raises(InputError, match="shared without its texts"):
-            combine(results)
 
 
 def test_words_that_any_result_leaves_out_stay_out(parts):

@@ -1,7 +1,5 @@
 """Documents are added; nothing that was there moves, and batches do not matter."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -133,11 +131,10 @@ def test_in_one_go_or_one_after_the_other(split, update_terms):
     assert (found[0].memberships != found[1].memberships).nnz == 0
 
 
-def test_the_order_of_the_rows_does_not_matter(split):
+def test_the_order_of_the_rows_does_not_matter(split, extension):
     result, texts, vectors = split
     order = np.random.default_rng(5).permutation(len(texts))
-    one = extend(result, texts, embeddings=vectors)
-    two = extend(result, [texts[i] for i in order], embeddings=vectors[order])
+    one, two = extension, extend(result, [texts[i] for i in order], embeddings=vectors[order])
     for name in ("map", "embeddings", "coordinates"):
         np.testing.assert_array_equal(getattr(one.result, name), getattr(two.result, name))
     assert [t.label for t in one.result.topics] == [t.label for t in two.result.topics]
@@ -174,27 +171,11 @@ def test_texts_that_were_there_weigh_more(split):
 
 
 def test_the_history_and_the_decisions_tell_of_it(split, extension):
-    result, grown = split[0], extension.result
-    edit = grown.history[-1]
+    edit = extension.result.history[-1]
     assert edit.name == "note" and edit.parameters["n_new"] == len(extension.documents)
-    assert edit.new_ids == tuple(range(result.n_topics))
-    assert str(extension) in edit.message
-    assert repr(extension).startswith(f"Extension({len(extension.documents):,} new documents")
-    assert "<table>" in extension._repr_html_()
-    assert grown.decisions[-1].name == "extended"
-
-
-def test_a_grown_result_is_saved_and_answers_as_before(split, extension, tmp_path):
-    result, _, vectors = split
-    grown = extension.result
-    loaded = load_result(save_result(grown, tmp_path / "grown"))
-    np.testing.assert_array_equal(loaded.added, grown.added)
-    queries = [f"query {i}" for i in range(30)]
-    found = [assign(r, queries, embeddings=vectors[:30] + 0.1) for r in (result, grown, loaded)]
-    for other in found[1:]:
-        np.testing.assert_array_equal(other.labels, found[0].labels)
-        np.testing.assert_array_equal(other.novelty, found[0].novelty)
-        np.testing.assert_array_equal(other.memberships.toarray(), found[0].memberships.toarray())
+    assert edit.new_ids == tuple(range(split[0].n_topics)) and str(extension) in edit.message
+    assert "Extension(" in repr(extension) and "<table>" in extension._repr_html_()
+    assert extension.result.decisions[-1].name == "extended"
 
 
 def test_the_hierarchy_holds_all_documents(split, extension):
@@ -291,31 +272,6 @@ def test_rows_without_text_stay(split):
     assert grown.corpus.metadata["n"].isna().sum() == CUT
 
 
-class Lengths:
-    """An encoder with a fingerprint."""
-
-    name = "lengths"
-
-    def __init__(self, fingerprint):
-        self.fingerprint = fingerprint
-
-    def encode(self, texts):
-        return np.array([[len(t), t.count("a") + 1, t.count("e") + 1, 1] for t in texts], float)
-
-
-def test_the_encoder_of_the_fit_is_asked_for(toy):
-    texts = toy[0]
-    result = et.TopicModel(Lengths("one"), languages=["en"]).fit(texts[:80]).result_
-    said = extend(result, texts[80:], encoder=Lengths("one"))
-    expected = assign(result, texts[80:], encoder=Lengths("one")).labels
-    np.testing.assert_array_equal(said.result.labels[80:], expected)
-    with pytest.raises(InputError, match="has other weights or settings"):
-        extend(result, texts[80:], encoder=Lengths("two"))
-    with refuses("encoder"):
-        extend(result, texts[80:])
-    assert extend(result, texts[:3]).n_known == 3  # no vector is needed
-
-
 def test_bad_input(split):
     pair, one = ["a", "b"], ["a"]
     wrong = [(pair, np.ones((2, 23))), (pair, np.ones((3, 24))), (one, np.full((1, 24), np.nan))]
@@ -327,7 +283,7 @@ def test_bad_input(split):
             extend(split[0], ["a"], embeddings=np.ones((1, 24)), min_candidate_size=size)
 
 
-def test_words_that_were_left_out_stay_out(split):
+def test_words_that_were_left_out_stay_out(split, extension):
     result, texts, vectors = split
     # Each of the words stands in most texts of some topic.
     gone = list(result.topics[0].keywords[:1])
@@ -339,16 +295,15 @@ def test_words_that_were_left_out_stay_out(split):
     holders = np.bincount(counts.counts.indices, minlength=len(counts.terms))
     assert holders.max() <= 30
     # Nothing else than what choosing the terms after the extension gives.
-    grown = extend(result, texts, embeddings=vectors).result
-    after = update_terms(grown, extra_stop_words=gone, max_df=30)
+    after = update_terms(extension.result, extra_stop_words=gone, max_df=30)
     assert counts.terms == after.term_counts.terms
     assert (counts.counts != after.term_counts.counts).nnz == 0
 
 
-def test_a_name_that_was_given_is_no_other_topics(split):
+def test_a_name_that_was_given_is_no_other_topics(split, extension):
     result, texts, vectors = split
     # The name that another topic makes of its keywords.
-    taken = extend(result, texts, embeddings=vectors).result.topics[2].label
+    taken = extension.result.topics[2].label
     named = rename(result, {3: taken})
     topics = extend(named, texts, embeddings=vectors).result.topics
     assert topics[3].label == taken
@@ -372,13 +327,12 @@ def test_known_texts_are_described_with_their_new_weight(split):
     assert [t.size for t in still.topics] == [t.size for t in grown.topics]
 
 
-def test_keywords_that_were_given_are_chosen_anew_only_with_the_terms(split):
+def test_keywords_that_were_given_are_chosen_anew_only_with_the_terms(split, extension):
     result, texts, vectors = split
     given = [[(word, 1.0) for word in topic.keywords[::-1]] for topic in result.topics]
     other = with_keywords(result, given)
     anew = extend(other, texts, embeddings=vectors).result
-    plain = extend(result, texts, embeddings=vectors).result
-    assert [t.keywords for t in anew.topics] == [t.keywords for t in plain.topics]
+    assert [t.keywords for t in anew.topics] == [t.keywords for t in extension.result.topics]
     kept = extend(other, texts, embeddings=vectors, update_terms=False).result
     assert [t.keywords for t in kept.topics] == [t.keywords for t in other.topics]
 
@@ -392,5 +346,6 @@ def test_an_encoder_that_learns_has_learnt_from_the_fit_alone(toy, tmp_path):
     two = extend(load_result(save_result(one, tmp_path / "one")), texts[83:90]).result
     found = assign(load_result(save_result(two, tmp_path / "two")), queries)
     np.testing.assert_array_equal(found.memberships.toarray(), expected.memberships.toarray())
+    np.testing.assert_array_equal(found.novelty, expected.novelty)
     both = extend(result, texts[80:90]).result
     np.testing.assert_array_equal(both.embeddings, two.embeddings)

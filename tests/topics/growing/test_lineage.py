@@ -1,7 +1,5 @@
 """What became of each topic, told by documents, by mean vectors or by terms."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mixtures against windows written out, and what must not change them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from embedtopics import topics
-from embedtopics._utils.occurrences import find_occurrences, index_terms
 from embedtopics.errors import InputError
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic, count_terms
@@ -118,21 +115,6 @@ def test_equal_windows_written_out(phrased, arguments):
         np.testing.assert_array_equal(shown.shares, found[place])
         added = shown.weights.toarray().sum(axis=0)  # the words add up to the mixture
         np.testing.assert_allclose(added / (added.sum() or 1), shares, atol=1e-5)
-
-
-@pytest.mark.parametrize("edges_only", [False, True])
-def test_terms_are_found_as_often_as_they_were_counted(phrased, branched, edges_only):
-    for result in (phrased, branched):
-        index = index_terms(result.term_counts.terms, result.tokens.words)
-        stream = result.tokens
-        found = find_occurrences(index, stream.ids, stream.offsets, edges_only=edges_only)
-        places = np.repeat(np.arange(len(found.first) - 1), np.diff(found.first))
-        documents = np.searchsorted(found.offsets, places, side="right") - 1
-        counts = csr_matrix(
-            (np.ones(len(places)), (documents, found.terms)), shape=result.term_counts.counts.shape
-        )
-        assert (counts != result.term_counts.counts).nnz == 0
-        assert (found.ends <= found.offsets[documents + 1]).all() and (found.ends > places).all()
 
 
 def test_new_texts_are_read_as_the_stored_ones(branched):

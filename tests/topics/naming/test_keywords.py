@@ -1,17 +1,20 @@
-"""Keywords that occur together, keywords by part of speech, and results that carry them."""
-
-from __future__ import annotations
+"""Keywords by other methods, beside BERTopic's and by hand, and results that carry them."""
 
 import sys
+import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import cosine_similarity
 
+import embedtopics as et
 from embedtopics import topics
 from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from embedtopics.evaluation import npmi
-from tests.factories import make_result, refuses
-from tests.topics.editing.altering import with_anchors
+from embedtopics.topics._vectors import recorded_encoder
+from embedtopics.topics.naming._keywords import candidates_of
+from tests.factories import each, make_result, refuses
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +40,8 @@ def test_weight_one_is_the_mean_npmi(result):
     found = topics.keywords(
         result, "npmi", weight=1.0, candidates=lists, window=None, keep_repeats=True
     )
+    alone = topics.keywords(result, "npmi", weight=1.0, candidates=[row[:1] for row in lists])
+    assert alone == [[(row[0][0], 0.0)] for row in lists]  # one term has no pair
     for given, row in zip(lists, found, strict=True):
         terms = [term for term, _ in given]
         means = {
@@ -67,24 +72,12 @@ def test_pairs_of_one_stem_do_not_count():
     assert len({"rate", "rates"} & {term for term, _ in without[0]}) == 1
 
 
-def test_one_candidate_has_no_pair(result):
-    alone = [row[:1] for row in lists_of(result)]
-    found = topics.keywords(result, "npmi", weight=1.0, candidates=alone)
-    assert found == [[(row[0][0], 0.0)] for row in alone]
-
-
 @pytest.mark.parametrize(
-    ("bad", "message"),
-    [
-        ({"weight": 1.5}, "weight must be a number from 0 to 1"),
-        ({"window": 0}, "window must be"),
-        ({"n_terms": 0}, "n_terms must be"),
-        ({"n_candidates": 0}, "n_candidates must be"),
-    ],
+    ("name", "value"), each(weight=[1.5], window=[0], n_terms=[0], n_candidates=[0])
 )
-def test_bad_parameters_of_npmi(result, bad, message):
-    with pytest.raises(InputError, match=message):
-        topics.keywords(result, "npmi", **bad)
+def test_bad_parameters_of_npmi(result, name, value):
+    with refuses(name):
+        topics.keywords(result, "npmi", **{name: value})
 
 
 @pytest.fixture(scope="module")
@@ -130,16 +123,12 @@ def test_a_term_of_no_central_document_is_looked_for(pipeline):
     assert found == lists
 
 
-def test_pipeline_without_tags(result):
-    spacy = pytest.importorskip("spacy")
-    with refuses("nlp"):
-        topics.keywords(result, "part_of_speech", nlp=spacy.blank("en"))
-
-
 def test_no_pipeline(result, monkeypatch):
     with refuses("nlp"):
         topics.keywords(result, "part_of_speech", nlp=7)
-    pytest.importorskip("spacy")
+    spacy = pytest.importorskip("spacy")
+    with refuses("nlp"):  # it gives no tags
+        topics.keywords(result, "part_of_speech", nlp=spacy.blank("en"))
     with pytest.raises(ModelLoadError, match="no spaCy pipeline 'no_such_pipeline'"):
         topics.keywords(result, "part_of_speech", nlp="no_such_pipeline")
     monkeypatch.setitem(sys.modules, "spacy", None)
@@ -147,12 +136,9 @@ def test_no_pipeline(result, monkeypatch):
         topics.keywords(result, "part_of_speech", nlp="en_core_web_sm")
 
 
-@pytest.mark.parametrize(
-    ("patterns", "message"),
-    [([], "got none"), (["NOUNS"], "'NOUNS'"), ([""], "must be tags"), ([3], "must be tags")],
-)
-def test_bad_patterns(result, patterns, message):
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize("patterns", [[], ["NOUNS"], [""], [3]])
+def test_bad_patterns(result, patterns):
+    with refuses(""):
         topics.keywords(result, "part_of_speech", nlp=object(), patterns=patterns)
 
 
@@ -168,14 +154,6 @@ def test_with_keywords_changes_only_the_words(result):
     edit = changed.history[-1]
     assert edit.name == "with_keywords" and edit.new_ids == tuple(range(5))
     assert len(edit.marks) == 5 and "diverse" in edit.message
-
-
-def test_names_given_by_hand_stay(result):
-    named = with_anchors(topics.rename(result, {0: "Mine"}), 1)
-    lists = [row[::-1] for row in lists_of(result)]
-    labels = [topic.label for topic in topics.with_keywords(named, lists).topics]
-    assert labels[:2] == ["Mine", "asked 1"]
-    assert labels[2] == ", ".join(result.topics[2].keywords[::-1][:3])
 
 
 def test_names_stay_distinct_and_others_as_they_are(result):
@@ -225,8 +203,189 @@ def test_some_topics_by_number(result):
 def test_bad_keywords(result, lists):
     with refuses("keywords"):
         topics.with_keywords(result, lists)
-
-
-def test_the_method_must_be_named(result):
     with refuses("method"):
         topics.with_keywords(result, lists_of(result), method=" ")
+
+
+DOCUMENTS = {"encoder": "documents"}
+
+
+class WordEncoder:
+    """A vector of its own for every text, and a count of the texts that were asked for."""
+
+    name = "words"
+
+    def __init__(self, width):
+        self.width, self.asked = width, []
+
+    def encode(self, texts):
+        self.asked += list(texts)
+        return np.array(
+            [np.random.default_rng([ord(c) for c in t]).normal(size=self.width) for t in texts]
+        )
+
+    def embed(self, texts):
+        return self.encode(texts) if isinstance(texts, list) else self.encode([texts])
+
+
+class BertopicStub:
+    """What KeyBERTInspired asks of a model."""
+
+    def __init__(self, encoder):
+        self.encoder = encoder
+
+    def _extract_embeddings(self, documents, method, verbose):
+        return self.encoder.embed(documents)
+
+
+@pytest.fixture(scope="module")
+def bertopic():
+    """Its way of choosing terms; importing it warns of what it could have, too."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return pytest.importorskip("bertopic.representation")
+
+
+def test_ranking_is_that_of_bertopic(result, bertopic):
+    encoder = WordEncoder(result.embeddings.shape[1])
+    found = topics.keywords(result, "embedding", encoder=encoder, n_terms=8, keep_repeats=True)
+    candidates = {
+        topic: [term for term, _ in row] for topic, row in enumerate(candidates_of(result, 100))
+    }
+    typical = [result.documents.of_row[list(t.representatives)] for t in result.topics]
+    ends = np.cumsum([0, *map(len, typical)])
+    theirs = bertopic.KeyBERTInspired(top_n_words=8)
+    similarity, vocabulary = theirs._extract_embeddings(
+        BertopicStub(encoder),
+        candidates,
+        [],
+        [list(range(a, b)) for a, b in pairwise(ends)],
+        result.embeddings[np.concatenate(typical)],
+    )
+    expected = theirs._extract_top_words(vocabulary, candidates, similarity)
+    for topic, row in enumerate(found):
+        assert [term for term, _ in row] == [term for term, _ in expected[topic]]
+        np.testing.assert_allclose([s for _, s in row], [s for _, s in expected[topic]], atol=1e-6)
+
+
+def test_each_candidate_is_encoded_once(result):
+    encoder = WordEncoder(result.embeddings.shape[1])
+    lists = candidates_of(result, 20)
+    topics.keywords(result, "embedding", encoder=encoder, candidates=lists)
+    assert sorted(encoder.asked) == sorted({term for row in lists for term, _ in row})
+
+
+@pytest.mark.parametrize("diversity", [0.0, 0.3, 0.7, 1.0])
+def test_diverse_terms_are_those_of_mmr(result, bertopic, diversity):
+    from bertopic.representation._mmr import mmr
+
+    encoder = WordEncoder(result.embeddings.shape[1])
+    lists = candidates_of(result, 25)
+    found = topics.keywords(
+        result,
+        "diverse",
+        diversity=diversity,
+        encoder=encoder,
+        n_terms=7,
+        candidates=lists,
+        keep_repeats=True,
+    )
+    for topic, row in enumerate(found):
+        words = [term for term, _ in lists[topic]]
+        typical = result.documents.of_row[list(result.topics[topic].representatives)]
+        mean = result.embeddings[typical].mean(axis=0)[None]
+        vectors = encoder.encode(words)
+        assert [term for term, _ in row] == mmr(mean, vectors, words, diversity, 7)
+        expected = cosine_similarity(vectors, mean).ravel()
+        at = [words.index(term) for term, _ in row]
+        np.testing.assert_allclose([s for _, s in row], expected[at], atol=1e-6)
+
+
+def test_without_an_encoder_terms_are_seen_from_the_middle(result):
+    found = topics.keywords(result, "embedding", encoder="documents", n_terms=200, n_candidates=40)
+    middle = result.embeddings.mean(axis=0, dtype=np.float64)
+    for topic, row in enumerate(found):
+        typical = result.documents.of_row[list(result.topics[topic].representatives)]
+        direction = result.embeddings[typical].mean(axis=0, dtype=np.float64) - middle
+        for term, score in row:
+            column = result.term_counts.terms.index(term)
+            holders = result.term_counts.counts[:, column].toarray().ravel() > 0
+            vector = result.embeddings[holders].mean(axis=0, dtype=np.float64) - middle
+            cosine = vector @ direction / np.linalg.norm(vector) / np.linalg.norm(direction)
+            assert score == pytest.approx(cosine, abs=1e-4)
+
+
+def test_more_central_documents_can_be_asked_for(result):
+    few = topics.keywords(result, "embedding", encoder="documents", n_documents=1)
+    many = topics.keywords(result, "embedding", encoder="documents", n_documents=50)
+    assert [s for row in few for _, s in row] != [s for row in many for _, s in row]
+
+
+def test_repeats_are_left_out_unless_asked_for(result):
+    lists = [[(term, 1.0) for term in result.term_counts.terms[:40]]] * result.n_topics
+    kept = topics.keywords(
+        result, "embedding", encoder="documents", n_terms=40, candidates=lists, keep_repeats=True
+    )
+    assert all(len(row) == 40 for row in kept)
+    lists = [[("goal", 1.0), ("goals", 1.0), ("match", 1.0)]]
+    with_english = make_result(
+        texts=["goal goals match", "goals goal match tax"], n_topics=1,
+        settings={"encoder": "synthetic", "languages": ["en"]},
+    )  # fmt: skip
+    found = topics.keywords(with_english, "diverse", encoder="documents", candidates=lists)
+    assert len({term.rstrip("s") for term, _ in found[0]}) == len(found[0]) == 2
+
+
+def test_encoder_of_the_fit_is_made_again(toy):
+    texts, _, _ = toy
+    result = et.TopicModel("lsa", random_state=0, languages=["en"]).fit(texts).result_
+    found = topics.keywords(result, "embedding", n_terms=3, keep_repeats=True)
+    encoder = recorded_encoder(result)
+    for topic, row in enumerate(found):
+        typical = result.documents.of_row[list(result.topics[topic].representatives)]
+        mean = result.embeddings[typical].mean(axis=0, dtype=np.float64)
+        made = np.asarray(encoder.encode([term for term, _ in row]), dtype=np.float64)
+        cosines = cosine_similarity(made, mean[None]).ravel()
+        np.testing.assert_allclose([s for _, s in row], cosines, atol=1e-5)
+
+
+def test_no_topics_no_lists_and_one_topic_is_not_seen_from_itself(result):
+    empty, single = make_result(60, 0), make_result(60, 1)
+    for method, options in (("npmi", {}), *((m, DOCUMENTS) for m in ("embedding", "diverse"))):
+        assert topics.keywords(empty, method, **options) == []
+    found = topics.keywords(single, "embedding", n_terms=3, **DOCUMENTS)
+    assert len(found[0]) == 3 and found[0][0][1] > 0.5
+    some = topics.keywords(result, "diverse", candidates=[[], *candidates_of(result, 5)[1:]],
+                           **DOCUMENTS)  # fmt: skip
+    assert some[0] == [] and all(some[1:])
+
+
+CANDIDATES = [
+    [[]],
+    "terms",
+    [["goal"]] * 5,
+    [[("nonsense", 1.0)]] * 5,
+    [[("river", float("nan"))]] * 5,
+    [[("river", "1")]] * 5,
+    [[("river", 1), ("river", 2)]] * 5,
+    {0: []},
+    [{"river": 1.0}] * 5,
+]
+
+
+@pytest.mark.parametrize(
+    ("bad", "parameter"),
+    [
+        ({"n_documents": 0}, ""),
+        ({"encoder": None}, "encoder"),
+        ({"encoder": WordEncoder(3)}, "encoder"),
+        ({"method": "keybert"}, "method"),
+        ({"diversity": 0.5, "method": "embedding"}, "diversity"),
+        *(({"diversity": value}, "") for value in (-0.1, 1.1, "much", float("nan"), True)),
+        *(({"candidates": lists}, "candidates") for lists in CANDIDATES),
+    ],
+)
+def test_bad_input(result, bad, parameter):
+    with pytest.raises(InputError) as caught:
+        topics.keywords(result, **{"encoder": "documents", **bad})
+    assert parameter in ("", caught.value.parameter)

@@ -1,7 +1,5 @@
 """Names from a language model, against an endpoint on this machine that misbehaves in many ways."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -19,7 +17,7 @@ from hypothesis import strategies as st
 from embedtopics import topics
 from embedtopics.errors import InputError, MissingExtraError
 from embedtopics.topics.naming import _chat as asking
-from embedtopics.topics.naming._questions import Unusable, name_in, name_key
+from embedtopics.topics.naming._questions import Unusable, name_in
 from tests.chat_server import said, serving
 from tests.factories import each, make_result, refuses
 from tests.topics.editing.altering import with_anchors
@@ -189,29 +187,17 @@ def test_nothing_to_name_no_calls(result):
         assert server.n_calls == 0 and found is known
 
 
-def test_unicode_names_and_texts():
-    result = with_documents(["Größe été 東京 \U0001f600 naïve"])
-    found, server = named(result, lambda body, n: said("Économie « verte » — 東京"), n_documents=1)
-    assert "Größe été 東京 \U0001f600 naïve" in server.bodies[0]["messages"][1]["content"]
-    assert found.topics[0].label == "Économie « verte » — 東京"
-    assert lines_of()[0]["name"] == "Économie « verte » — 東京"
-
-
-def test_what_is_alike_gets_a_term(result):
-    found, _ = named(result, lambda body, n: said(["News", "news!", "NEWS", "News"][n % 4]))
-    labels = [t.label for t in found.topics]
-    assert len({label.casefold() for label in labels}) == 4
-    assert "(" not in labels[0]
-    for label, topic in list(zip(labels, result.topics, strict=True))[1:]:
-        assert label.endswith(f" ({topic.keywords[0]})")
-    assert decision(found, "names_told_apart").value == ["1", "2", "3"]
-
-
-def test_a_name_that_another_topic_has_already(result):
+def test_a_name_that_a_reader_takes_for_another_gets_a_term(result):
+    answers = ["Straßen-News", "strassen news!", "STRASSEN\u00a0ＮEWS", "Straßen-New"]
+    found, _ = named(result, for_each_topic(result, answers))
+    terms = [topic.keywords[0] for topic in result.topics]
+    assert [topic.label for topic in found.topics] == [
+        answers[0], f"strassen news! ({terms[1]})", f"STRASSEN ＮEWS ({terms[2]})", answers[3],
+    ]  # fmt: skip
+    assert decision(found, "names_told_apart").value == ["1", "2"]
     taken = topics.rename(result, {0: "Mine"})
     found, server = named(taken, lambda body, n: said("mine"), topics=2)
-    assert found.topics[0].label == "Mine"
-    assert found.topics[2].label == f"mine ({result.topics[2].keywords[0]})"
+    assert found.topics[0].label == "Mine" and found.topics[2].label == f"mine ({terms[2]})"
     assert server.n_calls == 1
 
 
@@ -260,6 +246,12 @@ def test_nonsense_and_refusals(result, made, reason):
     assert line["name"] is None and reason in line["error"]
 
 
+def for_each_topic(result, answers):
+    """Answer with the name of the topic that is asked about."""
+    names = {topic.keywords[0]: name for topic, name in zip(result.topics, answers, strict=True)}
+    return lambda body, n: said(names[json.loads(f"[{topic_of(body)}]")[0]])
+
+
 def for_topic_1(result, made):
     """Answer as `made` does where topic 1 is asked about, and well for the others."""
     first = f'"{result.topics[1].keywords[0]}"'
@@ -291,39 +283,34 @@ def test_names_are_undressed(result):
         ("\u201eSteuern\u201c", "Steuern"),
         ("Trade with the U.S.", "Trade with the U.S."),
         ([{"type": "text", "text": "Tax policy"}], "Tax policy"),
+        ("Économie « verte » — 東京", "Économie « verte » — 東京"),
     ):
         found, _ = named(result, lambda body, n, made=made: said(made), topics=0, record=None)
         assert found.topics[0].label == expected
+    assert not Path("names.jsonl").exists()
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
-def test_busy_then_success(result, status, monkeypatch):
+def test_busy_endpoints_are_asked_again_when_they_want_and_within_a_minute(result, monkeypatch):
     waited = []
     monkeypatch.setattr(asking.time, "sleep", waited.append)
+    for answers in (
+        [(429, "7"), (503, "soon"), (500, "86400")],
+        [(503, "Wed, 21 Oct 2015 07:28:00 GMT")],
+    ):
 
-    def answer(body, number):
-        if number < 2:
-            return status, {"Retry-After": "7"}, {"error": "busy"}
-        return echo(body, number)
+        def answer(body, number, answers=answers):
+            if number < len(answers):
+                status, after = answers[number]
+                return status, {"Retry-After": after}, {"error": "busy"}
+            return echo(body, number)
 
-    found, server = named(result, answer, topics=0)
-    assert found.topics[0].label == expected_names(result)[0]
-    assert server.n_calls == 3 and waited == [7.0, 7.0]
-    assert [line["error"] for line in lines_of()] == [f"status {status}: busy"] * 2 + [None]
-
-
-def test_waiting_has_a_limit_and_a_date_is_read(result, monkeypatch):
-    waited = []
-    monkeypatch.setattr(asking.time, "sleep", waited.append)
-    after = ["86400", "Wed, 21 Oct 2015 07:28:00 GMT", "soon"]
-
-    def answer(body, number):
-        if number < 3:
-            return 429, {"Retry-After": after[number]}, b""
-        return echo(body, number)
-
-    named(result, answer, topics=0)
-    assert waited == [60.0, 0.0, 0.0]  # FIRST_WAIT is 0 in tests
+        found, server = named(result, answer, topics=0)
+        assert found.topics[0].label == expected_names(result)[0]
+        assert server.n_calls == len(answers) + 1
+        Path("names.jsonl").rename(f"names-{len(answers)}.jsonl")
+    assert waited == [7.0, 0.0, 60.0, 0.0]  # FIRST_WAIT is 0 in tests
+    errors = [line["error"] for line in lines_of("names-3.jsonl")]
+    assert errors == ["status 429: busy", "status 503: busy", "status 500: busy", None]
 
 
 def test_retries_run_out(result, monkeypatch):
@@ -620,11 +607,6 @@ def test_a_broken_line_does_not_swallow_the_next(result):
     assert first == '{"time": "2020' and json.loads(second)["topic"] == 0
 
 
-def test_no_record_where_none_is_wanted(result, tmp_path):
-    named(result, echo, record=None)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_lines_of_many_threads_stay_whole(monkeypatch):
     monkeypatch.setattr(asking, "CONCURRENCY", 16)
     many = make_result(600, 30)
@@ -652,17 +634,3 @@ def test_a_name_is_one_line_of_plain_text(answer, longest):
     assert not set("<>`{}\\|") & set(name) and "://" not in name and "](" not in name
     assert any(map(str.isalpha, name))
     assert name_in(name, longest) == name
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "alike"),
-    [
-        ("Climate Change", "climate-change.", True),
-        ("Straße", "STRASSE", True),
-        ("Ｎews", "News", True),
-        ("Sport", "Sports", False),
-        ("C", "C#", True),
-    ],
-)
-def test_names_that_a_reader_takes_for_one(first, second, alike):
-    assert (name_key(first) == name_key(second)) is alike

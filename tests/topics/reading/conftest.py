@@ -1,7 +1,5 @@
 """Small results made by hand, of which every figure is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

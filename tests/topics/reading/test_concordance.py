@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import replace
@@ -109,15 +107,6 @@ def test_a_term_that_is_nowhere(small, term):
     with refuses("term") as caught:
         concordance(small, term)
     assert term != "taxx" or "close to it are 'tax'" in str(caught.value)
-
-
-def test_words_of_two_documents_make_no_term(build):
-    result = build(["one two", "three four"], [0, 1])
-    tokens = result.tokens
-    last = tokens.words[tokens.ids[tokens.offsets[1] - 1]]
-    first = tokens.words[tokens.ids[tokens.offsets[1]]]
-    with refuses("term"):
-        concordance(result, f"{last} {first}")
 
 
 @pytest.mark.parametrize(

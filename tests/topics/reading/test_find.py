@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 import embedtopics as et
-from embedtopics.errors import InputError
 from embedtopics.topics import find
 from tests.factories import make_result, refuses
 
@@ -104,7 +101,9 @@ def test_without_topics_nothing_is_found():
         *((query, {}, "query") for query in ("rivar", "zzzz", "", "  ", [], 5, ["tax", None])),
         ("tax", {"by": "magic"}, "by"),
         ("tax", {"by": "terms", "embedding": np.ones(4)}, "by"),
+        ("tax", {"by": "embeddings"}, "embeddings"),
         ("tax", {"embedding": np.ones(3)}, "embedding"),
+        ("tax", {"embedding": np.zeros(4)}, ""),
         ("tax", {"n_topics": 0}, "n_topics"),
     ],
 )
@@ -112,9 +111,3 @@ def test_bad_queries(press, query, arguments, parameter):
     with refuses(parameter) as caught:
         find(press, query, **arguments)
     assert query != "rivar" or "close to it are 'river'" in str(caught.value)
-
-
-@pytest.mark.parametrize("arguments", [{"embedding": np.zeros(4)}, {"by": "embeddings"}])
-def test_other_bad_arguments(press, arguments):
-    with pytest.raises(InputError):
-        find(press, "tax", **arguments)

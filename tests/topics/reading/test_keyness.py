@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,10 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from embedtopics.errors import InputError
 from embedtopics.topics import keyness
 from embedtopics.topics.reading._keyness import MEASURES, Table, associate, false_discovery_rates
-from tests.factories import refuses
+from tests.factories import each, refuses
 
 MORE = {"n_terms": None, "min_count": 1}
 
@@ -134,15 +131,9 @@ def test_log_ratio_puts_what_is_sure_before_what_is_large(build):
 def test_bad_sides_are_named(press, target, reference, parameter):
     with refuses(parameter):
         keyness(press, target, reference)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [{"n_terms": 0}, {"min_count": 0}, {"n_terms": 2.5}, {"reference": 9}, {"measure": "tfidf"}],
-)
-def test_bad_arguments(press, change):
-    with pytest.raises(InputError):
-        keyness(press, 0, **change)
+    for name, value in each(n_terms=[0, 2.5], min_count=[0], measure=["tfidf"]):
+        with refuses(name):
+            keyness(press, 0, **{name: value})
 
 
 def test_what_cannot_be_told_is_left_out(build):
@@ -181,12 +172,3 @@ def test_sides_that_change_places_change_the_sign(pairs, more_target, more_refer
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_false_discovery_rates_are_those_of_scipy(p):
     np.testing.assert_allclose(false_discovery_rates(p), stats.false_discovery_control(p))
-
-
-def test_keyness_does_not_depend_on_the_order_of_rows(build):
-    texts = ["tax cut vote", "tax rise vote", "river bank", "river flood boat", "tax cut vote"]
-    topics = np.array([0, 0, 1, 1, 0])
-    order = [3, 4, 0, 2, 1]
-    first = keyness(build(texts, topics), 0, 1, **MORE)
-    other = build([texts[i] for i in order], topics[order])
-    pd.testing.assert_frame_equal(first, keyness(other, 0, 1, **MORE))

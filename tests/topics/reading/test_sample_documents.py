@@ -1,10 +1,7 @@
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from embedtopics.errors import InputError
 from embedtopics.topics import documents, sample_documents
 from embedtopics.topics.reading._find import STRATEGIES
 from embedtopics.topics.results import Reason
@@ -192,7 +189,8 @@ def test_an_empty_selection_is_an_empty_frame(press):
 @pytest.mark.parametrize(
     ("arguments", "parameter"),
     [
-        ({"strategy": "best"}, "strategy"),
+        ({"strategy": "best"}, "strategy"), ({"topic": 5}, ""), ({"topic": "0"}, ""),
+        ({"n_documents": 0}, "n_documents"), ({"random_state": -1}, "random_state"),
         ({"where": "Die Zeit"}, "where"),
         ({"where": {"paper": 1}}, "where"),
         *(
@@ -207,14 +205,6 @@ def test_an_empty_selection_is_an_empty_frame(press):
 )  # fmt: skip
 def test_bad_arguments(press, arguments, parameter):
     with refuses(parameter):
-        sample_documents(press, 0, **arguments)
-
-
-def test_topics_and_groups_must_exist(build):
-    result = build(["one text", "two texts"], [0, 1])
-    with refuses("where"):
-        sample_documents(result, 0, where="Le Monde")
-    for arguments in ({"topic": 5}, {"topic": "0"}, {"topic": 0, "n_documents": 0},
-                      {"topic": 0, "random_state": -1}):  # fmt: skip
-        with pytest.raises(InputError):
-            sample_documents(result, **arguments)
+        sample_documents(press, **{"topic": 0, **arguments})
+    with refuses("where"):  # of what has no groups
+        sample_documents(make_result(60, 0), -1, where="Le Monde")

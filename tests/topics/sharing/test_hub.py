@@ -1,7 +1,5 @@
 """Results go to a hub and come back; by default privately, and without their texts."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a result without texts still knows, and the page that shows a result to others."""
 
-from __future__ import annotations
-
 import dataclasses
 import html.parser
 import json

@@ -1,16 +1,16 @@
 """BERTopic on the labels of a result, as an oracle."""
 
-from __future__ import annotations
-
 import dataclasses
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.feature_extraction.text import CountVectorizer
 
 from embedtopics.clustering.results import NOISE
 from embedtopics.terms import ClassTfidf
 from embedtopics.terms._counts import count_by_topic
+from tests.bertopic_oracle import fit_bertopic
 from tests.factories import make_result
 
 
@@ -26,13 +26,6 @@ def oracle():
     BERTopic cuts the mean number of words in a topic to an integer, and counts noise as a topic:
     here the mean is whole and there is no noise.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from bertopic import BERTopic
-        from bertopic.cluster import BaseCluster
-        from bertopic.dimensionality import BaseDimensionalityReduction
-    from sklearn.feature_extraction.text import CountVectorizer
-
     for seed in range(100):
         result = make_result(n_documents=200, n_topics=5, seed=seed)
         labels = np.where(result.clustering.labels == NOISE, 4, result.clustering.labels)
@@ -50,15 +43,10 @@ def oracle():
     )
     rows = np.flatnonzero(result.documents.of_row >= 0)
     texts = [result.corpus.texts[row] for row in rows]
-    model = BERTopic(
-        embedding_model=None,
-        umap_model=BaseDimensionalityReduction(),
-        hdbscan_model=BaseCluster(),
-        vectorizer_model=CountVectorizer(vocabulary=result.term_counts.terms, lowercase=False),
+    words = CountVectorizer(vocabulary=result.term_counts.terms, lowercase=False)
+    model = fit_bertopic(
+        texts, np.zeros((len(texts), 2)), result.labels[rows].tolist(), vectorizer_model=words
     )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model.fit_transform(texts, np.zeros((len(texts), 2)), y=result.labels[rows].tolist())
     assert model.topics_ == result.labels[rows].tolist()
     return result, model, rows, texts
 

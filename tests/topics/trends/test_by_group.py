@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -118,14 +116,6 @@ def test_groups_keep_names_of_their_own(result):
     assert groups.names[0] == "(other)" and groups.names[-1] == "((other))"
     parts = topics.over_time(result, group=source, max_groups=5, n_terms=0).parts
     assert sum(part.totals.sum() for part in parts.values()) == groups.totals.sum() == n_rows - 1
-
-
-@pytest.mark.parametrize("n_topics", [0, 1])
-def test_few_topics(n_topics):
-    result = make_result(n_documents=30, n_topics=n_topics)
-    groups = topics.by_group(result, ["x"] * len(result.corpus))
-    assert groups.counts.sum() == (result.documents.of_row >= 0).sum()
-    assert len(groups.to_frame()) == n_topics + 1
 
 
 def test_groups_that_are_not_there(result):

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np
@@ -7,7 +5,7 @@ import pytest
 from scipy.stats import binom, false_discovery_control
 
 from embedtopics import topics
-from embedtopics.topics.trends._changes import _Model, find_bursts, fit_slopes, strongest_p
+from embedtopics.topics.trends._changes import find_bursts, fit_slopes, strongest_p
 from embedtopics.topics.trends.results import CellTerms, TopicTrends
 from tests.factories import make_result, refuses
 
@@ -53,17 +51,6 @@ def test_slopes_are_those_of_a_logistic_regression():
         assert fitted.slope[row] == pytest.approx(other.coef_[0, 0], abs=1e-5)
         ends = other.predict_proba([[-0.5], [0.5]])[:, 1]
         assert (fitted.first[row], fitted.last[row]) == pytest.approx(tuple(ends), abs=1e-6)
-
-
-@pytest.mark.parametrize("slope", [0.0, 0.3, -2.0, 20.0, -40.0])
-def test_fitted_rows_add_up_to_those_counted(slope):
-    rng = np.random.default_rng(0)
-    totals, places = rng.integers(500, 900, 30), np.linspace(-0.5, 0.5, 30)
-    counts = rng.binomial(totals, rng.dirichlet(np.ones(50), 1)[0][:, None], (50, 30)) + 1.0
-    model = _Model(counts, totals.astype(float), places)
-    intercept = model.intercept(np.full(50, slope))
-    fitted = (totals / (1 + np.exp(-intercept[:, None] - slope * places))).sum(axis=1)
-    np.testing.assert_allclose(fitted, counts.sum(axis=1), rtol=1e-12)
 
 
 def test_interval_and_p_value_say_the_same():

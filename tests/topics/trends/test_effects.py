@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import copy
 import dataclasses
 
@@ -132,19 +130,6 @@ def test_replicates_are_made_of_a_fit(branched):
     assert np.array_equal(found.draws, again.draws)
 
 
-def test_nothing_depends_on_the_order_of_the_rows(result, source):
-    order = np.random.default_rng(3).permutation(len(result.corpus))
-    of_row = result.documents.of_row[order]
-    turned = dataclasses.replace(
-        result,
-        corpus=result.corpus.take(order),
-        documents=dataclasses.replace(result.documents, of_row=of_row),
-    )
-    one = topics.effects(result, {"date": "date", "source": source}, n_resamples=50)
-    other = topics.effects(turned, {"date": "date", "source": source[order]}, n_resamples=50)
-    assert other.draws == pytest.approx(one.draws, rel=1e-9, abs=1e-12)
-
-
 def test_frame_names_levels_references_and_units(result, source):
     frame = topics.effects(result, {"date": "date", "source": source}, n_resamples=20).to_frame()
     assert len(frame) == 3 * (result.n_topics + 1)
@@ -179,13 +164,6 @@ def test_a_level_of_one_row_is_missing_in_some_resamples(result, source):
     (note,) = found.decisions
     assert note.name == "resamples_left_out" and 20 < note.value < 55
     assert np.isfinite(found.low).all()
-
-
-@pytest.mark.parametrize("n_topics", [0, 1])
-def test_few_topics(n_topics):
-    result = make_result(n_documents=40, n_topics=n_topics)
-    found = topics.effects(result, "~ date", n_resamples=20)
-    assert found.coefficients.shape == (n_topics + 1, 2)
 
 
 COVARIATES = ["~ date * source", "date + ", [], ["date", "date"], [3], None, 3]

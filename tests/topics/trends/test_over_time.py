@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
@@ -58,15 +56,6 @@ def test_times_with_zones_are_cut_in_utc(result):
     assert topics.over_time(result, "month").time_zone == "as given"
 
 
-@pytest.mark.parametrize("n_topics", [0, 1])
-def test_few_topics(n_topics):
-    result = make_result(n_documents=30, n_topics=n_topics)
-    trends = topics.over_time(result, "month")
-    assert trends.counts.shape == (n_topics + 1, trends.n_periods)
-    assert trends.counts.sum() == (result.documents.of_row >= 0).sum()
-    assert len(trends.to_frame()) == trends.counts.size
-
-
 def test_dates_that_are_not_there():
     result = make_result(dated=False)
     for time in (None, ["2021", "2022", "2023"], "published", [None] * len(result.corpus)):
@@ -87,15 +76,6 @@ def test_bad_parameters(result, wrong):
     (name,) = wrong
     with refuses(name):
         topics.over_time(result, **wrong)
-
-
-def test_wilson_intervals_invert_the_score_test():
-    from scipy.stats import binomtest
-
-    for count, total in [(0, 7), (1, 7), (3, 10), (50, 50), (400, 1000)]:
-        low, high = wilson(count, total, 0.9)
-        expected = binomtest(count, total).proportion_ci(0.9, method="wilson")
-        assert (float(low), float(high)) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
 def test_smoothing_takes_rows_of_neighbouring_periods_together(result):

@@ -11,7 +11,7 @@ from embedtopics.training.trainer import _running as running
 from embedtopics.training.trainer._batching import BatchPlan
 from embedtopics.training.trainer._running import train
 from embedtopics.training.trainer._trainer import EncoderTrainer
-from tests.factories import refuses
+from tests.factories import raising, refuses
 from tests.training.engine.test_running import ABOUT, settings, trained, weights_of
 
 
@@ -58,13 +58,8 @@ def test_what_is_no_number_stops_the_run_and_keeps_the_best(
     assert all(torch.isfinite(tensor).all() for tensor in weights_of(lesson).values())
 
 
-@pytest.mark.parametrize("accumulation", [1, 3])
-def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, accumulation):
-    options = settings(accumulation=accumulation, tokens_at_once=4096)
-    lesson, whole = trained(lesson_of, tmp_path / "whole", options, dropout=0.0)
-    short, validation = lesson_of(options, dropout=0.0)
-    original = running.BatchEncoder._seeded
-    calls = []
+def memory_for_six_groups(patch):
+    original, calls = running.BatchEncoder._seeded, []
 
     def failing(self, texts, seed, group):
         calls.append(len(texts))
@@ -72,9 +67,32 @@ def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, accu
             raise torch.OutOfMemoryError("CUDA out of memory")
         return original(self, texts, seed, group)
 
+    patch.setattr(running.BatchEncoder, "_seeded", failing)
+
+
+def memory_for_two_batches(patch):
+    """The third batch does not fit, and then the first does not either."""
+    original, halved = EncoderTrainer._learn, []
+
+    def failing(self, part):
+        if self._encoder.tokens_at_once > 1024 and (part == 2 or halved):
+            halved.append(part)
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return original(self, part)
+
+    patch.setattr(EncoderTrainer, "_learn", failing)
+
+
+@pytest.mark.parametrize(
+    ("memory", "accumulation"),
+    [(memory_for_six_groups, 1), (memory_for_six_groups, 3), (memory_for_two_batches, 3)],
+)
+def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, memory, accumulation):
+    options = settings(accumulation=accumulation, tokens_at_once=4096)
+    lesson, whole = trained(lesson_of, tmp_path / "whole", options, dropout=0.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(running.BatchEncoder, "_seeded", failing)
-        run = train(short, validation, options, tmp_path / "short", ABOUT)
+        memory(patch)
+        short, run = trained(lesson_of, tmp_path / "short", options, dropout=0.0)
     assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
     np.testing.assert_allclose(run.curves.training_loss, whole.curves.training_loss, rtol=1e-4)
     for name, expected in lesson.weights().items():
@@ -82,14 +100,11 @@ def test_less_is_encoded_at_once_where_memory_runs_out(lesson_of, tmp_path, accu
             torch.testing.assert_close(short.weights()[name], expected, rtol=1e-3, atol=1e-4)
 
 
-def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path):
+def test_other_errors_are_not_taken_for_a_lack_of_memory(lesson_of, tmp_path, monkeypatch):
     lesson, validation = lesson_of(settings())
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            running.BatchEncoder, "learn", lambda *_: (_ for _ in ()).throw(RuntimeError("shapes"))
-        )
-        with pytest.raises(RuntimeError, match="shapes"):
-            train(lesson, validation, settings(), tmp_path / "run", ABOUT)
+    monkeypatch.setattr(running.BatchEncoder, "learn", raising(RuntimeError("shapes")))
+    with pytest.raises(RuntimeError, match="shapes"):
+        train(lesson, validation, settings(), tmp_path / "run", ABOUT)
 
 
 def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):
@@ -97,28 +112,6 @@ def test_an_unwritable_folder_is_refused_before_training(lesson_of, tmp_path):
     (tmp_path / "file").write_text("in the way")
     with refuses("out"):
         train(lesson, validation, settings(), tmp_path / "file" / "run", ABOUT)
-
-
-def test_memory_that_runs_out_anew_in_batches_learned_before_is_made_do_with(lesson_of, tmp_path):
-    options = settings(accumulation=3, tokens_at_once=4096)
-    _, whole = trained(lesson_of, tmp_path / "whole", options, dropout=0.0)
-    short, validation = lesson_of(options, dropout=0.0)
-    original = EncoderTrainer._learn
-    halved = []
-
-    def failing(self, part):
-        # The third batch does not fit, and then the first does not either.
-        if self._encoder.tokens_at_once > 1024 and (part == 2 or halved):
-            halved.append(part)
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return original(self, part)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(EncoderTrainer, "_learn", failing)
-        run = train(short, validation, options, tmp_path / "short", ABOUT)
-    assert halved == [2, 0]
-    assert [d.value for d in run.decisions if d.name == "out_of_memory"] == [2048, 1024]
-    np.testing.assert_allclose(run.curves.training_loss, whole.curves.training_loss, rtol=1e-4)
 
 
 def test_an_encoder_without_a_finite_loss_is_refused(lesson_of, tmp_path):

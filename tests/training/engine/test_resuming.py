@@ -114,16 +114,22 @@ def test_weights_that_are_newer_than_the_checkpoint_are_not_taken_for_its_best(
     assert taken[0][0] == 3 and same(taken[0][1], written[3])
 
 
-def test_damaged_best_weights_are_not_loaded(lesson_of, tmp_path):
-    _, whole = trained(lesson_of, tmp_path / "run")
+@pytest.mark.parametrize(
+    ("damaged", "left"), [("best", None), ("step-00000012/weights", "step-00000009")]
+)
+def test_damaged_weights_are_passed_over(lesson_of, tmp_path, damaged, left):
+    lesson, whole = trained(lesson_of, tmp_path / "run")
     for path in (tmp_path / "run").rglob("*.safetensors"):
-        if "best" in str(path.relative_to(tmp_path)):
+        if damaged in path.as_posix():
             path.write_bytes(path.read_bytes()[:-50])
-    assert latest_checkpoint(tmp_path / "run") == (None, ["step-00000012", "step-00000009"])
-    _, run = trained(lesson_of, tmp_path / "run")
+    newest, passed_over = latest_checkpoint(tmp_path / "run")
+    assert (newest and newest.name) == left
+    assert passed_over == ["step-00000012", "step-00000009"][: 1 if left else 2]
+    again, run = trained(lesson_of, tmp_path / "run")
+    assert same(weights_of(lesson), weights_of(again))
     assert_same_run(run, whole)
-    (damaged,) = (d for d in run.decisions if d.name == "damaged_checkpoint")
-    assert "damaged" in damaged.message
+    (told,) = (d for d in run.decisions if d.name == "damaged_checkpoint")
+    assert "damaged" in told.message
 
 
 def test_what_was_decided_before_the_interruption_is_told_after_it(lesson_of, tmp_path):
@@ -248,16 +254,6 @@ def test_a_run_that_is_asked_to_end_writes_a_checkpoint_and_exits_143(
     # Asked during step 4, which is none of validation: the step after it writes the checkpoint.
     assert latest_checkpoint(tmp_path / "ended")[0].name == "step-00000005"
     again, _ = trained(lesson_of, tmp_path / "ended")
-    assert same(weights_of(lesson), weights_of(again))
-
-
-def test_a_damaged_checkpoint_is_passed_over(lesson_of, tmp_path):
-    lesson, _ = trained(lesson_of, tmp_path / "run")
-    newest, _ = latest_checkpoint(tmp_path / "run")
-    (newest / "weights.safetensors").write_bytes(b"half of it")
-    older, damaged = latest_checkpoint(tmp_path / "run")
-    assert damaged == [newest.name] and older.name < newest.name
-    again, _ = trained(lesson_of, tmp_path / "run")
     assert same(weights_of(lesson), weights_of(again))
 
 

@@ -115,6 +115,8 @@ def test_training_learns_and_keeps_the_best(lesson_of, tmp_path):
     assert curves.sample_loss[-1] < 0.7 * curves.sample_loss[0]
     assert run.stopped == "finished" and run.examples_per_second > 0
     assert run.best_step > 0 and not same(before, weights_of(lesson))
+    written = {path.suffix for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    assert written == {".safetensors", ".json"}  # no pickle
 
 
 def test_a_seed_gives_the_same_weights_and_leaves_random_states_alone(lesson_of, tmp_path):
@@ -131,12 +133,6 @@ def test_a_seed_gives_the_same_weights_and_leaves_random_states_alone(lesson_of,
     assert same(*found)
     lesson, _ = trained(lesson_of, tmp_path / "three", settings(random_state=2))
     assert not same(found[0], weights_of(lesson))
-
-
-def test_no_pickle_is_written(lesson_of, tmp_path):
-    trained(lesson_of, tmp_path / "run")
-    suffixes = {path.suffix for path in (tmp_path / "run").rglob("*") if path.is_file()}
-    assert suffixes == {".safetensors", ".json"}
 
 
 def test_early_stopping_counts_validations_without_a_gain(lesson_of, tmp_path):

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from embedtopics.training._examples import Examples
 from embedtopics.training.objectives._objective import given
 from embedtopics.training.objectives._trainable import trainable_of
 
@@ -18,12 +17,6 @@ THIRD = ["a blue dog", "the mat", "the cat ran", "red sound in the river"]
 def width(n_dimensions):
     """Stand for a trainable encoder whose vectors have so many dimensions."""
     return SimpleNamespace(n_dimensions=n_dimensions)
-
-
-def examples_of(kind, columns, labels=None, names=()):
-    columns = tuple(tuple(column) for column in columns)
-    labels = None if labels is None else np.asarray(labels)
-    return Examples(kind, columns, labels, np.arange(len(columns[0])), tuple(names))
 
 
 def ours(objective, encoder):

@@ -36,10 +36,10 @@ from tests.training.objectives.losses import (
     SECOND,
     THIRD,
     check_equal,
-    examples_of,
     ours_with,
     width,
 )
+from tests.training.tables import examples_of
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,8 @@ from embedtopics.training.objectives._objective import (
 )
 from embedtopics.training.objectives._trainable import trainable_of
 from tests.factories import refuses
-from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, examples_of, ours
+from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, ours
+from tests.training.tables import examples_of
 
 NAMES = ("entailment", "neutral", "contradiction")
 

@@ -20,7 +20,8 @@ from embedtopics.training.objectives._trainable import (
 from tests.encoders.test_families import TEXTS as SHORT
 from tests.encoders.test_families import checkpoint  # noqa: F401
 from tests.factories import refuses
-from tests.training.objectives.losses import examples_of, ours_with
+from tests.training.objectives.losses import ours_with
+from tests.training.tables import examples_of
 
 TEXTS = [
     "the cat sat on the mat",
@@ -34,8 +35,6 @@ TEXTS = [
 
 def vectors_of(trainee, texts=TEXTS):
     """What the engine gets: ids through `features` and the model, in eval mode."""
-    import torch
-
     with torch.no_grad():
         made = trainee.model.eval()(trainee.features(trainee.tokenize_texts(texts)))
     return made["sentence_embedding"].numpy()
@@ -165,7 +164,6 @@ def test_all_weights_but_those_of_the_recipe_are_learned_with_dropout(tiny_bert)
 
 
 def test_a_checkpoint_without_a_pooler_is_saved_the_same_each_time(tiny_bert, tmp_path):
-    import torch
     from transformers import BertModel
 
     BertModel.from_pretrained(tiny_bert, add_pooling_layer=False).save_pretrained(tmp_path / "bare")
@@ -203,8 +201,6 @@ def static(tiny_bert):
 
 
 def test_static_encoders(static, tmp_path):
-    import torch
-
     texts = [*TEXTS, "", "日本語", "sat ran"]
     expected = static.encode(texts)
     trainee = trainable_of(static)

@@ -10,7 +10,8 @@ from embedtopics.training.objectives._losses import simcse, tsdae
 from embedtopics.training.objectives._objective import given
 from embedtopics.training.objectives._trainable import trainable_of
 from tests.factories import refuses
-from tests.training.objectives.losses import FIRST, SECOND, check_equal, examples_of, ours_with
+from tests.training.objectives.losses import FIRST, SECOND, check_equal, ours_with
+from tests.training.tables import examples_of
 
 TEXTS = [*FIRST, *SECOND, "the riverzebra stood still"]
 

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from model2vec import StaticModel
 from scipy.sparse import csr_matrix
 
 from embedtopics.encoders import StaticEncoder, distill
@@ -110,7 +111,7 @@ def test_fewer_dimensions_are_the_principal_axes(teacher, corpus_texts):
     ).report.decisions[0].name == "dimensions"  # fmt: skip
 
 
-def test_the_folder_holds_the_report_and_a_card(teacher, corpus_texts, tmp_path):
+def test_the_folder_holds_the_report_and_a_card(teacher, student, corpus_texts, tmp_path):
     made = fit_static_student(teacher, corpus_texts, out=tmp_path / "student", **OPTIONS)
     assert same(read_report(tmp_path / "student"), made.report)
     assert same(made.report.diagnosis, read_curves(made.report.curves))
@@ -130,6 +131,12 @@ def test_the_folder_holds_the_report_and_a_card(teacher, corpus_texts, tmp_path)
         "decided which step was kept", report.diagnosis.verdict,
     ):  # fmt: skip
         assert said in text
+    # It is read by model2vec as by us.
+    texts = [*corpus_texts[:200], "W0  w1, w2!", "nothing known", "w0 w1w2 w0 w1"]
+    ours = StaticEncoder(tmp_path / "student").encode(texts)
+    np.testing.assert_array_equal(ours, student.encode(texts))
+    theirs = StaticModel.from_pretrained(tmp_path / "student").encode(texts)
+    np.testing.assert_allclose(theirs, ours, atol=1e-6)
     # The folder may be written again, and by what was returned.
     made.save(tmp_path / "student")
     made.save(tmp_path / "other")
@@ -154,18 +161,6 @@ def test_few_held_out_texts_have_the_interval_of_few(teacher, corpus_texts):
     made = fit_static_student(teacher, corpus_texts[:60], **OPTIONS, epochs=0.1, min_steps=3)
     assert made.report.n_validation == 10
     assert "rough" in made.report.agreement.note
-
-
-def test_the_folder_is_read_by_model2vec_as_by_us(teacher, student, corpus_texts, tmp_path):
-    from model2vec import StaticModel
-
-    texts = [*corpus_texts[:200], "W0  w1, w2!", "nothing known", "w0 w1w2 w0 w1"]
-    made = fit_static_student(teacher, corpus_texts, out=tmp_path / "student", **OPTIONS)
-    np.testing.assert_array_equal(
-        StaticEncoder(tmp_path / "student").encode(texts), student.encode(texts)
-    )
-    theirs = StaticModel.from_pretrained(tmp_path / "student").encode(texts)
-    np.testing.assert_allclose(theirs, made.encode(texts), atol=1e-6)
 
 
 def test_texts_without_a_known_token_are_left_out_and_counted(teacher, corpus_texts):

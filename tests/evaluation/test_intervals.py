@@ -1,9 +1,15 @@
+"""Intervals of resamples drawn by hand, and of shares."""
+
+import math
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.stats import binomtest
 
 from embedtopics.errors import InputError
 from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
+from embedtopics.evaluation._shares import share_interval
 from tests.factories import refuses
 
 
@@ -52,3 +58,16 @@ def test_bad_input():
         resampled_sums(np.ones((0, 2)))
     with refuses("confidence"):
         interval([1, 2], 95)
+
+
+def test_intervals_of_shares_are_those_of_scipy_and_by_hand():
+    for hits, n in [(0, 7), (1, 7), (3, 10), (50, 50), (400, 1000)]:
+        low, high = binomtest(hits, n).proportion_ci(0.9, method="wilson")
+        assert share_interval(hits, n, 0.9) == pytest.approx((low, high), abs=1e-12)
+    # Clopper and Pearson where all are hits: the n-th root of half the error.
+    assert share_interval(5, 5, method="exact") == pytest.approx((0.025 ** (1 / 5), 1.0))
+    assert all(map(math.isnan, share_interval(0, 0)))
+    with refuses("n_hits"):
+        share_interval(3, 2)
+    with refuses("method"):
+        share_interval(1, 2, method="normal")

@@ -1,4 +1,4 @@
-from __future__ import annotations
+"""Tables of a result, and files of them that are read again with equal values."""
 
 import json
 from dataclasses import replace
@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import embedtopics as et
 from embedtopics.corpus.results import Decision
-from embedtopics.errors import InputError
 from embedtopics.topics import documents, export, make_labels, table, terms
-from tests.factories import make_result, refuses
+from tests.factories import refuses
 
 ALL = ["topics", "documents", "terms", "decisions", "history", "settings"]
 WHEN = ["2021-05-17 10:20:30", "1850-01-01", None, *["2020-01-01"] * 5]
@@ -109,11 +109,6 @@ def test_a_workbook_runs_nothing(result, tmp_path):
     ]  # fmt: skip
     assert {EVIL, "=sum", "=1+1", "@x", "-", "+plus @at", "=A message."} <= {c.value for c in cells}
     assert all(cell.data_type == "s" and cell.quotePrefix for cell in cells)
-    book = openpyxl.load_workbook(tmp_path / "r.xlsx")
-    assert "115292150460684697" in {
-        str(cell.value)[:18] for row in book["documents"].iter_rows() for cell in row
-        if cell.data_type == "s"
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "parquet", "jsonl"])
@@ -179,13 +174,6 @@ def test_jsonl_is_read_again_with_equal_values(result, tmp_path):
     assert lines[0]["when"] == "2021-05-17T10:20:30" and lines[2]["when"] is None
 
 
-def test_foreign_folders_are_not_touched(result, tmp_path):
-    (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files"):
-        export(result, tmp_path)
-    assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
-
-
 @pytest.mark.parametrize(
     ("path", "arguments", "parameter"),
     [
@@ -202,10 +190,52 @@ def test_bad_arguments(result, tmp_path, path, arguments, parameter):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_without_topics_or_dates(tmp_path):
-    for n_topics in (0, 1):
-        result = make_result(20, n_topics, dated=False)
-        export(result, tmp_path / "r.xlsx")
-        sheets = pd.read_excel(tmp_path / "r.xlsx", sheet_name=None)
-        assert len(sheets["documents"]) == len(result.corpus)
-        assert len(sheets["topics"]) == n_topics + 1
+@pytest.fixture(scope="module")
+def fitted(toy):
+    texts, vectors, _ = toy
+    frame = pd.DataFrame({"t": texts, "topic": "given", "id": [f"x{i}" for i in range(len(texts))]})
+    corpus = et.Corpus.from_frame(frame, text="t", id="id")
+    return et.TopicModel(languages=["en"], random_state=1).fit(corpus, embeddings=vectors).result_
+
+
+def test_table_adds_up(fitted, toy):
+    frame = et.topics.table(fitted, n_terms=4, n_examples=2)
+    assert list(frame.columns) == ["topic", "size", "share", "label", "terms", "examples"]
+    assert frame["size"].sum() == len(toy[0])
+    assert frame["share"].sum() == pytest.approx(1.0)
+    topics = frame[frame["topic"] >= 0]
+    assert topics["size"].is_monotonic_decreasing
+    assert (topics["terms"].map(len) == 4).all() and (topics["examples"].map(len) == 2).all()
+    sizes = pd.Series(fitted.labels).value_counts()
+    assert dict(zip(frame["topic"], frame["size"], strict=True)) == sizes.to_dict()
+
+
+def test_documents_keep_rows_and_given_columns(fitted, toy):
+    frame = et.topics.documents(fitted)
+    assert frame["text"].tolist() == toy[0]
+    assert frame["excerpt"].str.len().max() <= 160 and "\n" not in "".join(frame["excerpt"])
+    assert frame["id"].tolist()[:2] == ["x0", "x1"]
+    assert (frame["topic_given"] == "given").all()
+    np.testing.assert_array_equal(frame["topic"], fitted.labels)
+    inside = frame["topic"] >= 0
+    assert (frame.loc[inside, "membership"] >= 0.5).all()
+
+
+def test_documents_tell_typical_texts(branched):
+    frame = et.topics.documents(branched)
+    for topic in branched.topics:
+        texts = {branched.corpus.texts[row] for row in topic.representatives}
+        inside = frame[frame["topic"] == topic.topic_id]
+        assert inside["representative"].tolist() == inside["text"].isin(texts).tolist()
+    assert not frame.loc[frame["topic"] < 0, "representative"].any()
+
+
+def test_terms_are_the_best_of_each_topic(fitted):
+    frame = et.topics.terms(fitted, n_terms=5)
+    assert (frame.groupby("topic").size() == 5).all()
+    weights = fitted.topic_terms[0].toarray()[0]
+    np.testing.assert_allclose(frame["weight"][:5], np.sort(weights)[::-1][:5])
+    column = fitted.term_counts.terms.index(frame["term"][0])
+    holders = fitted.term_counts.counts[:, column].toarray().ravel() > 0
+    expected = int((holders & (fitted.clustering.labels == 0)).sum())
+    assert frame["n_documents"][0] == expected

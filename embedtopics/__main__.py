@@ -1,7 +1,5 @@
 """``python -m embedtopics``, the same as the command ``embedtopics``."""
 
-from __future__ import annotations
-
 from embedtopics.cli._app import main
 
 if __name__ == "__main__":

@@ -3,8 +3,6 @@
 Any object with these methods can take a stage's place; nothing has to be subclassed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 

@@ -1,7 +1,5 @@
 """Checks of what a caller gave, in one wording."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from numbers import Integral, Rational, Real
 from typing import Any

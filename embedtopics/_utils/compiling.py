@@ -11,8 +11,6 @@ The import compiles the loop for that signature, or reads the machine code from 
 Helpers that are called from within need no more than ``numba.njit(inline="always")``.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

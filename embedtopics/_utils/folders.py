@@ -1,7 +1,5 @@
 """Writing folders whole or not at all, and telling whether a file is what was written."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Uploads to the Hugging Face hub; nothing is sent but by `upload`."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Sequence

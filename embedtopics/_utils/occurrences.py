@@ -1,7 +1,5 @@
 """Where terms of one or several words stand in streams of words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat

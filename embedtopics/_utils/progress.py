@@ -1,7 +1,5 @@
 """Progress bars for work that may take more than a moment."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

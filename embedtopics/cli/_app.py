@@ -1,7 +1,5 @@
 """The commands, and what becomes of errors on the command line."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

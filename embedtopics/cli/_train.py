@@ -1,7 +1,5 @@
 """``embedtopics train``: a better encoder from labelled examples, and whether it became one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Options that the commands of ``train`` share, declared once."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """From a spanning tree to the hierarchy of its connected components, level by level."""
 
-from __future__ import annotations
-
 import operator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary

@@ -1,7 +1,5 @@
 """Clusterers that can be asked for by name: the libraries themselves, with BERTopic's settings."""
 
-from __future__ import annotations
-
 from embedtopics.errors import InputError
 from embedtopics.protocols import Clusterer
 

@@ -1,7 +1,5 @@
 """How fine the clusters of a spanning tree are, for every smallest size at once."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a condensed tree to flat clusters: which to take, and who belongs to them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

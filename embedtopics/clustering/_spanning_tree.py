@@ -1,7 +1,5 @@
 """The exact minimum spanning tree of mutual reachability, from coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """What clustering leaves behind: labels, levels, and the tree that they were cut from."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which column holds what, named or guessed; lists and tables as the fields of a corpus."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -5,8 +5,6 @@ normalisation. Documents are known by a hash of that normal form, so that neithe
 nor their order depends on where, or how often, they stand in the input.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """What every input becomes before it is a corpus: a data frame and an account of its reading."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import difflib

@@ -1,7 +1,5 @@
 """What is known of the texts before anything is found in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

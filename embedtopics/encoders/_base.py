@@ -1,7 +1,5 @@
 """What all encoders share: texts as they come, languages, and scikit-learn's methods."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """From what a user names to an encoder; and encoders that learn from the corpus first."""
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Mapping, Sequence

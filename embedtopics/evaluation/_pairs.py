@@ -5,8 +5,6 @@ correlation and 0.11 s for the area under the curve, scipy's and scikit-learn's 
 once a resample 1.0 s and 4.5 s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Queries, rankings and judgements in the forms in which they come, as plain checked mappings."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence

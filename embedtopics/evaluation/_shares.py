@@ -1,7 +1,5 @@
 """Intervals of shares that were counted in a sample."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """The loops of the neighbour search, compiled by Numba and kept in its cache."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

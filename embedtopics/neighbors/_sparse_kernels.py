@@ -1,7 +1,5 @@
 """The loop of the neighbour search among sparse rows, compiled by Numba and kept in its cache."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

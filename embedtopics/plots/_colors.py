@@ -4,8 +4,6 @@ Three hundred topics cannot have three hundred colours that a reader can disting
 share a few, assigned so that topics which lie side by side on the map never look similar.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

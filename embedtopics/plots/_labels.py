@@ -1,7 +1,5 @@
 """Where names stand on a map, so that none covers another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

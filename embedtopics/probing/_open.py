@@ -1,7 +1,5 @@
 """From the name of an encoder to a transformer that returns its layers."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Iterator

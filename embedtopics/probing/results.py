@@ -1,7 +1,5 @@
 """What each layer of an encoder yields: hidden states, scores of probes, geometry."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields

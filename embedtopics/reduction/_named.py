@@ -1,7 +1,5 @@
 """Reducers that can be asked for by name: the libraries themselves, with BERTopic's settings."""
 
-from __future__ import annotations
-
 import warnings
 
 from embedtopics.protocols import Reducer

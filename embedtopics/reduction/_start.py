@@ -1,7 +1,5 @@
 """Where a layout starts: principal components with their signs fixed."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from embedtopics.protocols import FloatArray

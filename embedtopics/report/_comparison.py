@@ -1,7 +1,5 @@
 """The page of a comparison: linked maps, scores, and where the encoders differ."""
 
-from __future__ import annotations
-
 import base64
 import json
 import math

@@ -1,7 +1,5 @@
 """Small pieces of HTML; every value that comes from outside is escaped here."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -22,8 +22,6 @@ and at the length of the collection. Candidates stay the same; nothing is search
 Constants were chosen on the train queries of SciFact and half of those of Cranfield.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ spaCy parts words otherwise than `tokenize` (``x-ray`` is three tokens there and
 So what stands between two spaces is read by both, and letters tell which token a word ends in.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any

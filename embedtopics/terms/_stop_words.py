@@ -1,7 +1,5 @@
 """Stop words of a language, as the tokeniser writes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any

@@ -20,8 +20,6 @@ accented letter make one word.
 - Web and mail addresses, HTML tags, emoji, symbols and punctuation are dropped.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import unicodedata

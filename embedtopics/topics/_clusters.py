@@ -1,7 +1,5 @@
 """Clusters cut from the density hierarchy at one resolution, with the constraints applied."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A step of label propagation along neighbours, compiled by Numba and kept in its cache."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

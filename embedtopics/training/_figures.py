@@ -1,7 +1,5 @@
 """Figures of two encoders on the same examples, and whether they differ by more than chance."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence

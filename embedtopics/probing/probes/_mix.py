@@ -1,7 +1,5 @@
 """Mixes of layers learned with a probe, and the online code of the labels."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Labelled units and their split into train, dev and test: whole sentences, never words."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b

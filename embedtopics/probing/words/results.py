@@ -1,7 +1,5 @@
 """Words in their contexts: uses, neighbors, senses, change between groups of texts, maps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 

@@ -6,8 +6,6 @@ Kermarrec and Le Scouarnec 2015, "Cache locality is not enough"). Codes are of t
 themselves and not of what is left of them in their list: then a query needs a single table.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Comparing queries with every vector, or with every one that is allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

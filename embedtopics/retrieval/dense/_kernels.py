@@ -5,8 +5,6 @@ on how many queries come together. One loop serves the exact search and the seco
 others: on one machine, two vectors have the same similarity to the last bit whatever asks for it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

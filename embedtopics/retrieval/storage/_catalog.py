@@ -1,7 +1,5 @@
 """The catalogue of a collection, one SQLite file: its tables, connections to it, its errors."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 import sqlite3

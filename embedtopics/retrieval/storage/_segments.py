@@ -1,7 +1,5 @@
 """A version of a collection, the files of its segments, and its documents."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The loops over windows of words, compiled by Numba and kept in its cache."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

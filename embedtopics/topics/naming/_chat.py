@@ -5,8 +5,6 @@ time. The key is in the header of a request and nowhere else. The client is http
 which would hide the single attempts that the record lists.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import time

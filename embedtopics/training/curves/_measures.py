@@ -1,7 +1,5 @@
 """What can be measured on learning curves, for many drawn at once."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verdict on learning curves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

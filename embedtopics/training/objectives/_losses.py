@@ -1,7 +1,5 @@
 """The objectives: losses of sentence-transformers, the examples they take, and their metrics."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import json

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 
 # Tests run in two processes, each with a thread to itself (tests/conftest.py); `make test SIDE=` runs
 # them one by one. The tests of a file stay together, for they share what was fitted once.
-SIDE   ?= -n 2 --dist loadfile
+SIDE   ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install demo test fast test-all lint format docs notebooks browser benchmarks clean
 

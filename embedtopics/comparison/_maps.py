@@ -158,7 +158,7 @@ def draw_maps(
     beside = np.hstack([_scaled(narrow(vectors.rows, seed)) for vectors in encoders])
     start = principal_start(beside, 2)
     common = layout(edge_schedule(mean, seed=seed), start, min_dist=MAP_MIN_DIST)
-    first_epoch = int(LEFT_OUT * default_epochs(len(common), 2))
+    first_epoch = int(LEFT_OUT * default_epochs(len(common)))
     drawn = [
         layout(
             edge_schedule(own, seed=seed), common, min_dist=MAP_MIN_DIST, first_epoch=first_epoch

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
+from embedtopics.clustering._partition import Partitions
 from embedtopics.clustering._resolution import (
     automatic_min_cluster_size,
-    merge_nearest,
     named_min_cluster_size,
     topics_by_min_cluster_size,
 )
@@ -20,12 +20,15 @@ from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import BoolArray, Int32Array, Int64Array
+from embedtopics.protocols import BoolArray, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._subject import uninformative_topics
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics.results import TopicConstraints
 
 NAMES = ("auto", "fine", "coarse")
+
+TRIALS = 8
+"""Numbers tried beyond twice the wanted one, where clusters turn out to be about nothing."""
 
 Without = Callable[[Int32Array, int], BoolArray]
 """Returns which clusters are about nothing, from their labels and their number."""
@@ -52,11 +55,15 @@ class Resolution:
 
 @dataclass(frozen=True, eq=False)
 class ClusterCut:
-    """Clusters, which are informative (n_clusters,), and the fewest texts in one before merging."""
+    """Clusters, which are informative (n_clusters,), and the fewest texts in a dense group.
+
+    `cells` (n_documents,) is the cluster that each document belongs to, dense or not; -1 for none.
+    """
 
     clustering: Clustering
     is_informative: BoolArray
     min_cluster_size: int | None
+    cells: Int32Array | None = None
 
     @property
     def n_informative(self) -> int:
@@ -72,44 +79,91 @@ class NotEnoughTopics(InputError):
             "n_topics",
             f"at most {best.n_informative} here",
             wanted,
-            "these texts have no more separate groups of two or more",
+            "these texts cannot be divided further",
         )
         self.best = best
 
 
 def choose_cut(
-    tree: SpanningTree, weights: Int64Array, resolution: Resolution, without: Without
+    tree: SpanningTree,
+    partitions: Partitions,
+    weights: Int64Array,
+    resolution: Resolution,
+    without: Without,
 ) -> ClusterCut:
-    """Cut clusters from a hierarchy.
+    """Cut clusters at a resolution.
 
-    A number of topics is met by the coarsest cut with at least that many informative clusters, of
-    which the nearest are merged until the number is right.
+    The density hierarchy says which documents lie in dense groups of a smallest size. The documents
+    are divided by k-means that starts from those groups that are about something, or, into a number
+    that is wanted, by Ward's tree.
     """
-
-    def cut_at(size: int) -> ClusterCut:
-        found = labels_at(tree, size, weights, method="leaf", allow_one_place=True)
-        return ClusterCut(found, ~without(found.labels, len(found.persistence)), size)
-
-    n_by_size = topics_by_min_cluster_size(tree, weights)
-    n_rows = int(weights.sum())
-    if isinstance(resolution.n_topics, str):
-        size = resolution.min_cluster_size
-        if isinstance(size, str):
-            size = _named_size(resolution.n_topics, n_by_size, n_rows)
-        return cut_at(size)
-    wanted = int(resolution.n_topics)
-    # The largest size for each number of topics from the wanted one up, coarsest first.
-    sizes = np.flatnonzero(n_by_size >= max(min(wanted, int(n_by_size.max())), 2))
-    sizes = sizes[np.diff(n_by_size[sizes], append=0) != 0][::-1]
+    wanted, size = resolution.n_topics, resolution.min_cluster_size
+    if isinstance(size, str):
+        n_by_size = topics_by_min_cluster_size(tree, weights)
+        name = wanted if isinstance(wanted, str) else "auto"
+        size = _named_size(name, n_by_size, int(weights.sum()))
+        if not isinstance(wanted, str):
+            # Who asks for a number gets it, however small the dense groups are.
+            enough = np.flatnonzero(n_by_size >= 2)
+            size = min(size, int(enough[-1])) if len(enough) else size
+    dense = labels_at(tree, size, weights, method="leaf", allow_one_place=True)
+    is_informative = ~without(dense.labels, len(dense.persistence))
+    found = ClusterCut(dense, is_informative, size)
+    if isinstance(wanted, str):
+        if not found.n_informative:
+            return found
+        number = np.append(np.where(is_informative, np.cumsum(is_informative) - 1, NOISE), NOISE)
+        return _divided(found, partitions.around(number[dense.labels].astype(np.int32)), without)
+    if not found.n_informative:
+        raise NotEnoughTopics(found, int(wanted))
     best: ClusterCut | None = None
-    for size in sizes.tolist() or [_named_size("auto", n_by_size, n_rows)]:
-        cut = cut_at(size)
-        if cut.n_informative >= wanted:
-            return _merged(tree, cut, wanted)
-        if best is None or cut.n_informative > best.n_informative:
+    for n in range(wanted, min(partitions.n_most, 2 * wanted + TRIALS) + 1):
+        cut = _divided(found, partitions.into(n), without)
+        if cut.n_informative == wanted:
+            return cut
+        if cut.n_informative < wanted and (best is None or cut.n_informative > best.n_informative):
             best = cut
-    assert best is not None  # there is always a size to try
-    raise NotEnoughTopics(best, wanted)
+    if partitions.n_most < wanted:
+        best = _divided(found, partitions.into(partitions.n_most), without)
+    assert best is not None  # at least one number is tried, or the most there can be
+    raise NotEnoughTopics(best, int(wanted))
+
+
+def _divided(found: ClusterCut, cells: Int64Array, without: Without) -> ClusterCut:
+    """Make clusters of cells (n_documents,), the dense documents their cores.
+
+    Dense groups about nothing stay as they are. A cell without a dense document is all core.
+    """
+    dense, informative = found.clustering, found.is_informative
+    n_cells = int(cells.max(initial=-1)) + 1
+    is_core = np.append(informative, False)[dense.labels]
+    is_empty = np.append(~informative, False)[dense.labels]
+    is_core |= ~np.isin(cells, cells[is_core]) & ~is_empty
+    number = np.append(np.where(informative, NOISE, n_cells + np.cumsum(~informative) - 1), NOISE)
+    labels = np.where(is_core, cells, number[dense.labels]).astype(np.int32)
+    persistence = np.append(dense.persistence, np.nan)[dense.labels]
+    known = is_core & ~np.isnan(persistence)
+    n_known = np.bincount(cells[known], minlength=n_cells)
+    sums = np.bincount(cells[known], persistence[known], minlength=n_cells)
+    means = np.divide(sums, n_known, out=np.full(n_cells, np.nan), where=n_known > 0)
+    is_about = ~without(np.where(is_core, cells, NOISE).astype(np.int32), n_cells)
+    probabilities = np.where(is_core & (dense.labels == NOISE), 1.0, dense.probabilities)
+    cut = _compact(
+        labels,
+        probabilities,
+        np.append(means, dense.persistence[~informative]),
+        np.append(is_about, np.zeros(int((~informative).sum()), dtype=np.bool_)),
+        found.min_cluster_size,
+    )
+    return dataclasses.replace(cut, cells=_renumbered(labels, cut.clustering.labels, cells))
+
+
+def _renumbered(before: Int32Array, after: Int32Array, cells: Int64Array) -> Int32Array:
+    """Return the cells by the numbers that clusters have after the empty ones went."""
+    number = np.full(int(max(before.max(initial=0), cells.max(initial=0))) + 1, NOISE)
+    inside = before != NOISE
+    number[before[inside]] = after[inside]
+    return number[cells].astype(np.int32)
 
 
 def _named_size(name: str, n_by_size: Int64Array, n_rows: int) -> int:
@@ -120,25 +174,6 @@ def _named_size(name: str, n_by_size: Int64Array, n_rows: int) -> int:
     finest = named_min_cluster_size("fine", n_rows)
     enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
     return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
-
-
-def _merged(tree: SpanningTree, cut: ClusterCut, wanted: int) -> ClusterCut:
-    """Merge the nearest informative clusters; the others stay as they are."""
-    found, informative = cut.clustering, cut.is_informative
-    number = np.append(np.where(informative, np.arange(len(informative)), NOISE), NOISE)
-    kept = number[found.labels].astype(np.int32)
-    merged = np.where(kept == NOISE, found.labels, merge_nearest(tree, kept, wanted))
-    old, labels = np.unique(merged, return_inverse=True)
-    labels = labels - int(NOISE in old)
-    old = old[old != NOISE]
-    n_before, n_parts = (
-        np.bincount(values[values != NOISE], minlength=len(found.persistence))[old]
-        for values in (found.labels, merged)
-    )
-    # The hierarchy has no persistence for a merged cluster: it is no cluster there.
-    persistence = np.where(n_parts == n_before, found.persistence[old], np.nan)
-    clustering = Clustering(labels.astype(np.int32), found.probabilities, persistence)
-    return ClusterCut(clustering, informative[old], cut.min_cluster_size)
 
 
 def check_constraints(
@@ -160,8 +195,18 @@ def check_constraints(
         raise InputError("n_topics", expected, wanted, 'give "auto", or fewer names')
 
 
+def partitions_of(
+    coordinates: FloatArray, weights: Int64Array, constraints: TopicConstraints | None = None
+) -> Partitions:
+    """Return the partitions of the documents that are in no fixed topic."""
+    if constraints is not None and constraints.is_fixed:
+        weights = np.where(constraints.groups >= 0, 0, weights)
+    return Partitions(coordinates, weights)
+
+
 def cut_clusters(
     tree: SpanningTree,
+    partitions: Partitions,
     weights: Int64Array,
     resolution: Resolution,
     counts: TermCounts,
@@ -175,7 +220,7 @@ def cut_clusters(
     """
     without = partial(uninformative_topics, counts)
     if constraints is None:
-        return choose_cut(tree, weights, resolution, without)
+        return choose_cut(tree, partitions, weights, resolution, without)
     check_constraints(constraints, resolution)
     wanted, n_fixed = resolution.n_topics, len(constraints.names) if constraints.is_fixed else 0
 
@@ -190,7 +235,8 @@ def cut_clusters(
     others = wanted if isinstance(wanted, str) else wanted - n_fixed
     asked = dataclasses.replace(resolution, n_topics=others)
     try:
-        cut = choose_cut(tree, weights, asked, without_or_remainder if n_fixed else without)
+        refused = without_or_remainder if n_fixed else without
+        cut = choose_cut(tree, partitions, weights, asked, refused)
     except NotEnoughTopics as error:
         best = constrain_cut(error.best, weights, graph, constraints)
         raise NotEnoughTopics(best, int(wanted)) from None

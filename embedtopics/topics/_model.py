@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _get_output_config
 
-from embedtopics._utils.checks import checked_count, is_count, resolve_seed
+from embedtopics._utils.checks import checked_count, is_count, optional_count, resolve_seed
 from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
@@ -29,6 +29,7 @@ from embedtopics.protocols import (
     TermWeighting,
 )
 from embedtopics.reduction._named import REDUCERS, named_reducer
+from embedtopics.reduction._smoothing import SMOOTHED_COMPONENTS
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
@@ -71,23 +72,24 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         Name or folder of a checkpoint, or any encoder; by default all-MiniLM-L6-v2. The vectors
         of a named checkpoint are cached on disk; give ``SentenceEncoder(name)`` to cache none.
     n_topics : {"auto", "fine", "coarse"} or int
-        Resolution of the topics; an integer is met exactly, by merging the nearest. For another
-        resolution after the fit see `embedtopics.topics.at_resolution`.
+        Resolution of the topics; an integer is met exactly. For another resolution after the fit
+        see `embedtopics.topics.at_resolution`.
     coverage : "auto" or float
         Share of the rows with text to assign to a topic. Texts outside the clusters are assigned
         by label propagation; "auto" leaves out those without a clear topic, 0 keeps the clusters
         alone, 1 leaves out only those that lead to no topic.
     n_neighbors : int
         Neighbours of each document in the graph.
-    n_components : int
-        Dimensions of the space in which documents are clustered.
+    n_components : int, optional
+        Dimensions of the space in which documents are clustered; by default 16, or 5 of a named
+        reducer.
     min_cluster_size : "auto" or int
         Fewest texts in the cluster of a topic, in place of `n_topics`; "auto" depends on the
         number of texts.
     reducer : {"umap", "pca"} or object with ``fit_transform(embeddings)``, optional
-        Makes the coordinates in place of the layout of the neighbour graph. "umap" is
-        umap-learn's UMAP with BERTopic's settings (``min_dist=0.0``, ``metric="cosine"``), "pca"
-        scikit-learn's PCA.
+        Makes the coordinates in place of principal components that are averaged over the
+        neighbour graph. "umap" is umap-learn's UMAP with BERTopic's settings (``min_dist=0.0``,
+        ``metric="cosine"``), "pca" scikit-learn's PCA.
     clusterer : {"hdbscan", "kmeans"} or object with ``fit_predict(coordinates)``, optional
         Clusters in place of `DensityClusterer`. "hdbscan" is hdbscan's HDBSCAN with BERTopic's
         settings (``min_cluster_size=10``, excess of mass), "kmeans" scikit-learn's KMeans with
@@ -138,7 +140,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         n_topics: int | str = "auto",
         coverage: float | str = "auto",
         n_neighbors: int = 15,
-        n_components: int = 5,
+        n_components: int | None = None,
         min_cluster_size: int | str = "auto",
         reducer: Reducer | str | None = None,
         clusterer: Clusterer | str | None = None,
@@ -194,9 +196,9 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         self._of_fit: tuple[Any, Encoder] | None = None
         resolution = Resolution(self.n_topics, self.min_cluster_size)
         seed = resolve_seed(self.random_state)
-        reducer = _fresh(self.reducer)
+        reducer, n_components = _fresh(self.reducer), self.n_components
         if isinstance(reducer, str):
-            reducer = named_reducer(reducer, self.n_neighbors, self.n_components, seed)
+            reducer = named_reducer(reducer, self.n_neighbors, n_components or 5, seed)
         clusterer = _fresh(self.clusterer) or DensityClusterer(self.min_cluster_size)
         if isinstance(clusterer, str):
             clusterer = named_clusterer(clusterer, self.n_topics, self.min_cluster_size, seed)
@@ -209,7 +211,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             weighting=_fresh(self.weighting) or ClassTfidf(),
             terms=TermSettings(self.stop_words, self.ngram_range, self.min_df),
             n_neighbors=self.n_neighbors,
-            n_components=self.n_components,
+            n_components=n_components or SMOOTHED_COMPONENTS,
             languages=self.languages,
             seed=seed,
             show_progress=self.show_progress,
@@ -343,8 +345,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         return self.result_
 
     def _check_parameters(self) -> None:
-        for name in ("n_neighbors", "n_components"):
-            checked_count(getattr(self, name), name)
+        checked_count(self.n_neighbors, "n_neighbors")
+        optional_count(self.n_components, "n_components")
         for name, methods in STAGE_METHODS.items():
             stage, known = getattr(self, name), NAMED.get(name, ())
             if stage is None or (isinstance(stage, str) and stage in known):

@@ -23,9 +23,17 @@ from embedtopics.encoders._registry import describe_encoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph
 from embedtopics.neighbors.results import NeighborGraph
-from embedtopics.protocols import Clusterer, Encoder, FloatArray, Reducer, TermWeighting
+from embedtopics.protocols import (
+    Clusterer,
+    Encoder,
+    FloatArray,
+    Int32Array,
+    Reducer,
+    TermWeighting,
+)
 from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._layout import EdgeSchedule, edge_schedule, layout
+from embedtopics.reduction._smoothing import leading, smooth
 from embedtopics.reduction._start import first_components, principal_start
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._subject import uninformative_topics
@@ -38,6 +46,7 @@ from embedtopics.topics._clusters import (
     check_constraints,
     constrain_cut,
     cut_clusters,
+    partitions_of,
 )
 from embedtopics.topics._describe import GIVEN, TermSettings, count_corpus_terms, describe_topics
 from embedtopics.topics._propagation import OutlierAssignment
@@ -110,9 +119,11 @@ def fit_topics(
         with log.stage("clustering"):
             fit.prepare_constraints()
         with log.stage("reduction"):
-            schedule = fit.schedule(unique, near)
+            groups = fit.groups_of(unique)
+            fuzzy = fit.fuzzy_graph(unique, near, groups)
+            schedule = edge_schedule(fuzzy, seed=stages.seed)
             start = unique.of(principal_start(vectors, max(2, stages.n_components)))
-            coordinates = fit.coordinates(unique, schedule, start)
+            coordinates = fit.coordinates(unique, fuzzy, start, groups)
         with log.stage("terms"):
             tokens = split()
     with in_background(lambda stop: _draw_map(schedule, start, stop), runs_loops=True) as drawn:
@@ -122,7 +133,7 @@ def fit_topics(
             counts = count_corpus_terms(tokens, raw.labels, stages.terms, languages)
             note_terms(log, counts.stop_words, counts.function_words, languages)
         with log.stage("clustering"):
-            cut = fit.cut(raw, tree, counts)
+            cut = fit.cut(raw, tree, coordinates, counts)
             assigned = fit.assign(cut)
             found = assigned.clustering
         with log.stage("terms"):
@@ -226,23 +237,36 @@ class _Fit:
         self.log.decisions.extend(decisions)
         check_constraints(self.constraints, self.stages.resolution, self.stages.coverage)
 
-    def schedule(self, unique: UniqueVectors, near: NeighborGraph) -> EdgeSchedule:
-        """Return the edge schedule of both layouts, with the constraints applied to the graph."""
+    def groups_of(self, unique: UniqueVectors) -> Int32Array | None:
+        """Return the group of each unique vector, (n_vectors,)."""
+        if self.constraints is None:
+            return None
+        return groups_of_vectors(self.constraints.groups, unique.of_document, len(unique.first))
+
+    def fuzzy_graph(
+        self, unique: UniqueVectors, near: NeighborGraph, groups: Int32Array | None
+    ) -> csr_matrix:
+        """Return the fuzzy graph with the constraints applied."""
         fuzzy, constraints = fuzzy_graph(near), self.constraints
-        if constraints is not None:
-            vectors = unique.of(self.context.embeddings)
-            groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
-            fuzzy = constrained_graph(fuzzy, vectors, constraints, groups, near.k)
-        return edge_schedule(fuzzy, seed=self.stages.seed)
+        if constraints is None or groups is None:
+            return fuzzy
+        vectors = unique.of(self.context.embeddings)
+        return constrained_graph(fuzzy, vectors, constraints, groups, near.k)
 
     def coordinates(
-        self, unique: UniqueVectors, schedule: EdgeSchedule, start: FloatArray
+        self,
+        unique: UniqueVectors,
+        fuzzy: csr_matrix,
+        start: FloatArray,
+        groups: Int32Array | None,
     ) -> FloatArray:
         """Return the coordinates to cluster; a replaced reducer gets the groups as `y`."""
         vectors, constraints = self.context.embeddings, self.constraints
         reducer, n_components = self.stages.reducer, self.stages.n_components
         if reducer is None:
-            return unique.spread(layout(schedule, first_components(start, n_components)))
+            pull = 0.0 if constraints is None else constraints.tie
+            components = first_components(start, n_components)
+            return unique.spread(smooth(fuzzy, components, groups=groups, pull=pull))
         known = () if constraints is None or not constraints.draws else (constraints.groups.copy(),)
         made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
         if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
@@ -257,11 +281,19 @@ class _Fit:
         if constraints is not None and constraints.is_complete:
             persistence = np.full(len(constraints.names), np.nan)
             return Clustering(constraints.groups, constraints.probabilities, persistence), None
+        if self.stages.reducer is None and self.stages.resolution is not None:
+            coordinates = leading(coordinates)
         found = cluster(clusterer, coordinates, self.context.documents.weights)
         tree = getattr(clusterer, "tree_", None)
         return found, tree if isinstance(tree, SpanningTree) else None
 
-    def cut(self, raw: Clustering, tree: SpanningTree | None, counts: TermCounts) -> ClusterCut:
+    def cut(
+        self,
+        raw: Clustering,
+        tree: SpanningTree | None,
+        coordinates: FloatArray,
+        counts: TermCounts,
+    ) -> ClusterCut:
         """Return the clusters at the wanted resolution."""
         weights, graph, stages = self.context.documents.weights, self.context.graph, self.stages
         if tree is None or stages.resolution is None:
@@ -269,8 +301,11 @@ class _Fit:
             size = getattr(stages.clusterer, "min_cluster_size_", None)
             cut = ClusterCut(raw, is_informative, size)
             return constrain_cut(cut, weights, graph, self.constraints)
+        cells = partitions_of(coordinates, weights, self.constraints)
         try:
-            return cut_clusters(tree, weights, stages.resolution, counts, graph, self.constraints)
+            return cut_clusters(
+                tree, cells, weights, stages.resolution, counts, graph, self.constraints
+            )
         except NotEnoughTopics as error:
             # The work is done; as many topics as there are serve better than none.
             message = f"Fewer topics than wanted: {error}."

@@ -149,12 +149,14 @@ def assign_outliers(
     weights: Int64Array,
     coverage: float | str = "auto",
     *,
+    cells: Int32Array | None = None,
     is_held: BoolArray | None = None,
     amend: Callable[[Int32Array, Int32Array, Propagation], Int32Array] | None = None,
 ) -> OutlierAssignment:
     """Assign documents outside the clusters to a topic, or record why not.
 
-    A document without any neighbour of a similarity above 0 is in no topic, unless it is held.
+    A document without any neighbour of a similarity above 0 is in no topic, unless it is held. One
+    that is assigned goes to its cluster in `cells`, or else where its neighbours lead to.
     """
     # Without neighbours at all nothing is known of any document.
     is_lonely = graph.similarities[:, 0] <= 0 if graph.k else np.zeros(len(graph), dtype=np.bool_)
@@ -181,7 +183,11 @@ def assign_outliers(
         missing = float(coverage) * weights.sum() - weights[seeds >= 0].sum()
         joins = _clearest(missing, np.where(outside, margins, 0.0), near, weights)
         min_margin = _margin_for(float(coverage), missing, margins, joins)
-    labels = np.where(joins, propagated.topics[:, 0], np.maximum(seeds, NOISE)).astype(np.int32)
+    joined = propagated.topics[:, 0]
+    if cells is not None:
+        # The cluster whose mean is nearest agrees better with classes than the one led to.
+        joined = np.where(number[cells] >= 0, number[cells], joined)
+    labels = np.where(joins, joined, np.maximum(seeds, NOISE)).astype(np.int32)
     lost = is_far | (NONE_WEIGHT * propagated.none >= propagated.shares[:, 1])
     reasons = np.where(lost, Reason.ISOLATED, Reason.BETWEEN).astype(np.int8)
     reasons[(margins >= MIN_MARGIN) & ~is_far] = Reason.BEYOND_COVERAGE

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 from embedtopics.clustering._resolution import topics_by_min_cluster_size
-from embedtopics.clustering._selection import labels_at
-from embedtopics.clustering.results import NOISE, Level, SpanningTree
+from embedtopics.clustering.results import Level, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.topics._clusters import Resolution, cut_clusters
+from embedtopics.topics._clusters import Resolution, cut_clusters, partitions_of
 from embedtopics.topics._describe import describe_again, describe_weighting
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._relabel import edit_of
@@ -32,7 +33,7 @@ def at_resolution(
     coverage: float | str | None = None,
     weighting: TermWeighting | None = None,
 ) -> TopicResult:
-    """Cut a result at another resolution, from the same graph, layout and hierarchy.
+    """Cut a result at another resolution, from the same graph, coordinates and hierarchy.
 
     Names given after the fit, which the edit lists, and other edits do not carry over to the new
     topics; `replay` repeats them where it can.
@@ -65,7 +66,8 @@ def at_resolution(
     coverage = checked_coverage(coverage)
     resolution = Resolution(n_topics, min_cluster_size)
     weights, graph, constraints = result.documents.weights, result.graph, result.constraints
-    cut = cut_clusters(tree, weights, resolution, result.term_counts, graph, constraints)
+    cells = partitions_of(result.coordinates, weights, constraints)
+    cut = cut_clusters(tree, cells, weights, resolution, result.term_counts, graph, constraints)
     assigned = assign_constrained(graph, cut, weights, coverage, result.embeddings, constraints)
     topics, topic_terms = describe_again(result, assigned.clustering, weighting)
     topics = named_topics(topics, assigned.clustering.labels, weights, constraints)
@@ -112,19 +114,19 @@ def levels(result: TopicResult) -> tuple[Level, ...]:
         Where the result has no hierarchy.
     """
     tree = _hierarchy(result)
-    weights, counts = result.documents.weights, result.term_counts
+    weights, counts, constraints = result.documents.weights, result.term_counts, result.constraints
+    cells = partitions_of(result.coordinates, weights, constraints)
     n_by_size = topics_by_min_cluster_size(tree, weights)
     found: list[Level] = []
     n_before, step = 0, float(FINEST_LEVEL)
     while (size := round(step)) < len(n_by_size) and n_by_size[size] >= 2:
         if n_by_size[size] != n_before:
-            n_before = n_by_size[size]
-            cut = labels_at(tree, size, weights, method="leaf")
-            n_topics = cut_clusters(
-                tree, weights, Resolution("auto", size), counts, result.graph, result.constraints
-            ).n_informative
-            coverage = float(weights[cut.labels != NOISE].sum() / weights.sum())
-            found.append(Level(size, n_topics, coverage, float(cut.persistence.mean())))
+            n_before, asked = n_by_size[size], Resolution("auto", size)
+            cut = cut_clusters(tree, cells, weights, asked, counts, result.graph, constraints)
+            is_inside = np.append(cut.is_informative, False)[cut.clustering.labels]
+            coverage = float(weights[is_inside].sum() / weights.sum())
+            persistence = float(np.nanmean(cut.clustering.persistence[cut.is_informative]))
+            found.append(Level(size, cut.n_informative, coverage, persistence))
         step *= LEVEL_STEP
     return tuple(found)
 

@@ -1,4 +1,4 @@
-"""How far the topics come back when the documents and the layout are drawn anew."""
+"""How far the topics come back when the documents are drawn anew."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from embedtopics.neighbors._graph import nearest
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, RandomState
 from embedtopics.reduction._fuzzy import fuzzy_graph
-from embedtopics.reduction._layout import default_epochs, layout
+from embedtopics.reduction._smoothing import leading, smooth
 from embedtopics.reduction._start import principal_start
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cut_clusters
+from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cut_clusters, partitions_of
 from embedtopics.topics._describe import refuse_without_texts
 from embedtopics.topics.constraints._apply import assign_constrained, constrained_graph
 from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
@@ -45,10 +45,6 @@ SHARE = 0.5
 """Share of the documents in a replicate. Random halves vary about the whole as much as that varies
 from one collection to the next (the jackknife that deletes half; Shao and Wu 1989); larger shares
 would have more of the accidents of this collection in common."""
-
-EPOCHS = 0.5
-"""Epochs of a replicate's layout, as a share of what a fit takes; the figures of replicates that
-take as many differ by less than 0.03."""
 
 SPARE_DEVIATIONS = 3.0
 """How many standard deviations more neighbours are listed than a half holds on average."""
@@ -78,7 +74,9 @@ def recipe_of(result: TopicResult) -> Recipe:
     foreign = [name for name in ("reducer", "clusterer") if settings.get(name) is not None]
     if result.tree is None or foreign:
         what = " and ".join(foreign) or "labels, several results combined, or one document"
-        expected = "of the default layout and clusterer, which are repeated on half of the texts"
+        expected = (
+            "of the default coordinates and clusterer, which are repeated on half of the texts"
+        )
         remedy = "fit all documents with the default stages"
         raise InputError("result", expected, remedy=remedy, found=f"one of another {what}")
     refuse_without_texts(result)  # a core without words of its own is no topic
@@ -113,20 +111,21 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     """Find topics in a random half of the documents, shape (n_documents,)."""
     n_documents = len(recipe.embeddings)
     held = np.sort(rng.choice(n_documents, _size_of_half(n_documents), replace=False))
-    seed = int(rng.integers(2**31))
     embeddings, weights = recipe.embeddings[held], recipe.weights[held]
     graph = _induced(recipe.lists, held, embeddings, recipe.k)
     start = principal_start(embeddings, recipe.n_components)
-    n_epochs = round(EPOCHS * default_epochs(n_documents, recipe.n_components))
     fuzzy = fuzzy_graph(graph)
     constraints = None if recipe.constraints is None else recipe.constraints.of(held)
     if constraints is not None:
         fuzzy = constrained_graph(fuzzy, embeddings, constraints, constraints.groups, graph.k)
-    coordinates = layout(fuzzy, start, seed=seed, n_epochs=n_epochs)
-    tree = spanning_tree(coordinates, min_samples=DensityClusterer().min_samples, weights=weights)
+    groups, pull = (None, 0.0) if constraints is None else (constraints.groups, constraints.tie)
+    coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
+    n_samples = DensityClusterer().min_samples
+    tree = spanning_tree(leading(coordinates), min_samples=n_samples, weights=weights)
+    cells = partitions_of(coordinates, weights, constraints)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
     try:
-        cut = cut_clusters(tree, weights, recipe.resolution, words, graph, constraints)
+        cut = cut_clusters(tree, cells, weights, recipe.resolution, words, graph, constraints)
     except NotEnoughTopics as error:
         cut = error.best
     assigned = assign_constrained(graph, cut, weights, recipe.coverage, embeddings, constraints)
@@ -224,14 +223,14 @@ def stability(
 ) -> Stability:
     """Measure how far the topics of a result come back in replicates.
 
-    A replicate is a random half of the documents, laid out and clustered from the start as the
-    whole was, its topics at least half as large. Of the fit only the graph is used, so that a topic
-    that owes itself to the random numbers of a layout, or to a few documents, does not come back.
+    A replicate is a random half of the documents, clustered from the start as the whole was, its
+    topics at least half as large. Of the fit only the graph is used, so that a topic that owes
+    itself to a few documents does not come back.
 
     Parameters
     ----------
     result : TopicResult
-        Of the default layout and clusterer.
+        Of the default coordinates and clusterer.
     n_replicates : int
         At least 1; an interval needs some twenty.
     random_state : int, numpy.random.Generator or None

@@ -56,7 +56,7 @@ class Reason(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """How far the topics come back when the documents and the layout are drawn anew.
+    """How far the topics come back when the documents are drawn anew.
 
     Parameters
     ----------
@@ -196,9 +196,9 @@ class TopicConstraints:
         Documents that may not be in one topic, the lower first.
     tie : float
         Weight, 0 to 1, of the ties to the nearest others of its group that a document gets in the
-        layout.
+        graph that coordinates are made of.
     part : float
-        How far, 0 to 1, the layout is to part documents of different groups.
+        How far, 0 to 1, ties between documents of different groups are loosened there.
     is_fixed : bool
         Whether each group is a topic.
     is_complete : bool
@@ -219,7 +219,7 @@ class TopicConstraints:
 
     @property
     def draws(self) -> bool:
-        """Whether it changes the layout."""
+        """Whether it changes the coordinates."""
         return self.tie > 0 or self.part > 0
 
     def of(self, held: Int64Array) -> TopicConstraints:

@@ -3,13 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.spatial.distance import cdist, squareform
 
 from embedtopics.clustering import DensityClusterer
 from embedtopics.clustering._resolution import (
     automatic_min_cluster_size,
-    merge_nearest,
     named_min_cluster_size,
     topics_by_min_cluster_size,
 )
@@ -51,88 +48,18 @@ def test_a_hand_count():
     assert counted.tolist() == [0, 0, 4, 2, 0, 0, 0, 0, 0, 0, 0]
 
 
-FOUR_PAIRS = [[0.0], [1.0], [3.0], [4.0], [10.0], [11.0], [30.0], [31.0]]
-"""Pairs 2, 6 and 19 apart from one to the next."""
-
-
-@pytest.mark.parametrize(
-    ("n_topics", "expected"),
-    [
-        (5, [0, 0, 1, 1, 2, 2, 3, 3]),
-        (4, [0, 0, 1, 1, 2, 2, 3, 3]),
-        (3, [0, 0, 0, 0, 2, 2, 3, 3]),
-        (2, [0, 0, 0, 0, 0, 0, 3, 3]),
-        (1, [0, 0, 0, 0, 0, 0, 0, 0]),
-    ],
-)
-def test_those_that_meet_first_are_merged_first(n_topics, expected):
-    tree = spanning_tree(FOUR_PAIRS, min_samples=1)
-    labels = np.repeat(np.arange(4, dtype=np.int32), 2)
-    before = labels.copy()
-    assert merge_nearest(tree, labels, n_topics).tolist() == expected
-    np.testing.assert_array_equal(labels, before)
-
-
-def test_the_lowest_number_stays_wherever_it_is():
-    tree = spanning_tree(FOUR_PAIRS, min_samples=1)
-    labels = np.array([5, 5, 2, 2, 7, 7, 0, 0], dtype=np.int32)
-    assert merge_nearest(tree, labels, 3).tolist() == [2, 2, 2, 2, 7, 7, 0, 0]
-    assert merge_nearest(tree, labels, 2).tolist() == [2, 2, 2, 2, 2, 2, 0, 0]
-    noise = np.full(8, -1, dtype=np.int32)
-    np.testing.assert_array_equal(merge_nearest(tree, noise, 3), noise)
-
-
-def test_noise_between_clusters_is_a_bridge_and_stays_noise():
-    # The first two are 20 apart with noise halfway, the second and the third 13 without.
-    points = [[0.0], [1.0], [11.0], [21.0], [22.0], [35.0], [36.0]]
-    labels = np.array([0, 0, -1, 1, 1, 2, 2], dtype=np.int32)
-    tree = spanning_tree(points, min_samples=1)
-    assert merge_nearest(tree, labels, 2).tolist() == [0, 0, -1, 0, 0, 2, 2]
-
-
-def partition(labels):
-    """Return the groups of documents, whatever their numbers."""
-    return {frozenset(np.flatnonzero(labels == topic)) for topic in np.unique(labels[labels >= 0])}
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_merging_equals_single_linkage_of_contracted_clusters(seed):
-    points = np.random.default_rng(seed).normal(size=(80, 2))
-    # With one neighbour in a core, mutual reachability is the distance itself.
-    tree = spanning_tree(points, min_samples=1)
-    labels = labels_at(tree, 3, method="leaf").labels
-    distances = cdist(points, points)
-    distances[(labels[:, None] == labels) & (labels >= 0)] = 0.0
-    merges = linkage(squareform(distances), "single")
-    n_left = len(partition(labels))
-    assert n_left >= 5
-    for distance in merges[:, 2]:
-        expected = np.where(labels >= 0, fcluster(merges, distance, "distance"), -1)
-        n_wanted = len(partition(expected))
-        assert n_wanted in (n_left, n_left - 1)
-        n_left = n_wanted
-        assert partition(merge_nearest(tree, labels, n_wanted)) == partition(expected)
-    assert n_left == 1
-
-
-@settings(deadline=None, max_examples=100)
-@given(grids, st.integers(1, 4), st.integers(2, 4))
-def test_any_number_is_met_and_fewer_are_unions_of_more(points, min_samples, size):
-    tree = spanning_tree(points, min_samples=min_samples)
-    labels = labels_at(tree, size, method="leaf").labels
-    finer = partition(labels)
-    for wanted in range(len(finer), 0, -1):
-        merged = merge_nearest(tree, labels, wanted)
-        np.testing.assert_array_equal(merged < 0, labels < 0)
-        coarser = partition(merged)
-        assert len(coarser) == wanted
-        assert all(sum(part <= whole for whole in coarser) == 1 for part in finer)
-        finer = coarser
-
-
 @pytest.mark.parametrize(
     ("n_rows", "expected"),
-    [(1, 5), (20, 5), (40, 10), (160, 10), (400, 20), (7_000, 350), (60_000, 350), (540_000, 1050)],
+    [
+        (1, 5),
+        (20, 5),
+        (40, 10),
+        (400, 10),
+        (1_000, 25),
+        (7_000, 120),
+        (20_000, 120),
+        (180_000, 360),
+    ],
 )
 def test_automatic_sizes(n_rows, expected):
     assert automatic_min_cluster_size(n_rows) == expected

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
 from embedtopics.topics.results import Reason
@@ -263,6 +264,27 @@ def turned(branches):
     order = np.random.default_rng(5).permutation(len(texts))
     model = et.TopicModel(languages=[], random_state=2)
     return model.fit([texts[i] for i in order], embeddings=vectors[order]).result_
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_last_bits_and_other_seeds_leave_the_topics_where_they_were(seed):
+    """Another CPU, or another batch, is noise of the last bits; groups here overlap."""
+    rng = np.random.default_rng(seed)
+    centers = rng.normal(size=(9, 24))
+    vectors = centers[rng.integers(0, 9, 600)] + 0.9 * rng.normal(size=(600, 24))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    texts = [f"{' '.join(rng.choice(WORDS, 5))} {i}" for i in range(600)]
+
+    def labels(moved, **parameters):
+        made = et.TopicModel(languages=[], **parameters)
+        return made.fit_predict(texts, embeddings=moved.astype(np.float32))
+
+    first = labels(vectors, random_state=0)
+    assert first.max() > 1
+    np.testing.assert_array_equal(labels(vectors, random_state=9), first)
+    for _ in range(3):
+        again = labels(vectors + 1e-6 * rng.normal(size=vectors.shape), random_state=0)
+        assert again.max() == first.max() and adjusted_rand_score(first, again) > 0.97
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

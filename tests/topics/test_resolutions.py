@@ -4,7 +4,8 @@ from sklearn.cluster import KMeans
 
 import embedtopics as et
 from embedtopics.clustering import DensityClusterer
-from embedtopics.clustering._resolution import topics_by_min_cluster_size
+from embedtopics.clustering._partition import Partitions
+from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, levels
@@ -62,36 +63,31 @@ def twigs():
     """A line of twelve groups of 25: four branches, of two groups near and a third less near."""
     rng = np.random.default_rng(1)
     centers = (100.0 * np.arange(4)[:, None] + [0.0, 8.0, 22.0]).ravel()
-    points = np.repeat(centers, 25) + 0.3 * rng.normal(size=300)
-    return spanning_tree(points[:, None]), np.ones(300, np.int64)
+    points = (np.repeat(centers, 25) + 0.3 * rng.normal(size=300))[:, None]
+    weights = np.ones(300, np.int64)
+    return spanning_tree(points), Partitions(points.astype(np.float32), weights), weights
 
 
-def test_an_integer_merges_the_nearest_of_the_coarsest_cut(twigs):
-    tree, weights = twigs
-    cores = {k: choose_cut(tree, weights, Resolution(k), none_is_empty) for k in range(1, 13)}
-    assert {cores[k].min_cluster_size for k in range(5, 13)} == {25}
-    assert cores[4].min_cluster_size == 75
-    near, branch = np.repeat(np.arange(12), 25) % 3 < 2, np.repeat(np.arange(4), 75)
+def test_an_integer_divides_the_documents_into_so_many(twigs):
     group = np.repeat(np.arange(12), 25)
+    near, branch = group % 3 < 2, group // 3
     expected = {12: group, 8: np.where(near, branch, 100 + branch), 4: branch, 1: 0 * branch}
     for k, labels in expected.items():
-        found = cores[k].clustering.labels
-        assert len({*zip(found.tolist(), labels.tolist(), strict=True)}) == k
-    for k in range(1, 12):
-        finer, coarser = (cores[n].clustering.labels.tolist() for n in (k + 1, k))
-        assert len(set(coarser)) == k and len({*zip(finer, coarser, strict=True)}) == k + 1
+        cut = choose_cut(*twigs, Resolution(k), none_is_empty)
+        assert cut.n_informative == k and cut.min_cluster_size == 10
+        for found in (cut.clustering.labels, cut.cells):
+            assert len({*zip(found.tolist(), labels.tolist(), strict=True)}) == k
 
 
-def test_merged_cores_have_no_persistence(twigs):
-    tree, weights = twigs
-    whole = choose_cut(tree, weights, Resolution(12), none_is_empty).clustering
-    for k, n_merged in ((11, 1), (8, 4), (6, 4)):
-        found = choose_cut(tree, weights, Resolution(k), none_is_empty).clustering
-        merged = np.isnan(found.persistence)
-        assert merged.sum() == n_merged
-        np.testing.assert_array_equal(np.bincount(found.labels)[~merged], 25)
-        assert np.isin(found.persistence[~merged], whole.persistence).all()
-        np.testing.assert_array_equal(found.probabilities, whole.probabilities)
+def test_a_cluster_has_the_mean_persistence_of_its_dense_groups(twigs):
+    tree, _, weights = twigs
+    dense = labels_at(tree, 10, weights, method="leaf")
+    cut = choose_cut(*twigs, Resolution(4), none_is_empty)
+    for cluster in range(4):
+        inside = dense.labels[cut.cells == cluster]
+        expected = dense.persistence[inside[inside >= 0]].mean()
+        assert cut.clustering.persistence[cluster] == pytest.approx(expected)
+    np.testing.assert_array_equal(cut.clustering.probabilities, dense.probabilities)
 
 
 def test_names_are_ordered(branched):
@@ -117,8 +113,8 @@ def test_levels(branched):
     assert len(offered) >= 3 and sizes[0] == 5
     assert numbers == sorted(set(numbers), reverse=True) and numbers[-1] >= 2
     assert sizes == sorted(set(sizes))
-    counted = topics_by_min_cluster_size(branched.tree, branched.documents.weights)
-    assert numbers == counted[sizes].tolist()
+    for size, number in zip(sizes, numbers, strict=True):
+        assert at_resolution(branched, min_cluster_size=size).n_topics == number
 
 
 def test_each_level_can_be_read(branched):
@@ -129,9 +125,7 @@ def test_each_level_can_be_read(branched):
         dissolved = len(np.unique(read.labels[read.reasons == Reason.UNINFORMATIVE]))
         assert dissolved == 0 and read.n_topics == level.n_topics
         assert read.coverage == pytest.approx(level.coverage)
-        assert np.mean(read.clustering.persistence) == pytest.approx(level.persistence)
-        least = np.bincount(read.labels[read.labels >= 0]).min()
-        assert least >= size
+        assert np.nanmean(read.clustering.persistence) == pytest.approx(level.persistence)
 
 
 def test_a_fit_goes_on_with_as_many_topics_as_there_are(branched, branches):
@@ -177,8 +171,6 @@ def test_a_density_clusterer_of_ones_own_keeps_its_hierarchy(branches, branched)
     own = fit(branches, clusterer=DensityClusterer(20, min_samples=5, selection="eom"))
     assert own.tree is not None and own.settings["min_cluster_size"] == 20
     assert at_resolution(own, 4).n_topics == 4
-    again = fit(branches, clusterer=DensityClusterer())
-    np.testing.assert_array_equal(again.labels, branched.labels)
 
 
 WRONG = each(
@@ -210,20 +202,15 @@ def test_resolution_and_a_clusterer_of_ones_own_exclude_one_another(branches, pa
 
 
 def test_a_dissolved_topic_is_made_up_for_by_a_finer_cut(twigs):
-    tree, weights = twigs
-
     def first_is_empty(labels, n_topics):
         return np.arange(n_topics) == labels[0]
 
-    for wanted, size in ((2, 75), (3, 75), (4, 25), (8, 25), (11, 25)):
-        cores = choose_cut(tree, weights, Resolution(wanted), first_is_empty)
-        assert cores.min_cluster_size == size
-        assert cores.n_informative == wanted and len(cores.is_informative) == wanted + 1
-        dissolved = cores.clustering.labels[0]
-        assert not cores.is_informative[dissolved]
-        assert (cores.clustering.labels == dissolved).sum() == size  # merged with nothing
-    with pytest.raises(NotEnoughTopics, match="at most 11 here; got 12"):
-        choose_cut(tree, weights, Resolution(12), first_is_empty)
+    for wanted in (2, 3, 4, 8, 11):
+        cut = choose_cut(*twigs, Resolution(wanted), first_is_empty)
+        assert cut.n_informative == wanted and len(cut.is_informative) == wanted + 1
+        dissolved = cut.clustering.labels[0]
+        assert not cut.is_informative[dissolved]
+        assert (cut.clustering.labels == dissolved).sum() == 25  # merged with nothing
 
 
 def test_a_weighting_can_be_given(branched):

@@ -1,4 +1,4 @@
-"""Constraints applied: to the fuzzy graph of a layout, and to the clusters cut from it."""
+"""Constraints applied: to the fuzzy graph, and to the clusters cut from it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def constrained_graph(
     groups: Int32Array,
     k: int,
 ) -> csr_matrix:
-    """Return the fuzzy graph of a layout with the constraints applied."""
+    """Return the fuzzy graph with the constraints applied."""
     if constraints.tie:
         fuzzy = tie_groups(fuzzy, embeddings, groups, constraints.tie, k)
     if constraints.part:
@@ -137,7 +137,9 @@ def assign_constrained(
     """Assign outliers to topics with the constraints applied."""
     clusters = cut.clustering
     if constraints is None:
-        return assign_outliers(graph, clusters, cut.is_informative, weights, coverage)
+        return assign_outliers(
+            graph, clusters, cut.is_informative, weights, coverage, cells=cut.cells
+        )
 
     def amend(labels: Int32Array, seeds: Int32Array, propagated: Propagation) -> Int32Array:
         if constraints.is_complete:

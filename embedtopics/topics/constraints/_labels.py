@@ -113,9 +113,10 @@ def _read(value: Any, row: int) -> str | int | None:
 class PartialLabels:
     """Topics that follow labels of some or all rows.
 
-    In the layout, labelled documents are tied to the nearest others of their class, and ties
-    between classes are loosened. Documents without a label go where their neighbours are. A class
-    may hold several topics; `strict` forbids topics of several classes.
+    In the graph that coordinates are averaged over, labelled documents are tied to the nearest
+    others of their class, and ties between classes are loosened. Documents without a label go where
+    their neighbours are. A class may hold several topics; `strict` forbids topics of several
+    classes.
 
     Parameters
     ----------
@@ -169,7 +170,7 @@ class PartialLabels:
         """Return the classes of the documents."""
         classes, notes = self.given.of_documents(context.documents)
         n_rows = int(context.documents.weights[classes >= 0].sum())
-        what = "no topic mixes" if self.strict else "the layout follows"
+        what = "no topic mixes" if self.strict else "the coordinates follow"
         n_classes = len(self.given.classes)
         message = f"{n_rows:,} texts have one of {n_classes:,} labels, which {what}."
         constraints = TopicConstraints(

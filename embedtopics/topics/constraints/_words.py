@@ -54,8 +54,9 @@ class SeedWords:
 
     A document is of the seed of whose words it holds the most different ones, if its embedding
     is nearer to the mean of the documents that hold them than to the mean of all. Documents of a
-    seed are tied to the nearest others of it in the layout; embeddings and neighbours stay as they
-    are. For keywords that prefer the seed words give ``weighting=ClassTfidf(seed_terms=...)``.
+    seed are tied to the nearest others of it in the graph that coordinates are averaged over;
+    embeddings and neighbours stay as they are. For keywords that prefer the seed words give
+    ``weighting=ClassTfidf(seed_terms=...)``.
 
     Parameters
     ----------

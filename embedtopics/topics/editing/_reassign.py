@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice, checked_share
+from embedtopics.clustering._partition import Partitions
 from embedtopics.clustering._resolution import subtree
 from embedtopics.clustering._spanning_tree import spanning_tree
-from embedtopics.clustering.results import NOISE, Clustering
+from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import nearest, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._subject import uninformative_topics
-from embedtopics.topics._clusters import NotEnoughTopics, Resolution, choose_cut
+from embedtopics.topics._clusters import Resolution, choose_cut
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._propagation import (
     FAR,
@@ -282,35 +284,35 @@ def _cut(
     result: TopicResult, members: Int64Array, topic: int, resolution: Resolution
 ) -> Clustering:
     """Return the clusters that become parts, over the topic's documents."""
-    weights = result.documents.weights[members]
-    counts = dataclasses.replace(result.term_counts, counts=result.term_counts.counts[members])
-
-    def without(labels: Int32Array, n_found: int) -> npt.NDArray[np.bool_]:
-        # Of a number that the user insists on, no part is refused for its words.
-        if isinstance(resolution.n_topics, str):
-            return uninformative_topics(counts, labels, n_found)
-        return np.zeros(n_found, dtype=bool)
-
-    cut, n_found = None, 1
-    if len(members) > 1:
-        if result.tree is None:
-            tree = spanning_tree(result.coordinates[members], weights=weights)
-        else:
-            tree = subtree(result.tree, members)
-        try:
-            cut = choose_cut(tree, weights, resolution, without)
-            n_found = cut.n_informative
-        except NotEnoughTopics as error:
-            n_found = error.best.n_informative
-    if cut is None or n_found < 2:
+    weights, wanted = result.documents.weights[members], resolution.n_topics
+    cells = Partitions(result.coordinates[members], weights)
+    if not isinstance(wanted, str):
+        # Of a number that the user insists on, no part is refused for its words or density.
+        labels = cells.into(wanted).astype(np.int32)
+        probabilities, n_found = result.clustering.probabilities[members], cells.n_most
+    elif len(members) == 1:
+        labels, probabilities, n_found = np.zeros(1, np.int32), np.ones(1, np.float32), 1
+    else:
+        counts = dataclasses.replace(result.term_counts, counts=result.term_counts.counts[members])
+        without = partial(uninformative_topics, counts)
+        cut = choose_cut(_tree_of(result, members), cells, weights, resolution, without)
+        labels, n_found = keep_labels(cut.clustering.labels, cut.is_informative), cut.n_informative
+        probabilities = cut.clustering.probabilities
+    if n_found < (2 if isinstance(wanted, str) else wanted):
         most = f"at most {n_found}" if n_found > 1 else "another, or min_cluster_size smaller,"
         name, n_texts = spell_topic(result, topic), int(weights.sum())
         expected = f"{most} for topic {name}, whose {n_texts:,} texts form no more groups"
-        raise InputError("n_topics", expected, resolution.n_topics)
-    labels = keep_labels(cut.clustering.labels, cut.is_informative)
-    probabilities = np.where(labels == NOISE, 0.0, cut.clustering.probabilities).astype(np.float32)
+        raise InputError("n_topics", expected, wanted)
+    probabilities = np.where(labels == NOISE, 0.0, probabilities).astype(np.float32)
     # Its density was compared within the topic, so that its persistence would mislead.
-    return Clustering(labels, probabilities, np.full(n_found, np.nan))
+    return Clustering(labels, probabilities, np.full(int(labels.max()) + 1, np.nan))
+
+
+def _tree_of(result: TopicResult, members: Int64Array) -> SpanningTree:
+    """Return the density hierarchy of some documents."""
+    if result.tree is not None:
+        return subtree(result.tree, members)
+    return spanning_tree(result.coordinates[members], weights=result.documents.weights[members])
 
 
 def _assign(

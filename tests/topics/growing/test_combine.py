@@ -157,7 +157,7 @@ def test_maps_lie_side_by_side(parts, whole):
     before = parts[1].map[parts[1].documents.of_row][fresh]
     np.testing.assert_allclose(right - right[0], before - before[0], atol=1e-4)
     assert right[:, 0].min() > left[:, 0].max()
-    assert whole.coordinates.shape == (len(whole.documents), 5)
+    assert whole.coordinates.shape == (len(whole.documents), 16)
 
 
 def test_the_whole_is_saved_and_answers(parts, whole, branches, tmp_path):

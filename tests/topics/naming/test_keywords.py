@@ -31,7 +31,7 @@ def words_of(lists):
 
 
 def test_weight_zero_is_the_order_of_the_candidates(branched):
-    found = topics.keywords(branched, "npmi", weight=0.0)
+    found = topics.keywords(branched, "npmi", weight=0.0, n_candidates=10)
     assert words_of(found) == [list(topic.keywords) for topic in branched.topics]
 
 

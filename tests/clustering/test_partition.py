@@ -1,0 +1,96 @@
+"""Partitions into any number of clusters, beside SciPy's Ward and scikit-learn's k-means."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.cluster.hierarchy import fcluster, linkage
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from embedtopics.clustering._partition import MOST_MICRO_CLUSTERS, Partitions
+
+
+def points(n=400, n_groups=5, spread=0.3, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n) % n_groups
+    found = rng.normal(size=(n_groups, 6))[truth] + spread * rng.normal(size=(n, 6))
+    return found.astype(np.float32), truth
+
+
+def unweighted(found):
+    return Partitions(found, np.ones(len(found), dtype=np.int64))
+
+
+def test_groups_are_found_by_their_number():
+    found, truth = points(spread=0.2)
+    assert adjusted_rand_score(truth, unweighted(found).into(5)) == 1.0
+
+
+def inertia(found, labels):
+    means = np.stack([found[labels == one].mean(axis=0) for one in range(labels.max() + 1)])
+    return ((found - means[labels]) ** 2).sum()
+
+
+@pytest.mark.parametrize("n_clusters", [2, 7, 20])
+def test_the_sum_of_squares_is_near_the_best_of_many_starts(n_clusters):
+    found, _ = points(800, 12, spread=0.8)
+    best = KMeans(n_clusters, n_init=20, random_state=0).fit(found)
+    assert inertia(found, unweighted(found).into(n_clusters)) < 1.03 * best.inertia_
+
+
+def test_the_tree_of_points_is_scipys_ward():
+    # Of so few points each is a micro-cluster of its own once every weight is two.
+    found, _ = points(40, 4, spread=0.5)
+    doubled = np.repeat(found, 2, axis=0)
+    made = unweighted(doubled)
+    assert made.n_most == 40
+    tree = linkage(found.astype(np.float64), "ward")
+    for k in range(1, 41):
+        cluster = np.arange(made.n_most)
+        for first, second in made._merges[: made.n_most - k]:
+            cluster[cluster == second] = first
+        expected = np.repeat(fcluster(tree, k, "maxclust"), 2)
+        assert adjusted_rand_score(expected, cluster[made._micro]) == 1.0
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    hnp.arrays(np.float32, st.tuples(st.integers(1, 60), st.integers(1, 3)),
+               elements=st.integers(-3, 3).map(np.float32)),
+    st.integers(1, 40),
+    st.data(),
+)  # fmt: skip
+def test_any_number_is_met_up_to_the_most(found, n_clusters, data):
+    weights = data.draw(hnp.arrays(np.int64, len(found), elements=st.integers(0, 3)))
+    if not weights.any():
+        weights[0] = 1
+    made = Partitions(found, weights)
+    labels = made.into(n_clusters)
+    assert labels.shape == (len(found),)
+    assert set(labels[weights > 0].tolist()) == set(range(min(n_clusters, made.n_most)))
+    assert 1 <= made.n_most <= max(1, (weights > 0).sum() // 2)
+
+
+def test_weights_count_as_copies_and_zero_has_no_say():
+    found, _ = points(60, 3, spread=0.6)
+    far = np.full((5, 6), 50.0, dtype=np.float32)
+    alone = unweighted(found).into(3)
+    mixed = Partitions(np.concatenate([found, far]), np.repeat([1, 0], [60, 5]))
+    np.testing.assert_array_equal(mixed.into(3)[:60], alone)
+    weights = np.random.default_rng(1).integers(1, 4, 60)
+    labels = Partitions(found, weights).into(3)
+    again = KMeans(3, init=np.stack([
+        np.average(found[labels == one], axis=0, weights=weights[labels == one]) for one in range(3)
+    ]), n_init=1).fit(np.repeat(found, weights, axis=0))  # fmt: skip
+    np.testing.assert_array_equal(again.labels_, np.repeat(labels, weights))
+
+
+def test_last_bits_change_nothing_and_there_is_a_limit():
+    found, _ = points(2_000, 30, spread=0.5)
+    noise = 1e-6 * np.random.default_rng(3).normal(size=found.shape)
+    made, other = unweighted(found), unweighted((found + noise).astype(np.float32))
+    assert made.n_most <= MOST_MICRO_CLUSTERS
+    for k in (3, 17, 60):
+        assert adjusted_rand_score(made.into(k), other.into(k)) > 0.99

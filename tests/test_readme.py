@@ -13,6 +13,7 @@ import embedtopics as et
 from embedtopics.corpus._readers import demo_path
 from embedtopics.retrieval.filters._parse import parse_filter
 from embedtopics.training import TrainingSettings
+from embedtopics.training._settings import StudentSettings
 from tests.cli import running
 
 REPOSITORY = Path(__file__).parents[1]
@@ -88,6 +89,13 @@ def few_steps(monkeypatch):
         check(settings)
 
     monkeypatch.setattr(TrainingSettings, "__post_init__", shorten)
+    whole = StudentSettings.__post_init__
+
+    def hurry(settings):
+        object.__setattr__(settings, "min_steps", min(settings.min_steps, 40))
+        whole(settings)
+
+    monkeypatch.setattr(StudentSettings, "__post_init__", hurry)
 
 
 @pytest.mark.slow

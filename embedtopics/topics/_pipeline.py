@@ -119,8 +119,7 @@ def fit_topics(
         with log.stage("clustering"):
             fit.prepare_constraints()
         with log.stage("reduction"):
-            groups = fit.groups_of(unique)
-            fuzzy = fit.fuzzy_graph(unique, near, groups)
+            fuzzy, groups = fit.fuzzy_graph(unique, near)
             schedule = edge_schedule(fuzzy, seed=stages.seed)
             start = unique.of(principal_start(vectors, max(2, stages.n_components)))
             coordinates = fit.coordinates(unique, fuzzy, start, groups)
@@ -237,21 +236,16 @@ class _Fit:
         self.log.decisions.extend(decisions)
         check_constraints(self.constraints, self.stages.resolution, self.stages.coverage)
 
-    def groups_of(self, unique: UniqueVectors) -> Int32Array | None:
-        """Return the group of each unique vector, (n_vectors,)."""
-        if self.constraints is None:
-            return None
-        return groups_of_vectors(self.constraints.groups, unique.of_document, len(unique.first))
-
     def fuzzy_graph(
-        self, unique: UniqueVectors, near: NeighborGraph, groups: Int32Array | None
-    ) -> csr_matrix:
-        """Return the fuzzy graph with the constraints applied."""
+        self, unique: UniqueVectors, near: NeighborGraph
+    ) -> tuple[csr_matrix, Int32Array | None]:
+        """Return the fuzzy graph with the constraints applied, and the group of each vector."""
         fuzzy, constraints = fuzzy_graph(near), self.constraints
-        if constraints is None or groups is None:
-            return fuzzy
+        if constraints is None:
+            return fuzzy, None
+        groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
         vectors = unique.of(self.context.embeddings)
-        return constrained_graph(fuzzy, vectors, constraints, groups, near.k)
+        return constrained_graph(fuzzy, vectors, constraints, groups, near.k), groups
 
     def coordinates(
         self,

@@ -292,6 +292,7 @@ def test_a_full_disk_costs_a_warning_and_leaves_nothing(
     assert folders(cache) == []
 
 
+@pytest.mark.slow
 def test_two_processes_that_make_a_model_at_the_same_time(tiny_bert, cache):
     code = (
         "import hashlib; from embedtopics import SentenceEncoder;"

@@ -111,6 +111,7 @@ def test_values_never_reach_the_sql():
     assert condition == "(place IS NOT NULL AND place IN (?, ?))" and parameters == [text, "y"]
 
 
+@pytest.mark.slow
 def test_the_longest_and_deepest_filters_are_answered():
     record = {"place": "a", "n": 1}
     assert answers(" or ".join(["n<1"] * 1400), [record]) == [False]

@@ -273,6 +273,7 @@ def test_one_replicate_has_no_pairs(branched):
     np.testing.assert_array_equal(found.low, found.high)
 
 
+@pytest.mark.slow
 def test_figures_are_those_of_cold_refits(uneven):
     result, texts, vectors = uneven
     # The means of twenty of either vary by some 0.02.

@@ -19,7 +19,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Decision, DistinctDocuments, LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import describe_encoder
+from embedtopics.encoders._registry import describe_encoder, precision_decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph
 from embedtopics.neighbors.results import NeighborGraph
@@ -188,6 +188,9 @@ def _encode(
 
         return vectors, {"encoder": GIVEN}, encode
     encoder = stages.make_encoder(texts)
+    chosen = precision_decision(encoder)
+    if chosen is not None:
+        log.decisions.append(chosen)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
     )

@@ -18,7 +18,14 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_choice
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._registry import encoder_from_settings, fitted, learns, resolve_encoder
+from embedtopics.encoders._registry import (
+    AKIN,
+    encoder_from_settings,
+    fitted,
+    learns,
+    resolve_encoder,
+    space_of,
+)
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -116,8 +123,8 @@ def recorded_encoder(result: TopicResult) -> Encoder:
 def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     """Return an encoder after making sure that it is the one of the fit; an unfitted one is fitted.
 
-    One of another fingerprint passes where it makes the same vectors but for the last digits, one
-    without a fingerprint where its vectors are of the space of the fit.
+    One of another fingerprint passes where it makes the same vectors but for the last digits, or
+    for its precision; one without a fingerprint where its vectors are of the space of the fit.
     """
     resolved = resolve_encoder(encoder)
     if not getattr(resolved, "is_fitted", True):
@@ -135,10 +142,11 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
         return resolved
     name = getattr(resolved, "name", resolved)
     of_fit = f"that of the fit ({settings.get('encoder')})"
-    if not learns(resolved):
+    is_akin = space_of(settings) == getattr(resolved, "space", None)
+    if not learns(resolved) and not (is_akin and _makes_same_vectors(resolved, result, akin=True)):
         remedy = "it has other weights or settings: load the model without an encoder, or fit again"
         raise InputError("encoder", of_fit, name, remedy)
-    if not _makes_same_vectors(resolved, result):
+    if learns(resolved) and not _makes_same_vectors(resolved, result):
         remedy = (
             "its settings or the texts that it learned from differ, or its training cannot be "
             "repeated (several workers): give the encoder of the fit, or fit again"
@@ -189,13 +197,15 @@ def _check_space(encoder: Encoder, vectors: FloatArray, texts: Sequence[str], re
         raise InputError("encoder", expected, name, remedy)
 
 
-def _makes_same_vectors(encoder: Encoder, result: TopicResult) -> bool:
+def _makes_same_vectors(encoder: Encoder, result: TopicResult, *, akin: bool = False) -> bool:
     """Return whether some documents of the fit get the vectors that they had, but for rounding."""
     made, kept = _sample(encoder, result.embeddings, result.corpus.document_texts())
     if made.shape != kept.shape:
         return False
     similarity = np.einsum("ij,ij->i", made, kept, dtype=np.float64)
     both_zero = ~made.any(axis=1) & ~kept.any(axis=1)
+    if akin:
+        return bool(np.median(np.where(both_zero, 1.0, similarity)) >= AKIN)
     return bool((both_zero | (similarity >= SAME)).all())
 
 

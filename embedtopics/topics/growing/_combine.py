@@ -15,6 +15,7 @@ from embedtopics._utils.checks import checked_choice, checked_share, is_number
 from embedtopics._utils.display import html_table
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._registry import AKIN, space_of
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph
 from embedtopics.protocols import (
@@ -157,7 +158,7 @@ def incomparable(one: TopicResult, other: TopicResult) -> str:
     widths = one.embeddings.shape[1], other.embeddings.shape[1]
     if widths[0] != widths[1]:
         return f"their vectors have {widths[0]} and {widths[1]} dimensions"
-    prints = [result.settings.get("encoder_fingerprint") for result in (one, other)]
+    prints = [space_of(result.settings) for result in (one, other)]
     names = " and ".join(str(one.settings.get("encoder", "unknown")) for one in (one, other))
     if None not in prints and prints[0] != prints[1]:
         return f"their vectors come from different encoders ({names}, or their settings differ)"
@@ -361,7 +362,9 @@ def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
             both = np.flatnonzero(place >= 0)
             ours, theirs = first.embeddings[place[both]], other.embeddings[both]
             cosine = np.einsum("ij,ij->i", ours, theirs, dtype=np.float64)
-            differ = (cosine < SAME) & (ours.any(axis=1) | theirs.any(axis=1))
+            prints = {one.settings.get("encoder_fingerprint") for one in (first, other)}
+            least = SAME if len(prints) == 1 else AKIN
+            differ = (cosine < least) & (ours.any(axis=1) | theirs.any(axis=1))
             if differ.any():
                 text = other.corpus.texts[other.documents.first_rows[both[differ.argmax()]]]
                 share = f"{int(differ.sum()):,} of their {len(both):,} common texts"

@@ -212,8 +212,8 @@ def agreement(
     (Efron and Tibshirani 1993, chapter 10). In simulations, those of 0.95 cover the mean figure of
     collections of the same size in 86 to 100 % of the cases with 100 documents, and in 91 to 100 %
     with 500. NMI, homogeneity, completeness and purity are higher in small collections than in
-    large ones: compare collections of different sizes by `ari` and `ami`. The chance level inside the adjusted
-    mutual information is that of all documents, in all resamples.
+    large ones: compare collections of different sizes by `ari` and `ami`. The chance level
+    inside the adjusted mutual information is that of all documents, in all resamples.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def effects(
         rng = np.random.default_rng([seed, len(again)])
         drawn = shifts[rng.integers(0, len(shifts), n_resamples)]
         draws += drawn * rng.choice([-1.0, 1.0], n_resamples)[:, None, None]
-    low, high = interval(draws, confidence)
+    low, high = interval(draws, len(fit.documents), confidence)
     return TopicEffects(
         columns=tuple(design.columns),
         covariates=tuple(design.covariates),

@@ -27,6 +27,7 @@ _KEPT = {
     "fr": "droite état états force parole personne personnes pièce valeur",
 }
 
+
 def stop_words_for(languages: Iterable[str], *, general: bool = True) -> tuple[str, ...]:
     """Return the stop words of some languages, with `general` ones such as French *heures, dit*.
 

@@ -342,8 +342,8 @@ def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: A
     held = csr_matrix((np.ones(len(rows)), (place, topic)), shape=shape)
     agreeing = np.asarray(held.power(2).sum(axis=1)).ravel() / sizes
     of_cell = csr_matrix((np.ones(n_parts), (cell, np.arange(n_parts))), shape=(n_cells, n_parts))
-    alike = share_of(np.asarray((of_cell @ held).power(2).sum(axis=1)).ravel(), n**2)
-    by_chance = np.where(k > 1, (n - k) * (1 - alike) * k / np.maximum(k - 1, 1), 0.0)
+    same_topic = share_of(np.asarray((of_cell @ held).power(2).sum(axis=1)).ravel(), n**2)
+    by_chance = np.where(k > 1, (n - k) * (1 - same_topic) * k / np.maximum(k - 1, 1), 0.0)
     differing, expected = float((sizes - agreeing)[k[cell] > 1].sum()), float(by_chance.sum())
     correlation = min(max(1 - differing / expected, 0.0), 1.0) if expected > 0 else 1.0
     decisions: tuple[Decision, ...] = ()

@@ -4,7 +4,8 @@ PYTHON ?= python3
 BIN    := $(VENV)/bin
 
 # Tests run in two processes, each with a thread to itself (tests/conftest.py); `make test SIDE=` runs
-# them one by one. The tests of a file stay together, for they share what was fitted once.
+# them one by one. The tests of a file stay together, for they share what was fitted once; files run in
+# the order of tests/conftest.py, the longest first.
 SIDE   ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: help install demo test fast test-all lint format docs notebooks browser benchmarks clean

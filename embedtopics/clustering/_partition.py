@@ -52,9 +52,7 @@ class Partitions:
         Shapes: `groups` (n_documents,), numbered from 0 without gaps; -1 for documents in none.
         """
         inside = groups >= 0
-        means, _ = Partitions(self.coordinates[inside], self.weights[inside])._means(
-            groups[inside].astype(np.int64)
-        )
+        means, _ = _means(self.coordinates[inside], self.weights[inside], groups[inside])
         return self._steps(self._nearest(means), MOST_STEPS)
 
     @property
@@ -73,7 +71,7 @@ class Partitions:
     @cached_property
     def _merges(self) -> Int64Array:
         """The merges of Ward's tree in order, (n_micro - 1, 2): the second joins the first."""
-        means, sizes = self._means(self._micro)
+        means, sizes = _means(self.coordinates, self.weights, self._micro)
         n_micro = len(sizes)
         cost = np.array([_ward(means, sizes, *one) for one in zip(means, sizes, strict=True)])
         np.fill_diagonal(cost, np.inf)
@@ -94,17 +92,11 @@ class Partitions:
         """Take steps of k-means, but none that would leave a cluster without documents."""
         n_clusters, counted = int(labels.max(initial=-1)) + 1, self.weights > 0
         for _ in range(most):
-            new = self._nearest(self._means(labels)[0])
+            new = self._nearest(_means(self.coordinates, self.weights, labels)[0])
             if (new == labels).all() or len(np.unique(new[counted])) < n_clusters:
                 break
             labels = new
         return labels
-
-    def _means(self, labels: Int64Array) -> tuple[Float64Array, Float64Array]:
-        """Return the mean of each cluster (n_clusters, n_components), and its weight."""
-        sizes = np.bincount(labels, self.weights).astype(np.float64)
-        sums = [np.bincount(labels, self.weights * column) for column in self.coordinates.T]
-        return np.stack(sums, axis=1) / sizes[:, None], sizes
 
     def _nearest(self, centers: Float64Array) -> Int64Array:
         """Return the center that is nearest to each document, (n_documents,)."""
@@ -117,6 +109,15 @@ class Partitions:
                 rows = slice(begin, begin + ROWS_AT_ONCE)
                 found[rows] = (self.coordinates[rows] @ directions - half).argmax(axis=1)
         return found
+
+
+def _means(
+    coordinates: FloatArray, weights: Int64Array, labels: Int32Array | Int64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Return the mean of each cluster (n_clusters, n_components), and its weight."""
+    sizes = np.bincount(labels, weights).astype(np.float64)
+    sums = [np.bincount(labels, weights * column) for column in coordinates.T]
+    return np.stack(sums, axis=1) / sizes[:, None], sizes
 
 
 def _ward(

@@ -65,6 +65,8 @@ def smooth(
 
 def leading(coordinates: FloatArray) -> FloatArray:
     """Return the smoothed components in which density is judged, (n_documents, up to 8)."""
+    if coordinates.shape[1] <= DENSITY_COMPONENTS:
+        return coordinates
     return _of_length_one(coordinates[:, :DENSITY_COMPONENTS])
 
 

@@ -28,7 +28,7 @@ from embedtopics.topics.results import TopicConstraints
 NAMES = ("auto", "fine", "coarse")
 
 TRIALS = 8
-"""Numbers tried beyond twice the wanted one, where clusters turn out to be about nothing."""
+"""Numbers of clusters that are tried, where some turn out to be about nothing."""
 
 Without = Callable[[Int32Array, int], BoolArray]
 """Returns which clusters are about nothing, from their labels and their number."""
@@ -116,16 +116,17 @@ def choose_cut(
         return _divided(found, partitions.around(number[dense.labels].astype(np.int32)), without)
     if not found.n_informative:
         raise NotEnoughTopics(found, int(wanted))
-    best: ClusterCut | None = None
-    for n in range(wanted, min(partitions.n_most, 2 * wanted + TRIALS) + 1):
+    n, best = min(int(wanted), partitions.n_most), found
+    for trial in range(TRIALS):
         cut = _divided(found, partitions.into(n), without)
-        if cut.n_informative == wanted:
+        lacking = int(wanted) - cut.n_informative
+        if lacking == 0:
             return cut
-        if cut.n_informative < wanted and (best is None or cut.n_informative > best.n_informative):
+        if trial == 0 or 0 < lacking < wanted - best.n_informative:
             best = cut
-    if partitions.n_most < wanted:
-        best = _divided(found, partitions.into(partitions.n_most), without)
-    assert best is not None  # at least one number is tried, or the most there can be
+        if n == partitions.n_most:
+            break
+        n = min(n + max(1, lacking), partitions.n_most)
     raise NotEnoughTopics(best, int(wanted))
 
 
@@ -148,22 +149,14 @@ def _divided(found: ClusterCut, cells: Int64Array, without: Without) -> ClusterC
     means = np.divide(sums, n_known, out=np.full(n_cells, np.nan), where=n_known > 0)
     is_about = ~without(np.where(is_core, cells, NOISE).astype(np.int32), n_cells)
     probabilities = np.where(is_core & (dense.labels == NOISE), 1.0, dense.probabilities)
-    cut = _compact(
+    return _compact(
         labels,
         probabilities,
         np.append(means, dense.persistence[~informative]),
         np.append(is_about, np.zeros(int((~informative).sum()), dtype=np.bool_)),
         found.min_cluster_size,
+        cells,
     )
-    return dataclasses.replace(cut, cells=_renumbered(labels, cut.clustering.labels, cells))
-
-
-def _renumbered(before: Int32Array, after: Int32Array, cells: Int64Array) -> Int32Array:
-    """Return the cells by the numbers that clusters have after the empty ones went."""
-    number = np.full(int(max(before.max(initial=0), cells.max(initial=0))) + 1, NOISE)
-    inside = before != NOISE
-    number[before[inside]] = after[inside]
-    return number[cells].astype(np.int32)
 
 
 def _named_size(name: str, n_by_size: Int64Array, n_rows: int) -> int:
@@ -353,6 +346,7 @@ def _compact(
     persistence: npt.NDArray[np.float64],
     is_informative: BoolArray,
     min_cluster_size: int | None,
+    cells: Int64Array | None = None,
 ) -> ClusterCut:
     """Return the clusters that hold a document, numbered in their order."""
     used = np.unique(labels[labels != NOISE])
@@ -361,4 +355,5 @@ def _compact(
     numbered = number[labels]
     inside = np.where(numbered == NOISE, 0.0, probabilities).astype(np.float32)
     clustering = Clustering(numbered, inside, persistence[used])
-    return ClusterCut(clustering, is_informative[used], min_cluster_size)
+    renumbered = None if cells is None else number[cells]
+    return ClusterCut(clustering, is_informative[used], min_cluster_size, renumbered)

@@ -24,6 +24,7 @@ from embedtopics.protocols import (
     Int64Array,
     TermWeighting,
 )
+from embedtopics.reduction._smoothing import leading
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import join_tokens, tokenize
@@ -152,6 +153,7 @@ def _grown(
     old, stability, constraints = result.clustering, result.stability, result.constraints
     near = (found.indices, found.similarities, old.labels, found.labels)
     coordinates = merged.put(result.coordinates, place(result.coordinates, *near))
+    dense = coordinates if result.settings.get("reducer") else leading(coordinates)
     reasons = old.reasons
     if reasons is not None:
         reasons = merged.put(reasons, _reasons(found))
@@ -173,7 +175,7 @@ def _grown(
             reasons=reasons,
         ),
         memberships=merged.put_rows(result.memberships, found.shares),
-        tree=grown_tree(result.tree, coordinates, merged, merged.old[found.indices]),
+        tree=grown_tree(result.tree, dense, merged, merged.old[found.indices]),
         stability=stability,
         added=added,
         constraints=constraints and constraints.among(merged.old, len(merged.documents)),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics.comparison._vectors import Log, Vectors
-from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means, resampled_sums
 from embedtopics.evaluation._label_probes import neighbor_votes, probe_classes, silhouettes
 from embedtopics.evaluation._maps import trustworthiness_and_continuity
 from embedtopics.neighbors.results import NeighborGraph
@@ -132,11 +132,12 @@ def score_frame(
     rows: list[tuple[Any, ...]] = []
     n = len(classes)
     for measure, (values, drawn) in resample(per_document, classes, n_resamples, seed).items():
-        low, high = interval(drawn)
         if measure == "probe_macro_f1":
             looked_at = (per_document[PREDICTED] >= 0).sum(axis=1)
         else:
             looked_at = (~np.isnan(per_document[measure])).sum(axis=1)
+        bounds = (-1.0 if measure == "silhouette" else 0.0, 1.0)
+        low, high = bounded_interval(values, drawn, looked_at, bounds=bounds)
         rows += list(zip(names, [measure] * len(names), values, low, high, looked_at, strict=True))
     speeds = [(v.name, "documents_per_second", n / np.float64(v.seconds)) for v in encoders]
     sizes = [(v.name, "megabytes", v.megabytes) for v in encoders]

@@ -13,7 +13,7 @@ from embedtopics.comparison._maps import displacement
 from embedtopics.comparison._scores import resample
 from embedtopics.comparison.results import Comparison, Move, Overlap
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_means
+from embedtopics.evaluation._bootstrap import bounded_interval, interval, resampled_means
 from embedtopics.evaluation._maps import chance_overlap, jaccard_overlap, rank_biased_overlap
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Int32Array
@@ -112,7 +112,7 @@ def difference_table(result: Comparison, *, against: str = "first") -> pd.DataFr
             base = names.index(against)
         else:
             base = 0 if against == "first" else int(np.nanargmax(values))
-        low, high = interval(drawn - drawn[:, [base]])
+        low, high = interval(drawn - drawn[:, [base]], int(looked_at[measure]))
         rows += [
             (measure, name, names[base], values[place] - values[base], low[place], high[place],
              int(looked_at[measure]))
@@ -153,15 +153,16 @@ def overlap_table(result: Comparison) -> pd.DataFrame:
         }  # fmt: skip
         figures = np.column_stack([overlap.jaccard, overlap.rank_biased]).astype(np.float64)
         figures[~both] = np.nan
-        low, high = interval(resampled_means(figures, n_resamples, seed))
+        n = int(both.sum())
+        means = figures[both].mean(axis=0) if n else np.full(2, np.nan)
+        low, high = bounded_interval(means, resampled_means(figures, n_resamples, seed), n)
         for place, name in enumerate(chance):
-            mean = float(figures[both, place].mean()) if both.any() else float("nan")
             row |= {
-                name: mean, f"{name}_low": float(low[place]), f"{name}_high": float(high[place]),
-                f"{name}_chance": chance[name],
+                name: float(means[place]), f"{name}_low": float(low[place]),
+                f"{name}_high": float(high[place]), f"{name}_chance": chance[name],
             }  # fmt: skip
         maps = (result.encoders[place].map for place in (overlap.first, overlap.second))
-        row |= {"displacement": float(displacement(*maps).mean()), "n": int(both.sum())}
+        row |= {"displacement": float(displacement(*maps).mean()), "n": n}
         rows.append(row)
     return pd.DataFrame(rows)
 

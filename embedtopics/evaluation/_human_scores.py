@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from embedtopics._utils.checks import resolve_seed
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_means
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_means
 from embedtopics.evaluation._intrusion import ANSWER
 from embedtopics.evaluation._shares import share_interval, wilson
 from embedtopics.evaluation.results import CodingScore, IntrusionScore
@@ -119,7 +119,8 @@ def score_intrusion(
     if n_coders > 1:  # questions are resampled with all of their answers
         by_question = table.groupby("question")["hit"].agg(["sum", "count"]).to_numpy(float)
         means = resampled_means(by_question, seed=resolve_seed(random_state))
-        low, high = (float(bound) for bound in interval(means[:, 0] / means[:, 1], confidence))
+        ends = bounded_interval(hit.mean(), means[:, 0] / means[:, 1], len(by_question), confidence)
+        low, high = (float(end) for end in ends)
     return IntrusionScore(
         task=str(solutions["task"].iloc[0]),
         precision=float(hit.mean()),

@@ -101,7 +101,8 @@ def spearman_correlation(
 ) -> Estimate:
     """Return the rank correlation (Spearman 1904), ranked anew in every resample."""
     rows = _checked_numbers(first, second)
-    return estimate_of_counts(rank_correlations(*rows), len(rows[0]), n_resamples, seed, confidence)
+    measure, scale = rank_correlations(*rows), {"bounds": (-1.0, 1.0), "confidence": confidence}
+    return estimate_of_counts(measure, len(rows[0]), n_resamples, seed, **scale)
 
 
 def rank_correlations(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> Measure:
@@ -136,7 +137,7 @@ def pearson_correlation(
     drawn: Any = []
     if n_resamples:
         drawn = _linear_correlations(resampled_sums(columns, n_resamples, seed), n)
-    return estimate(value, drawn, n, confidence=confidence)
+    return estimate(value, drawn, n, bounds=(-1.0, 1.0), confidence=confidence)
 
 
 class _Groups:
@@ -206,8 +207,7 @@ def average_precision(
 ) -> Estimate:
     """Return the average precision, without interpolation; equal similarities are one step."""
     near, is_pair = _checked_classes(similarities, labels)
-    measure = over_thresholds(near, is_pair, precisions)
-    return estimate_of_counts(measure, len(near), n_resamples, seed, confidence)
+    return _over_classes(near, is_pair, precisions, n_resamples, seed, confidence)
 
 
 def area_under_curve(
@@ -220,8 +220,7 @@ def area_under_curve(
 ) -> Estimate:
     """Return the area under the ROC curve (Hanley and McNeil 1982); ties count half."""
     near, is_pair = _checked_classes(similarities, labels)
-    measure = over_thresholds(near, is_pair, areas)
-    return estimate_of_counts(measure, len(near), n_resamples, seed, confidence)
+    return _over_classes(near, is_pair, areas, n_resamples, seed, confidence)
 
 
 def pair_class_scores(
@@ -246,8 +245,7 @@ def pair_class_scores(
     right = ((near >= for_accuracy) == is_pair).astype(np.float64)
     best_f1 = _f1(marks.sum(axis=0)[None])[0]
     precision, area = (
-        estimate_of_counts(over_thresholds(near, is_pair, measure), len(near), *settings)
-        for measure in (precisions, areas)
+        _over_classes(near, is_pair, measure, *settings) for measure in (precisions, areas)
     )
     return {
         "average_precision": precision,
@@ -257,6 +255,20 @@ def pair_class_scores(
         ),
         "best_f1": estimate(best_f1, drawn, len(near), confidence=confidence),
     }
+
+
+def _over_classes(
+    near: Float64Array,
+    is_pair: BoolArray,
+    figure: Callable[[Float64Array, Float64Array], Float64Array],
+    n_resamples: int,
+    seed: int,
+    confidence: float,
+) -> Estimate:
+    """Return a figure of two classes, which is as sure as the smaller one is large."""
+    measure, n_units = over_thresholds(near, is_pair, figure), min(is_pair.sum(), (~is_pair).sum())
+    described = {"n_units": n_units, "confidence": confidence}
+    return estimate_of_counts(measure, len(near), n_resamples, seed, **described)
 
 
 def over_thresholds(

@@ -179,7 +179,7 @@ def compare_retrieval(
     better = {name: int((values > EQUAL).sum()) for name, values in gained.items()}
     worse = {name: int((values < -EQUAL).sum()) for name, values in gained.items()}
     equal = {name: len(gained[name]) - better[name] - worse[name] for name in gained}
-    differences = means_of_columns(gained, n_resamples, seed, confidence)
+    differences = means_of_columns(gained, n_resamples, seed, confidence, bounds=None)
     settings = {"n_resamples": n_resamples, "seed": seed, "confidence": confidence}
     return RetrievalComparison(first, second, differences, better, worse, equal, settings)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -35,12 +36,16 @@ class Estimate:
     ----------
     value : float
     low, high : float
-        Percentile interval; NaN without resamples.
+        Interval that holds for few units too; NaN without resamples.
     n : int
         Examples that were measured.
     drawn : float64 ndarray of shape (n_resamples,)
         The figure on examples drawn with replacement; NaN where it is not defined there. Figures
         from one seed are paired.
+    n_units : float
+        What was drawn together counts once: sentences, of the smaller class where there are two.
+    bounds : tuple of float, optional
+        Ends of the scale.
     """
 
     value: float
@@ -48,6 +53,8 @@ class Estimate:
     high: float
     n: int
     drawn: npt.NDArray[np.float64]
+    n_units: float = math.nan
+    bounds: tuple[float, float] | None = None
 
     def __repr__(self) -> str:
         """Return the figure and its interval."""

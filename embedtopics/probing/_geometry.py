@@ -336,8 +336,8 @@ def _scores(
     joined[f"corrected {name}"] = joined[name] - joined["anisotropy"]
     scores = []
     for name in sorted(joined):
-        value, (low, high) = float(joined[name][0]), map(float, interval(joined[name][1:]))
         n = n_sentences if "sentence" in name else n_words
+        value, (low, high) = float(joined[name][0]), map(float, interval(joined[name][1:], n))
         scores.append(GeometryScore(name, layer, value, low, high, n))
     return scores
 

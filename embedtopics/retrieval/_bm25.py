@@ -90,7 +90,7 @@ def lexical_settings(
             if not isinstance(value, str):
                 raise InputError(name, "strings", value, row=row)
     if stop_words is None:
-        return LexicalSettings(stop_words_for(codes), codes if stems else ())
+        return LexicalSettings(stop_words_for(codes, general=False), codes if stems else ())
     # As the tokenizer writes them, which alone are ever met.
     words = sorted({word for written in own for word in words_of(written)})
     return LexicalSettings(tuple(words), codes if stems else ())

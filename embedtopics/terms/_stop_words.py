@@ -1,7 +1,9 @@
 """Stop words of a language, as the tokeniser writes them."""
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -20,19 +22,14 @@ _KEPT = {
         " orders page pages problem problems proud rail research room rooms root site sites state"
         " states system systems tv web website webpage world young younger youngest test tests"
         " text tip trillion million billion home link links"
+        " caption click index int key keys length line novel null ring sec shell value wells width"
     ),
     "fr": "droite état états force parole personne personnes pièce valeur",
 }
 
-_ADDED = {
-    # Numbers in letters, which the English list holds and these lack.
-    "fr": "deux trois quatre cinq six sept huit neuf dix onze douze quinze vingt trente quarante"
-    " cinquante soixante cent cents mille"
-}
 
-
-def stop_words_for(languages: Iterable[str]) -> tuple[str, ...]:
-    """Return the stop words of some languages.
+def stop_words_for(languages: Iterable[str], *, general: bool = True) -> tuple[str, ...]:
+    """Return the stop words of some languages, with `general` ones such as French *heures, dit*.
 
     The lists of the ``stop-words`` package (BSD licence, 33 languages), split by our own tokeniser:
     French ``d'`` becomes ``d``. Nouns that are there by mistake, such as *computer*, are left out.
@@ -41,9 +38,19 @@ def stop_words_for(languages: Iterable[str]) -> tuple[str, ...]:
 
     words: set[str] = set()
     for code in languages:
-        listed = tokenize([*safe_get_stop_words(code), _ADDED.get(code, "")]).words
+        added = general_words().get(code, "") if general else ""
+        listed = tokenize([*safe_get_stop_words(code), added]).words
         words |= set(listed) - set(_KEPT.get(code, "").split())
     return tuple(sorted(words))
+
+
+@lru_cache(maxsize=1)
+def general_words() -> Mapping[str, str]:
+    """Return the words that any text of a language has; their file says how they were found."""
+    listed = files("embedtopics.terms").joinpath("general_words.txt").read_text("utf-8")
+    lines = "\n".join(line for line in listed.splitlines() if not line.startswith("#"))
+    parts = re.split(r"^(\w+):", lines, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 Stems = tuple[tuple[str, ...], ...]

@@ -330,7 +330,7 @@ def _mean_row(name: str, values: npt.NDArray[np.float64], n_resamples: int, seed
     known = values[~np.isnan(values)]
     low = high = math.nan
     if len(known) > 1:
-        bounds = interval(resampled_means(known[:, None], n_resamples, seed)[:, 0])
+        bounds = interval(resampled_means(known[:, None], n_resamples, seed)[:, 0], len(known))
         low, high = float(bounds[0]), float(bounds[1])
     return name, _mean(known), low, high, len(known)
 

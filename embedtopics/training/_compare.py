@@ -19,7 +19,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency
-from embedtopics.evaluation._bootstrap import resampled_means, resampled_sums
+from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
 from embedtopics.evaluation._label_probes import neighbor_votes
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array
@@ -35,7 +35,6 @@ from embedtopics.training._figures import (
     mean,
     p_of,
     units_of,
-    wide_interval,
 )
 from embedtopics.training._split import in_order
 from embedtopics.training.results import Change
@@ -300,7 +299,7 @@ def _neighbors_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note:
     kept = np.divide(shared, there, out=np.full(n, np.nan), where=there > 0)
     value = float(np.nanmean(kept)) if (there > 0).any() else float("nan")
     drawn = resampled_means(kept[:, None], n_resamples, seed)[:, 0]
-    low, high = wide_interval(drawn - 1.0, n)
+    low, high = interval(drawn - 1.0, n)
     chance = NEIGHBORS / (n - 1)
     note = f"Of neighbours drawn at random, {chance:.1%} would be kept. {note}"
     return _described(f"{NEIGHBORS} nearest neighbours kept", (1.0, value, low, high), n, note)
@@ -322,7 +321,7 @@ def _topics_kept(views: tuple[_View, ...], n_resamples: int, seed: int, note: st
     before, after = float(first[0].mean()), float(second[0].mean())
     # Texts that a resample holds twice agree with themselves: its figures are a little high.
     drawn = second[1].mean(axis=1) - first[1][:, 0]
-    low, high = wide_interval(drawn - np.nanmean(drawn) + (after - before), len(own))
+    low, high = interval(drawn - np.nanmean(drawn) + (after - before), len(own))
     numbers = " and ".join(
         f"{view.runs[0].max() + 1} topics with {(view.runs[0] >= 0).mean():.0%} of the texts"
         for view in views
@@ -368,7 +367,7 @@ def score_classes(
         # Each resample with every run of both encoders: topics change from run to run, too, and of
         # two runs one drawn at random varies on average as much as the mean of two.
         apart = (drawn[1][:, :, None] - drawn[0][:, None, :]).ravel()
-        low, high = wide_interval(apart, len(asked))
+        low, high = interval(apart, len(asked))
         p = p_of(apart, len(asked))
         n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
         found = Difference(values[0], values[1], low, high, p, len(asked), n_changed)

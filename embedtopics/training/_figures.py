@@ -110,7 +110,7 @@ def compare_scores(figure: Figure, n_resamples: int, seed: int) -> Difference:
     resamples = _resamples(unit_of, n_resamples, seed)
     drawn = np.concatenate([changed(counts) - first(counts) for counts in resamples])
     moved = np.bincount(unit_of, (figure.before != figure.after).astype(float)) > 0
-    low, high = wide_interval(drawn, n_units)
+    low, high = (float(end) for end in interval(drawn, n_units, CONFIDENCE))
     n_changed = int(moved.sum())
     exact = min(1.0, 2.0 ** (1 - n_changed))
     if figure.statistic is mean:
@@ -134,18 +134,6 @@ def _resamples(unit_of: Int64Array, n_resamples: int, seed: int) -> Iterator[Flo
     for number, begin in enumerate(range(0, n_resamples, at_once)):
         size = min(at_once, n_resamples - begin)
         yield resampled_sums(belongs, size, int(seeds[number]))
-
-
-def wide_interval(drawn: Float64Array, n_units: int) -> tuple[float, float]:
-    """Return the 95 % interval of resampled differences; NaN of fewer than two units."""
-    from scipy.stats import norm, t
-
-    if n_units < 2:
-        return math.nan, math.nan
-    reach = math.sqrt(n_units / (n_units - 1)) * t.ppf((1 + CONFIDENCE) / 2, n_units - 1)
-    # Two units can reach further than floats tell from certainty.
-    low, high = interval(drawn, min(1 - 2 * float(norm.sf(reach)), 1 - 1e-12))
-    return float(low), float(high)
 
 
 def p_of(drawn: Float64Array, n_units: int) -> float:

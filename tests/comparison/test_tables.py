@@ -4,6 +4,7 @@ import pytest
 from embedtopics.comparison import difference_table, move_table, overlap_table, score_table
 from embedtopics.comparison._maps import displacement
 from embedtopics.comparison._tables import compare_neighbors, find_moves, real_neighbors
+from embedtopics.evaluation._bootstrap import interval
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms._counts import count_terms
 from embedtopics.terms._tokens import tokenize
@@ -32,8 +33,7 @@ def test_differences_are_paired(compared):
     rng = np.random.default_rng(0)
     n = len(apart)
     drawn = [apart[rng.integers(0, n, n)].mean() for _ in range(200)]
-    expected = np.quantile(drawn, [0.025, 0.975])
-    assert (row["low"], row["high"]) == pytest.approx(tuple(expected))
+    assert (row["low"], row["high"]) == pytest.approx(interval(drawn, n))
     assert row["high"] < 0 and row["n"] == n
 
 

@@ -11,6 +11,7 @@ from embedtopics.evaluation import (
     read_retrieval_set,
     score_differences,
 )
+from embedtopics.evaluation._bootstrap import interval
 from embedtopics.evaluation._encoder_tasks import ClassedPairs, GradedPairs
 from embedtopics.evaluation._pairs import pair_similarities
 from tests.evaluation.task_data import Words, write_pairs, write_retrieval
@@ -89,7 +90,7 @@ def test_differences_are_paired(graded, searched):
     row = frame.loc[("pairs", "graded.csv", "spearman_cosine")]
     first, second = (figure(one, "pairs", "graded.csv", "spearman_cosine") for one in made)
     assert row["difference"] == pytest.approx(second.value - first.value)
-    expected = np.quantile(second.drawn - first.drawn, [0.025, 0.975])
+    expected = interval(second.drawn - first.drawn, first.n)
     np.testing.assert_allclose([row["low"], row["high"]], expected)
     assert len(frame) == len(made[0].scores) and set(frame["against"]) == {"words 0"}
     with refuses("scores"):

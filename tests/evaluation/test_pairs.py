@@ -144,6 +144,7 @@ def test_means():
     other = mean_of_values([0.0, 1.0], n_resamples=200, seed=2)
     both = mean_of_estimates([values, other])
     assert both.value == pytest.approx((2 / 3 + 0.5) / 2) and both.n == 5
+    assert 2 < both.n_units < 3 and both.low < both.value < both.high
     drawn = (values.drawn + other.drawn) / 2  # a resample may hold no value at all
     np.testing.assert_array_equal(both.drawn, drawn)
 

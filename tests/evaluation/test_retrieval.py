@@ -164,7 +164,7 @@ def test_differences_are_paired():
     assert mrr.value == pytest.approx(expected.mean()) and mrr.n == 200
     # The interval is that of the differences themselves, drawn anew by another hand.
     drawn = rng.choice(expected, (2000, 200)).mean(axis=1)
-    low, high = interval(drawn)
+    low, high = interval(drawn, 200)
     assert mrr.low == pytest.approx(low, abs=0.006) and mrr.high == pytest.approx(high, abs=0.006)
     n_better = int(is_better.sum())
     assert (found.better["mrr"], found.worse["mrr"], found.equal["mrr"]) == (

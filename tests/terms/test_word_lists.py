@@ -6,7 +6,12 @@ import json
 import numpy as np
 import pytest
 
-from embedtopics.terms._stop_words import _information_bound, function_words, stop_words_for
+from embedtopics.terms._stop_words import (
+    _information_bound,
+    function_words,
+    general_words,
+    stop_words_for,
+)
 from embedtopics.terms._tokens import tokenize
 
 
@@ -21,6 +26,19 @@ def test_stop_words_are_words_of_the_tokeniser():
     for word in english:
         assert tokenize([word]).words == (word,)
     assert stop_words_for([]) == stop_words_for(["xx"]) == ()
+
+
+def test_words_that_any_text_has_are_no_terms_but_can_be_searched_for():
+    french = stop_words_for(["fr"])
+    assert {"heures", "ans", "jour", "aujourd'hui", "dit", "deux"} <= set(french)
+    assert not {"grève", "santé", "personnes", "premier", "#", "fr"} & set(french)
+    searched = stop_words_for(["fr"], general=False)
+    assert not {"heures", "ans", "jour"} & set(searched)
+    for code, listed in general_words().items():
+        words = listed.split()
+        assert list(tokenize([listed]).words) == sorted(set(words))
+        assert len(words) == len(set(words))
+        assert set(stop_words_for([code])) > set(stop_words_for([code], general=False))
 
 
 def two_topics(n_documents, seed=0):

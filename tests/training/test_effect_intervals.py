@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from embedtopics.evaluation._bootstrap import interval
 from embedtopics.training import _figures as statistics
 from embedtopics.training._compare import judge
 from embedtopics.training._figures import (
@@ -18,7 +19,6 @@ from embedtopics.training._figures import (
     holm,
     p_of,
     units_of,
-    wide_interval,
 )
 from tests.training.tables import examples_of
 
@@ -84,7 +84,7 @@ def test_of_equal_encoders_one_in_twenty_is_called_different(statistic, n, monke
 )
 def test_the_p_value_is_the_level_at_which_the_interval_reaches_zero(values, half, n_units):
     drawn = np.array(values) + (0.3 if half else 0.0)
-    low, high = wide_interval(drawn, n_units)
+    low, high = interval(drawn, n_units)
     found = p_of(drawn, n_units)
     assert found == p_of(-drawn[::-1], n_units)
     if abs(found - 0.05) > 1e-9:

@@ -85,7 +85,7 @@ def with_mixes(
     found = [estimates["cumulative mix", layer] for layer in layers]
     value, differential = expected_layer(layers, np.array([one.value for one in found])[None])
     again, _ = expected_layer(layers, np.stack([one.drawn for one in found], axis=1))
-    low, high = interval(again) if len(again) else (np.nan, np.nan)
+    low, high = interval(again, found[0].n_units) if len(again) else (np.nan, np.nan)
     decisions = scores.decisions
     share = float(np.isnan(again).mean()) if len(again) else 0.0
     if np.isnan(value[0]):
@@ -210,7 +210,13 @@ def code_lengths(
     scores: list[tuple[tuple[str, Estimate], ...]] = []
     for own in bits.T:
         length = mean_per_unit(own, units.group[train], seed)
-        shorter = estimate(uniform / length.value, uniform / length.drawn, length.n)
+        shorter = estimate(
+            uniform / length.value,
+            uniform / length.drawn,
+            length.n,
+            n_units=length.n_units,
+            bounds=None,
+        )
         scores.append((("bits per label", length), ("compression", shorter)))
     return scores
 

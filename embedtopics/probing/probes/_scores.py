@@ -45,7 +45,7 @@ def measured(
         drawn = resampled_sums(counts, N_RESAMPLES, seed) if counts.shape[0] > 1 else whole[:0]
         values, again = _accuracy_and_f1(whole, n_classes), _accuracy_and_f1(drawn, n_classes)
         accuracy, macro = (
-            estimate(float(value[0]), own, len(one.gold))
+            estimate(float(value[0]), own, len(one.gold), n_units=counts.shape[0])
             for value, own in zip(values, again, strict=True)
         )
         found.append((accuracy, macro))
@@ -63,7 +63,8 @@ def mean_per_unit(values: npt.ArrayLike, group: Int64Array, seed: int) -> Estima
     numbered = np.unique(group, return_inverse=True)[1]
     sums = np.column_stack([np.bincount(numbered, array), np.bincount(numbered)])
     drawn = resampled_sums(sums, N_RESAMPLES, seed) if len(sums) > 1 else np.empty((0, 2))
-    return estimate(float(array.mean()), drawn[:, 0] / drawn[:, 1], len(array))
+    means = drawn[:, 0] / drawn[:, 1]
+    return estimate(float(array.mean()), means, len(array), n_units=len(sums), bounds=None)
 
 
 def _counts(answers: Answers, numbered: Int64Array, n_classes: int) -> csr_matrix:

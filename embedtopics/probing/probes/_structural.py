@@ -350,10 +350,14 @@ def _measured(
     whole = sums.sum(axis=0, keepdims=True)
     drawn = resampled_sums(sums, N_RESAMPLES, seed) if len(sums) > 1 else sums[:0]
     n_sentences, n_edges = int(whole[0, 2 + n_lengths :].sum()), int(whole[0, 1])
-    return [
-        score(what, layer, metric, estimate(float(of(whole, whole)[0]), of(drawn, whole), n))
-        for metric, of, n in (("spearman", _by_length, n_sentences), ("uuas", _edge_share, n_edges))
-    ]
+    # The fewest rank correlations are -1.
+    figures = (("spearman", _by_length, n_sentences, -1.0), ("uuas", _edge_share, n_edges, 0.0))
+    found = []
+    for metric, of, n, least in figures:
+        value, again = float(of(whole, whole)[0]), of(drawn, whole)
+        figure = estimate(value, again, n, n_units=len(sums), bounds=(least, 1.0))
+        found.append(score(what, layer, metric, figure))
+    return found
 
 
 def _by_length(sums: Float64Array, whole: Float64Array) -> Float64Array:

@@ -232,7 +232,7 @@ def _measure(
             for times in zip(*draws, strict=True)
         ]
         drawn = np.concatenate(resamples, axis=1)
-    low, high = interval(drawn.T)
+    low, high = interval(drawn.T, min(map(len, members)))
     # Draws of one text alone have no pairs within the group; those left show too little.
     low, high = np.where(np.isnan(drawn).mean(axis=1) > MOST_UNKNOWN, np.nan, [low, high])
     as_large = (assigned >= value[:, None] - TIED).sum(axis=1)

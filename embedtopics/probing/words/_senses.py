@@ -14,7 +14,7 @@ from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_sums
 from embedtopics.evaluation._label_probes import silhouettes
 from embedtopics.probing._layers import (
     Layers,
@@ -457,14 +457,16 @@ def sense_separation(
     spaces = [open_space(states, number, adjust) for number in numbers]
     scores: list[SenseScore] = []
     drawn: list[Float64Array] = []
+    n_texts: list[int] = []
     with one_blas_thread():
         for word, places in kept.items():
             figures = _figures(states, spaces, units[places], senses[places])
             drawn.append(_resampled_means(*figures, n_resamples, seed + len(drawn)))
-            scores += _scores(word, numbers, drawn[-1], len(places))
+            n_texts.append(int(figures[1].max()) + 1)
+            scores += _scores(word, numbers, drawn[-1], len(places), n_texts[-1])
     if len(kept) > 1:
         n = sum(len(places) for places in kept.values())
-        scores += _scores("", numbers, np.mean(drawn, axis=0), n)
+        scores += _scores("", numbers, np.mean(drawn, axis=0), n, sum(n_texts))
     return SenseSeparation(
         encoder=states.encoder,
         words=tuple(kept),
@@ -559,10 +561,13 @@ def _resampled_means(
     return np.asarray(sums[:, :-1] / sums[:, -1:])
 
 
-def _scores(word: str, numbers: tuple[int, ...], drawn: Float64Array, n: int) -> list[SenseScore]:
-    low, high = interval(drawn[1:])
+def _scores(
+    word: str, numbers: tuple[int, ...], drawn: Float64Array, n: int, n_texts: int
+) -> list[SenseScore]:
     names: list[tuple[int | None, str]] = [(None, MAJORITY)]
     names += [(number, measure) for number in numbers for measure in MEASURES]
+    least = np.array([-1.0 if measure == "silhouette" else 0.0 for _, measure in names])
+    low, high = bounded_interval(drawn[0], drawn[1:], n_texts, bounds=(least, 1.0))
     return [
         SenseScore(word, layer, measure, float(drawn[0, i]), float(low[i]), float(high[i]), n)
         for i, (layer, measure) in enumerate(names)

@@ -227,7 +227,7 @@ def fit_label_curve(
     steps = _default_more(largest) if more is None else [checked_count(m, "more") for m in more]
     law = fit_power_law(n, which, figures, float(highest))
     ahead = np.unique(np.concatenate([np.unique(n), largest + np.array(steps, dtype=np.int64)]))
-    low, high = interval(law.drawn_at(ahead))
+    low, high = interval(law.drawn_at(ahead), np.inf)
     forecast = law.at(ahead)
     return LabelCurve(
         sizes=n,
@@ -398,7 +398,7 @@ def _gains(
         advice = "try more seeds, or more validation examples, before labelling more"
         return (f"Up to {largest:,} {unit}, growth is within noise: {advice}.",)
     now = law.drawn_at([largest])
-    low, high = interval(points * (law.drawn_at([largest + step for step in steps]) - now))
+    low, high = interval(points * (law.drawn_at([largest + step for step in steps]) - now), np.inf)
     digits = ".1f" if points == 100 else ".3g"
     return tuple(
         f"{step:,} more {unit}: {(a + b) / 2:+{digits}} ± {(b - a) / 2:{digits}}"

@@ -206,7 +206,7 @@ def describe(
 def _item(
     name: str, value: Float64Array, drawn: Float64Array, threshold: float, says: str
 ) -> Evidence:
-    low, high = interval(np.where(np.isfinite(drawn), drawn, np.nan))
+    low, high = interval(np.where(np.isfinite(drawn), drawn, np.nan), np.inf)
     return Evidence(name, float(value[0]), float(low), float(high), threshold, says)
 
 
@@ -265,7 +265,7 @@ def _turn(curves: Curves, found: Measured, redrawn: Measured) -> list[Evidence]:
         says = (
             f"The validation loss turned at about epoch {epoch:.2g}, and rose by {_number(rise)}."
         )
-    low, high = interval(np.array(steps[1:], dtype=np.float64))
+    low, high = interval(np.array(steps[1:], dtype=np.float64), np.inf)
     where = f"Its shape is lowest at step {steps[0]:,}."
     return [
         _item("turn", found.rise, redrawn.rise, threshold, says),

@@ -132,7 +132,7 @@ def test_an_expected_layer_that_many_draws_do_not_have_has_no_interval(n_without
     last = np.full(1000, 0.8)
     last[:n_without] = 0.5
     drawn = {
-        ("cumulative mix", layer): Estimate(value, value, value, 9, own)
+        ("cumulative mix", layer): Estimate(value, value, value, 9, own, 9)
         for layer, value, own in [
             (0, 0.5, np.full(1000, 0.5)), (1, 0.6, np.full(1000, 0.5)), (2, 0.8, last),
         ]

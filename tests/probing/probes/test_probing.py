@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score
 
 from embedtopics import probing
-from embedtopics.evaluation._bootstrap import interval, resampled_counts
+from embedtopics.evaluation._bootstrap import bounded_interval, resampled_counts
 from embedtopics.probing.probes._fit import Features
 from embedtopics.probing.probes._scores import (
     Answers,
@@ -159,7 +159,9 @@ def test_intervals_are_of_whole_sentences_drawn_anew():
     for figure, metric in zip(found[0], (0, 1), strict=True):
         expected = drawn[:, :, metric].mean(axis=1)
         np.testing.assert_allclose(figure.drawn[:25], expected, atol=1e-12)
-        assert (figure.low, figure.high) == interval(figure.drawn)
+        assert (figure.low, figure.high) == bounded_interval(
+            figure.value, figure.drawn, figure.n_units
+        )
     np.testing.assert_allclose(found[1][1].drawn[:25], drawn[:, 1, 1], atol=1e-12)
     assert found[1][0].value == np.mean(other == asked)
 

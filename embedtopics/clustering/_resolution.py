@@ -43,7 +43,7 @@ def automatic_min_cluster_size(n_texts: int, times: float = 1.0) -> int:
 
 
 def place_numbers(coordinates: FloatArray) -> Int64Array:
-    """Return which distinct row of coordinates (n_documents, n_components) each is, (n_documents,)."""
+    """Return the number of the distinct row that each row of coordinates is, (n_documents,)."""
     # Equal rows have equal sums; other rows have other sums.
     factors = np.sqrt(2.0 + np.arange(coordinates.shape[1]))
     sums = np.einsum("ij,j->i", coordinates, factors, dtype=np.float64)

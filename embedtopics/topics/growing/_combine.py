@@ -17,7 +17,6 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._registry import AKIN, space_of
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import build_graph
 from embedtopics.protocols import (
     BoolArray,
     Float64Array,
@@ -36,7 +35,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._vectors import SAME, centroids, cosines, find_unique_vectors, spread_graph
+from embedtopics.topics._vectors import SAME, centroids, cosines, find_places, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -295,9 +294,8 @@ def combine(
         whole, origins = _joined(whole, origins, result, matches)
     whole, origins = _without_empty(whole, origins)
     seed = int(first.settings.get("seed", 0))
-    unique = find_unique_vectors(whole.embeddings)
     n_neighbors = int(first.settings.get("n_neighbors", first.graph.k))
-    near = build_graph(whole.embeddings, n_neighbors, seed=seed, rows=unique.rows)
+    places, near = find_places(whole.embeddings, n_neighbors, seed)
     languages = tuple(dict.fromkeys(code for one in results for code in languages_of(one)))
     stop_words = [word for one in results for word in term_settings_of(one).extra_stop_words]
     settings = {
@@ -323,7 +321,7 @@ def combine(
         message=f"{len(results)} results were combined. {sentences}",
         follows=np.arange(first.n_topics),
         weighting=weighting,
-        graph=spread_graph(near, unique),
+        graph=spread_graph(near, places),
         term_counts=counts,
         map=whole.map,
         decisions=(*of_results.values(), *decisions),

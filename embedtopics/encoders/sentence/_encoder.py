@@ -71,8 +71,8 @@ AUTO_INT8 = (
 """With all-MiniLM-L6-v2, int8 against float32: Spearman 0.8202 and 0.8203 on the test of STS-B,
 0.7715 and 0.7715 on that of SICK, 0.7036 and 0.7033 in the mean of ten sets of 2012 to 2014; AMI of
 topics with the classes 0.526 and 0.530 at the number of topics found, 0.584 and 0.584 at that of
-the classes (means of four corpora, each whole and in three samples of 80 %; single fits differ by up to
-0.06, either way). Nothing was chosen on these figures but the default itself."""
+the classes (means of four corpora, each whole and in three samples of 80 %; single fits differ
+by up to 0.06, either way). Nothing was chosen on these figures but the default itself."""
 
 OVERLAP = 8
 """Windows of a long text share up to an eighth of their tokens with the next."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from embedtopics.topics._report_card import report_card as report_card
     from embedtopics.topics._resolution import at_resolution as at_resolution
     from embedtopics.topics._resolution import levels as levels
+    from embedtopics.topics._resolution import suggest_resolution as suggest_resolution
     from embedtopics.topics._stability import stability as stability
     from embedtopics.topics._stability import with_stability as with_stability
     from embedtopics.topics._storage import load_result as load_result

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import Displayed, html_table
-from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
@@ -410,3 +410,39 @@ class TokenMixture(Displayed):
             best = np.asarray(self.weights.argmax(axis=1)).ravel()
             topics = np.where(weights > 0, best, NOISE).astype(np.int32)
         return pd.DataFrame({"token": list(self.tokens), "topic": topics, "weight": weights})
+
+
+@dataclass(frozen=True, eq=False)
+class ResolutionChoice:
+    """The levels of a result with what speaks for each, and the one that is suggested.
+
+    Parameters
+    ----------
+    levels : tuple of Level
+        Finest first, of at most 60 topics.
+    chosen : int
+        Place of the suggested level among them.
+    n_replicates : int
+    result : TopicResult
+        The result cut at the suggested level; its decisions say why.
+    """
+
+    levels: tuple[Level, ...]
+    chosen: int
+    n_replicates: int
+    result: TopicResult
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each level.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns n_topics, min_cluster_size, recurrence, separation, coverage, examples
+            and suggested.
+        """
+        import pandas as pd
+
+        names = ("n_topics", "min_cluster_size", "recurrence", "separation", "coverage", "examples")
+        frame = pd.DataFrame({n: [getattr(level, n) for level in self.levels] for n in names})
+        return frame.assign(suggested=frame.index == self.chosen)

@@ -67,6 +67,7 @@ from embedtopics.topics.constraints._apply import (
     outcome,
 )
 from embedtopics.topics.constraints._protocol import Constraint, FitContext
+from embedtopics.topics.naming._score_labels import scored_labels
 from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def fit_topics(
         with log.stage("reduction"):
             positions = unique.spread(drawn())
     used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
-    return TopicResult(
+    result = TopicResult(
         corpus=corpus,
         documents=documents,
         embeddings=vectors,
@@ -161,6 +162,11 @@ def fit_topics(
         peak_memory=peak_memory(),
         constraints=fit.constraints,
     )
+    # An encoder of the user's own may know these texts only, or have its price.
+    if embeddings is not None or not isinstance(used.get("encoder_settings"), dict):
+        return result
+    with log.stage("terms"):
+        return scored_labels(result, encode, choose=True)
 
 
 def _encode(

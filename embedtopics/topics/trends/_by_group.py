@@ -44,6 +44,7 @@ def by_group(
     n_terms: int = 10,
     global_tuning: bool = True,
     confidence: float = 0.95,
+    units: Any = None,
     weighting: TermWeighting | None = None,
 ) -> TopicGroups:
     """Compare groups, such as sources: their share of each topic, and the terms they use in it.
@@ -63,7 +64,11 @@ def by_group(
     global_tuning : bool
         Average the term weights of a topic in a group with those in the whole fit.
     confidence : float
-        Of the Wilson intervals, in which each row is an observation.
+        Of the Wilson intervals.
+    units : str or array_like of shape (n_rows,), optional
+        A column, or a value for each row, of what is independent, such as authors; by default each
+        distinct text. Intervals have the effective sample size of rows whose topics correlate
+        within units as they do here (Kish 1965, "Survey Sampling", section 5.4).
     weighting : TermWeighting, optional
         By default the one of the result.
 
@@ -90,7 +95,9 @@ def by_group(
     of_row = np.where(result.documents.of_row >= 0, found.of_row, -1)
     counts = count_rows(result.labels, of_row, (result.n_topics + 1, n_groups))
     totals = counts.sum(axis=0)
-    low, high = wilson(counts, totals, confidence)
+    rows = repeated_rows(result, of_row, n_groups, units)
+    effective = rows.effective_sizes(totals)
+    low, high = wilson(share_of(counts, totals) * effective, effective, confidence)
     terms = distinctive = no_terms(result, n_groups)
     if n_terms and result.n_topics and result.term_counts.counts.nnz:
         held = count_cells(result, of_row, n_groups)
@@ -109,7 +116,7 @@ def by_group(
         terms=terms,
         distinctive=distinctive,
         confidence=confidence,
-        decisions=found.decisions,
+        decisions=(*found.decisions, *rows.decisions),
     )
 
 
@@ -285,6 +292,68 @@ def count_rows(labels: npt.NDArray[np.int32], cells: Int64Array, shape: tuple[in
     counted = cells >= 0
     place = (labels[counted] % shape[0]).astype(np.int64) * shape[1] + cells[counted]
     return np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedRows:
+    """Rows of one unit in one cell, `squares` (n_cells,) of their numbers, and how they agree."""
+
+    squares: Float64Array
+    correlation: float
+    decisions: tuple[Decision, ...] = ()
+
+    def effective_sizes(self, totals: npt.ArrayLike, pooled: Any = None) -> Float64Array:
+        """Return how many independent rows those of each cell are worth, (n_cells,)."""
+        n = np.asarray(totals, dtype=np.float64)
+        squares = self.squares if pooled is None else self.squares @ pooled
+        return share_of(n * n, n + self.correlation * (squares - n))
+
+
+def units_of(result: TopicResult, given: Any) -> Int64Array:
+    """Return the number of each row's unit: its text, unless other units are given."""
+    import pandas as pd
+
+    of_text = result.documents.of_row
+    if given is None:
+        return np.asarray(of_text, dtype=np.int64)
+    values, _ = values_of(result, given, "units")
+    codes = np.asarray(pd.factorize(pd.Series(_names(values), dtype=object))[0])
+    # A row without a value is a unit with the others of its text.
+    return np.where(codes >= 0, codes, codes.max(initial=-1) + 1 + of_text)
+
+
+def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: Any) -> RepeatedRows:
+    """Measure how the topics of rows correlate within the units in a cell; cells (n_rows,).
+
+    The estimate of Fleiss and Cuzick (1979, "The reliability of dichotomous judgments: unequal
+    numbers of judges per subject"), summed over topics and cells, with a correction for few units.
+    """
+    from scipy.sparse import csr_matrix
+
+    rows = np.flatnonzero(cells >= 0)
+    given = units_of(result, units)[rows]
+    parts, part = np.unique(np.stack([cells[rows], given]), axis=1, return_inverse=True)
+    place, cell, n_parts = part.ravel(), parts[0], parts.shape[1]
+    sizes = np.bincount(place, minlength=n_parts).astype(np.float64)
+    n, k = (np.bincount(cell, w, n_cells) for w in (sizes, np.ones(n_parts)))
+    squares = np.bincount(cell, sizes**2, n_cells)
+    topic = result.labels[rows] % (result.n_topics + 1)
+    shape = n_parts, result.n_topics + 1
+    held = csr_matrix((np.ones(len(rows)), (place, topic)), shape=shape)
+    agreeing = np.asarray(held.power(2).sum(axis=1)).ravel() / sizes
+    of_cell = csr_matrix((np.ones(n_parts), (cell, np.arange(n_parts))), shape=(n_cells, n_parts))
+    same_topic = share_of(np.asarray((of_cell @ held).power(2).sum(axis=1)).ravel(), n**2)
+    by_chance = np.where(k > 1, (n - k) * (1 - same_topic) * k / np.maximum(k - 1, 1), 0.0)
+    differing, expected = float((sizes - agreeing)[k[cell] > 1].sum()), float(by_chance.sum())
+    correlation = min(max(1 - differing / expected, 0.0), 1.0) if expected > 0 else 1.0
+    decisions: tuple[Decision, ...] = ()
+    if units is not None:
+        message = (
+            f"{int(n.sum()):,} rows are of {len(np.unique(given)):,} units, within which topics "
+            f"correlate by {correlation:.2f}; the intervals allow for it."
+        )
+        decisions = (Decision("trends", "correlation_in_units", correlation, message),)
+    return RepeatedRows(squares, correlation, decisions)
 
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:

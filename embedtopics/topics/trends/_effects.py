@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from embedtopics._utils.checks import (
     checked_choice,
@@ -21,11 +22,11 @@ from embedtopics.corpus._dates import read_dates
 from embedtopics.corpus._hashing import is_missing
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.evaluation._bootstrap import interval, resampled_sums
+from embedtopics.evaluation._bootstrap import RESAMPLES_AT_ONCE, interval
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, RandomState
 from embedtopics.topics._stability import NOT_HELD, best_matches, draw_replicates
 from embedtopics.topics.results import TopicResult
-from embedtopics.topics.trends._by_group import values_of
+from embedtopics.topics.trends._by_group import OTHER, repeated_rows, units_of, values_of
 from embedtopics.topics.trends.results import TopicEffects
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 MOST_LEVELS = 50
+N_REPLICATES = 5
 SECONDS_A_YEAR = 365.2425 * 86_400
 NEAR = 1e-4
 """What a column may differ from those before it, for its length, and still follow from them: less
@@ -45,7 +47,9 @@ def effects(
     *,
     reference: Mapping[str, Any] | None = None,
     outcome: str = "label",
-    replicates: int | Sequence[Int32Array] = 0,
+    min_frequency: int = 5,
+    units: Any = None,
+    replicates: int | Sequence[Int32Array] | None = None,
     n_resamples: int = 500,
     confidence: float = 0.95,
     random_state: RandomState = 0,
@@ -67,14 +71,19 @@ def effects(
         The level that the others of a covariate are compared with; by default the most frequent.
     outcome : {"label", "membership"}
         Count a row wholly for its topic, or by its memberships in all topics.
-    replicates : int, or sequence of int32 ndarray of shape (n_documents,)
+    min_frequency : int
+        Levels with fewer units are put together as "(other)", where there are two or more.
+    units : str or array_like of shape (n_rows,), optional
+        A column, or a value for each row, of what is independent, such as authors; by default each
+        distinct text.
+    replicates : int, or sequence of int32 ndarray of shape (n_documents,), optional
         Number of replicates of the clustering (see `stability`; each takes about half of a fit),
-        or their labels: -1 for noise, -2 for documents that are not in it. 0 takes the topics as
-        given. Needs the outcome "label".
+        or their labels: -1 for noise, -2 for documents that are not in it. By default five, or
+        none where they cannot be drawn, which the decisions say. 0 takes the topics as given.
+        Needs the outcome "label".
     n_resamples : int
-        Of the bootstrap, which draws distinct texts.
+        Of the bootstrap, which weighs units anew.
     confidence : float
-        Of the intervals (percentiles of the resamples).
     random_state : int, numpy.random.Generator or None
     show_progress : bool or None
 
@@ -85,13 +94,22 @@ def effects(
     Raises
     ------
     InputError
-        If a covariate does not exist, does not vary, has more than 50 levels or follows from
-        others; or if a parameter is bad.
+        If a covariate does not exist, does not vary, has more than 50 frequent levels or follows
+        from others; or if a parameter is bad.
 
     Notes
     -----
     Least squares on shares, as `estimateEffect` of stm does: effects are differences of shares,
     and add up to 0 over all topics and none.
+
+    The bootstrap is that of Rubin (1981, "The Bayesian bootstrap"), whose weights leave no level
+    empty, with half a row in a topic and half a row outside of it at every level, and two standard
+    deviations to both sides of each number: Jeffreys' prior, so that a level none of whose rows is
+    in a topic has an interval too (Brown, Cai and DasGupta 2001). They weigh more where the topics
+    of a unit's rows correlate. Percentiles are expanded for the effective number of units
+    behind a coefficient, as by Student's t. In simulations, intervals of 0.95 hold effects of
+    levels of 6 to 30 rows in 94 to 100 % of the cases, and those between 10 to 60 authors in 88 to
+    100 %; near a share of 0 they are wide.
 
     With replicates, each resample adds, with a random sign, what the coefficients change when the
     topics of one replicate (the best match of each, by Jaccard overlap) take the place of the
@@ -105,26 +123,21 @@ def effects(
     seed = resolve_seed(random_state)
     if not isinstance(reference, Mapping | None):
         raise InputError("reference", "a mapping of covariates to levels", reference)
-    design = make_design(result, covariates_in(covariates), dict(reference or {}))
-    again = _replicates(result, replicates, outcome, seed, show_progress)
-    fit = _Fit.of(result, design)
+    unit = units_of(result, units)
+    levels = _Levels(dict(reference or {}), unit, checked_count(min_frequency, "min_frequency"))
+    design = make_design(result, covariates_in(covariates), levels)
+    again, notes = _replicates(result, replicates, outcome, seed, show_progress)
+    fit = _Fit.of(result, design, unit, units)
     shares = _shares(result, fit.documents, outcome)
     coefficients = fit.solve(fit.squares.sum(axis=0)[None], fit.products(shares).sum(axis=0)[None])
-    draws = fit.solve(
-        resampled_sums(fit.squares, n_resamples, seed),
-        resampled_sums(fit.products(shares), n_resamples, seed),
-    )
-    decisions = list(design.decisions)
-    if n_unsolved := int(np.isnan(draws).any(axis=(1, 2)).sum()):
-        few = "hold too few rows of some level and are left out."
-        message = f"{n_unsolved} of {len(draws)} resamples {few}"
-        decisions.append(Decision("trends", "resamples_left_out", n_unsolved, message))
+    draws = fit.draws(shares, n_resamples, seed)
+    decisions = [*design.decisions, *fit.decisions, *notes]
     if again:
         shifts = _shifts(fit, result, again)
         rng = np.random.default_rng([seed, len(again)])
         drawn = shifts[rng.integers(0, len(shifts), n_resamples)]
         draws += drawn * rng.choice([-1.0, 1.0], n_resamples)[:, None, None]
-    low, high = interval(draws, len(fit.documents), confidence)
+    low, high = interval(draws, fit.n_effective, confidence)
     return TopicEffects(
         columns=tuple(design.columns),
         covariates=tuple(design.covariates),
@@ -133,8 +146,8 @@ def effects(
         units=design.units,
         labels=tuple(topic.label for topic in result.topics),
         coefficients=coefficients[0],
-        low=low,
-        high=high,
+        low=np.minimum(low, coefficients[0]),
+        high=np.maximum(high, coefficients[0]),
         draws=draws,
         outcome=outcome,
         n_rows=len(design.rows),
@@ -169,6 +182,17 @@ class Design:
         return np.column_stack(self.values)
 
 
+class _Levels(NamedTuple):
+    """The level that others are compared with, the unit of each row, and the units that one needs.
+
+    `units` is of shape (n_rows,).
+    """
+
+    reference: dict[str, Any]
+    units: Int64Array
+    min_frequency: int
+
+
 def covariates_in(given: Any) -> dict[str, Any]:
     """Return covariates by name: names of columns, or values."""
     import pandas as pd
@@ -191,9 +215,7 @@ def covariates_in(given: Any) -> dict[str, Any]:
     return {str(name): values for name, values in given.items()}
 
 
-def make_design(
-    result: TopicResult, covariates: Mapping[str, Any], reference: Mapping[str, Any]
-) -> Design:
+def make_design(result: TopicResult, covariates: Mapping[str, Any], wanted: _Levels) -> Design:
     """Make the design matrix."""
     read: dict[str, tuple[pd.Series, str]] = {}
     decisions: list[Decision] = []
@@ -214,12 +236,12 @@ def make_design(
     if len(rows) == 0:
         remedy = "leave out the one that is mostly missing"
         raise InputError("covariates", "known in rows with text", found="none", remedy=remedy)
-    if unknown := [name for name in reference if read.get(name, (None, ""))[1] != "level"]:
+    if unknown := [name for name in wanted.reference if read.get(name, (None, ""))[1] != "level"]:
         raise InputError("reference", "a mapping of covariates that have levels", unknown[0])
     design = Design(rows, decisions, [np.ones(len(rows))])
     for name, (values, kind) in read.items():
         if kind == "level":
-            _add_levels(design, name, values.iloc[rows], reference.get(name))
+            _add_levels(design, name, values.iloc[rows], wanted)
         else:
             _add_number(design, name, values.iloc[rows], kind)
     _check_rank(design)
@@ -253,8 +275,9 @@ def _add_number(design: Design, name: str, values: pd.Series, kind: str) -> None
     design.units[name] = "year" if kind == "date" else "unit"
 
 
-def _add_levels(design: Design, name: str, values: pd.Series, reference: Any) -> None:
-    texts = values.astype(str).to_numpy(dtype=object)
+def _add_levels(design: Design, name: str, values: pd.Series, wanted: _Levels) -> None:
+    reference = wanted.reference.get(name)
+    texts = _with_rare_levels_pooled(design, name, values.astype(str), wanted)
     found, codes, sizes = np.unique(texts, return_inverse=True, return_counts=True)
     order = np.argsort(-sizes, kind="stable").tolist()
     levels = [str(found[place]) for place in order]
@@ -272,6 +295,30 @@ def _add_levels(design: Design, name: str, values: pd.Series, reference: Any) ->
     for place, level in zip(order, levels, strict=True):
         if level != base:
             design.add((codes == place).astype(np.float64), name, level)
+
+
+def _with_rare_levels_pooled(
+    design: Design, name: str, values: pd.Series, wanted: _Levels
+) -> npt.NDArray[Any]:
+    """Return levels (n_used,), those of too few units put together, and record that."""
+    import pandas as pd
+
+    texts = values.to_numpy(dtype=object)
+    units = pd.Series(wanted.units[design.rows]).groupby(texts).nunique()
+    keep = str(wanted.reference[name]) if name in wanted.reference else None
+    frequent = (units >= wanted.min_frequency) | (units.index == keep)
+    rare = units.index[~frequent]
+    if len(rare) < 2 or not frequent.any():
+        return texts
+    other = OTHER
+    while other in units.index[frequent]:
+        other = f"({other})"
+    message = (
+        f"{len(rare):,} levels of {name!r} with fewer than {wanted.min_frequency} units are put "
+        f"together as {other!r}."
+    )
+    design.decisions.append(Decision("trends", f"{name}_levels_pooled", len(rare), message))
+    return np.where(np.isin(texts, rare.to_numpy(dtype=object)), other, texts)
 
 
 def _check_rank(design: Design) -> None:
@@ -296,27 +343,71 @@ def _check_rank(design: Design) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """What each distinct text adds to the normal equations, whatever the topics are.
+    """What each text of each unit adds to the normal equations, whatever the topics are.
 
-    Columns are scaled to length 1, so that years and millions solve equally well.
+    Columns are scaled to length 1, so that years and millions solve equally well. `points` are rows
+    that the prior adds, `weights` what they weigh; `n_effective` (n_columns,) counts the units.
     """
 
     documents: Int64Array
+    units: csr_matrix  # (n_units, n_parts), which parts are of a unit
     sums: Float64Array
     squares: csr_matrix
     scale: Float64Array
+    points: Float64Array
+    weights: Float64Array
+    n_effective: Float64Array
+    decisions: tuple[Decision, ...]
 
     @classmethod
-    def of(cls, result: TopicResult, design: Design) -> _Fit:
+    def of(cls, result: TopicResult, design: Design, unit: Int64Array, given: Any) -> _Fit:
         from scipy.sparse import csr_matrix
 
-        documents, place = np.unique(result.documents.of_row[design.rows], return_inverse=True)
+        rows = design.rows
+        pairs = np.stack([result.documents.of_row[rows], unit[rows]])
+        parts, place = np.unique(pairs, axis=1, return_inverse=True)
         scale = np.linalg.norm(design.matrix, axis=0)
-        matrix = csr_matrix(design.matrix / scale)
-        shape = (len(documents), len(place))
-        member = csr_matrix((np.ones(len(place)), (place, np.arange(len(place)))), shape=shape)
+        scaled = design.matrix / scale
+        matrix = csr_matrix(scaled)
+        member = _member(place.ravel(), parts.shape[1])
         squares = csr_matrix(member @ _outer_products(matrix))
-        return cls(documents, (member @ matrix).toarray(), squares, scale)
+        of_unit = np.unique(parts[1], return_inverse=True)[1]
+        cells = np.full(len(unit), -1)
+        cells[rows] = 0
+        repeated = repeated_rows(result, cells, 1, given)
+        points, weights = _prior(design, of_unit[place.ravel()], repeated.correlation)
+        square = np.asarray(squares.sum(axis=0)).reshape(len(scale), -1)
+        influence = scaled @ np.linalg.inv(square)
+        together = _member(of_unit[place.ravel()], int(of_unit.max()) + 1)
+        # The variance that each unit contributes to a coefficient; Kish's number of equal ones.
+        shared = repeated.correlation * np.square(together @ influence)
+        shared += (1 - repeated.correlation) * (together @ np.square(influence))
+        n_effective = shared.sum(axis=0) ** 2 / np.square(shared).sum(axis=0)
+        sums = (member @ matrix).toarray()
+        units = _member(of_unit, int(of_unit.max()) + 1)
+        return cls(
+            parts[0], units, sums, squares, scale, points / scale, weights,
+            np.maximum(n_effective, 1.1), repeated.decisions,
+        )  # fmt: skip
+
+    def draws(self, shares: csr_matrix, n_resamples: int, seed: int) -> Float64Array:
+        """Return coefficients with units weighed anew, shape (n_resamples, n_topics, n_columns)."""
+        from scipy.sparse import hstack
+
+        n_columns = len(self.scale)
+        columns = (self.units @ hstack([self.squares, self.products(shares)])).T.tocsr()
+        outer = np.einsum("pi,pj->pij", self.points, self.points).reshape(-1, n_columns**2)
+        rng = np.random.default_rng(seed)
+        found = []
+        for begin in range(0, n_resamples, RESAMPLES_AT_ONCE):
+            size = min(RESAMPLES_AT_ONCE, n_resamples - begin)
+            drawn = (columns @ rng.exponential(size=(columns.shape[1], size))).T
+            inside, outside = self.weights * rng.gamma(0.5, size=(2, size, len(self.weights)))
+            squares = drawn[:, : n_columns**2] + np.einsum("sp,pc->sc", inside + outside, outer)
+            right = drawn[:, n_columns**2 :].reshape(size, -1, n_columns)
+            right = right + np.einsum("sp,pc->sc", inside, self.points)[:, None]
+            found.append(self.solve(squares, right))
+        return np.concatenate(found)
 
     def products(self, shares: csr_matrix, held: Int64Array | None = None) -> csr_matrix:
         """Return what each text adds to the right side, shape (n, n_topics * n_columns)."""
@@ -332,16 +423,48 @@ class _Fit:
         return csr_matrix((data.ravel(), places.ravel(), ends), shape=shape)
 
     def solve(self, squares: Any, products: Any) -> Float64Array:
-        """Return coefficients, shape (n, n_topics, n_columns); NaN where not identified."""
+        """Return coefficients, shape (n, n_topics, n_columns)."""
         n_columns = len(self.scale)
         left = np.asarray(squares, dtype=np.float64).reshape(-1, n_columns, n_columns)
         right = np.asarray(products, dtype=np.float64).reshape(len(left), -1, n_columns)
-        found = np.full(right.shape, np.nan)
-        eigenvalues = np.linalg.eigvalsh(left)
-        known = eigenvalues[:, 0] > 1e-10 * eigenvalues[:, -1]
-        solved = np.linalg.solve(left[known], right[known].transpose(0, 2, 1))
-        found[known] = solved.transpose(0, 2, 1) / self.scale
-        return found
+        found: Float64Array = np.linalg.solve(left, right.transpose(0, 2, 1)).transpose(0, 2, 1)
+        return found / self.scale
+
+
+def _member(place: Int64Array, n_groups: int) -> csr_matrix:
+    """Return which elements `place` (n,) puts in which group, shape (n_groups, n)."""
+    from scipy.sparse import csr_matrix
+
+    shape = (n_groups, len(place))
+    return csr_matrix((np.ones(len(place)), (place, np.arange(len(place)))), shape=shape)
+
+
+def _prior(
+    design: Design, unit: Int64Array, correlation: float
+) -> tuple[Float64Array, Float64Array]:
+    """Return the rows that the prior adds (n_points, n_columns), and their weights (n_points,)."""
+    matrix = design.matrix
+    points, weights = [], []
+
+    def add(held: npt.NDArray[np.bool_]) -> None:
+        sizes = np.bincount(unit[held]).astype(np.float64)
+        points.append(matrix[held].mean(axis=0))
+        weights.append(1 + correlation * (float(sizes @ sizes) / sizes.sum() - 1))
+
+    everything = np.ones(len(matrix), dtype=bool)
+    for name in dict.fromkeys(design.covariates[1:]):
+        own = [i for i, covariate in enumerate(design.covariates) if covariate == name]
+        if name in design.references:
+            is_other = matrix[:, own] > 0
+            for held in (~is_other.any(axis=1), *is_other.T):
+                add(held)
+            continue
+        # Where the others are as they are on average with so high a number.
+        number = matrix[:, own[0]] - matrix[:, own[0]].mean()
+        for side in (-2.0, 2.0):
+            add(everything)
+            points[-1] += side * (number @ matrix) / len(matrix) / number.std()
+    return np.array(points), np.array(weights)
 
 
 def _outer_products(matrix: csr_matrix) -> csr_matrix:
@@ -380,28 +503,45 @@ def _of_labels(labels: Int32Array, n_topics: int) -> csr_matrix:
 
 def _replicates(
     result: TopicResult, given: Any, outcome: str, seed: int, show_progress: bool | None
-) -> list[Int32Array]:
-    """Return the labels of the replicates, made anew where only their number is given."""
-    if is_whole(given):
-        if not checked_count(given, "replicates", 0):
-            return []
+) -> tuple[list[Int32Array], list[Decision]]:
+    """Return the labels of the replicates, made anew unless they are given, and decisions."""
+    if given is None and outcome != "label":
+        return [], [_as_given("replicates are of labels, not of memberships")]
+    if given is None or is_whole(given):
+        n = N_REPLICATES if given is None else checked_count(given, "replicates", 0)
+        if not n:
+            return [], []
     elif isinstance(given, str) or not isinstance(given, Iterable):
         raise InputError("replicates", "a number of them, or their labels", given)
     if outcome != "label":
         raise InputError("outcome", '"label", or there can be no replicates', outcome)
-    if not is_whole(given):
-        arrays = [np.asarray(labels) for labels in given]
-        shape = (len(result.documents),)
-        for labels in arrays:
-            is_int = labels.dtype.kind in "iu" and labels.min(initial=0) >= NOT_HELD
-            if labels.shape != shape or not is_int:
-                expected = f"integers from -2 up, of shape {shape}: -1 noise, -2 not in it"
-                found = f"{labels.dtype} of shape {labels.shape}"
-                raise InputError("replicates", expected, found=found)
-        return [labels.astype(np.int32) for labels in arrays]
+    if given is not None and not is_whole(given):
+        return _checked_labels(result, given), []
     if not result.n_topics:
-        return []
-    return draw_replicates(result, int(given), seed, "effects", show_progress)
+        return [], []
+    try:
+        return draw_replicates(result, n, seed, "effects", show_progress), []
+    except InputError as error:
+        if given is not None:
+            raise
+        return [], [_as_given(str(error))]
+
+
+def _as_given(reason: str) -> Decision:
+    message = f"The intervals take the topics as given, without replicates: {reason}."
+    return Decision("trends", "no_replicates", True, message)
+
+
+def _checked_labels(result: TopicResult, given: Any) -> list[Int32Array]:
+    arrays = [np.asarray(labels) for labels in given]
+    shape = (len(result.documents),)
+    for labels in arrays:
+        is_int = labels.dtype.kind in "iu" and labels.min(initial=0) >= NOT_HELD
+        if labels.shape != shape or not is_int:
+            expected = f"integers from -2 up, of shape {shape}: -1 noise, -2 not in it"
+            found = f"{labels.dtype} of shape {labels.shape}"
+            raise InputError("replicates", expected, found=found)
+    return [labels.astype(np.int32) for labels in arrays]
 
 
 def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Float64Array:
@@ -409,6 +549,8 @@ def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Flo
     from scipy.sparse import csr_matrix
 
     n_topics, own = result.n_topics, result.clustering.labels
+    # A level that a replicate does not hold is changed by nothing there.
+    prior = np.einsum("p,pi,pj->ij", fit.weights, fit.points, fit.points).ravel()
     shifts = []
     for labels in replicates:
         both = np.flatnonzero(labels != NOT_HELD)
@@ -422,11 +564,7 @@ def _shifts(fit: _Fit, result: TopicResult, replicates: list[Int32Array]) -> Flo
         taken = csr_matrix((ones, (rows, columns)), shape=(n_found + 1, n_topics + 1))
         theirs = csr_matrix(_of_labels(found, n_found) @ taken)
         ours = _of_labels(own[fit.documents[held]], n_topics)
-        squares = fit.squares[held].sum(axis=0)[None]
+        squares = np.asarray(fit.squares[held].sum(axis=0)).ravel() + prior
         change = fit.products(theirs, held).sum(axis=0) - fit.products(ours, held).sum(axis=0)
         shifts.append(fit.solve(squares, change)[0])
-    known = [shift for shift in shifts if not np.isnan(shift).any()]
-    if not known:
-        remedy = "leave out the rarest levels, or give replicates=0"
-        raise InputError("replicates", "of enough documents for the covariates", remedy=remedy)
-    return np.array(known)
+    return np.array(shifts)

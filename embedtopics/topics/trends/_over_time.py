@@ -24,6 +24,7 @@ from embedtopics.topics.trends._by_group import (
     count_rows,
     groups_of,
     no_terms,
+    repeated_rows,
     share_of,
     values_of,
     weigh_cells,
@@ -75,6 +76,7 @@ def over_time(
     global_tuning: bool = True,
     smooth: int = 1,
     confidence: float = 0.95,
+    units: Any = None,
     max_groups: int = MAX_GROUPS,
     weighting: TermWeighting | None = None,
 ) -> TopicTrends:
@@ -104,7 +106,9 @@ def over_time(
         An odd number of periods, whose rows are taken together in the share of the middle one.
         Counts stay those of the period.
     confidence : float
-        Of the Wilson intervals, in which each row is an observation.
+        Of the Wilson intervals.
+    units : str or array_like of shape (n_rows,), optional
+        What is independent, such as authors; by default each distinct text. See `by_group`.
     max_groups : int
         With `group`, the smallest of more groups than these are put together.
     weighting : TermWeighting, optional
@@ -140,7 +144,9 @@ def over_time(
         counts = count_rows(result.labels, of_row, (n_topics + 1, n_periods))
         totals = counts.sum(axis=0)
         together, below = counts @ pooled, totals @ pooled
-        low, high = wilson(together, below, confidence)
+        rows = repeated_rows(result, of_row, n_periods, units)
+        effective = rows.effective_sizes(below, pooled)
+        low, high = wilson(share_of(together, below) * effective, effective, confidence)
         terms = no_terms(result, n_periods)
         if n_terms and n_topics and result.term_counts.counts.nnz:
             weights = weigh_cells(result, count_cells(result, of_row, n_periods), weighting)
@@ -155,6 +161,7 @@ def over_time(
             labels=tuple(topic.label for topic in result.topics),
             counts=counts,
             totals=totals,
+            n_effective=rows.effective_sizes(totals),
             shares=share_of(together, below),
             low=low,
             high=high,
@@ -162,9 +169,11 @@ def over_time(
             confidence=confidence,
             smooth=int(smooth),
             n_undated=n_undated,
+            decisions=rows.decisions,
         )
 
     trends = trends_of(periods.of_row, n_undated)
+    decisions = (*decisions, *trends.decisions)
     if group is None:
         return dataclasses.replace(trends, decisions=decisions)
     groups = groups_of(result, group, max_groups)

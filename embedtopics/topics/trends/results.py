@@ -90,6 +90,8 @@ class TopicTrends(_ByTopic):
         Rows with a text and a date.
     totals : int64 ndarray of shape (n_periods,)
         Rows of all topics and of none.
+    n_effective : float64 ndarray of shape (n_periods,)
+        Independent rows that these are worth, where several are of one text or author.
     shares, low, high : float64 ndarray of shape (n_topics + 1, n_periods)
         Share of the rows of the period, or of the `smooth` periods around it, and its interval.
     terms : CellTerms
@@ -112,6 +114,7 @@ class TopicTrends(_ByTopic):
     labels: tuple[str, ...]
     counts: Int64Array
     totals: Int64Array
+    n_effective: Float64Array
     shares: Float64Array
     low: Float64Array
     high: Float64Array
@@ -228,7 +231,7 @@ class TopicEffects(_ByTopic):
     coefficients, low, high : float64 ndarray of shape (n_topics + 1, n_columns)
         Change of the share for a unit of the covariate, or from the reference to the level.
     draws : float64 ndarray of shape (n_resamples, n_topics + 1, n_columns)
-        Coefficients in the resamples; NaN where a resample does not identify them.
+        Coefficients in the resamples.
     outcome : {"label", "membership"}
     n_rows, n_documents : int
         Rows in the model, and distinct texts among them.
@@ -259,7 +262,7 @@ class TopicEffects(_ByTopic):
     def carries(self) -> str:
         """What the intervals allow for, in words."""
         if not self.n_replicates:
-            return "sampling error of the documents only; the topics are taken as given"
+            return "sampling error only; the topics are taken as given"
         return (
             "sampling error of the documents, and the topics' own instability in "
             f"{self.n_replicates} replicates"

@@ -25,6 +25,7 @@ def trends_of(counts, totals):
         labels=tuple(f"topic {i}" for i in range(n_topics)),
         counts=every,
         totals=totals,
+        n_effective=totals.astype(float),
         shares=every,
         low=every,
         high=every,

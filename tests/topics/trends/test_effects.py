@@ -43,7 +43,7 @@ def test_coefficients_are_those_of_least_squares(result, source, outcome):
     expected = np.linalg.lstsq(design, shares.astype(float), rcond=None)[0]
     assert found.coefficients == pytest.approx(expected.T, abs=1e-6)
     assert found.coefficients[:, 1:].sum(axis=0) == pytest.approx(0.0, abs=1e-6)
-    assert found.carries.startswith("sampling error of the documents only")
+    assert found.carries.startswith("sampling error only")
 
 
 def test_one_group_covariate_gives_the_differences_of_shares(result, source):
@@ -128,6 +128,25 @@ def test_replicates_are_made_of_a_fit(branched):
     assert found.n_replicates == 2 and np.isfinite(found.low).all()
     again = topics.effects(branched, {"source": source}, replicates=2, n_resamples=40)
     assert np.array_equal(found.draws, again.draws)
+    by_default = topics.effects(branched, {"source": source}, n_resamples=40)
+    assert by_default.n_replicates == 5 and not by_default.decisions
+    options = {"outcome": "membership", "n_resamples": 40}
+    (note,) = topics.effects(branched, {"source": source}, **options).decisions
+    assert note.name == "no_replicates" and "memberships" in note.message
+
+
+def test_a_replicate_without_a_level_changes_nothing_of_it(result):
+    labels = result.clustering.labels
+    level = np.where(np.arange(len(result.corpus)) < 6, "b", "a")
+    inside = result.documents.of_row[:6]
+    without = labels.copy()
+    without[inside] = -2
+    plain, carried = (
+        topics.effects(result, {"level": level}, replicates=given, n_resamples=60)
+        for given in ([], [without])
+    )
+    assert carried.n_replicates == 1 and np.isfinite(carried.draws).all()
+    assert carried.draws == pytest.approx(plain.draws, abs=1e-9)
 
 
 def test_frame_names_levels_references_and_units(result, source):
@@ -157,13 +176,68 @@ def test_rows_that_lack_a_covariate_are_left_out(result, source):
     assert found.decisions[0].value == 50
 
 
-def test_a_level_of_one_row_is_missing_in_some_resamples(result, source):
+def test_rare_levels_are_put_together_and_one_of_them_has_a_wide_interval(result, source):
     some = source.astype(object)
     some[0] = "once"
-    found = topics.effects(result, {"source": some}, n_resamples=100)
+    found = topics.effects(result, {"source": some}, replicates=[], n_resamples=100)
+    assert "source: once" in found.columns and not found.decisions
+    column = found.columns.index("source: once")
+    assert (found.high - found.low)[0, column] > 0.9
+    some[:6] = ["once", "twice", "twice", "(other)", "(other)", "(other)"]
+    found = topics.effects(result, {"source": some}, replicates=[], n_resamples=100)
     (note,) = found.decisions
-    assert note.name == "resamples_left_out" and 20 < note.value < 55
-    assert np.isfinite(found.low).all()
+    assert note.name == "source_levels_pooled" and note.value == 3
+    assert "source: (other)" in found.columns and len(found.columns) == 4
+    named = topics.effects(
+        result, {"source": some}, reference={"source": "twice"}, replicates=[], n_resamples=20
+    )
+    assert named.references == {"source": "twice"} and len(named.columns) == 5
+    every = topics.effects(result, {"source": some}, replicates=[], n_resamples=20, min_frequency=1)
+    assert len(every.columns) == 6
+
+
+@pytest.mark.parametrize("n_level", [6, 12])
+def test_levels_of_a_dozen_rows_hold_their_effect(n_level):
+    base = make_result(n_documents=300, n_topics=3, dated=False)
+    rng = np.random.default_rng(n_level)
+    n, shares, held = len(base.documents), np.array([0.05, 0.2, 0.5]), []
+    for number in range(80):
+        labels = np.minimum(np.searchsorted(shares.cumsum(), rng.random(n)), 3)
+        labels = np.where(labels == 3, NOISE, labels).astype(np.int32)
+        result = dataclasses.replace(
+            base, clustering=dataclasses.replace(base.clustering, labels=labels)
+        )
+        level = np.where(rng.permutation(n) < n_level, "rare", "usual")[base.documents.of_row]
+        found = topics.effects(
+            result, {"level": level}, replicates=0, n_resamples=200, random_state=number
+        )
+        held.append((found.low[:3, 1] <= 0) & (found.high[:3, 1] >= 0))
+    # Percentiles of resampled texts hold the first in 27 to 45 % of the cases.
+    assert (np.mean(held, axis=0) > 0.9).all()
+
+
+def test_rows_of_an_author_are_no_more_than_one_witness():
+    base = make_result(n_documents=300, n_topics=3, dated=False)
+    rng = np.random.default_rng(0)
+    n, of_row, held, alone = len(base.documents), base.documents.of_row, [], []
+    for number in range(60):
+        author = rng.integers(0, 30, n)
+        taste = rng.dirichlet(np.full(4, 0.7), 30)[author]
+        labels = (taste.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
+        labels = np.where(labels == 3, NOISE, labels).astype(np.int32)
+        result = dataclasses.replace(
+            base, clustering=dataclasses.replace(base.clustering, labels=labels)
+        )
+        group = np.where(author % 2, "odd", "even")[of_row]
+        names = np.array([f"author {a}" for a in author])[of_row]
+        for found, units in ((held, names), (alone, None)):
+            one = topics.effects(
+                result, {"group": group}, units=units, replicates=0, n_resamples=200,
+                random_state=number,
+            )  # fmt: skip
+            found.append((one.low[:3, 1] <= 0) & (one.high[:3, 1] >= 0))
+            assert any("correlate" in d.message for d in one.decisions) == (units is not None)
+    assert np.mean(held) > 0.9 > 0.75 > np.mean(alone)
 
 
 COVARIATES = ["~ date * source", "date + ", [], ["date", "date"], [3], None, 3]
@@ -202,7 +276,8 @@ def test_numbers_that_nearly_follow_from_others_are_refused(result, apart):
     with refuses("covariates"):
         topics.effects(result, {"a": x, "c": rng.normal(size=len(x)), "b": near})
     found = topics.effects(result, {"a": x, "b": 3 * x + 1e-2 * rng.normal(size=len(x))})
-    assert np.isfinite(found.low).all() and not found.decisions
+    assert np.isfinite(found.low).all()
+    assert {one.name for one in found.decisions} == {"no_replicates"}
 
 
 def test_dates_and_numbers_among_missing_values_are_counted(result):
@@ -239,6 +314,8 @@ WRONG = each(
     reference=[{"source": "mirror"}, {"date": "2020"}, "mirror"],
     outcome=["logit"],
     n_resamples=[2],
+    min_frequency=[0],
+    units=["nobody", [1, 2]],
     confidence=[95],
     replicates=[-1, 2.5, "3", [np.zeros(3, int)], [np.full(300, 0.5)], [np.full(300, -9)]],
 )

@@ -1,3 +1,4 @@
+import dataclasses
 from datetime import UTC, datetime, timedelta, timezone
 
 import numpy as np
@@ -177,3 +178,32 @@ def test_a_weighting_of_the_users_own(result):
         topics.over_time(result, weighting=Plain())
     given = topics.over_time(result, "month", weighting=ClassTfidf())
     assert np.array_equal(given.terms.ids, topics.over_time(result, "month").terms.ids)
+
+
+@pytest.mark.parametrize(("n_units", "n_copies", "agreement"), [(60, 5, 1.0), (60, 8, 0.3)])
+def test_intervals_of_rows_by_few_authors_hold_the_share(n_units, n_copies, agreement):
+    base = make_result(n_documents=480, n_topics=3)
+    rng = np.random.default_rng(0)
+    shares, n = np.array([0.05, 0.15, 0.3, 0.5]), n_units * n_copies
+    rows = np.flatnonzero(base.documents.of_row >= 0)
+    rows = rows[np.unique(base.documents.of_row[rows], return_index=True)[1]][:n]
+    held, alone = [], []
+    for _ in range(40):
+        taste = np.eye(4)[rng.choice(4, n_units, p=shares)]
+        if agreement < 1:
+            taste = rng.dirichlet(shares * (1 - agreement) / agreement, n_units)
+        author = np.repeat(np.arange(n_units), n_copies)
+        year = 2000 + rng.integers(0, 5, n_units)[author]
+        labels = (taste[author].cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
+        of_document = np.full(len(base.documents), NOISE, dtype=np.int32)
+        of_document[base.documents.of_row[rows]] = np.where(labels >= 3, NOISE, labels)
+        clustering = dataclasses.replace(base.clustering, labels=of_document)
+        result = dataclasses.replace(base, clustering=clustering)
+        dates, names = (np.full(len(base.corpus), None, dtype=object) for _ in range(2))
+        dates[rows], names[rows] = [f"{one}-05-01" for one in year], [f"a{a}" for a in author]
+        for found, units in ((held, names), (alone, None)):
+            one = topics.over_time(result, "year", time=dates, units=units, n_terms=0)
+            found.append(((one.low[:3].T <= shares[:3]) & (one.high[:3].T >= shares[:3])).mean())
+            assert (one.n_effective <= one.totals + 1e-9).all()
+    assert np.mean(held) > 0.92 > 0.8 > np.mean(alone)
+    assert one.low == pytest.approx(wilson(one.counts, one.totals)[0])

@@ -160,8 +160,14 @@ def fit_topics(
         peak_memory=peak_memory(),
         constraints=fit.constraints,
     )
-    # An encoder of the user's own may know these texts only, or have its price.
-    if embeddings is not None or not isinstance(used.get("encoder_settings"), dict):
+    return _with_labels(log, result, encode)
+
+
+def _with_labels(
+    log: Log, result: TopicResult, encode: Callable[[Sequence[str]], FloatArray]
+) -> TopicResult:
+    """Choose the labels of topics by an encoder of ours; another may know these texts only."""
+    if not isinstance(result.settings.get("encoder_settings"), dict):
         return result
     with log.stage("terms"):
         return scored_labels(result, encode, choose=True)

@@ -66,7 +66,6 @@ from embedtopics.topics.constraints._apply import (
     outcome,
 )
 from embedtopics.topics.constraints._protocol import Constraint, FitContext
-from embedtopics.topics.naming._score_labels import scored_labels
 from embedtopics.topics.results import Reason, Topic, TopicConstraints, TopicResult
 
 if TYPE_CHECKING:
@@ -169,6 +168,8 @@ def _with_labels(
     """Choose the labels of topics by an encoder of ours; another may know these texts only."""
     if not isinstance(result.settings.get("encoder_settings"), dict):
         return result
+    from embedtopics.topics.naming._score_labels import scored_labels
+
     with log.stage("terms"):
         return scored_labels(result, encode, choose=True)
 

@@ -23,8 +23,8 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
+from embedtopics.topics._relabel import without_clauses
 from embedtopics.topics._storage import load_result, write_result
-from embedtopics.topics.naming._score_labels import without_clauses
 from embedtopics.topics.results import TopicResult
 
 MOST_TOPICS = 500

@@ -277,3 +277,15 @@ def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tup
             )
         named.append(dataclasses.replace(topic, **kept))
     return tuple(named)
+
+
+def without_clauses(result: TopicResult) -> tuple[Topic, ...]:
+    """Return the topics with keywords in place of automatic labels that are parts of texts."""
+    terms = set(result.term_counts.terms)
+    origins = [dataclasses.replace(topic, label_auc=None) for topic in result.topics]
+    pairs = zip(result.topics, carry_names(result.topics, origins), strict=True)
+    return tuple(
+        plain if topic.label != plain.label and not terms.issuperset(topic.label.split(", "))
+        and topic.label_auc is not None else topic
+        for topic, plain in pairs
+    )  # fmt: skip

@@ -21,7 +21,6 @@ from embedtopics.terms._representative import best_terms
 from embedtopics.terms._spans import words_of
 from embedtopics.terms._stop_words import stems_of
 from embedtopics.topics._describe import languages_of
-from embedtopics.topics._relabel import carry_names
 from embedtopics.topics._vectors import (
     cosines,
     encode_uncached,
@@ -195,15 +194,3 @@ def _with_interval(own: Float64Array, others: Float64Array) -> tuple[float, floa
     trials = auc * (1 - auc) / error**2 if error > 1e-9 and 0 < auc < 1 else n
     low, high = wilson(auc * trials, trials)
     return auc, float(low), float(high)
-
-
-def without_clauses(result: TopicResult) -> tuple[Topic, ...]:
-    """Return the topics with keywords in place of automatic labels that are parts of texts."""
-    terms = set(result.term_counts.terms)
-    origins = [dataclasses.replace(topic, label_auc=None) for topic in result.topics]
-    pairs = zip(result.topics, carry_names(result.topics, origins), strict=True)
-    return tuple(
-        plain if topic.label != plain.label and not terms.issuperset(topic.label.split(", "))
-        and topic.label_auc is not None else topic
-        for topic, plain in pairs
-    )  # fmt: skip

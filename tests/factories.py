@@ -4,6 +4,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -15,6 +16,7 @@ from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.comparison.results import Comparison, EncoderView, Move, Overlap
 from embedtopics.corpus import Corpus
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts, TokenStream
@@ -24,6 +26,10 @@ from tests.noise import jittered
 _STEMS = "river engine garden market violin planet harbor recipe senate glacier".split()
 _PARTS = "line field season price group study report night".split()
 _COMMON = "people often found another around later enough".split()
+
+
+exact_encoder = partial(SentenceEncoder, precision="float32")
+"""Whose vectors are compared with those of other libraries; by default a CPU computes in int8."""
 
 
 @contextmanager

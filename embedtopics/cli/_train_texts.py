@@ -206,7 +206,7 @@ def _mined(
     learned: Examples, options: HeldOutOptions, read: Read, miner: Any, n: int
 ) -> tuple[Examples, Examples]:
     """Return training and validation examples with hard negatives, held apart before the mining."""
-    from embedtopics.encoders._registry import resolve_encoder
+    from embedtopics.encoders._registry import resolve_exact
     from embedtopics.training._fit import HELD_OUT
     from embedtopics.training._pairs import mine_hard_negatives
     from embedtopics.training._split import refuse_overlap, split
@@ -216,7 +216,7 @@ def _mined(
     else:
         validation = read(options.validation)
         refuse_overlap(learned, validation, allow=options.allow_overlap, what="validation")
-    finder = resolve_encoder(miner)
+    finder = resolve_exact(miner)
     negatives: dict[str, Any] = {"num_negatives": n, "range_max": max(100, 2 * n)}
     return (
         mine_hard_negatives(learned, finder, **negatives),

@@ -54,13 +54,13 @@ class Edges(NamedTuple):
 
 
 def neighborhoods(
-    places: Float64Array, crowd: Int64Array, min_samples: int
+    places: Float64Array, min_samples: int
 ) -> tuple[Float64Array, Edges, Float64Array]:
     """Find core distances and the reach of each search, (n_places,), and edges to near places."""
     from scipy.spatial import cKDTree
 
-    needed = min(min_samples, int(crowd.sum()) - 1) + 1
-    k = min(len(places), needed + SPARE_NEIGHBORS)
+    needed = min(min_samples, len(places) - 1)
+    k = min(len(places), needed + 1 + SPARE_NEIGHBORS)
     tree = cKDTree(places)
     core = np.empty(len(places))
     reach = np.empty(len(places))
@@ -74,8 +74,7 @@ def neighborhoods(
         order = np.argsort(distances, axis=1, kind="stable")
         found = np.take_along_axis(found, order, axis=1)
         distances = np.take_along_axis(distances, order, axis=1)
-        nearer = (np.cumsum(crowd[found], axis=1) < needed).sum(axis=1)
-        core[block] = distances[np.arange(len(block)), nearer]
+        core[block] = distances[:, needed]
         reach[block] = distances[:, -1]
         neighbors[block] = found
     if k == len(places):

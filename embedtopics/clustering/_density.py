@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
 from embedtopics._utils.checks import is_count
-from embedtopics.clustering._resolution import automatic_min_cluster_size
+from embedtopics.clustering._resolution import named_min_cluster_size
 from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
@@ -28,7 +28,7 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
     Parameters
     ----------
     min_cluster_size : "auto" or int
-        Fewest texts in a topic; "auto" is `automatic_min_cluster_size`.
+        Fewest texts in a topic; "auto" is `named_min_cluster_size`.
     min_samples : int
         Neighbours in the core distance of a document.
     selection : {"leaf", "eom"}
@@ -83,7 +83,9 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
         given = self.min_cluster_size
         if given != "auto" and not is_count(given, 2):
             raise InputError("min_cluster_size", '"auto" or an integer from 2 up', given)
-        size = automatic_min_cluster_size(int(weights.sum())) if given == "auto" else int(given)
+        size = (
+            named_min_cluster_size("auto", coordinates, weights) if given == "auto" else int(given)
+        )
         self.min_cluster_size_ = size
         self.tree_: SpanningTree | None = None
         if len(coordinates) < 2:
@@ -94,7 +96,7 @@ class DensityClusterer(ClusterMixin, BaseEstimator):
                 np.full(int(alone.sum()), np.nan),
             )
         else:
-            tree = spanning_tree(coordinates, min_samples=self.min_samples, weights=weights)
+            tree = spanning_tree(coordinates, min_samples=self.min_samples)
             found = labels_at(tree, size, weights, self.selection, allow_one_place=True)
             self.tree_ = tree
         self.labels_ = np.full(len(counted), NOISE, dtype=np.int32)

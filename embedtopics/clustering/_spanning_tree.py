@@ -10,26 +10,23 @@ from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int64Array
 
 
-def spanning_tree(
-    coordinates: npt.ArrayLike, *, min_samples: int = 10, weights: npt.ArrayLike | None = None
-) -> SpanningTree:
+def spanning_tree(coordinates: npt.ArrayLike, *, min_samples: int = 10) -> SpanningTree:
     """Span documents by the minimum tree of mutual reachability; `coordinates` (n_documents, few).
 
     The mutual reachability of two documents is the largest of their distance and their two
     core distances; a document's core distance is that to its `min_samples`-th neighbour, the
-    document itself not counted (the convention of hdbscan and fast_hdbscan). A document of
-    weight w is w points in one place. The tree is exact, and the same with any number of threads.
+    document itself not counted (the convention of hdbscan and fast_hdbscan). Documents in one
+    place count as one there: copies do not make a place dense. The tree is exact, and the same with
+    any number of threads.
     Source: Campello, Moulavi and Sander (2013), "Density-Based Clustering Based on Hierarchical
     Density Estimates", definitions 1 and 2; McInnes and Healy (2017), "Accelerated Hierarchical
     Density Based Clustering", section III.
     """
     points = _checked_coordinates(coordinates)
-    weights = checked_weights(weights, len(points))
     min_samples = checked_count(min_samples, "min_samples")
 
     places, of_row, row_of = _distinct_places(points)
-    crowd = np.bincount(of_row, weights=weights, minlength=len(places)).astype(np.int64)
-    core, listed, reach = neighborhoods(places, crowd, min_samples)
+    core, listed, reach = neighborhoods(places, min_samples)
     joined = boruvka(places, core, listed, reach)
 
     # Rows in one place are as near to each other as their common core distance: a star.

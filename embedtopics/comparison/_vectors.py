@@ -16,7 +16,12 @@ from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import describe_encoder, fitted, resolve_encoder
+from embedtopics.encoders._registry import (
+    describe_encoder,
+    fitted,
+    precision_decision,
+    resolve_encoder,
+)
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import build_graph, build_sparse_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
@@ -163,9 +168,8 @@ def _encode(
     show_progress: bool | None,
 ) -> tuple[Any, float, dict[str, Any]]:
     """Return the vectors, the seconds that they took, and what the encoder is."""
-    warning = language_warning(given, shares)
-    if warning is not None:
-        log.decisions.append(warning)
+    noticed = language_warning(given, shares), precision_decision(given)
+    log.decisions += [decision for decision in noticed if decision is not None]
     if isinstance(given, CachedEncoder):
         given.uncached.encode(texts[:WARMING_TEXTS])
     begin = time.perf_counter()

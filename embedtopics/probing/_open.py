@@ -17,7 +17,6 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import (
-    contents_of,
     load_model,
     require_device,
     silent_transformers,
@@ -38,7 +37,7 @@ class Source:
 
     def digest(self) -> str:
         """Return the SHA-256 over weights, vocabulary and configuration."""
-        contents = (contents_of(self.checkpoint), self.checkpoint.lower_case)
+        contents = (self.checkpoint.contents, self.checkpoint.lower_case)
         return hashlib.sha256(repr(contents).encode()).hexdigest()
 
 

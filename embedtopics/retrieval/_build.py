@@ -20,7 +20,12 @@ from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus._windows import split_into_passages
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import describe_encoder, fitted, resolve_encoder
+from embedtopics.encoders._registry import (
+    describe_encoder,
+    fitted,
+    precision_decision,
+    resolve_encoder,
+)
 from embedtopics.errors import InputError
 from embedtopics.protocols import Encoder, FloatArray, Int32Array, Int64Array
 from embedtopics.retrieval._bm25 import LexicalSettings, build_lexical, lexical_settings
@@ -325,14 +330,16 @@ def _build_in(
         languages = main_languages(shares)
         warning = None if resolved is None else language_warning(resolved, shares)
         notes += [] if warning is None else [warning]
+    chosen = None if embeddings is not None else precision_decision(resolved)
+    notes += [] if chosen is None else [chosen]
     lexical = lexical_settings(languages, stop_words=options.stop_words, stems=options.stems)
     prepared = prepare(
         corpus, resolved, passages=options.passages, embeddings=embeddings,
         show_progress=show_progress,
     )  # fmt: skip
-    about = {"encoder": None, "encoder_fingerprint": None, "encoder_settings": None}
+    names = ("encoder", "encoder_fingerprint", "encoder_space", "encoder_settings")
     settings = {
-        **(about if resolved is None else describe_encoder(resolved)),
+        **(dict.fromkeys(names) if resolved is None else describe_encoder(resolved)),
         "n_dimensions": int(prepared.vectors.shape[1]),
         "passages": options.passages and embeddings is None,
         "languages": list(languages),

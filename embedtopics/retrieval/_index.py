@@ -179,7 +179,7 @@ class SearchIndex:
             If a file is missing or damaged; the message names it.
         """
         collection = Collection.open(Path(folder), verify=verify)
-        given = None if encoder is None else stored_encoder(collection.settings(), encoder)
+        given = None if encoder is None else stored_encoder(collection, encoder)
         return cls(collection, encoder=given, mmap=mmap)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,7 +13,13 @@ import numpy.typing as npt
 
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._registry import describe_encoder, encoder_from_settings, resolve_encoder
+from embedtopics.encoders._registry import (
+    AKIN,
+    describe_encoder,
+    encoder_from_settings,
+    resolve_encoder,
+    space_of,
+)
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.neighbors._graph import unit_rows
 from embedtopics.protocols import Encoder, FloatArray, Int64Array
@@ -116,7 +122,7 @@ class IndexReader:
         """The encoder of documents and queries, loaded when it is first needed."""
         with self._lock:
             if self._encoder is None:
-                self._encoder = stored_encoder(self.collection.settings())
+                self._encoder = stored_encoder(self.collection)
             return self._encoder
 
     def newest(self) -> IndexVersion:
@@ -251,8 +257,29 @@ def given_vectors(vectors: Any, n_rows: int, what: str, width: int | None = None
     return unit_rows(array, what=what, keep_zeros=True)
 
 
-def stored_encoder(settings: Mapping[str, Any], given: Any = None) -> Encoder:
+PASSAGES_TO_COMPARE = 16
+
+
+def _are_akin(encoder: Any, collection: Collection) -> bool:
+    """Return whether passages get nearly the vectors that they have."""
+    for view in collection.snapshot().segments[:1]:
+        rows = np.flatnonzero(view.alive & (view.spans[:, 1] > view.spans[:, 0]))
+        rows = rows[:PASSAGES_TO_COMPARE]
+        kept = collection.documents(view.documents[rows].tolist())
+        texts = [
+            "" if document is None else document.text[slice(*span)]
+            for document, span in zip(kept, view.spans[rows].tolist(), strict=True)
+        ]
+        if texts:
+            stored = stored_vectors(open_dense(view.folder).vectors, rows)
+            made = encode_texts(getattr(encoder, "uncached", encoder), texts)[0]
+            return bool(np.median(np.einsum("ij,ij->i", made, stored)) >= AKIN)
+    return True
+
+
+def stored_encoder(collection: Collection, given: Any = None) -> Encoder:
     """Return the encoder of a collection, or the given one if its vectors can be compared."""
+    settings = collection.settings()
     name, recorded = settings.get("encoder"), settings.get("encoder_settings")
     remedy = 'load the index with encoder=, or search with mode="lexical"'
     if given is not None:
@@ -280,7 +307,8 @@ def stored_encoder(settings: Mapping[str, Any], given: Any = None) -> Encoder:
                 f"{remedy}."
             )
     expected, found = settings.get("encoder_fingerprint"), getattr(encoder, "fingerprint", None)
-    if expected is not None and found != expected:
+    is_akin = getattr(encoder, "space", None) == space_of(settings)
+    if expected not in (None, found) and not (is_akin and _are_akin(encoder, collection)):
         raise InputError(
             "encoder", f"the encoder of the index ({name}, fingerprint {expected[:12]})",
             found=f"{describe_encoder(encoder)['encoder']} ({(found or 'none')[:12]})",

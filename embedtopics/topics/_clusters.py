@@ -12,7 +12,6 @@ import numpy.typing as npt
 from embedtopics._utils.checks import is_count
 from embedtopics.clustering._partition import Partitions
 from embedtopics.clustering._resolution import (
-    automatic_min_cluster_size,
     named_min_cluster_size,
     topics_by_min_cluster_size,
 )
@@ -101,7 +100,7 @@ def choose_cut(
     if isinstance(size, str):
         n_by_size = topics_by_min_cluster_size(tree, weights)
         name = wanted if isinstance(wanted, str) else "auto"
-        size = _named_size(name, n_by_size, int(weights.sum()))
+        size = _named_size(name, n_by_size, partitions)
         if not isinstance(wanted, str):
             # Who asks for a number gets it, however small the dense groups are.
             enough = np.flatnonzero(n_by_size >= 2)
@@ -159,12 +158,12 @@ def _divided(found: ClusterCut, cells: Int64Array, without: Without) -> ClusterC
     )
 
 
-def _named_size(name: str, n_by_size: Int64Array, n_rows: int) -> int:
+def _named_size(name: str, n_by_size: Int64Array, partitions: Partitions) -> int:
     """Return the size of a named resolution; a smaller one where that leaves less than two."""
-    size = named_min_cluster_size(name, n_rows)
+    size = named_min_cluster_size(name, partitions.coordinates, partitions.weights)
     if size < len(n_by_size) and n_by_size[size] >= 2:
         return size
-    finest = named_min_cluster_size("fine", n_rows)
+    finest = named_min_cluster_size("fine", partitions.coordinates, partitions.weights)
     enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
     return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
 
@@ -223,7 +222,7 @@ def cut_clusters(
         return without(left, n_clusters) | remainder
 
     if not isinstance(wanted, str) and wanted == n_fixed:
-        size = automatic_min_cluster_size(int(weights.sum()))
+        size = named_min_cluster_size("auto", partitions.coordinates, weights)
         return _with_fixed(_no_clusters(len(weights), size), constraints)
     others = wanted if isinstance(wanted, str) else wanted - n_fixed
     asked = dataclasses.replace(resolution, n_topics=others)

@@ -19,9 +19,8 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
 from embedtopics.corpus.results import Decision, DistinctDocuments, LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import describe_encoder
+from embedtopics.encoders._registry import describe_encoder, precision_decision
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import build_graph
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import (
     Clusterer,
@@ -51,11 +50,11 @@ from embedtopics.topics._clusters import (
 from embedtopics.topics._describe import GIVEN, TermSettings, count_corpus_terms, describe_topics
 from embedtopics.topics._propagation import OutlierAssignment
 from embedtopics.topics._vectors import (
-    UniqueVectors,
+    Places,
     encode_documents,
     encode_uncached,
     encoder_of_given,
-    find_unique_vectors,
+    find_places,
     given_vectors,
     spread_graph,
 )
@@ -111,18 +110,17 @@ def fit_topics(
         vectors, used, encode = _encode(log, corpus, embeddings, stages, languages)
     with in_background(lambda _: tokenize(texts), runs_loops=False) as split:
         with log.stage("neighbors"):
-            unique = find_unique_vectors(vectors)
-            near = build_graph(vectors, stages.n_neighbors, seed=stages.seed, rows=unique.rows)
-            graph = spread_graph(near, unique)
-            note_graph(log, graph, unique, stages.n_neighbors)
+            places, near = find_places(vectors, stages.n_neighbors, stages.seed)
+            graph = spread_graph(near, places)
+            note_graph(log, graph, places, stages.n_neighbors)
         fit = _Fit(log, stages, FitContext(corpus, documents, vectors, graph, split, encode))
         with log.stage("clustering"):
             fit.prepare_constraints()
         with log.stage("reduction"):
-            fuzzy, groups = fit.fuzzy_graph(unique, near)
+            fuzzy, groups = fit.fuzzy_graph(places, near)
             schedule = edge_schedule(fuzzy, seed=stages.seed)
-            start = unique.of(principal_start(vectors, max(2, stages.n_components)))
-            coordinates = fit.coordinates(unique, fuzzy, start, groups)
+            start = principal_start(places.of(vectors), max(2, stages.n_components))
+            coordinates = fit.coordinates(places, fuzzy, start, groups)
         with log.stage("terms"):
             tokens = split()
     with in_background(lambda stop: _draw_map(schedule, start, stop), runs_loops=True) as drawn:
@@ -138,7 +136,7 @@ def fit_topics(
         with log.stage("terms"):
             topics, topic_terms = fit.describe(found, counts, languages)
         with log.stage("reduction"):
-            positions = unique.spread(drawn())
+            positions = places.spread(drawn())
     used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
     return TopicResult(
         corpus=corpus,
@@ -188,6 +186,9 @@ def _encode(
 
         return vectors, {"encoder": GIVEN}, encode
     encoder = stages.make_encoder(texts)
+    chosen = precision_decision(encoder)
+    if chosen is not None:
+        log.decisions.append(chosen)
     shares = log.languages or LanguageShares(
         {code: 1 / len(languages) for code in languages}, len(texts)
     )
@@ -237,19 +238,19 @@ class _Fit:
         check_constraints(self.constraints, self.stages.resolution, self.stages.coverage)
 
     def fuzzy_graph(
-        self, unique: UniqueVectors, near: NeighborGraph
+        self, places: Places, near: NeighborGraph
     ) -> tuple[csr_matrix, Int32Array | None]:
         """Return the fuzzy graph with the constraints applied, and the group of each vector."""
         fuzzy, constraints = fuzzy_graph(near), self.constraints
         if constraints is None:
             return fuzzy, None
-        groups = groups_of_vectors(constraints.groups, unique.of_document, len(unique.first))
-        vectors = unique.of(self.context.embeddings)
+        groups = groups_of_vectors(constraints.groups, places.of_document, len(places.first))
+        vectors = places.of(self.context.embeddings)
         return constrained_graph(fuzzy, vectors, constraints, groups, near.k), groups
 
     def coordinates(
         self,
-        unique: UniqueVectors,
+        places: Places,
         fuzzy: csr_matrix,
         start: FloatArray,
         groups: Int32Array | None,
@@ -260,7 +261,7 @@ class _Fit:
         if reducer is None:
             pull = 0.0 if constraints is None else constraints.tie
             components = first_components(start, n_components)
-            return unique.spread(smooth(fuzzy, components, groups=groups, pull=pull))
+            return places.spread(smooth(fuzzy, components, groups=groups, pull=pull))
         known = () if constraints is None or not constraints.draws else (constraints.groups.copy(),)
         made = np.asarray(reducer.fit_transform(vectors.copy(), *known))
         if made.ndim != 2 or len(made) != len(vectors) or not np.isfinite(made).all():
@@ -415,11 +416,14 @@ def note_without_vector(log: Log, vectors: FloatArray, documents: DistinctDocume
              "in no topic.")  # fmt: skip
 
 
-def note_graph(log: Log, graph: NeighborGraph, unique: UniqueVectors, wanted: int) -> None:
-    n_shared = len(unique.of_document) - len(unique.first)
-    if n_shared:
+def note_graph(log: Log, graph: NeighborGraph, places: Places, wanted: int) -> None:
+    n_shared = len(places.of_document) - len(places.first)
+    if n_shared and places.means is None:
         message = f"{n_shared:,} texts have the very same vector as another text, and its place."
         log.note("neighbors", "same_vector", n_shared, message)
+    elif n_shared:
+        message = f"{n_shared:,} texts are near-copies of other texts, and share a place with them."
+        log.note("neighbors", "near_copies", n_shared, message)
     if graph.method != "exact":
         log.note("neighbors", "recall", graph.recall,
                  f"Neighbours were searched approximately; {graph.recall:.1%} of the true ones "

@@ -28,6 +28,7 @@ from embedtopics.reduction._start import principal_start
 from embedtopics.terms.results import TermCounts
 from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cut_clusters, partitions_of
 from embedtopics.topics._describe import refuse_without_texts
+from embedtopics.topics._vectors import members, places_of
 from embedtopics.topics.constraints._apply import assign_constrained, constrained_graph
 from embedtopics.topics.results import Stability, TopicConstraints, TopicResult
 
@@ -55,8 +56,9 @@ ROWS_AT_ONCE = 2048
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """What all replicates of a result have in common."""
+    """What all replicates of a result have in common; all but `of_document` by its places."""
 
+    of_document: Int64Array
     embeddings: FloatArray
     weights: Int64Array
     lists: NeighborGraph
@@ -83,34 +85,40 @@ def recipe_of(result: TopicResult) -> Recipe:
     resolution = Resolution(settings.get("n_topics", "auto"))
     if isinstance(resolution.n_topics, str):
         resolution = Resolution("auto", max(2, round(SHARE * settings["min_cluster_size"])))
+    places = places_of(result)
+    embeddings, first = places.of(result.embeddings), places.first
     # Single words decide whether a cluster is informative.
     counts = result.term_counts
     single = np.flatnonzero(counts.lengths == 1)
     words = dataclasses.replace(
         counts,
-        counts=counts.counts[:, single],
+        counts=members(places.of_document) @ counts.counts[:, single],
         terms=tuple(counts.terms[i] for i in single.tolist()),
         lengths=counts.lengths[single],
     )
-    k = result.graph.k
+    graph, constraints = result.graph, result.constraints
+    indices = places.of_document[graph.indices[first]].astype(np.int32)
+    near = dataclasses.replace(graph, indices=indices, similarities=graph.similarities[first])
+    k = near.k
     enough = math.ceil((k + SPARE_DEVIATIONS * math.sqrt(k * (1 - SHARE))) / SHARE)
     return Recipe(
-        embeddings=result.embeddings,
-        weights=result.documents.weights,
-        lists=_widened(result.graph, result.embeddings, min(enough, len(result.embeddings) - 1)),
-        k=min(k, _size_of_half(len(result.embeddings)) - 1),
+        of_document=places.of_document,
+        embeddings=embeddings,
+        weights=np.bincount(places.of_document, result.documents.weights).astype(np.int64),
+        lists=_widened(near, embeddings, min(enough, len(embeddings) - 1)),
+        k=min(k, _size_of_half(len(embeddings)) - 1),
         n_components=result.coordinates.shape[1],
         words=words,
         resolution=resolution,
         coverage=settings.get("coverage", "auto"),
-        constraints=result.constraints,
+        constraints=None if constraints is None else constraints.of(first),
     )
 
 
 def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
-    """Find topics in a random half of the documents, shape (n_documents,)."""
-    n_documents = len(recipe.embeddings)
-    held = np.sort(rng.choice(n_documents, _size_of_half(n_documents), replace=False))
+    """Find topics in a random half of the places of documents, shape (n_documents,)."""
+    n_places = len(recipe.embeddings)
+    held = np.sort(rng.choice(n_places, _size_of_half(n_places), replace=False))
     embeddings, weights = recipe.embeddings[held], recipe.weights[held]
     graph = _induced(recipe.lists, held, embeddings, recipe.k)
     start = principal_start(embeddings, recipe.n_components)
@@ -121,7 +129,7 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     groups, pull = (None, 0.0) if constraints is None else (constraints.groups, constraints.tie)
     coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
     n_samples = DensityClusterer().min_samples
-    tree = spanning_tree(leading(coordinates), min_samples=n_samples, weights=weights)
+    tree = spanning_tree(leading(coordinates), min_samples=n_samples)
     cells = partitions_of(coordinates, weights, constraints)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
     try:
@@ -129,9 +137,9 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     except NotEnoughTopics as error:
         cut = error.best
     assigned = assign_constrained(graph, cut, weights, recipe.coverage, embeddings, constraints)
-    labels = np.full(n_documents, NOT_HELD, dtype=np.int32)
+    labels = np.full(n_places, NOT_HELD, dtype=np.int32)
     labels[held] = assigned.clustering.labels
-    return labels
+    return labels[recipe.of_document]
 
 
 def draw_replicates(

@@ -16,11 +16,19 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_choice
+from embedtopics.clustering._resolution import automatic_min_cluster_size, place_numbers
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Encoding
-from embedtopics.encoders._registry import encoder_from_settings, fitted, learns, resolve_encoder
+from embedtopics.encoders._registry import (
+    AKIN,
+    encoder_from_settings,
+    fitted,
+    learns,
+    resolve_encoder,
+    space_of,
+)
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import unit_rows
+from embedtopics.neighbors._graph import build_graph, unit_rows
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int32Array, Int64Array
 from embedtopics.terms._representative import centroid
@@ -35,6 +43,14 @@ MOST_DENSE_BYTES = 1e9
 """Size up to which sparse vectors are written out in full."""
 
 DOCUMENTS_TO_COMPARE = 16
+
+NEAR_COPY = 0.8
+"""Least similarity of near-copies, where 0 is that of two texts of the collection on average."""
+
+MOST_COPIES, FEW_COPIES = 0.04, 0.01
+"""Share of all neighbours that may be near-copies: in collections of distinct texts it is 0.00 to
+0.02 (ten labelled corpora), with one copy of each text 0.07. Where more are, copies join one place
+until hardly any are left."""
 
 SAME = 1 - 1e-4
 """Least cosine of two vectors of a document that count as the same: other processors, and other
@@ -116,8 +132,8 @@ def recorded_encoder(result: TopicResult) -> Encoder:
 def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     """Return an encoder after making sure that it is the one of the fit; an unfitted one is fitted.
 
-    One of another fingerprint passes where it makes the same vectors but for the last digits, one
-    without a fingerprint where its vectors are of the space of the fit.
+    One of another fingerprint passes where it makes the same vectors but for the last digits, or
+    for its precision; one without a fingerprint where its vectors are of the space of the fit.
     """
     resolved = resolve_encoder(encoder)
     if not getattr(resolved, "is_fitted", True):
@@ -135,10 +151,11 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
         return resolved
     name = getattr(resolved, "name", resolved)
     of_fit = f"that of the fit ({settings.get('encoder')})"
-    if not learns(resolved):
+    is_akin = space_of(settings) == getattr(resolved, "space", None)
+    if not learns(resolved) and not (is_akin and _makes_same_vectors(resolved, result, akin=True)):
         remedy = "it has other weights or settings: load the model without an encoder, or fit again"
         raise InputError("encoder", of_fit, name, remedy)
-    if not _makes_same_vectors(resolved, result):
+    if learns(resolved) and not _makes_same_vectors(resolved, result):
         remedy = (
             "its settings or the texts that it learned from differ, or its training cannot be "
             "repeated (several workers): give the encoder of the fit, or fit again"
@@ -189,13 +206,15 @@ def _check_space(encoder: Encoder, vectors: FloatArray, texts: Sequence[str], re
         raise InputError("encoder", expected, name, remedy)
 
 
-def _makes_same_vectors(encoder: Encoder, result: TopicResult) -> bool:
+def _makes_same_vectors(encoder: Encoder, result: TopicResult, *, akin: bool = False) -> bool:
     """Return whether some documents of the fit get the vectors that they had, but for rounding."""
     made, kept = _sample(encoder, result.embeddings, result.corpus.document_texts())
     if made.shape != kept.shape:
         return False
     similarity = np.einsum("ij,ij->i", made, kept, dtype=np.float64)
     both_zero = ~made.any(axis=1) & ~kept.any(axis=1)
+    if akin:
+        return bool(np.median(np.where(both_zero, 1.0, similarity)) >= AKIN)
     return bool((both_zero | (similarity >= SAME)).all())
 
 
@@ -216,35 +235,104 @@ def encode_uncached(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class UniqueVectors:
-    """The distinct vectors of documents, `first` (n_unique,) and `of_document` (n_documents,).
+class Places:
+    """The places of documents: the same vector has one, and so have many near-copies.
 
-    Laid out one by one, equal ones would neighbour one another by chance, and be torn apart.
+    `first` (n_places,) is the first document of each place, `of_document` (n_documents,) its place,
+    `means` (n_places, n_dimensions) the unit mean vectors where near-copies share places.
     """
 
     first: Int64Array
     of_document: Int64Array
+    means: FloatArray | None = None
 
     @property
     def all_distinct(self) -> bool:
-        """Whether no two documents share a vector."""
+        """Whether no two documents share a place."""
         return len(self.first) == len(self.of_document)
 
-    @property
-    def rows(self) -> Int64Array | None:
-        """The first documents, or None where they are all."""
-        return None if self.all_distinct else self.first
-
-    def of(self, values: FloatArray) -> FloatArray:
-        """Return the values of each distinct vector."""
-        return values if self.all_distinct else values[self.first]
+    def of(self, vectors: FloatArray) -> FloatArray:
+        """Return the vector of each place, (n_places, n_dimensions)."""
+        if self.means is not None:
+            return self.means
+        return vectors if self.all_distinct else vectors[self.first]
 
     def spread(self, values: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Give every document the value of its vector."""
+        """Give every document the value of its place."""
         return values if self.all_distinct else values[self.of_document]
 
+    def joined(self, leader: Int64Array, vectors: FloatArray) -> Places:
+        """Return the places after each moved to its leader, (n_places,), which leads itself."""
+        kept, number = np.unique(leader, return_inverse=True)
+        means = unit_rows(members(number) @ self.of(vectors), keep_zeros=True)
+        return Places(self.first[kept], number[self.of_document].astype(np.int64), means)
 
-def find_unique_vectors(vectors: FloatArray) -> UniqueVectors:
+
+def members(groups: Int64Array) -> csr_matrix:
+    """Return ones for the members of each group: (n_members,) -> (n_groups, n_members)."""
+    from scipy.sparse import csr_matrix
+
+    ones = np.ones(len(groups), dtype=np.float32)
+    return csr_matrix((ones, (groups, np.arange(len(groups)))))
+
+
+def places_of(result: TopicResult) -> Places:
+    """Return the places of a result's documents: those that share coordinates."""
+    of_document = place_numbers(result.coordinates)
+    first = np.unique(of_document, return_index=True)[1]
+    if len(first) == len(of_document):
+        return Places(np.arange(len(first)), np.arange(len(first)))
+    order = np.argsort(first)
+    number = np.argsort(order)[of_document]
+    means = unit_rows(members(number) @ result.embeddings, keep_zeros=True)
+    return Places(first[order], number, means)
+
+
+def find_places(vectors: FloatArray, k: int, seed: int) -> tuple[Places, NeighborGraph]:
+    """Find the places of documents (n_documents, n_dimensions), and the k nearest of each place.
+
+    Where copies of a text are most of its neighbours, the graph falls into islands, and density
+    tells how often a text was copied. There near-copies share one place, their mean; distinct texts
+    decide what is near. The first text of a place (in the order of content) takes its near-copies
+    along; this is repeated with the places. Texts that would be enough for a topic stay apart.
+    """
+    own = places = find_unique_vectors(vectors)
+    rows = None if own.all_distinct else own.first
+    found = near = build_graph(vectors, k, seed=seed, rows=rows)
+    center = own.of(vectors).mean(axis=0, dtype=np.float64)
+    usual = float(center @ center)
+    least, most = usual + NEAR_COPY * (1 - usual), MOST_COPIES
+    while near.k and (near.similarities >= least).mean() > most:
+        places, most = places.joined(_leaders(near, least), vectors), FEW_COPIES
+        near = build_graph(places.of(vectors), k, seed=seed)
+    n_texts = np.bincount(places.of_document)
+    is_copied = n_texts < automatic_min_cluster_size(len(vectors))
+    if places is own or not (is_copied & (n_texts > 1)).any():
+        return own, found
+    if not is_copied.all():
+        first = places.first[places.of_document[own.first]]
+        leader = np.searchsorted(own.first, first)
+        stays = ~is_copied[places.of_document[own.first]]
+        leader[stays] = np.flatnonzero(stays)
+        places = own.joined(leader, vectors)
+        near = build_graph(places.of(vectors), k, seed=seed)
+    return places, near
+
+
+def _leaders(near: NeighborGraph, least: float) -> Int64Array:
+    """Return the leader of each place, (n_places,): itself, or the first that takes it along."""
+    leader = np.arange(len(near))
+    is_free = np.ones(len(near), dtype=np.bool_)
+    for place in np.flatnonzero(near.similarities[:, 0] >= least).tolist():
+        if is_free[place]:
+            copies = near.indices[place][near.similarities[place] >= least]
+            copies = copies[is_free[copies]]
+            leader[copies] = place
+            is_free[copies] = is_free[place] = False
+    return leader
+
+
+def find_unique_vectors(vectors: FloatArray) -> Places:
     """Find the documents that share a vector."""
     n_documents = len(vectors)
     # Equal vectors have equal sums, so that only documents of equal sums need be compared.
@@ -259,16 +347,16 @@ def find_unique_vectors(vectors: FloatArray) -> UniqueVectors:
         # Adding zero turns -0.0 into 0.0, which equals it but has other bytes.
         of_first[document] = seen.setdefault((vectors[document] + 0.0).tobytes(), document)
     first, of_document = np.unique(of_first, return_inverse=True)
-    return UniqueVectors(first.astype(np.int64), of_document.astype(np.int64))
+    return Places(first.astype(np.int64), of_document.astype(np.int64))
 
 
-def spread_graph(graph: NeighborGraph, unique: UniqueVectors) -> NeighborGraph:
-    """Give every document the neighbours of its vector."""
-    if unique.all_distinct:
+def spread_graph(graph: NeighborGraph, places: Places) -> NeighborGraph:
+    """Give every document the neighbours of its place."""
+    if places.all_distinct:
         return graph
-    indices = unique.first[graph.indices][unique.of_document].astype(np.int32)
+    indices = places.first[graph.indices][places.of_document].astype(np.int32)
     return NeighborGraph(
-        indices, graph.similarities[unique.of_document], graph.method, graph.recall
+        indices, graph.similarities[places.of_document], graph.method, graph.recall
     )
 
 

@@ -16,7 +16,7 @@ from embedtopics.comparison._maps import edges_of
 from embedtopics.comparison._tables import real_neighbors
 from embedtopics.comparison._vectors import Log, Vectors, neighbor_graph
 from embedtopics.corpus._corpus import Corpus, require_text
-from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._agreement import Contingency
 from embedtopics.evaluation._bootstrap import interval, resampled_means, resampled_sums
@@ -155,7 +155,7 @@ def compare_before_after(
     columns = [column for examples in sets.values() for column in examples.columns]
     if texts is not None:
         columns.append(texts.texts)
-    encoders = resolve_encoder(before), resolve_encoder(after)
+    encoders = resolve_exact(before), resolve_exact(after)
     embedded = embed(encoders[0], columns, "before"), embed(encoders[1], columns, "after")
     judged: list[Judged] = []
     for task, examples in sets.items():

@@ -21,7 +21,7 @@ from embedtopics.corpus._hashing import TEXT, normalize_text, read_texts
 from embedtopics.corpus._readers import counted, name_row
 from embedtopics.corpus._windows import sentence_starts
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders._registry import fitted, resolve_exact
 from embedtopics.errors import InputError
 from embedtopics.evaluation._pairs import row_dots
 from embedtopics.neighbors._graph import nearest, unit_rows
@@ -470,7 +470,7 @@ def mine_hard_negatives(
         if value is not None and (not is_number(value) or not 0.0 <= value <= high):
             raise InputError(name, f"a number from 0 to {high:g}, or None", value)
     links = _links(examples, corpus)
-    maker = fitted(resolve_encoder(encoder), links.texts)
+    maker = fitted(resolve_exact(encoder), links.texts)
     encoder_name = str(getattr(maker, "name", type(maker).__name__))
     made = maker.encode(links.texts)
     if not isinstance(made, np.ndarray):

@@ -18,7 +18,7 @@ from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._readers import counted
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import readable, slabs
-from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._distill import (
     Vocabulary,
     add_words,
@@ -141,7 +141,7 @@ def fit_static_student(
     if out is not None:
         refuse_finished(out, overwrite)
         check_output_folder(Path(out).expanduser(), KIND)
-    encoder = resolve_encoder(teacher, cached=cached)
+    encoder = resolve_exact(teacher, cached=cached)
     tokenizer = getattr(encoder, "tokenizer_json", None)
     if not isinstance(tokenizer, str):
         raise InputError("teacher", "a SentenceEncoder with a tokenizer.json", encoder)

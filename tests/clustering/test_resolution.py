@@ -24,7 +24,7 @@ grids = hnp.arrays(
 @given(grids, st.integers(1, 5), st.data())
 def test_counts_equal_the_cuts_at_every_size(points, min_samples, data):
     weights = data.draw(hnp.arrays(np.int64, len(points), elements=st.integers(1, 6)))
-    tree = spanning_tree(points, min_samples=min_samples, weights=weights)
+    tree = spanning_tree(points, min_samples=min_samples)
     counted = topics_by_min_cluster_size(tree, weights)
     total = int(weights.sum())
     assert counted.shape == (total + 2,) and (counted[:2] == 0).all()
@@ -63,15 +63,38 @@ def test_a_hand_count():
 )
 def test_automatic_sizes(n_rows, expected):
     assert automatic_min_cluster_size(n_rows) == expected
-    with pytest.raises(InputError):
-        named_min_cluster_size("medium", n_rows)
 
 
 @given(st.integers(1, 10**7), st.integers(0, 10**6))
 def test_more_texts_never_make_a_smaller_size(n_rows, more):
     assert automatic_min_cluster_size(n_rows) <= automatic_min_cluster_size(n_rows + more)
-    fine, auto, coarse = (named_min_cluster_size(n, n_rows) for n in ("fine", "auto", "coarse"))
-    assert 5 <= fine <= auto < coarse
+
+
+@settings(deadline=None)
+@given(st.integers(1, 3_000), st.integers(1, 50))
+def test_copies_of_every_text_make_sizes_as_much_larger(n_texts, n_copies):
+    coordinates = np.arange(2.0 * n_texts).reshape(-1, 2)
+
+    def size(name, weights):
+        return named_min_cluster_size(name, coordinates, np.array(weights))
+
+    one = size("auto", [1] * n_texts)
+    assert n_texts < 20 or abs(size("auto", [n_copies] * n_texts) - n_copies * one) <= n_copies / 2
+    assert one == automatic_min_cluster_size(n_texts)
+    assert size("auto", [n_copies] * n_texts) == automatic_min_cluster_size(n_texts, n_copies)
+    copied = named_min_cluster_size(
+        "auto", np.repeat(coordinates, n_copies, axis=0), np.ones(n_texts * n_copies, dtype=int)
+    )
+    assert copied == automatic_min_cluster_size(n_texts, n_copies)
+    assert 5 <= size("fine", [1] * n_texts) <= one < size("coarse", [1] * n_texts)
+
+
+def test_many_copies_of_one_text_change_the_size_little():
+    weights = np.ones(1_000, dtype=int)
+    weights[0] = 20_000
+    assert named_min_cluster_size("auto", np.arange(2_000.0).reshape(-1, 2), weights) == 25
+    with pytest.raises(InputError):
+        named_min_cluster_size("medium", np.zeros((1, 2)), np.ones(1, dtype=int))
 
 
 def test_the_clusterer_keeps_the_tree_that_it_cut():
@@ -79,7 +102,7 @@ def test_the_clusterer_keeps_the_tree_that_it_cut():
     points = rng.normal(size=(200, 2)) + 12.0 * rng.integers(0, 4, (200, 1))
     weights = rng.integers(1, 4, 200)
     fitted = DensityClusterer().fit(points, sample_weight=weights)
-    assert fitted.min_cluster_size_ == automatic_min_cluster_size(int(weights.sum()))
+    assert fitted.min_cluster_size_ == named_min_cluster_size("auto", points, weights)
     again = labels_at(fitted.tree_, fitted.min_cluster_size_, weights, "leaf")
     np.testing.assert_array_equal(again.labels, fitted.labels_)
     np.testing.assert_array_equal(again.probabilities, fitted.probabilities_)

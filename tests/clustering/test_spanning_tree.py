@@ -11,10 +11,9 @@ from tests.factories import each, refuses
 
 
 def reachability(points, min_samples):
-    """All mutual reachabilities and core distances, from the definition."""
-    distances = cdist(points, points)
-    column = min(min_samples, len(points) - 1)
-    core = np.sort(distances, axis=1)[:, column]
+    """All mutual reachabilities and core distances, from the definition; copies count once."""
+    distances, places = cdist(points, points), np.unique(points, axis=0)
+    core = np.sort(cdist(points, places), axis=1)[:, min(min_samples, len(places) - 1)]
     return np.maximum(distances, np.maximum.outer(core, core)), core
 
 
@@ -80,11 +79,11 @@ def test_a_hand_calculation():
     assert alone.edges.shape == (0, 2) and alone.core_distances.tolist() == [0.0]
 
 
-def test_weights_are_points_in_one_place():
-    # A document of weight 2 has its copy as first neighbour, and is two neighbours to others.
-    tree = spanning_tree([[0.0], [1.0], [3.0], [7.0]], min_samples=2, weights=[2, 1, 1, 3])
-    assert tree.core_distances.tolist() == [1.0, 1.0, 3.0, 0.0]
-    assert tree.distances.tolist() == [1.0, 3.0, 4.0]
+def test_copies_make_no_place_dense():
+    # The second neighbour of 0 is at 3, however many documents lie at 0 and at 1.
+    tree = spanning_tree([[0.0], [0.0], [1.0], [1.0], [1.0], [3.0], [7.0]], min_samples=2)
+    assert tree.core_distances.tolist() == [3.0, 3.0, 2.0, 2.0, 2.0, 3.0, 6.0]
+    assert tree.distances.tolist() == [2.0, 2.0, 3.0, 3.0, 3.0, 6.0]
 
 
 small = hnp.arrays(
@@ -94,16 +93,16 @@ small = hnp.arrays(
 
 @settings(deadline=None, max_examples=60)
 @given(small, st.integers(1, 6), st.data())
-def test_weights_equal_repeated_rows(points, min_samples, data):
+def test_repeated_rows_join_at_their_core_distance(points, min_samples, data):
+    points = np.unique(points, axis=0)
     n = len(points)
-    weights = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
-    of_row = np.repeat(np.arange(n), weights)
-    weighted = spanning_tree(points, min_samples=min_samples, weights=weights)
-    repeated = spanning_tree(points[of_row], min_samples=min_samples)
-    np.testing.assert_array_equal(weighted.core_distances[of_row], repeated.core_distances)
-    within = np.repeat(weighted.core_distances, weights - 1)
+    times = np.array(data.draw(st.lists(st.integers(1, 4), min_size=n, max_size=n)))
+    once = spanning_tree(points, min_samples=min_samples)
+    repeated = spanning_tree(points[np.repeat(np.arange(n), times)], min_samples=min_samples)
+    np.testing.assert_array_equal(np.repeat(once.core_distances, times), repeated.core_distances)
+    within = np.repeat(once.core_distances, times - 1)
     np.testing.assert_array_equal(
-        np.sort(np.concatenate([weighted.distances, within])), repeated.distances
+        np.sort(np.concatenate([once.distances, within])), repeated.distances
     )
 
 
@@ -166,7 +165,7 @@ NOT_POINTS = [[1.0, 2.0], np.empty((0, 2)), [["a"]], [[0.0], [np.nan], [1.0]], [
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    each(coordinates=NOT_POINTS, min_samples=[0, 2.5, True], weights=[[1], [1.0, 2.0], [1, 0]]),
+    each(coordinates=NOT_POINTS, min_samples=[0, 2.5, True]),
 )
 def test_bad_input_is_explained(name, value):
     with refuses(name):

@@ -104,9 +104,9 @@ def make_sentence_folder(tiny_bert, tmp_path):
 
 @pytest.fixture(scope="session")
 def tiny_encoder(tiny_bert):
-    from embedtopics.encoders import SentenceEncoder
+    from tests.factories import exact_encoder
 
-    return SentenceEncoder(tiny_bert, max_length=12)
+    return exact_encoder(tiny_bert, max_length=12)
 
 
 @pytest.fixture(scope="session")

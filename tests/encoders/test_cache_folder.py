@@ -6,6 +6,7 @@ from embedtopics.cli._app import app
 from embedtopics.encoders import CachedEncoder, SentenceEncoder
 from embedtopics.encoders._cache import cache_entries, clear_cache
 from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders.sentence._backend import number_format
 from embedtopics.encoders.sentence._onnx import FORMAT, UNFINISHED
 
 
@@ -21,7 +22,7 @@ def filled(cache, tiny_bert):
 def test_what_is_kept_is_counted(filled):
     entries = cache_entries()
     assert [(e.kind, e.variant, e.n_texts) for e in entries] == [
-        ("model", "float32", 0), ("vectors", "float32", 2),
+        ("model", number_format("int8"), 0), ("vectors", "float32", 2),
     ]  # fmt: skip
     assert all(entry.encoder.endswith("tiny-bert") for entry in entries)
     sizes = [sum(p.stat().st_size for p in e.folder.iterdir()) for e in entries]

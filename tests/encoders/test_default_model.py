@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from embedtopics.encoders import SentenceEncoder
+from tests.factories import exact_encoder
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +16,7 @@ def encoder(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constants, "HF_HUB_CACHE", str(tmp_path_factory.mktemp("hub")))
-        return SentenceEncoder()
+        return exact_encoder()
 
 
 def test_it_comes_from_the_package(encoder):

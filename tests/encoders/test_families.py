@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import ModelLoadError
 from tests.encoders.conftest import SIZES, WORDS
+from tests.factories import exact_encoder
 
 SPECIAL = ["<pad>", "<unk>", "<cls>", "<sep>", "<mask>"]
 SETTINGS = {
@@ -85,22 +85,22 @@ def states_of(folder, texts, max_length):
 
 
 def test_vectors_are_those_of_transformers(checkpoint):
-    encoder = SentenceEncoder(checkpoint, runtime="onnx")
+    encoder = exact_encoder(checkpoint, runtime="onnx")
     assert (encoder.runtime, encoder.max_length) == ("onnx", 32)
     found = encoder.encode(TEXTS)
     for (last, _), vector in zip(states_of(checkpoint, TEXTS, 32), found, strict=True):
         expected = last.mean(axis=0)
         np.testing.assert_allclose(vector, expected / np.linalg.norm(expected), atol=1e-5)
     np.testing.assert_allclose(
-        found, SentenceEncoder(checkpoint, runtime="torch").encode(TEXTS), atol=1e-5
+        found, exact_encoder(checkpoint, runtime="torch").encode(TEXTS), atol=1e-5
     )
     alone = np.vstack([encoder.encode([text]) for text in TEXTS])
     np.testing.assert_allclose(found, alone, atol=1e-6)
 
 
 def test_layers_and_joined_poolings_are_those_of_transformers(checkpoint):
-    last_two = SentenceEncoder(checkpoint, layers=2, pooling=("cls", "max"), normalize=False)
-    weighted = SentenceEncoder(checkpoint, layers=[1, 0, 2, 1], normalize=False)
+    last_two = exact_encoder(checkpoint, layers=2, pooling=("cls", "max"), normalize=False)
+    weighted = exact_encoder(checkpoint, layers=[1, 0, 2, 1], normalize=False)
     found = zip(last_two.encode(TEXTS), weighted.encode(TEXTS), strict=True)
     for (_, states), (joined, mixed) in zip(states_of(checkpoint, TEXTS, 32), found, strict=True):
         states = np.array(states)
@@ -115,7 +115,7 @@ def test_an_unknown_family_says_what_is_known(tiny_bert, tmp_path):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "abacus"}))
     with pytest.raises(ModelLoadError, match=r"family .abacus.*such as albert, bert.*trust_remote"):
-        SentenceEncoder(folder).encode(["the cat"])
+        exact_encoder(folder).encode(["the cat"])
 
 
 def test_a_tokenizer_of_more_tokens_than_the_weights(tiny_bert, tmp_path):
@@ -125,4 +125,4 @@ def test_a_tokenizer_of_more_tokens_than_the_weights(tiny_bert, tmp_path):
     tokenizer["model"]["vocab"]["extra"] = 99
     file.write_text(json.dumps(tokenizer))
     with pytest.raises(ModelLoadError, match=r"at most 72 tokens.*the token 99"):
-        SentenceEncoder(folder).encode(["the cat"])
+        exact_encoder(folder).encode(["the cat"])

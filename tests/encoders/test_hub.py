@@ -7,7 +7,7 @@ import pytest
 
 import embedtopics as et
 from embedtopics.encoders import StaticEncoder
-from tests.factories import refuses
+from tests.factories import exact_encoder, refuses
 from tests.stub_hub import online_hub
 
 
@@ -30,12 +30,12 @@ def test_a_sentence_encoder(hub, tiny_bert, texts, tmp_path):
     folder = shutil.copytree(tiny_bert, tmp_path / "mine")
     (folder / "evil.py").write_text("1/0")
     (folder / "pytorch_model.bin").write_bytes(b"pickled")
-    encoder = et.SentenceEncoder(folder)
+    encoder = exact_encoder(folder)
     url = encoder.push_to_hub("someone/encoder", token="hf_secret")
     assert url.startswith(f"{hub.endpoint}/someone/encoder/commit/")
     assert hub.repositories["someone/encoder"]["private"]
     assert {token for _, path, token in hub.requests if "commit" in path} == {"Bearer hf_secret"}
-    loaded = et.SentenceEncoder(fetched(hub, "someone/encoder", tmp_path / "fetched"))
+    loaded = exact_encoder(fetched(hub, "someone/encoder", tmp_path / "fetched"))
     assert loaded.fingerprint == encoder.fingerprint
     assert not list((tmp_path / "fetched").glob("*.py")) and loaded.dimensions == encoder.dimensions
     assert not (tmp_path / "fetched" / "pytorch_model.bin").exists()
@@ -69,7 +69,7 @@ def test_an_index_and_the_next_version_of_it(hub, tiny_encoder, texts, tmp_path)
 
 def test_what_is_not_sent(hub, tiny_bert, table, tokenizer, monkeypatch):
     with refuses("encoder"):  # its folder would make other vectors
-        et.SentenceEncoder(tiny_bert, pooling="max").push_to_hub("someone/encoder")
+        exact_encoder(tiny_bert, pooling="max").push_to_hub("someone/encoder")
     with refuses("encoder"):
         et.encoders.TfidfEncoder().push_to_hub("someone/encoder")
     static = StaticEncoder.from_arrays(table, tokenizer)

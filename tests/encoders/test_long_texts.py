@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from embedtopics.corpus import Corpus
-from embedtopics.encoders import SentenceEncoder
+from tests.factories import exact_encoder
 
 LONG = "The cat sat on the mat. A dog ran in the park. The blue river and the red stone. Light."
 
 
 @pytest.fixture(scope="module")
 def chunking(tiny_bert):
-    return SentenceEncoder(tiny_bert, max_length=12, long_texts="chunk")
+    return exact_encoder(tiny_bert, max_length=12, long_texts="chunk")
 
 
 def test_windows_are_sentences_that_fit(chunking):
@@ -68,7 +68,7 @@ def test_passages_of_a_corpus_are_what_the_encoder_reads(chunking, tiny_encoder)
 
 @pytest.mark.parametrize("prompt", [None, "the cat "])
 def test_tokens_are_counted_once_where_windows_overlap(tiny_bert, prompt):
-    encoder = SentenceEncoder(tiny_bert, max_length=24, long_texts="chunk", prompt=prompt)
+    encoder = exact_encoder(tiny_bert, max_length=24, long_texts="chunk", prompt=prompt)
     texts = ["zebra cat. " * 40, "zebra", "the cat"]
     report, counted = encoder.encode_with_report(texts), encoder.count_tokens(texts)
     spans = encoder.windows(texts[:1])[0]

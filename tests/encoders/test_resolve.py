@@ -7,7 +7,8 @@ import pytest
 
 from embedtopics.encoders import SentenceEncoder
 from embedtopics.encoders.sentence import _loading as resolve
-from embedtopics.encoders.sentence._loading import DEFAULT_REVISION, hash_file, resolve_model
+from embedtopics.encoders.sentence._checkpoint import hash_file
+from embedtopics.encoders.sentence._loading import DEFAULT_REVISION, resolve_model
 from embedtopics.errors import InputError, ModelLoadError
 
 REPOSITORY = "models--sentence-transformers--all-MiniLM-L6-v2"

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder
+from embedtopics.encoders import CachedEncoder, SentenceEncoder
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _onnx as exporting
 from embedtopics.encoders.sentence import _running as runtime
@@ -20,7 +21,7 @@ from embedtopics.encoders.sentence._backend import measure_extremes, quantize_mo
 from embedtopics.encoders.sentence._onnx import FORMAT, ExportError, fold_biases
 from embedtopics.encoders.sentence._running import OnnxRuntime
 from embedtopics.errors import InputError, ModelLoadError
-from tests.factories import FULL_DISK, python, raising
+from tests.factories import FULL_DISK, exact_encoder, python, raising
 
 onnx = pytest.importorskip("onnx")
 
@@ -116,25 +117,65 @@ def test_a_checkpoint_that_does_not_bear_8_bits_says_so(tiny_bert, monkeypatch, 
     assert "\n" not in str(caught.value)
 
 
+def test_a_cpu_computes_in_8_bits_where_nothing_else_is_said(tiny_bert, texts, cache):
+    encoder, named = SentenceEncoder(tiny_bert), SentenceEncoder(tiny_bert, precision="int8")
+    exact = exact_encoder(tiny_bert)
+    assert not cache.exists()  # made, and nothing was tried
+    assert encoder.settings["precision"] == "int8" and encoder.get_params()["precision"] == "auto"
+    assert "int8" in encoder.precision_note and named.precision_note == ""
+    assert encoder.fingerprint == named.fingerprint != exact.fingerprint
+    assert encoder.space == named.space == exact.space == exact.fingerprint
+    np.testing.assert_array_equal(encoder.encode(texts), named.encode(texts))
+    for more in ({"runtime": "torch"}, {"trust_remote_code": True}):
+        on_torch = SentenceEncoder(tiny_bert, **more)
+        assert on_torch.precision == "float32" and "torch" in on_torch.precision_note
+    assert opening.known_numbers(encoder.recipe, "cuda", None, cache).precision == "float32"
+
+
+def test_a_checkpoint_that_does_not_bear_8_bits_stays_in_float32(
+    tiny_bert, texts, cache, monkeypatch
+):
+    monkeypatch.setattr(opening, "LEAST_INT8_COSINE", 1.1)
+    encoder, exact = SentenceEncoder(tiny_bert), exact_encoder(tiny_bert)
+    assert (encoder.precision, encoder.fingerprint) == ("float32", exact.fingerprint)
+    assert "vectors turn too far" in encoder.precision_note and encoder.runtime_note == ""
+    np.testing.assert_array_equal(encoder.encode(texts), exact.encode(texts))
+    monkeypatch.setattr(opening, "_round", raising(AssertionError("tried twice")))
+    again = SentenceEncoder(tiny_bert)
+    assert again.precision == "float32" and "_opened" not in vars(again)
+    with pytest.raises(ModelLoadError, match="vectors turn too far"):
+        SentenceEncoder(tiny_bert, precision="int8").encode(["the cat"])
+
+
+def test_what_training_starts_from_keeps_all_digits(tiny_bert, tmp_path):
+    for given in (tiny_bert, SentenceEncoder(tiny_bert), exact_encoder(tiny_bert)):
+        assert resolve_exact(given).settings["precision"] == "float32"
+    cached = CachedEncoder(SentenceEncoder(tiny_bert, max_length=9), folder=tmp_path)
+    found = resolve_exact(cached)
+    assert (found.precision, found.max_length, found.folder) == ("float32", 9, tmp_path)
+    named = SentenceEncoder(tiny_bert, precision="int8")
+    assert resolve_exact(named) is named
+
+
 def test_a_model_is_made_ready_once(tiny_bert, texts, cache, monkeypatch):
-    first = SentenceEncoder(tiny_bert).encode(texts)
+    first = exact_encoder(tiny_bert).encode(texts)
     assert [f.name.rpartition("-")[2] for f in folders(cache)] == ["float32"]
     kept = onnx.load(folders(cache)[0] / "model.onnx")
     assert "Gemm" in {node.op_type for node in kept.graph.node}  # with the biases in it
 
     monkeypatch.setattr(opening, "export_model", raising(AssertionError("exported twice")))
-    again = SentenceEncoder(tiny_bert)
+    again = exact_encoder(tiny_bert)
     np.testing.assert_array_equal(again.encode(texts), first)
     # Another pooling is another model; another length, prompt or scaling is not.
-    SentenceEncoder(tiny_bert, normalize=False, max_length=9, prompt="the ").encode(texts)
+    exact_encoder(tiny_bert, normalize=False, max_length=9, prompt="the ").encode(texts)
     with pytest.raises(AssertionError):
-        SentenceEncoder(tiny_bert, pooling="max").encode(texts)
+        exact_encoder(tiny_bert, pooling="max").encode(texts)
 
 
 @pytest.mark.parametrize("file", ["model.onnx", "tokenizer.json", "about.json"])
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
 def test_a_damaged_model_is_named_and_made_again(tiny_bert, texts, cache, caplog, file, damage):
-    first = SentenceEncoder(tiny_bert).encode(texts)
+    first = exact_encoder(tiny_bert).encode(texts)
     path = folders(cache)[0] / file
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -143,7 +184,7 @@ def test_a_damaged_model_is_named_and_made_again(tiny_bert, texts, cache, caplog
     else:
         path.write_bytes(data if damage == "flip" else data[: len(data) // 2])
     with caplog.at_level(logging.WARNING, "embedtopics"):
-        np.testing.assert_array_equal(SentenceEncoder(tiny_bert).encode(texts), first)
+        np.testing.assert_array_equal(exact_encoder(tiny_bert).encode(texts), first)
     assert str(folders(cache)[0]) in caplog.text
     whole = json.loads((folders(cache)[0] / "about.json").read_text())
     assert whole["cosine"] > 0.99999
@@ -152,23 +193,23 @@ def test_a_damaged_model_is_named_and_made_again(tiny_bert, texts, cache, caplog
 def test_a_cache_that_cannot_be_written_costs_a_warning(tiny_bert, texts, cache, caplog):
     cache.write_text("a file in the way")
     with caplog.at_level(logging.WARNING, "embedtopics"):
-        encoder = SentenceEncoder(tiny_bert)
+        encoder = exact_encoder(tiny_bert)
         assert encoder.encode(texts).shape == (8, 16)
         encoder.encode(texts)
     assert caplog.text.count("cannot be kept") == 1
 
 
 def test_what_cannot_be_exported_runs_on_torch_and_says_so(tiny_bert, texts, cache, monkeypatch):
-    expected = SentenceEncoder(tiny_bert).encode(texts)
+    expected = exact_encoder(tiny_bert).encode(texts)
     shutil.rmtree(cache)
 
     monkeypatch.setattr(opening, "export_model", raising(ExportError("no such operation")))
-    encoder = SentenceEncoder(tiny_bert)
+    encoder = exact_encoder(tiny_bert)
     np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
     assert encoder.runtime == "torch"
     assert "no such operation" in encoder.runtime_note
     with pytest.raises(ModelLoadError, match="no such operation"):
-        SentenceEncoder(tiny_bert, runtime="onnx").encode(texts)
+        exact_encoder(tiny_bert, runtime="onnx").encode(texts)
 
 
 def drifting(rows):
@@ -212,7 +253,7 @@ def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"precision": "int4"}, "one of float32, int8"),
+        ({"precision": "int4"}, "one of auto, float32, int8"),
         ({"precision": "float16", "device": "cpu"}, "for a GPU"),
         ({"precision": "int8", "runtime": "torch"}, "needs ONNX Runtime"),
         ({"runtime": "tensorflow"}, "onnx or torch"),
@@ -235,7 +276,7 @@ def test_weights_of_two_gigabytes_are_not_exported(monkeypatch):
 )
 def test_settings_out_of_range_or_that_do_not_go_together(tiny_bert, settings, message):
     with pytest.raises(InputError, match=message):
-        SentenceEncoder(tiny_bert, **settings)
+        exact_encoder(tiny_bert, **settings)
 
 
 def test_a_prepared_encoder_loads_neither_torch_nor_transformers(tiny_bert, cache):
@@ -282,12 +323,12 @@ def test_a_prepared_model_does_not_depend_on_who_came_first(tiny_bert, texts, ca
 def test_a_full_disk_costs_a_warning_and_leaves_nothing(
     tiny_bert, texts, cache, caplog, monkeypatch
 ):
-    expected = SentenceEncoder(tiny_bert).encode(texts)
+    expected = exact_encoder(tiny_bert).encode(texts)
     shutil.rmtree(cache)
 
     monkeypatch.setattr(os, "fsync", raising(FULL_DISK))
     with caplog.at_level(logging.WARNING, "embedtopics"):
-        np.testing.assert_array_equal(SentenceEncoder(tiny_bert).encode(texts), expected)
+        np.testing.assert_array_equal(exact_encoder(tiny_bert).encode(texts), expected)
     assert "No space left" in caplog.text
     assert folders(cache) == []
 

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError, ModelLoadError
+from tests.factories import exact_encoder
 
 TEXTS = ["", "the cat", "dog " * 30, "red and blue", "light or sound and the river"]
 
@@ -49,7 +49,7 @@ def assert_same(encoder, oracle, **how):
 )  # fmt: skip
 def test_every_pooling_and_several_joined(save, modes):
     folder, oracle = save(pooling(*modes))
-    encoder = SentenceEncoder(folder)
+    encoder = exact_encoder(folder)
     assert encoder.dimensions == 16 * len(modes)
     assert_same(encoder, oracle)
 
@@ -61,11 +61,11 @@ def test_a_dense_layer_like_that_of_labse(save, activation):
 
     dense = Dense(16, 6, activation_function=getattr(torch.nn, activation)())
     folder, oracle = save(pooling("cls"), dense, Normalize())
-    encoder = SentenceEncoder(folder)
+    encoder = exact_encoder(folder)
     assert encoder.dimensions == 6
     assert_same(encoder, oracle)
     with pytest.raises(InputError, match="16 numbers which the dense layer"):
-        SentenceEncoder(folder, pooling=("cls", "max"))
+        exact_encoder(folder, pooling=("cls", "max"))
 
 
 def test_a_dense_layer_with_code_of_its_own_or_damage_is_refused(save):
@@ -76,12 +76,12 @@ def test_a_dense_layer_with_code_of_its_own_or_damage_is_refused(save):
     content = file.read_text()
     file.write_text(json.dumps({**json.loads(content), "activation_function": "my_package.Evil"}))
     with pytest.raises(ModelLoadError, match=r"got my_package\.Evil"):
-        SentenceEncoder(folder)
+        exact_encoder(folder)
     file.write_text(content)
     weights = folder / "2_Dense" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:60])
     with pytest.raises(ModelLoadError, match="2_Dense"):
-        SentenceEncoder(folder)
+        exact_encoder(folder)
 
 
 def test_weighted_layers(save):
@@ -91,7 +91,7 @@ def test_weighted_layers(save):
     weights = torch.nn.Parameter(torch.tensor([0.5, 2.0]))
     layers = WeightedLayerPooling(16, num_hidden_layers=2, layer_start=1, layer_weights=weights)
     folder, oracle = save(layers, pooling("mean"), all_layers=True)
-    encoder = SentenceEncoder(folder)
+    encoder = exact_encoder(folder)
     assert encoder.settings["layers"] == pytest.approx([0.0, 0.2, 0.8])
     assert_same(encoder, oracle)
 
@@ -101,11 +101,11 @@ def test_prompts_like_those_of_e5(save):
 
     prompts = {"query": "the cat and ", "passage": "red river "}
     folder, oracle = save(pooling("mean"), Normalize(), prompts=prompts)
-    encoder = SentenceEncoder(folder, prompt="query")
+    encoder = exact_encoder(folder, prompt="query")
     assert encoder.prompts["passage"] == "red river "
     assert_same(encoder, oracle, prompt_name="query")
-    assert_same(SentenceEncoder(folder, prompt="a stone "), oracle, prompt="a stone ")
-    assert_same(SentenceEncoder(folder), oracle)
+    assert_same(exact_encoder(folder, prompt="a stone "), oracle, prompt="a stone ")
+    assert_same(exact_encoder(folder), oracle)
     report = encoder.encode_with_report(TEXTS)
     assert report.n_tokens.tolist() == [0, 2, 30, 3, 6]
     assert report.n_seen.tolist() == [0, 2, 7, 3, 6]
@@ -119,14 +119,14 @@ def test_a_prompt_that_is_read_and_not_pooled(save, mode):
     )
     texts = TEXTS[1:]  # of the empty text no token would be left
     expected = oracle.encode(texts, show_progress_bar=False)
-    np.testing.assert_allclose(SentenceEncoder(folder).encode(texts), expected, atol=1e-5)
+    np.testing.assert_allclose(exact_encoder(folder).encode(texts), expected, atol=1e-5)
 
 
 def test_vectors_are_cut_before_they_are_scaled(save):
     from sentence_transformers.models import Normalize
 
     folder, oracle = save(pooling("mean"), Normalize())
-    encoder = SentenceEncoder(folder, dimensions=5)
+    encoder = exact_encoder(folder, dimensions=5)
     assert encoder.dimensions == 5
     assert_same(encoder, oracle, truncate_dim=5, normalize_embeddings=True)
-    assert encoder.fingerprint != SentenceEncoder(folder).fingerprint
+    assert encoder.fingerprint != exact_encoder(folder).fingerprint

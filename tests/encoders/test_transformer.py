@@ -16,11 +16,12 @@ from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.encoders.sentence import _backend as opening
 from embedtopics.encoders.sentence import _encoder as transformer
 from embedtopics.errors import InputError, ModelLoadError
+from tests.factories import exact_encoder
 
 
 @pytest.mark.parametrize("tokens_per_batch", [1, 20, 10_000])
 def test_a_vector_does_not_depend_on_its_batch(tiny_bert, tokens_per_batch, texts, monkeypatch):
-    encoder = SentenceEncoder(tiny_bert, tokens_per_batch=tokens_per_batch)
+    encoder = exact_encoder(tiny_bert, tokens_per_batch=tokens_per_batch)
     together = encoder.encode(texts)
     alone = np.vstack([encoder.encode([text]) for text in texts])
     np.testing.assert_allclose(together, alone, atol=1e-6)
@@ -58,20 +59,20 @@ def test_odd_texts(tiny_encoder):
 def test_the_fingerprint_is_stable_and_tells_encoders_apart(tiny_bert, tmp_path):
     copy = shutil.copytree(tiny_bert, tmp_path / "copy")
     settings = [{}, {"pooling": "cls"}, {"normalize": False}, {"max_length": 8}]
-    prints = [SentenceEncoder(tiny_bert, **choice).fingerprint for choice in settings]
+    prints = [exact_encoder(tiny_bert, **choice).fingerprint for choice in settings]
     assert len(set(prints)) == 4
-    assert SentenceEncoder(copy).fingerprint == prints[0]
+    assert exact_encoder(copy).fingerprint == prints[0]
 
 
 def test_lower_casing_and_prompts_are_obeyed(make_sentence_folder):
     folder = make_sentence_folder()
-    plain = SentenceEncoder(folder).encode(["the cat"])
+    plain = exact_encoder(folder).encode(["the cat"])
     settings = {"prompts": {"query": "the "}, "default_prompt_name": "query"}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
     (folder / "sentence_bert_config.json").write_text(
         json.dumps({"max_seq_length": 12, "do_lower_case": True})
     )
-    np.testing.assert_allclose(SentenceEncoder(folder).encode(["CAT"]), plain, atol=1e-6)
+    np.testing.assert_allclose(exact_encoder(folder).encode(["CAT"]), plain, atol=1e-6)
 
 
 def test_nothing_is_printed_and_nothing_left_switched(tiny_bert, capfd):
@@ -83,7 +84,7 @@ def test_nothing_is_printed_and_nothing_left_switched(tiny_bert, capfd):
         return verbosity, has_bars, torch.get_num_threads(), torch.random.get_rng_state().tolist()
 
     before = state()
-    SentenceEncoder(tiny_bert).encode(["cat " * 5000])
+    exact_encoder(tiny_bert).encode(["cat " * 5000])
     assert state() == before and capfd.readouterr() == ("", "")
 
 
@@ -96,12 +97,12 @@ def test_missing_weights_are_not_made_up_and_a_pooler_is_not_missed(
     tensors = load_file(folder / "model.safetensors")
     kept = {name: tensor for name, tensor in tensors.items() if "pooler" not in name}
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
-    found = SentenceEncoder(folder, max_length=12).encode(texts)
+    found = exact_encoder(folder, max_length=12).encode(texts)
     np.testing.assert_allclose(found, tiny_encoder.encode(texts), atol=1e-6)
     del kept[lost := "encoder.layer.1.output.dense.weight"]
     save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ModelLoadError, match=f"none for 1 tensors, such as {lost}"):
-        SentenceEncoder(folder).encode(["the cat"])
+        exact_encoder(folder).encode(["the cat"])
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -140,7 +141,7 @@ def test_a_tokenizer_that_is_set_otherwise_is_another_encoder(tiny_bert, tmp_pat
     folder = shutil.copytree(tiny_bert, tmp_path / "cased")
     file = folder / "tokenizer_config.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "do_lower_case": False}))
-    uncased, cased = SentenceEncoder(tiny_bert), SentenceEncoder(folder)
+    uncased, cased = exact_encoder(tiny_bert), exact_encoder(folder)
     assert uncased.fingerprint != cased.fingerprint
     # The first has been made ready, and must not be taken for the second.
     small, large = uncased.encode(["the cat", "THE CAT"])
@@ -157,7 +158,7 @@ def test_merges_are_part_of_an_encoder(tiny_roberta, tmp_path):
         (folder / "tokenizer.json").unlink()
         (folder / "vocab.json").write_text(json.dumps(tokenizer["model"]["vocab"]))
         (folder / "merges.txt").write_text("#version: 0.2\n" + merges)
-        folders.append(SentenceEncoder(folder))
+        folders.append(exact_encoder(folder))
     assert folders[0].fingerprint != folders[1].fingerprint
     assert [x.count_tokens(["the"]).n_tokens[0] for x in folders] == [2, 1]
 
@@ -165,15 +166,15 @@ def test_merges_are_part_of_an_encoder(tiny_roberta, tmp_path):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(0.001, 1e3), min_size=3, max_size=3))
 def test_settings_make_the_same_encoder_again(tiny_bert, weights):
-    encoder = SentenceEncoder(tiny_bert, layers=weights)
-    again = SentenceEncoder(**json.loads(json.dumps(encoder.settings)))
+    encoder = exact_encoder(tiny_bert, layers=weights)
+    again = exact_encoder(**json.loads(json.dumps(encoder.settings)))
     assert again.settings == encoder.settings
     assert again.fingerprint == encoder.fingerprint
 
 
 def test_a_relative_folder_stays_the_one_that_was_meant(tiny_bert, monkeypatch, tmp_path):
     monkeypatch.chdir(tiny_bert.parent)
-    encoder, expected = SentenceEncoder(tiny_bert.name), SentenceEncoder(tiny_bert)
+    encoder, expected = exact_encoder(tiny_bert.name), exact_encoder(tiny_bert)
     monkeypatch.chdir(tmp_path)
     assert encoder.fingerprint == expected.fingerprint
     np.testing.assert_array_equal(encoder.encode(["the cat"]), expected.encode(["the cat"]))
@@ -181,16 +182,16 @@ def test_a_relative_folder_stays_the_one_that_was_meant(tiny_bert, monkeypatch, 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
 def test_an_open_encoder_can_be_copied(tiny_bert, copied, texts):
-    encoder = SentenceEncoder(tiny_bert, max_length=12)
+    encoder = exact_encoder(tiny_bert, max_length=12)
     expected = encoder.encode(texts)
     np.testing.assert_array_equal(copied(encoder).encode(texts), expected)
     np.testing.assert_array_equal(encoder.encode(texts), expected)
 
 
 def test_threads_that_ask_at_once_share_one_model(tiny_bert, texts, monkeypatch):
-    expected = SentenceEncoder(tiny_bert).encode(texts)
+    expected = exact_encoder(tiny_bert).encode(texts)
     # As from Python 3.12 on, where nothing keeps threads from computing it at the same time.
-    opened, encoder = [], SentenceEncoder(tiny_bert)
+    opened, encoder = [], exact_encoder(tiny_bert)
 
     def slow(*arguments):
         opened.append(arguments)
@@ -206,11 +207,11 @@ def test_threads_that_ask_at_once_share_one_model(tiny_bert, texts, monkeypatch)
 
 @pytest.mark.parametrize("long_texts", ["truncate", "chunk"])
 def test_a_prompt_that_leaves_nothing_to_the_text(tiny_bert, long_texts):
-    encoder = SentenceEncoder(tiny_bert, prompt="the cat " * 5, max_length=12,
+    encoder = exact_encoder(tiny_bert, prompt="the cat " * 5, max_length=12,
                               long_texts=long_texts)  # fmt: skip
     with pytest.raises(InputError, match="leaves none; give a shorter one"):
         encoder.encode(["a dog"])
-    one = SentenceEncoder(tiny_bert, prompt="the cat " * 5, max_length=13).encode_with_report
+    one = exact_encoder(tiny_bert, prompt="the cat " * 5, max_length=13).encode_with_report
     assert one(["dog sat"]).n_seen.tolist() == [1]
 
 
@@ -227,9 +228,9 @@ def test_weights_that_were_kept_in_half_precision(tiny_bert, tmp_path, texts, dt
 
     folder = shutil.copytree(tiny_bert, tmp_path / dtype)
     AutoModel.from_pretrained(tiny_bert, dtype=getattr(torch, dtype)).save_pretrained(folder)
-    found, exact = (SentenceEncoder(f).encode(texts) for f in (folder, tiny_bert))
+    found, exact = (exact_encoder(f).encode(texts) for f in (folder, tiny_bert))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, exact, atol=0.05)
     np.testing.assert_allclose(
-        found, SentenceEncoder(folder, runtime="torch").encode(texts), atol=1e-5
+        found, exact_encoder(folder, runtime="torch").encode(texts), atol=1e-5
     )

@@ -1,5 +1,7 @@
 """Building an index and adding to it: what is kept, what is refused, and what is noted."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from embedtopics.corpus import Corpus
 from embedtopics.retrieval import SearchIndex, _build
 from tests.factories import refuses
+from tests.retrieval.oracle import Tiny, build
 
 TEXTS = ["Cats purr.", "", "  \n", "\u200b", "Dogs bark."]
 FRAME = pd.DataFrame({"body": ["Cats purr.", "Dogs bark."], "id": ["1", "2"], "n": [1, 2]})
@@ -93,6 +96,23 @@ def test_building(no_encoding, tmp_path):
             with refuses(name):
                 SearchIndex.build(corpus(), tmp_path / "a", encoder="random", **{name: wrong})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_checkpoint_of_an_index_may_compute_in_other_numbers(tmp_path):
+    texts = ["A red fox runs.", "The blue whale swims far.", "Green frogs.", "  "]
+    build(texts, tmp_path / "index")
+    near, far = Tiny(), Tiny()
+    near.fingerprint = far.fingerprint = "in other numbers"
+    with refuses("encoder"):
+        SearchIndex.load(tmp_path / "index", encoder=near)
+    near.space = far.space = Tiny.fingerprint
+    far.encode_with_report = lambda texts, **_: replace(
+        made := Tiny().encode_with_report(texts), embeddings=made.embeddings[:, ::-1]
+    )
+    found = SearchIndex.load(tmp_path / "index", encoder=near).search("frogs", 1, "dense")
+    assert found[0].text == "Green frogs."
+    with refuses("encoder"):
+        SearchIndex.load(tmp_path / "index", encoder=far)
 
 
 def test_numerals_of_a_csv_file_are_numbers_and_keep_the_kind_of_their_column(tmp_path):

@@ -149,6 +149,23 @@ def test_another_encoder_than_the_one_of_the_fit_is_refused(toy, tmp_path):
     np.testing.assert_array_equal(et.TopicModel.load(folder).predict(texts), model.labels_)
 
 
+def test_the_checkpoint_of_the_fit_may_compute_in_other_numbers(toy, tmp_path):
+    model = et.TopicModel(Coder("float32"), languages=["en"]).fit(toy[0])
+    folder, new = model.save(tmp_path / "model"), ["a new text"]
+    near, far = Coder("int8"), Coder("int8")
+    near.space = far.space = "float32"
+    near.encode = lambda texts: Coder.encode(near, texts) + 0.01
+    far.encode = lambda texts: Coder.encode(far, texts)[:, ::-1]
+    expected = model.predict(new)
+    np.testing.assert_array_equal(et.TopicModel.load(folder, encoder=near).predict(new), expected)
+    with refuses("encoder"):
+        et.TopicModel.load(folder, encoder=far).predict(new)
+    rounded = et.TopicModel(near, languages=["en"]).fit(toy[0])
+    assert rounded.result_.settings["encoder_space"] == "float32"
+    both = et.topics.combine([model.result_, rounded.result_])
+    assert len(both.corpus) == 2 * len(toy[0])
+
+
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_an_encoder_with_settings_is_made_again_as_it_was(tmp_path):

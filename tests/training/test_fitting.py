@@ -9,7 +9,7 @@ from sentence_transformers.sentence_transformer import losses
 
 import embedtopics as et
 from embedtopics.training import _fit as runs
-from tests.factories import raising, refuses
+from tests.factories import exact_encoder, raising, refuses
 from tests.training.engine.conftest import CONTENT, graded_pairs, partner_pairs
 from tests.training.reports import same
 
@@ -39,8 +39,8 @@ def test_a_fit_leaves_an_encoder_its_report_and_a_card(tiny_bert, tmp_path, sets
         corpus=corpus, out=tmp_path / "tuned", **LEARNS,
     )  # fmt: skip
     folder = tmp_path / "tuned"
-    tuned = et.SentenceEncoder(folder)
-    assert not np.allclose(tuned.encode(corpus), et.SentenceEncoder(tiny_bert).encode(corpus))
+    tuned = exact_encoder(folder)
+    assert not np.allclose(tuned.encode(corpus), exact_encoder(tiny_bert).encode(corpus))
     assert report.n_steps == 16 and report.best_step > 0 and report.stopped == "finished"
     assert len(report.curves.validation_steps) == 17
     again = et.training.read_report(folder)
@@ -69,9 +69,9 @@ def test_the_order_of_the_rows_does_not_matter(tiny_bert, tmp_path, sets):
     found = []
     for name, examples in (("one", train), ("two", train.take(shuffled))):
         et.training.fit_sts(tiny_bert, examples, validation=train, out=tmp_path / name, **LEARNS)
-        found.append(et.SentenceEncoder(tmp_path / name).encode(CONTENT))
+        found.append(exact_encoder(tmp_path / name).encode(CONTENT))
     np.testing.assert_array_equal(*found)
-    assert not np.allclose(found[0], et.SentenceEncoder(tiny_bert).encode(CONTENT))
+    assert not np.allclose(found[0], exact_encoder(tiny_bert).encode(CONTENT))
 
 
 def test_without_validation_examples_a_part_is_held_out(tiny_bert, tmp_path):
@@ -231,7 +231,7 @@ def test_texts_alone_and_a_teacher_train_too(tiny_bert, tmp_path):
         tiny_bert, tiny_bert, texts, keep_layers=1, out=tmp_path / "small", **settings
     )
     assert report.curves.metric[-1] > report.curves.metric[0]
-    assert et.SentenceEncoder(tmp_path / "small").encode(["stone"]).shape == (1, 16)
+    assert exact_encoder(tmp_path / "small").encode(["stone"]).shape == (1, 16)
 
 
 def test_low_rank_additions_alone_are_learned_and_end_in_a_plain_folder(tiny_bert, tmp_path, sets):
@@ -249,7 +249,7 @@ def test_low_rank_additions_alone_are_learned_and_end_in_a_plain_folder(tiny_ber
     config = json.loads((out / "config_sentence_transformers.json").read_text())
     assert config["embedtopics"]["matryoshka_dims"] == [16, 8]
     assert not list(out.rglob("*adapter*"))
-    before, after = (et.SentenceEncoder(folder) for folder in (tiny_bert, out))
+    before, after = (exact_encoder(folder) for folder in (tiny_bert, out))
     assert np.abs(after.encode(CONTENT) - before.encode(CONTENT)).max() > 1e-3
     old, new = weights_of(before), weights_of(after)
     changed = {name for name in new if np.abs(new[name] - old[name]).max() > 1e-7}

@@ -7,9 +7,9 @@ import logging
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,9 @@ from embedtopics.encoders.sentence._onnx import (
     least_cosine,
     linear_layers,
     read_prepared,
+    read_refusal,
     write_prepared,
+    write_refusal,
 )
 from embedtopics.encoders.sentence._running import OnnxRuntime, Runtime, TorchRuntime
 from embedtopics.errors import InputError
@@ -210,12 +212,20 @@ _SAMPLE_LENGTH = 512
 _logger = logging.getLogger("embedtopics")
 
 
+class Numbers(NamedTuple):
+    """The precision that is used, and why "auto" is not "int8" where it is not."""
+
+    precision: str
+    reason: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Opened:
     """A model that is ready to run."""
 
     run: Runtime
     vocabulary: Vocabulary
+    numbers: Numbers
     note: str = ""
 
 
@@ -241,31 +251,53 @@ def number_format(precision: str) -> str:
     return f"int8-{weight_bits()}" if precision == "int8" else precision
 
 
+def known_numbers(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> Numbers | None:
+    """Return what a model computes with; None where 8 bits have to be tried first, once."""
+    if recipe.precision != "auto":
+        return Numbers(recipe.precision)
+    if device != "cpu":
+        return Numbers("float32", f"8 bits are for a CPU, and this is {device}")
+    if runtime == "torch" or recipe.trusts_code:
+        return Numbers("float32", "8 bits need ONNX Runtime, and torch runs this model")
+    key = key_of(recipe.checkpoint, recipe.pooling, recipe.layers)
+    refusal = read_refusal(cache, key, number_format("int8"))
+    if refusal is None:
+        return None
+    return Numbers("float32", refusal) if refusal else Numbers("int8")
+
+
 def open_model(recipe: Recipe, device: str, runtime: str | None, cache: Path) -> Opened:
     """Make a model ready, or find it ready in the cache folder."""
+    known = known_numbers(recipe, device, runtime, cache)
     if runtime == "torch" or device != "cpu" or recipe.trusts_code:
-        return _open_torch(recipe, device, "")
-    try:
-        prepared = _prepare(recipe, cache)
-        return Opened(OnnxRuntime(prepared.model), prepared.vocabulary)
-    except ExportError as error:
-        reason = " ".join(str(error).split())[:300]
-        if runtime == "onnx" or recipe.precision == "int8":
-            checkpoint = recipe.checkpoint
-            raise load_error(
-                f'a checkpoint that ONNX Runtime can run with precision "{recipe.precision}"',
-                f"{checkpoint.folder} of the family {checkpoint.family!r}: {reason}",
-                'leave out `runtime`, and let the precision be "float32"',
-            ) from None
-        return _open_torch(recipe, device, f"ONNX Runtime is not used: {reason}")
+        assert known is not None
+        return _open_torch(recipe, device, known, "")
+    reason = known.reason if known else ""
+    for precision in ("int8", "float32") if known is None else (known.precision,):
+        try:
+            prepared = _prepare(replace(recipe, precision=precision), cache)
+            numbers = Numbers(precision, reason)
+            return Opened(OnnxRuntime(prepared.model), prepared.vocabulary, numbers)
+        except ExportError as error:
+            reason = " ".join(str(error).split())[:300]
+    if runtime == "onnx" or recipe.precision == "int8":
+        checkpoint = recipe.checkpoint
+        raise load_error(
+            f'a checkpoint that ONNX Runtime can run with precision "{recipe.precision}"',
+            f"{checkpoint.folder} of the family {checkpoint.family!r}: {reason}",
+            'leave out `runtime`, and let the precision be "float32"',
+        )
+    return _open_torch(
+        recipe, device, Numbers("float32", reason), f"ONNX Runtime is not used: {reason}"
+    )
 
 
-def _open_torch(recipe: Recipe, device: str, note: str) -> Opened:
+def _open_torch(recipe: Recipe, device: str, numbers: Numbers, note: str) -> Opened:
     checkpoint, trusted = recipe.checkpoint, recipe.trusts_code
-    model = load_model(checkpoint, dtype=recipe.precision, trust_remote_code=trusted)
+    model = load_model(checkpoint, dtype=numbers.precision, trust_remote_code=trusted)
     vocabulary = load_vocabulary(checkpoint, trusted)
     module = pooled_model(model, recipe.pooling, recipe.layers)
-    return Opened(TorchRuntime(module, device), vocabulary, note)
+    return Opened(TorchRuntime(module, device), vocabulary, numbers, note)
 
 
 def _prepare(recipe: Recipe, cache: Path) -> Prepared:
@@ -274,9 +306,14 @@ def _prepare(recipe: Recipe, cache: Path) -> Prepared:
     made = read_prepared(cache, key, variant)
     if made is None:
         _logger.info("Making %s ready for this machine, once.", recipe.name)
-        made = _export(recipe)
-        if recipe.precision == "int8":
-            made = _round(made, recipe.checkpoint)
+        try:
+            made = _export(recipe)
+            if recipe.precision == "int8":
+                made = _round(made, recipe.checkpoint)
+        except ExportError as error:
+            if recipe.precision == "int8":
+                write_refusal(cache, key, variant, recipe.name, str(error))
+            raise
         write_prepared(cache, key, variant, recipe.name, made)
     return made
 

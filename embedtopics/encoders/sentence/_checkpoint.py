@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -144,6 +146,12 @@ def read_head(folder: Path) -> tuple[Head, Path]:
     layers = _read_layers(paths[1]) if before else 1
     steps = tuple(step for step in made if step is not None)
     return Head(pooling, layers, steps, pools_prompt), paths[0]
+
+
+def hash_file(path: Path) -> str:
+    """Return the SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def required(path: Path) -> Path:
@@ -329,6 +337,12 @@ class Checkpoint:
     vocabulary: int | None = None
     configuration: str = ""
     tokenizer_configuration: str = ""
+
+    @cached_property
+    def contents(self) -> tuple[tuple[str, ...], str, str]:
+        """What tokens and hidden states depend on: hashes of files, and configurations."""
+        hashes = tuple(hash_file(path) for path in (*self.weights, *self.tokenizer_files))
+        return hashes, self.configuration, self.tokenizer_configuration
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import logging
 import os
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import one_line
 from embedtopics.encoders._base import load_error
-from embedtopics.encoders.sentence._checkpoint import Checkpoint, read_checkpoint
+from embedtopics.encoders.sentence._checkpoint import Checkpoint, hash_file, read_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
 
 if TYPE_CHECKING:
@@ -226,21 +225,6 @@ def resolve_model(
         f"expected an encoder named {name!r}, found none; tried in order: {'; '.join(tried)}; "
         f"give the folder of a checkpoint, connect to the network once, or use {DEFAULT_MODEL}, "
         f"which comes with the package {PACKAGE}"
-    )
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def contents_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], str, str]:
-    """Return what a checkpoint's tokens and hidden states depend on: hashes and configurations."""
-    return (
-        tuple(hash_file(path) for path in (*checkpoint.weights, *checkpoint.tokenizer_files)),
-        checkpoint.configuration,
-        checkpoint.tokenizer_configuration,
     )
 
 

@@ -10,7 +10,7 @@ import os
 import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics.encoders.sentence._checkpoint import Checkpoint
-from embedtopics.encoders.sentence._loading import Vocabulary, contents_of
+from embedtopics.encoders.sentence._loading import Vocabulary
 from embedtopics.encoders.sentence._running import OnnxRuntime, TokenArray, TorchRuntime
 from embedtopics.errors import EmbedTopicsError
 
@@ -217,7 +217,7 @@ def key_of(
     checkpoint: Checkpoint, pooling: tuple[str, ...], layers: int | tuple[float, ...]
 ) -> str:
     """Return what tells a prepared model from others: weights, tokenizer and pooling."""
-    parts = (contents_of(checkpoint), checkpoint.lower_case, pooling, layers)
+    parts = (checkpoint.contents, checkpoint.lower_case, pooling, layers)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
@@ -228,6 +228,9 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
     folder = root / FORMAT / f"{key}-{variant}"
     if not folder.is_dir():
         return None
+    refusal = read_refusal(root, key, variant)
+    if refusal:
+        raise ExportError(refusal)
     try:
         about: dict[str, Any] = json.loads((folder / "about.json").read_text("utf-8"))
         model, tokenizer = (folder / name for name in ("model.onnx", "tokenizer.json"))
@@ -246,9 +249,23 @@ def read_prepared(root: Path, key: str, variant: str) -> Prepared | None:
     return Prepared(content, vocabulary, cosine)
 
 
+def read_refusal(root: Path, key: str, variant: str) -> str | None:
+    """Return why there is no such model; "" where there is one, None where nobody has tried."""
+    try:
+        about = (root / FORMAT / f"{key}-{variant}" / "about.json").read_text("utf-8")
+        return str(json.loads(about).get("refused", ""))
+    except (OSError, ValueError, AttributeError):
+        return None
+
+
+def write_refusal(root: Path, key: str, variant: str, name: str, reason: str) -> None:
+    """Keep why a model could not be made, so that it is tried once."""
+    about = {"encoder": name, "variant": variant, "refused": " ".join(reason.split())[:300]}
+    _keep(root / FORMAT / f"{key}-{variant}", {"about.json": json.dumps(about).encode()})
+
+
 def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prepared) -> None:
-    """Keep a prepared model; where the disk does not take it, say so once and go on."""
-    folder = root / FORMAT / f"{key}-{variant}"
+    """Keep a prepared model."""
     words = prepared.vocabulary.tokenizer.to_str().encode()
     files = {"model.onnx": prepared.model, "tokenizer.json": words}
     about = {
@@ -260,6 +277,11 @@ def write_prepared(root: Path, key: str, variant: str, name: str, prepared: Prep
         "sha256": {file: hashlib.sha256(data).hexdigest() for file, data in files.items()},
     }
     files["about.json"] = json.dumps(about, indent=1).encode()
+    _keep(root / FORMAT / f"{key}-{variant}", files)
+
+
+def _keep(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder as a whole; where the disk does not take it, say so and go on."""
     fresh = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.encoders._base import readable, slabs
-from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.static._encoder import StaticEncoder, bag_tokens, unknown_token
 from embedtopics.encoders.static._files import parse_tokenizer
 from embedtopics.errors import InputError
@@ -103,7 +103,7 @@ def distill(
     >>> static.save("minilm-static")  # doctest: +SKIP
     """
     _check(max_words, min_count, dimensions, weighting, sif_coefficient, remove_components)
-    encoder = resolve_encoder(encoder)
+    encoder = resolve_exact(encoder)
     tokenizer = getattr(encoder, "tokenizer_json", None)
     if not isinstance(tokenizer, str):
         raise InputError(

@@ -312,7 +312,7 @@ def _tree_of(result: TopicResult, members: Int64Array) -> SpanningTree:
     """Return the density hierarchy of some documents."""
     if result.tree is not None:
         return subtree(result.tree, members)
-    return spanning_tree(result.coordinates[members], weights=result.documents.weights[members])
+    return spanning_tree(result.coordinates[members])
 
 
 def _assign(

@@ -15,8 +15,8 @@ from embedtopics._utils.checks import checked_choice, checked_share, is_number
 from embedtopics._utils.display import html_table
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.corpus.results import Decision
+from embedtopics.encoders._registry import AKIN, space_of
 from embedtopics.errors import InputError
-from embedtopics.neighbors._graph import build_graph
 from embedtopics.protocols import (
     BoolArray,
     Float64Array,
@@ -35,7 +35,7 @@ from embedtopics.topics._describe import (
     term_settings_of,
 )
 from embedtopics.topics._relabel import keep_labels, regrouped, relabeled
-from embedtopics.topics._vectors import SAME, centroids, cosines, find_unique_vectors, spread_graph
+from embedtopics.topics._vectors import SAME, centroids, cosines, find_places, spread_graph
 from embedtopics.topics.growing._extend import Merged, merge_documents
 from embedtopics.topics.growing._novelty import widened
 from embedtopics.topics.results import Reason, Topic, TopicResult
@@ -157,7 +157,7 @@ def incomparable(one: TopicResult, other: TopicResult) -> str:
     widths = one.embeddings.shape[1], other.embeddings.shape[1]
     if widths[0] != widths[1]:
         return f"their vectors have {widths[0]} and {widths[1]} dimensions"
-    prints = [result.settings.get("encoder_fingerprint") for result in (one, other)]
+    prints = [space_of(result.settings) for result in (one, other)]
     names = " and ".join(str(one.settings.get("encoder", "unknown")) for one in (one, other))
     if None not in prints and prints[0] != prints[1]:
         return f"their vectors come from different encoders ({names}, or their settings differ)"
@@ -294,9 +294,8 @@ def combine(
         whole, origins = _joined(whole, origins, result, matches)
     whole, origins = _without_empty(whole, origins)
     seed = int(first.settings.get("seed", 0))
-    unique = find_unique_vectors(whole.embeddings)
     n_neighbors = int(first.settings.get("n_neighbors", first.graph.k))
-    near = build_graph(whole.embeddings, n_neighbors, seed=seed, rows=unique.rows)
+    places, near = find_places(whole.embeddings, n_neighbors, seed)
     languages = tuple(dict.fromkeys(code for one in results for code in languages_of(one)))
     stop_words = [word for one in results for word in term_settings_of(one).extra_stop_words]
     settings = {
@@ -322,7 +321,7 @@ def combine(
         message=f"{len(results)} results were combined. {sentences}",
         follows=np.arange(first.n_topics),
         weighting=weighting,
-        graph=spread_graph(near, unique),
+        graph=spread_graph(near, places),
         term_counts=counts,
         map=whole.map,
         decisions=(*of_results.values(), *decisions),
@@ -361,7 +360,9 @@ def _checked(results: Sequence[TopicResult]) -> list[TopicResult]:
             both = np.flatnonzero(place >= 0)
             ours, theirs = first.embeddings[place[both]], other.embeddings[both]
             cosine = np.einsum("ij,ij->i", ours, theirs, dtype=np.float64)
-            differ = (cosine < SAME) & (ours.any(axis=1) | theirs.any(axis=1))
+            prints = {one.settings.get("encoder_fingerprint") for one in (first, other)}
+            least = SAME if len(prints) == 1 else AKIN
+            differ = (cosine < least) & (ours.any(axis=1) | theirs.any(axis=1))
             if differ.any():
                 text = other.corpus.texts[other.documents.first_rows[both[differ.argmax()]]]
                 share = f"{int(differ.sum()):,} of their {len(both):,} common texts"

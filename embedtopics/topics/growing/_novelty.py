@@ -153,7 +153,7 @@ def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tupl
     assert result.added is not None
     weights, added = result.documents.weights, result.added
     if isinstance(least_size, str):
-        least_size = named_min_cluster_size("fine", int(weights[added].sum()))
+        least_size = named_min_cluster_size("fine", result.coordinates[added], weights[added])
     outside = (result.clustering.labels == NOISE) & result.embeddings.any(axis=1)
     new, old = np.flatnonzero(outside & added), np.flatnonzero(outside & ~added)
     if len(new) < 2:

@@ -14,7 +14,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_count
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import check_texts
-from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders._registry import fitted, resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense
 from embedtopics.encoders.sentence._loading import load_vocabulary, silent_transformers
 from embedtopics.encoders.sentence._running import n_leading
@@ -369,7 +369,7 @@ def teach(
         if len(column) != len(columns[0]):
             wanted = f"one for each of {len(columns[0])} texts"
             raise InputError("translations", wanted, found=f"{len(column)} of {name!r}")
-    encoder = fitted(resolve_encoder(teacher), columns[0])
+    encoder = fitted(resolve_exact(teacher), columns[0])
     made = encoder.encode(list(columns[0]))
     name = str(getattr(encoder, "name", type(encoder).__name__))
     if hasattr(made, "toarray"):

@@ -19,7 +19,7 @@ from embedtopics._utils.folders import replacing_folder, write_manifest
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import check_texts
 from embedtopics.encoders._cache import CachedEncoder
-from embedtopics.encoders._registry import resolve_encoder
+from embedtopics.encoders._registry import resolve_exact
 from embedtopics.encoders.sentence._checkpoint import Dense, Recipe, Scale
 from embedtopics.encoders.sentence._encoder import SentenceEncoder
 from embedtopics.encoders.sentence._loading import load_model, load_vocabulary, silent_transformers
@@ -217,7 +217,7 @@ def trainable_of(encoder: Any, settings: TrainingSettings | None = None) -> Trai
     settings = settings or TrainingSettings()
     if isinstance(encoder, Trainable):
         return encoder
-    found: Any = resolve_encoder(encoder)
+    found: Any = resolve_exact(encoder)
     while isinstance(found, CachedEncoder):
         found = found.uncached
     if isinstance(found, StaticEncoder):

@@ -89,7 +89,7 @@ def test_without_a_hierarchy_the_coordinates_serve(branches, branched):
     members = result.clustering.labels == 0
     found = parted.clustering.labels[members]
     assert len(set(found)) >= 2 and parted.coverage == result.coverage
-    tree = spanning_tree(result.coordinates[members], weights=result.documents.weights[members])
+    tree = spanning_tree(result.coordinates[members])
     cut = labels_at(tree, 10, result.documents.weights[members], "leaf").labels
     both = cut >= 0
     assert partition(cut[both]) == partition(found[both])

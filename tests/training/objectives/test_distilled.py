@@ -9,7 +9,7 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses as st
 
-from embedtopics.encoders import RandomProjectionEncoder, SentenceEncoder, StaticEncoder
+from embedtopics.encoders import RandomProjectionEncoder, StaticEncoder
 from embedtopics.training import TrainingSettings
 from embedtopics.training.objectives._losses import (
     graded_cosent,
@@ -30,7 +30,7 @@ from embedtopics.training.objectives._trainable import (
     trainable_of,
     with_lora,
 )
-from tests.factories import refuses
+from tests.factories import exact_encoder, refuses
 from tests.training.objectives.losses import (
     FIRST,
     SECOND,
@@ -44,7 +44,7 @@ from tests.training.tables import examples_of
 
 @pytest.fixture(scope="module")
 def encoder(tiny_bert):
-    return SentenceEncoder(tiny_bert)
+    return exact_encoder(tiny_bert)
 
 
 class Teacher:
@@ -227,7 +227,7 @@ def deep(tmp_path_factory, tiny_bert):
 
 
 def test_fewer_layers(deep, tmp_path):
-    whole = SentenceEncoder(deep)
+    whole = exact_encoder(deep)
     trainee = fewer_layers(whole, 3)
     assert trainee.name.endswith("layers 0, 2, 4") and trainee.fingerprint != whole.fingerprint
     assert trainee.decisions[-1].value == ["0", "2", "4"]
@@ -243,7 +243,7 @@ def test_fewer_layers(deep, tmp_path):
     expected /= np.linalg.norm(expected)
     np.testing.assert_allclose(trainee.model.encode(FIRST[:1])[0], expected, atol=1e-5)
     save_trainable(trainee, tmp_path / "small")
-    again = SentenceEncoder(tmp_path / "small")
+    again = exact_encoder(tmp_path / "small")
     np.testing.assert_allclose(again.encode(FIRST), trainee.model.encode(FIRST), atol=1e-5)
     assert again.recipe.checkpoint.n_layers == 4
     assert trainable_of(trainee, TrainingSettings()) is trainee
@@ -257,12 +257,12 @@ def test_layers_by_their_places(deep):
         with refuses("keep_layers"):
             fewer_layers(deep, keep)
     with refuses("student"):
-        fewer_layers(SentenceEncoder(deep, layers=2), 3)
+        fewer_layers(exact_encoder(deep, layers=2), 3)
 
 
 @pytest.mark.parametrize("family", ["tiny_bert", "tiny_roberta"])
 def test_low_rank_additions(family, request, tmp_path):
-    encoder = SentenceEncoder(request.getfixturevalue(family))
+    encoder = exact_encoder(request.getfixturevalue(family))
     expected = encoder.encode(FIRST)
     trainee = with_lora(trainable_of(encoder), 2, random_state=3)
     assert trainee.has_adapters and trainee.decisions[-1].value == 2
@@ -285,9 +285,7 @@ def test_low_rank_additions(family, request, tmp_path):
     assert trainee.has_adapters  # training may go on
     keys = set(load_file(tmp_path / "saved" / "model.safetensors"))
     assert not any("lora" in key or "base_layer" in key for key in keys)
-    np.testing.assert_allclose(
-        SentenceEncoder(tmp_path / "saved").encode(FIRST), changed, atol=1e-5
-    )
+    np.testing.assert_allclose(exact_encoder(tmp_path / "saved").encode(FIRST), changed, atol=1e-5)
     merge_adapters(trainee.model)
     assert not trainee.has_adapters
     np.testing.assert_allclose(trainee.model.encode(FIRST), changed, atol=1e-5)

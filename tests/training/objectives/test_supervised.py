@@ -5,7 +5,6 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer import losses as st
 
-from embedtopics.encoders import SentenceEncoder
 from embedtopics.training.objectives._losses import (
     contrastive,
     graded_cosent,
@@ -27,7 +26,7 @@ from embedtopics.training.objectives._objective import (
     share_nearer,
 )
 from embedtopics.training.objectives._trainable import trainable_of
-from tests.factories import refuses
+from tests.factories import exact_encoder, refuses
 from tests.training.objectives.losses import FIRST, SECOND, THIRD, check_equal, ours
 from tests.training.tables import examples_of
 
@@ -36,7 +35,7 @@ NAMES = ("entailment", "neutral", "contradiction")
 
 @pytest.fixture(scope="module")
 def encoder(tiny_bert):
-    return SentenceEncoder(tiny_bert)
+    return exact_encoder(tiny_bert)
 
 
 def test_accuracy_of_the_head_by_hand():
@@ -176,7 +175,7 @@ def test_losses_are_those_of_the_library(objective, loss_of, encoder):
     ],
 )
 def test_losses_of_encoders_with_other_settings(settings, tiny_bert):
-    encoder = SentenceEncoder(tiny_bert, **settings)
+    encoder = exact_encoder(tiny_bert, **settings)
     graded = examples_of("graded", (FIRST, SECOND), [0.1, 0.8, 0.3, 1])
     check_equal(graded_cosent(graded, scale=5.0), encoder, lambda m: st.CoSENTLoss(m, scale=5.0))
     triplets = examples_of("triplets", (FIRST, SECOND, THIRD, FIRST[::-1]))

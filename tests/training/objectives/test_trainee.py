@@ -19,7 +19,7 @@ from embedtopics.training.objectives._trainable import (
 )
 from tests.encoders.test_families import TEXTS as SHORT
 from tests.encoders.test_families import checkpoint  # noqa: F401
-from tests.factories import refuses
+from tests.factories import exact_encoder, refuses
 from tests.training.objectives.losses import ours_with
 from tests.training.tables import examples_of
 
@@ -52,7 +52,7 @@ def check_same(encoder, tmp_path):
     save_trainable(trainee, tmp_path / "saved")
     read = SentenceTransformer(str(tmp_path / "saved"), device="cpu", local_files_only=True)
     np.testing.assert_allclose(read.encode(TEXTS), expected, atol=1e-5, rtol=1e-5)
-    again = SentenceEncoder(tmp_path / "saved", runtime="torch")
+    again = exact_encoder(tmp_path / "saved", runtime="torch")
     np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-5, rtol=1e-5)
     assert (again.max_length, again.recipe.prompt) == (encoder.max_length, encoder.recipe.prompt)
     return trainee
@@ -73,14 +73,14 @@ def check_same(encoder, tmp_path):
 )
 def test_vectors_are_the_encoders(family, how, request, tmp_path):
     folder = request.getfixturevalue(family)
-    check_same(SentenceEncoder(folder, runtime="torch", **how), tmp_path)
+    check_same(exact_encoder(folder, runtime="torch", **how), tmp_path)
 
 
 @pytest.mark.parametrize("max_length", [1, 2])
 def test_a_max_length_that_leaves_nothing_to_the_text_is_refused(max_length, tiny_bert):
     settings = TrainingSettings(max_length=max_length)
     with refuses("max_length"):
-        trainable_of(SentenceEncoder(tiny_bert), settings)
+        trainable_of(exact_encoder(tiny_bert), settings)
 
 
 def test_a_sentence_folder_with_a_prompt_that_is_not_pooled(make_sentence_folder, tmp_path):
@@ -90,10 +90,10 @@ def test_a_sentence_folder_with_a_prompt_that_is_not_pooled(make_sentence_folder
     (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
     prompts = {"prompts": {"query": "red stone: "}, "default_prompt_name": "query"}
     (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
-    encoder = SentenceEncoder(folder, runtime="torch")
+    encoder = exact_encoder(folder, runtime="torch")
     trainee = check_same(encoder, tmp_path)
     assert trainee.n_unpooled == 4  # [CLS] red stone and the colon, an unknown token
-    pooled = SentenceEncoder(folder, prompt="", runtime="torch")
+    pooled = exact_encoder(folder, prompt="", runtime="torch")
     assert np.abs(pooled.encode(TEXTS) - encoder.encode(TEXTS)).max() > 0.01
 
 
@@ -116,11 +116,11 @@ def test_dense_layers_are_kept(activation, make_sentence_folder, tmp_path):
     rng = np.random.default_rng(3)
     tensors = {"linear.weight": rng.normal(size=(6, 16)), "linear.bias": rng.normal(size=6)}
     save_file({k: v.astype(np.float32) for k, v in tensors.items()}, dense / "model.safetensors")
-    check_same(SentenceEncoder(folder, runtime="torch"), tmp_path)
+    check_same(exact_encoder(folder, runtime="torch"), tmp_path)
 
 
 def test_ids_are_those_of_sentence_transformers(tiny_bert):
-    trainee = trainable_of(SentenceEncoder(tiny_bert, max_length=9, prompt="the "))
+    trainee = trainable_of(exact_encoder(tiny_bert, max_length=9, prompt="the "))
     features = trainee.model.preprocess(TEXTS, prompt="the ")
     expected = [
         ids[mask == 1].tolist()
@@ -133,12 +133,12 @@ def test_ids_are_those_of_sentence_transformers(tiny_bert):
 
 
 def test_a_shorter_training_length_is_said_and_not_saved(tiny_bert, tmp_path):
-    encoder = SentenceEncoder(tiny_bert)
+    encoder = exact_encoder(tiny_bert)
     trainee = trainable_of(encoder, TrainingSettings(max_length=5))
     assert max(map(len, trainee.tokenize_texts(TEXTS))) == 5
     assert [decision.name for decision in trainee.decisions] == ["max_length"]
     save_trainable(trainee, tmp_path / "saved")
-    assert SentenceEncoder(tmp_path / "saved").max_length == encoder.max_length
+    assert exact_encoder(tmp_path / "saved").max_length == encoder.max_length
     with refuses("max_length"):
         trainable_of(encoder, TrainingSettings(max_length=33))
 
@@ -150,7 +150,7 @@ def test_what_training_does_otherwise_is_said(tiny_bert):
 
 
 def test_all_weights_but_those_of_the_recipe_are_learned_with_dropout(tiny_bert):
-    trainee = trainable_of(SentenceEncoder(tiny_bert, layers=2, dimensions=5, normalize=False))
+    trainee = trainable_of(exact_encoder(tiny_bert, layers=2, dimensions=5, normalize=False))
     model = trainee.model.train()
     fixed = {name for name, weight in model.named_parameters() if not weight.requires_grad}
     assert fixed == {"1.layer_weights", "3.linear.weight"}
@@ -193,7 +193,7 @@ def test_a_folder_holds_data_alone_and_no_path(tiny_bert, tmp_path):
 @pytest.fixture
 def static(tiny_bert):
     rng = np.random.default_rng(0)
-    tokenizer = SentenceEncoder(tiny_bert).tokenizer_json
+    tokenizer = exact_encoder(tiny_bert).tokenizer_json
     n_tokens = len(json.loads(tokenizer)["model"]["vocab"])
     return StaticEncoder.from_arrays(
         rng.normal(size=(n_tokens, 8)), tokenizer, weights=rng.random(n_tokens), max_length=11
@@ -228,7 +228,7 @@ def test_static_encoders_learn(static):
 
 
 def test_cached_encoders_and_names_are_unwrapped(tiny_bert, tmp_path):
-    encoder = SentenceEncoder(tiny_bert)
+    encoder = exact_encoder(tiny_bert)
     cached = CachedEncoder(CachedEncoder(encoder, folder=tmp_path), folder=tmp_path)
     assert trainable_of(cached).encoder is encoder
     assert trainable_of(str(tiny_bert)).fingerprint == encoder.fingerprint
@@ -237,25 +237,25 @@ def test_cached_encoders_and_names_are_unwrapped(tiny_bert, tmp_path):
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_the_default_model(tmp_path):
-    trainee = check_same(SentenceEncoder(), tmp_path)
+    trainee = check_same(exact_encoder(), tmp_path)
     assert trainee.model[0].model.config.hidden_dropout_prob == 0.1
 
 
 def test_vectors_of_a_family(checkpoint, tmp_path):  # noqa: F811
-    check_same(SentenceEncoder(checkpoint, runtime="torch"), tmp_path)
+    check_same(exact_encoder(checkpoint, runtime="torch"), tmp_path)
 
 
 @pytest.mark.slow
 @pytest.mark.smoke
 def test_what_a_family_can_learn_by(checkpoint, tmp_path):  # noqa: F811
-    encoder = SentenceEncoder(checkpoint, runtime="torch")
+    encoder = exact_encoder(checkpoint, runtime="torch")
     trainee, expected = trainable_of(encoder), encoder.encode(SHORT)
     family = encoder.recipe.checkpoint.family
     small = refused(lambda: fewer_layers(encoder, [0, 2]))
     assert (small is None) == (family not in THINNED)
     if small is not None:
         save_trainable(small, tmp_path / "small")
-        read = SentenceEncoder(tmp_path / "small", runtime="torch").encode(SHORT)
+        read = exact_encoder(tmp_path / "small", runtime="torch").encode(SHORT)
         np.testing.assert_allclose(read, small.model.encode(SHORT), atol=1e-5)
         assert np.abs(read - expected).max() > 0.01
     objective = refused(lambda: tsdae(examples_of("texts", (SHORT[:1] + SHORT[3:],)), trainee))
@@ -270,7 +270,7 @@ def test_what_a_family_can_learn_by(checkpoint, tmp_path):  # noqa: F811
             if "lora_B" in name:
                 weight.fill_(0.5)
     save_trainable(learned, tmp_path / "lora")
-    read = SentenceEncoder(tmp_path / "lora", runtime="torch").encode(SHORT)
+    read = exact_encoder(tmp_path / "lora", runtime="torch").encode(SHORT)
     np.testing.assert_allclose(read, learned.model.encode(SHORT), atol=1e-5)
     assert np.abs(read - expected).max() > 0.01
 

@@ -5,11 +5,11 @@ import pytest
 import torch
 from sentence_transformers.sentence_transformer import losses as st
 
-from embedtopics.encoders import SentenceEncoder, StaticEncoder
+from embedtopics.encoders import StaticEncoder
 from embedtopics.training.objectives._losses import simcse, tsdae
 from embedtopics.training.objectives._objective import given
 from embedtopics.training.objectives._trainable import trainable_of
-from tests.factories import refuses
+from tests.factories import exact_encoder, refuses
 from tests.training.objectives.losses import FIRST, SECOND, check_equal, ours_with
 from tests.training.tables import examples_of
 
@@ -18,7 +18,7 @@ TEXTS = [*FIRST, *SECOND, "the riverzebra stood still"]
 
 @pytest.fixture(scope="module")
 def encoder(tiny_bert):
-    return SentenceEncoder(tiny_bert)
+    return exact_encoder(tiny_bert)
 
 
 def test_simcse(encoder):
@@ -57,7 +57,7 @@ def test_simcse_without_dropout_is_refused(encoder):
 
 @pytest.mark.parametrize("family", ["tiny_bert", "tiny_roberta"])
 def test_tsdae(family, request):
-    encoder = SentenceEncoder(request.getfixturevalue(family))
+    encoder = exact_encoder(request.getfixturevalue(family))
     objective = tsdae(examples_of("texts", (TEXTS,)), trainable_of(encoder))
     assert objective.n_encoded == 1 and not objective.in_batch_negatives
     trainee = trainable_of(encoder)
@@ -125,7 +125,7 @@ def test_words_are_deleted_whole(encoder):
 
 
 def test_words_of_byte_pairs_and_prompts(tiny_roberta):
-    trainee = trainable_of(SentenceEncoder(tiny_roberta, prompt="the red: "))
+    trainee = trainable_of(exact_encoder(tiny_roberta, prompt="the red: "))
     objective = tsdae(examples_of("texts", (FIRST,)), trainee, deleted=0.9)
     ids = trainee.tokenize_texts(["the cat sat on"])
     decode = trainee.model.tokenizer.decode
@@ -157,6 +157,6 @@ def test_what_has_no_decoder_is_refused(encoder, tiny_bert):
     with refuses("encoder"):
         tsdae(examples, trainable_of(static))
     with refuses("encoder"):
-        tsdae(examples, trainable_of(SentenceEncoder(tiny_bert, pooling=["mean", "max"])))
+        tsdae(examples, trainable_of(exact_encoder(tiny_bert, pooling=["mean", "max"])))
     with refuses("deleted"):
         tsdae(examples, trainable_of(encoder), deleted=1)

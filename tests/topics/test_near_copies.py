@@ -1,0 +1,92 @@
+"""Collections that hold many copies of each text."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from embedtopics.neighbors._graph import unit_rows
+from embedtopics.topics import TopicModel, stability
+from embedtopics.topics._stability import recipe_of
+from embedtopics.topics._vectors import find_places
+
+N_TEXTS, N_DIMENSIONS, N_THEMES = 300, 48, 6
+
+
+def distinct(seed=0):
+    """Vectors around the means of themes, and texts of their words."""
+    rng = np.random.default_rng(seed)
+    theme = rng.integers(0, N_THEMES, N_TEXTS)
+    means = rng.normal(size=(N_THEMES, N_DIMENSIONS))
+    vectors = unit_rows(means[theme] + 1.2 * rng.normal(size=(N_TEXTS, N_DIMENSIONS)))
+    texts = [
+        " ".join(f"word{one}x{i}" for i in rng.integers(0, 12, 8)) + f" text{row}"
+        for row, one in enumerate(theme)
+    ]
+    return texts, vectors
+
+
+def copies(vectors, times, similarity, seed=1):
+    """Repeat vectors with noise, so that two copies have this similarity."""
+    rng = np.random.default_rng(seed)
+    repeated = np.repeat(vectors, times, axis=0)
+    noise = unit_rows(rng.normal(size=repeated.shape))
+    return unit_rows(repeated + np.sqrt(1 / similarity - 1) * noise)
+
+
+def fit(texts, vectors):
+    model = TopicModel(languages=[], random_state=0, show_progress=False)
+    return model.fit(texts, embeddings=vectors).result_
+
+
+@pytest.fixture(scope="module")
+def once():
+    return fit(*distinct())
+
+
+@pytest.fixture(scope="module")
+def copied():
+    texts, vectors = distinct()
+    return fit([f"{t} copy{i}" for t in texts for i in range(6)], copies(vectors, 6, 0.9))
+
+
+def test_copies_of_every_text_leave_the_topics_as_they_are(once, copied):
+    assert copied.n_topics == once.n_topics == N_THEMES
+    assert abs(copied.coverage - once.coverage) < 0.05
+    assert adjusted_rand_score(np.repeat(once.labels, 6), copied.labels) > 0.9
+    assert "near_copies" in {one.name for one in copied.decisions}
+    assert "near_copies" not in {one.name for one in once.decisions}
+
+
+def test_copies_share_label_and_coordinates(copied):
+    labels = copied.labels.reshape(N_TEXTS, 6)
+    assert (labels == labels[:, :1]).all()
+    coordinates = copied.coordinates[copied.documents.of_row].reshape(N_TEXTS, 6, -1)
+    assert (coordinates == coordinates[:, :1]).all()
+
+
+def test_replicates_hold_all_copies_of_a_text_or_none(copied):
+    recipe = recipe_of(copied)
+    assert len(recipe.embeddings) == len(recipe.weights) == N_TEXTS
+    assert recipe.lists.indices.max() < N_TEXTS
+    measured = stability(copied, 4, show_progress=False)
+    assert (measured.recurrence > 0.7).all()
+
+
+def test_a_place_is_the_mean_of_its_copies():
+    _, vectors = distinct()
+    repeated = copies(vectors, 4, 0.95)
+    places, near = find_places(repeated, 15, 0)
+    assert len(places.first) == len(near) == N_TEXTS
+    number = places.of_document.reshape(N_TEXTS, 4)
+    assert (number == number[:, :1]).all()
+    means = unit_rows(repeated.reshape(N_TEXTS, 4, -1).mean(axis=1))
+    np.testing.assert_allclose(places.of(repeated)[number[:, 0]], means, atol=1e-6)
+    assert places.first.tolist() == sorted(places.first.tolist())
+
+
+def test_few_near_copies_and_whole_topics_stay_apart():
+    _, vectors = distinct()
+    some = np.vstack([vectors, copies(vectors[:20], 1, 0.99)])
+    assert find_places(some, 15, 0)[0].all_distinct
+    # Four themes of seventy-five near-copies are topics, not copies.
+    assert find_places(copies(vectors[:4], 75, 0.95), 15, 0)[0].all_distinct

@@ -95,7 +95,8 @@ class Topic:
     ----------
     topic_id : int
     label : str
-        Name to show; a few of the keywords unless the user set one.
+        Name to show: unless the user set one, a few of the keywords or what finds the topic's texts
+        better, see `score_labels`.
     size : int
         Rows of the input in the topic.
     share : float
@@ -113,6 +114,11 @@ class Topic:
     is_seeded : bool
         Whether the topic was asked for before the fit, by a name or a description; no automatic
         step merges it with another or names it anew.
+    label_auc : tuple of float or None
+        How often a text of the topic is nearer to the label than a text of sibling topics (area
+        under the ROC curve), and its 95 % interval; None where it was not measured.
+    keywords_auc : float or None
+        The same of the first three keywords.
     """
 
     topic_id: int
@@ -125,6 +131,14 @@ class Topic:
     persistence: float = float("nan")
     is_named: bool = False
     is_seeded: bool = False
+    label_auc: tuple[float, float, float] | None = None
+    keywords_auc: float | None = None
+
+    @property
+    def is_label_worse(self) -> bool:
+        """Whether the label finds texts of the topic worse than the first three keywords do."""
+        known = self.label_auc is not None and self.keywords_auc is not None
+        return known and self.label_auc[2] < self.keywords_auc  # type: ignore[index, operator]
 
 
 @dataclass(frozen=True)

@@ -91,9 +91,9 @@ def over_time(
     if changes is not None:
         verdicts = dict(zip(changes["topic"].tolist(), changes["verdict"].tolist(), strict=True))
         q = changes[["q", "burst_q"]].min(axis=1).to_dict()
-        changing = [i for i in order if verdicts.get(i) in _VERDICTS]
+        changing = [i for i in order if _color_of(verdicts.get(i, ""))]
         order = sorted(changing, key=lambda i: (q.get(i, 1.0), i))
-        order += [i for i in range(trends.n_topics) if verdicts.get(i) not in _VERDICTS]
+        order += [i for i in range(trends.n_topics) if not _color_of(verdicts.get(i, ""))]
     most = _PANELS if style == "panels" else _LINES
     chosen = checked_topics(order[:most] if topics is None else topics, trends.n_topics, -1)
     if not chosen:
@@ -101,6 +101,11 @@ def over_time(
     if style == "lines":
         return _lines(trends, chosen, measure)
     return _panels(trends, chosen, measure, verdicts, same_scale)
+
+
+def _color_of(verdict: str) -> str:
+    """Return the color of a verdict, of two the first; empty where nothing changes."""
+    return _VERDICTS.get(verdict.split(", ")[0], "")
 
 
 def _panels(
@@ -115,13 +120,13 @@ def _panels(
     for panel, topic in enumerate(chosen):
         axes = axes_of(panel)
         verdict, top = verdicts.get(topic, ""), max(tops) if same else tops[panel]
-        color = _VERDICTS.get(verdict, PALETTE[0])
+        color = _color_of(verdict) or PALETTE[0]
         drawn = [*_bands(trends, topic, measure, color), _line(trends, topic, measure, color)]
         traces += [trace | axes for trace in drawn]
         figure.layout[f"yaxis{axes['yaxis'][1:]}"].range = [0, top]
         about = f"topic {topic} · " if topic >= 0 else ""
         about += f"{int(trends.counts[topic].sum()):,} rows"
-        if verdict in _VERDICTS:
+        if _color_of(verdict):
             about += f' · <b><span style="color:{dark(color)}">{verdict}</span></b>'
         elif verdict:
             about += f" · {verdict}"

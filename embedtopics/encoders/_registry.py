@@ -82,12 +82,13 @@ def _changed(encoder: Any, **arguments: Any) -> Any:
 
 
 UNREAD, TEXTS_TO_COUNT = 1 / 3, 500
-"""Share of all tokens behind the cuts from which on texts are read to their ends, and the texts that
-tell. On news and messages of which 49 to 85 % would not be read, windows gave topics an AMI with the
-classes of 0.553 in place of 0.526 (bbc_news 0.671 and 0.667, masakhanews_eng 0.580 and 0.537,
-masakhanews_fra 0.460 and 0.417, 4,000 of 20newsgroups 0.501 and 0.481; each whole and in three
-samples of 80 %; lower in 2 of 16 fits), and of 0.609 in place of 0.584 at the number of classes, for
-1.9 to 6.7 times the tokens to encode. Only whether to read on was chosen on these corpora."""
+"""Share of all tokens behind the cuts from which on texts are read to their ends, and the texts
+that tell. On news and messages of which 49 to 85 % would not be read, windows gave topics an AMI
+with the classes of 0.553 in place of 0.526 (bbc_news 0.671 and 0.667, masakhanews_eng 0.580 and
+0.537, masakhanews_fra 0.460 and 0.417, 4,000 of 20newsgroups 0.501 and 0.481; each whole and in
+three samples of 80 %; lower in 2 of 16 fits), and of 0.609 in place of 0.584 at the number of
+classes, for 1.9 to 6.7 times the tokens to encode. Only whether to read on was chosen on these
+corpora."""
 
 
 def reads_on(encoder: Any, texts: Sequence[str]) -> Any:

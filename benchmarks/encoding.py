@@ -32,7 +32,7 @@ ONNX = System(
 )
 N_LONG = 500
 ROUNDS = 3
-"""Turns that the encoders take, each in a process of its own; the fastest counts, for others may use
+"""Turns that the encoders take, each in a process of its own. The fastest counts: others may use
 the machine at the same time."""
 STARTS = 3
 

@@ -52,7 +52,7 @@ class Partitions:
         Shapes: `groups` (n_documents,), numbered from 0 without gaps; -1 for documents in none.
         """
         inside = groups >= 0
-        means, _ = _means(self.coordinates[inside], self.weights[inside], groups[inside])
+        means, _ = cluster_means(self.coordinates[inside], self.weights[inside], groups[inside])
         return self._steps(self._nearest(means), MOST_STEPS)
 
     @property
@@ -71,7 +71,7 @@ class Partitions:
     @cached_property
     def _merges(self) -> Int64Array:
         """The merges of Ward's tree in order, (n_micro - 1, 2): the second joins the first."""
-        means, sizes = _means(self.coordinates, self.weights, self._micro)
+        means, sizes = cluster_means(self.coordinates, self.weights, self._micro)
         n_micro = len(sizes)
         cost = np.array([_ward(means, sizes, *one) for one in zip(means, sizes, strict=True)])
         np.fill_diagonal(cost, np.inf)
@@ -92,7 +92,7 @@ class Partitions:
         """Take steps of k-means, but none that would leave a cluster without documents."""
         n_clusters, counted = int(labels.max(initial=-1)) + 1, self.weights > 0
         for _ in range(most):
-            new = self._nearest(_means(self.coordinates, self.weights, labels)[0])
+            new = self._nearest(cluster_means(self.coordinates, self.weights, labels)[0])
             if (new == labels).all() or len(np.unique(new[counted])) < n_clusters:
                 break
             labels = new
@@ -111,7 +111,7 @@ class Partitions:
         return found
 
 
-def _means(
+def cluster_means(
     coordinates: FloatArray, weights: Int64Array, labels: Int32Array | Int64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Return the mean of each cluster (n_clusters, n_components), and its weight."""

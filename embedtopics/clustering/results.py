@@ -74,9 +74,19 @@ class Level:
         Share of the texts in the dense cores, before any others join.
     persistence : float
         Mean stability of the topics in the density hierarchy.
+    recurrence : float
+        Mean adjusted Rand index with the topics of random halves; NaN where it was not measured.
+    separation : float
+        How much nearer documents are to the mean of their topic than to the next, from -1 to 1
+        (simplified silhouette); NaN likewise.
+    examples : tuple of str
+        Labels of the largest topic and of one of middling size.
     """
 
     min_cluster_size: int
     n_topics: int
     coverage: float
     persistence: float
+    recurrence: float = float("nan")
+    separation: float = float("nan")
+    examples: tuple[str, ...] = ()

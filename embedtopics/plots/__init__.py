@@ -12,6 +12,7 @@ from embedtopics._utils.lazy import attach
 if TYPE_CHECKING:
     from embedtopics.plots._attention import attention as attention
     from embedtopics.plots._bars import keyness as keyness
+    from embedtopics.plots._bars import resolutions as resolutions
     from embedtopics.plots._bars import sizes as sizes
     from embedtopics.plots._bars import stability as stability
     from embedtopics.plots._bars import term_decline as term_decline

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from embedtopics._utils.checks import checked_choice, checked_count
 from embedtopics.clustering.results import NOISE
 from embedtopics.errors import InputError
-from embedtopics.plots._colors import NOISE_COLOR, dark, tint, topic_colors
+from embedtopics.plots._colors import NOISE_COLOR, PALETTE, dark, tint, topic_colors
 from embedtopics.plots._theme import (
     GREY,
     HIDDEN,
@@ -22,10 +23,11 @@ from embedtopics.plots._theme import (
     empty_figure,
     look,
     name_axis,
+    note,
     panel_figure,
     panel_note,
 )
-from embedtopics.topics.results import TopicResult
+from embedtopics.topics.results import ResolutionChoice, TopicResult
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -418,4 +420,58 @@ def stability(result: TopicResult) -> Figure:
         marker={"size": 11, "color": colors, "line": {"width": 1.5, "color": rims}},
         hovertext=texts,
         hovertemplate="%{hovertext}<extra></extra>",
+    )
+
+
+def resolutions(found: ResolutionChoice) -> Figure:
+    """Draw what speaks for each number of topics: recurrence, separation and coverage.
+
+    Parameters
+    ----------
+    found : ResolutionChoice
+        From `embedtopics.topics.suggest_resolution`.
+
+    Returns
+    -------
+    plotly.graph_objects.Figure
+        Numbers of topics on a logarithmic scale; a line marks the suggested one. Dots show two
+        example labels of their level.
+    """
+    import plotly.graph_objects as go
+
+    shown, best = found.levels[::-1], found.levels[found.chosen]
+    numbers = [level.n_topics for level in shown]
+    names = {
+        "recurrence": f"recurrence in {found.n_replicates} random halves",
+        "separation": "separation",
+        "coverage": "in dense cores",
+    }
+    texts = [
+        f"<b>{level.n_topics} topics</b> (dense cores of {level.min_cluster_size:,} texts)"
+        + "".join(f"<br>{caption(label, 60)}" for label in level.examples)
+        for level in shown
+    ]
+    ticks: list[int] = []
+    for number in numbers:
+        if not ticks or number >= 1.12 * ticks[-1]:
+            ticks.append(number)
+    axis = {"type": "log", "tickvals": ticks, "ticktext": [str(n) for n in ticks]}
+    layout = look(360, t=64, b=44) | {"showlegend": True}
+    figure = go.Figure(layout=layout | {"xaxis": axis | {"title": "topics"}})
+    figure.update_yaxes(range=[-0.02, 1.02], showgrid=True, tickformat=".1f")
+    for color, (name, title) in zip(PALETTE, names.items(), strict=False):
+        figure.add_scatter(
+            mode="lines+markers",
+            name=title,
+            x=numbers,
+            y=[getattr(level, name) for level in shown],
+            line={"color": color, "width": 2},
+            marker={"size": 8},
+            text=texts,
+            hovertemplate=f"%{{text}}<br>{title}: %{{y:.2f}}<extra></extra>",
+        )
+    figure.add_vline(best.n_topics, line={"color": GREY, "dash": "dot", "width": 1.5})
+    said = f"{best.n_topics} suggested"
+    return figure.add_annotation(
+        note(said, math.log10(best.n_topics), 0.0, xref="x", size=12, color=MUTED, xshift=6)
     )

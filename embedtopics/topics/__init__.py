@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from embedtopics.topics._report_card import report_card as report_card
     from embedtopics.topics._resolution import at_resolution as at_resolution
     from embedtopics.topics._resolution import levels as levels
+    from embedtopics.topics._resolution import suggest_resolution as suggest_resolution
     from embedtopics.topics._stability import stability as stability
     from embedtopics.topics._stability import with_stability as with_stability
     from embedtopics.topics._storage import load_result as load_result
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from embedtopics.topics.naming._keywords import with_keywords as with_keywords
     from embedtopics.topics.naming._name_topics import name_topics as name_topics
     from embedtopics.topics.naming._questions import naming_questions as naming_questions
+    from embedtopics.topics.naming._score_labels import score_labels as score_labels
     from embedtopics.topics.reading._concordance import collocates as collocates
     from embedtopics.topics.reading._concordance import concordance as concordance
     from embedtopics.topics.reading._export import export as export

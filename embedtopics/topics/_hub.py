@@ -23,6 +23,7 @@ from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 from embedtopics.terms.results import TokenStream
 from embedtopics.topics._describe import LEFT_OUT, TEXTS
+from embedtopics.topics._relabel import without_clauses
 from embedtopics.topics._storage import load_result, write_result
 from embedtopics.topics.results import TopicResult
 
@@ -96,7 +97,8 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
 
     Left out are the texts, their words, the counts of terms in each document, the constraints of
     the fit, and of the input its ids, row labels, columns and notes. Topics, names, history, terms
-    with their weights, labels, memberships, map, embeddings and hashes of the texts stay.
+    with their weights, labels, memberships, map, embeddings and hashes of the texts stay. A label
+    that was chosen from a text gives way to keywords.
 
     Parameters
     ----------
@@ -118,7 +120,8 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     -----
     This is no anonymisation. Whoever has a text can check by its hash that it was among these;
     from an embedding much of a text can be guessed (Morris et al. 2023, "Text embeddings reveal
-    (almost) as much as text"); terms, keywords, names, settings and decisions come from the texts.
+    (almost) as much as text"); terms, keywords, names, settings, edits and decisions come from the
+    texts.
     """
     from scipy.sparse import csr_matrix
 
@@ -132,6 +135,7 @@ def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicR
     return dataclasses.replace(
         result,
         corpus=blank_corpus(recall_hashes(result.corpus, result.documents), columns),
+        topics=without_clauses(result),
         tokens=tokens,
         term_counts=dataclasses.replace(
             result.term_counts, counts=csr_matrix(counts.shape, dtype=counts.dtype)

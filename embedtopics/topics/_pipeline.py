@@ -138,7 +138,7 @@ def fit_topics(
         with log.stage("reduction"):
             positions = places.spread(drawn())
     used |= {"min_cluster_size": cut.min_cluster_size, "least_ratio": assigned.min_margin}
-    return TopicResult(
+    result = TopicResult(
         corpus=corpus,
         documents=documents,
         embeddings=vectors,
@@ -159,6 +159,19 @@ def fit_topics(
         peak_memory=peak_memory(),
         constraints=fit.constraints,
     )
+    return _with_labels(log, result, encode)
+
+
+def _with_labels(
+    log: Log, result: TopicResult, encode: Callable[[Sequence[str]], FloatArray]
+) -> TopicResult:
+    """Choose the labels of topics by an encoder of ours; another may know these texts only."""
+    if not isinstance(result.settings.get("encoder_settings"), dict):
+        return result
+    from embedtopics.topics.naming._score_labels import scored_labels
+
+    with log.stage("terms"):
+        return scored_labels(result, encode, choose=True)
 
 
 def _encode(

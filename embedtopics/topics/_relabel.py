@@ -251,15 +251,41 @@ def _numbered(memberships: csr_matrix, number: Int32Array, n_topics: int) -> csr
 
 
 def carry_names(topics: Sequence[Topic], origins: Sequence[Topic | None]) -> tuple[Topic, ...]:
-    """Let topics keep what the user said of those that they continue; others get other names."""
-    given = [old.label for old in origins if old is not None and (old.is_named or old.is_seeded)]
+    """Let topics keep what the user said of those that they continue; others get other names.
+
+    A label that was chosen by its score stays where the typical documents are the same.
+    """
+    pairs = list(zip(topics, origins, strict=True))
+    is_same = [old is not None and old.representatives == new.representatives for new, old in pairs]
+    stays = [
+        old is not None and (old.is_named or old.is_seeded or (same and old.label_auc is not None))
+        for (_, old), same in zip(pairs, is_same, strict=True)
+    ]
+    given = [old.label for old, kept in zip(origins, stays, strict=True) if old and kept]
     # A name that is given is taken first, so that no name made of keywords can equal it.
     made = unique_labels([*([name] for name in given), *(topic.keywords for topic in topics)])
     named = []
-    for topic, old, label in zip(topics, origins, made[len(given) :], strict=True):
-        kept: dict[str, Any] = {"label": label}
+    for i, (topic, old) in enumerate(pairs):
+        kept: dict[str, Any] = {"label": made[len(given) + i]}
         if old is not None:
             kept |= {"is_named": old.is_named, "is_seeded": old.is_seeded}
-            kept["label"] = old.label if old.is_named or old.is_seeded else label
+            kept["label"] = old.label if stays[i] else kept["label"]
+        if old is not None and is_same[i]:
+            kept["label_auc"] = old.label_auc
+            kept["keywords_auc"] = (
+                old.keywords_auc if old.keywords[:3] == topic.keywords[:3] else None
+            )
         named.append(dataclasses.replace(topic, **kept))
     return tuple(named)
+
+
+def without_clauses(result: TopicResult) -> tuple[Topic, ...]:
+    """Return the topics with keywords in place of automatic labels that are parts of texts."""
+    terms = set(result.term_counts.terms)
+    origins = [dataclasses.replace(topic, label_auc=None) for topic in result.topics]
+    pairs = zip(result.topics, carry_names(result.topics, origins), strict=True)
+    return tuple(
+        plain if topic.label != plain.label and not terms.issuperset(topic.label.split(", "))
+        and topic.label_auc is not None else topic
+        for topic, plain in pairs
+    )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -117,6 +117,13 @@ def recipe_of(result: TopicResult) -> Recipe:
 
 def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     """Find topics in a random half of the places of documents, shape (n_documents,)."""
+    return next(replicate_at(recipe, rng, [recipe.resolution]))
+
+
+def replicate_at(
+    recipe: Recipe, rng: np.random.Generator, resolutions: Sequence[Resolution]
+) -> Iterator[Int32Array]:
+    """Find topics in a random half of the places, at several resolutions; (n_documents,) each."""
     n_places = len(recipe.embeddings)
     held = np.sort(rng.choice(n_places, _size_of_half(n_places), replace=False))
     embeddings, weights = recipe.embeddings[held], recipe.weights[held]
@@ -132,14 +139,15 @@ def replicate(recipe: Recipe, rng: np.random.Generator) -> Int32Array:
     tree = spanning_tree(leading(coordinates), min_samples=n_samples)
     cells = partitions_of(coordinates, weights, constraints)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
-    try:
-        cut = cut_clusters(tree, cells, weights, recipe.resolution, words, graph, constraints)
-    except NotEnoughTopics as error:
-        cut = error.best
-    assigned = assign_constrained(graph, cut, weights, recipe.coverage, embeddings, constraints)
-    labels = np.full(n_places, NOT_HELD, dtype=np.int32)
-    labels[held] = assigned.clustering.labels
-    return labels[recipe.of_document]
+    for resolution in resolutions:
+        try:
+            cut = cut_clusters(tree, cells, weights, resolution, words, graph, constraints)
+        except NotEnoughTopics as error:
+            cut = error.best
+        assigned = assign_constrained(graph, cut, weights, recipe.coverage, embeddings, constraints)
+        labels = np.full(n_places, NOT_HELD, dtype=np.int32)
+        labels[held] = assigned.clustering.labels
+        yield labels[recipe.of_document]
 
 
 def draw_replicates(
@@ -319,7 +327,7 @@ def compare(
     agreement = np.full(len(labels), np.nan, dtype=np.float32)
     np.divide(n_agreeing, n_held, out=agreement, where=n_held > 0, casting="unsafe")
     low, high = _interval(overlaps)
-    pairs = [_adjusted_rand(one, other) for one, other in combinations(replicates, 2)]
+    pairs = [adjusted_rand(one, other) for one, other in combinations(replicates, 2)]
     return Stability(
         recurrence=_mean(overlaps),
         low=low,
@@ -352,7 +360,7 @@ def best_matches(
     return np.where(size > 0, best, np.nan), match.astype(np.int64)
 
 
-def _adjusted_rand(one: Int32Array, other: Int32Array) -> float:
+def adjusted_rand(one: Int32Array, other: Int32Array) -> float:
     """Return the adjusted Rand index where either has a topic, with noise as a class; else 0."""
     from sklearn.metrics import adjusted_rand_score
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 NO_TOPIC = "(no topic)"
 
+LABEL_COLUMNS = ("label_auc", "keywords_auc", "label_worse")
+
 EXCERPT = 160
 """Characters of a text's excerpt."""
 
@@ -54,7 +56,9 @@ def table(
     DataFrame
         Columns topic, size (rows), share (of the rows with text), recurrence (how far the topic
         comes back in replicates; only where stability was measured), label, terms and examples
-        (lists); largest topic first, the rows in no topic last, under topic -1.
+        (lists); largest topic first, the rows in no topic last, under topic -1. Where labels were
+        scored, also label_auc and keywords_auc (how well they find the topic's texts, see
+        `score_labels`) and label_worse (whether the label does so worse).
     """
     import pandas as pd
 
@@ -82,6 +86,13 @@ def table(
     if result.stability is not None:
         recurrence = [*result.stability.recurrence.tolist(), *[np.nan] * bool(outside)]
         frame.insert(3, "recurrence", np.array(recurrence, dtype=np.float64))
+    if any(topic.label_auc is not None for topic in result.topics):
+        aucs = [
+            ((t.label_auc or (None,))[0], t.keywords_auc, t.is_label_worse) for t in result.topics
+        ]
+        aucs += [(None, None, False)] * bool(outside)
+        for name, column in zip(LABEL_COLUMNS, zip(*aucs, strict=True), strict=True):
+            frame[name] = np.array(column, dtype=bool if name == "label_worse" else np.float64)
     return frame
 
 

@@ -129,6 +129,19 @@ def recorded_encoder(result: TopicResult) -> Encoder:
     raise InputError("encoder", expected, remedy="give encoder= or embeddings=")
 
 
+def encoder_of_fit(
+    result: TopicResult, given: Encoder | str | None = None, or_else: str = ""
+) -> Encoder:
+    """Return the encoder of a fit: the given one, checked, or that of the settings."""
+    if given is not None:
+        return matching_encoder(given, result)
+    if isinstance(result.settings.get("encoder_settings"), dict):
+        return recorded_encoder(result)
+    made_by = result.settings.get("encoder")
+    found = "given embeddings" if made_by == GIVEN else f"an encoder of your own ({made_by})"
+    raise InputError("encoder", f"the encoder of the fit{or_else}", found=found)
+
+
 def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     """Return an encoder after making sure that it is the one of the fit; an unfitted one is fitted.
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import Displayed, html_table
-from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
+from embedtopics.clustering.results import NOISE, Clustering, Level, SpanningTree
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array
@@ -95,7 +95,8 @@ class Topic:
     ----------
     topic_id : int
     label : str
-        Name to show; a few of the keywords unless the user set one.
+        Name to show: unless the user set one, a few of the keywords or what finds the topic's texts
+        better, see `score_labels`.
     size : int
         Rows of the input in the topic.
     share : float
@@ -113,6 +114,11 @@ class Topic:
     is_seeded : bool
         Whether the topic was asked for before the fit, by a name or a description; no automatic
         step merges it with another or names it anew.
+    label_auc : tuple of float or None
+        How often a text of the topic is nearer to the label than a text of sibling topics (area
+        under the ROC curve), and its 95 % interval; None where it was not measured.
+    keywords_auc : float or None
+        The same of the first three keywords.
     """
 
     topic_id: int
@@ -125,6 +131,14 @@ class Topic:
     persistence: float = float("nan")
     is_named: bool = False
     is_seeded: bool = False
+    label_auc: tuple[float, float, float] | None = None
+    keywords_auc: float | None = None
+
+    @property
+    def is_label_worse(self) -> bool:
+        """Whether the label finds texts of the topic worse than the first three keywords do."""
+        known = self.label_auc is not None and self.keywords_auc is not None
+        return known and self.label_auc[2] < self.keywords_auc  # type: ignore[index, operator]
 
 
 @dataclass(frozen=True)
@@ -410,3 +424,39 @@ class TokenMixture(Displayed):
             best = np.asarray(self.weights.argmax(axis=1)).ravel()
             topics = np.where(weights > 0, best, NOISE).astype(np.int32)
         return pd.DataFrame({"token": list(self.tokens), "topic": topics, "weight": weights})
+
+
+@dataclass(frozen=True, eq=False)
+class ResolutionChoice:
+    """The levels of a result with what speaks for each, and the one that is suggested.
+
+    Parameters
+    ----------
+    levels : tuple of Level
+        Finest first, of at most 60 topics.
+    chosen : int
+        Place of the suggested level among them.
+    n_replicates : int
+    result : TopicResult
+        The result cut at the suggested level; its decisions say why.
+    """
+
+    levels: tuple[Level, ...]
+    chosen: int
+    n_replicates: int
+    result: TopicResult
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each level.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns n_topics, min_cluster_size, recurrence, separation, coverage, examples
+            and suggested.
+        """
+        import pandas as pd
+
+        names = ("n_topics", "min_cluster_size", "recurrence", "separation", "coverage", "examples")
+        frame = pd.DataFrame({n: [getattr(level, n) for level in self.levels] for n in names})
+        return frame.assign(suggested=frame.index == self.chosen)

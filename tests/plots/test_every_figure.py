@@ -4,9 +4,20 @@ import numpy as np
 import pytest
 
 from embedtopics import plots, topics
+from embedtopics.clustering.results import Level
+from embedtopics.topics.results import ResolutionChoice
 from tests.factories import make_comparison, make_result, refuses, with_stability
 
 HOSTILE = "<b onclick=x>$x$</b> %{x} <script>alert(1)</script>"
+
+
+def make_choice(result):
+    """Three levels, of which the middle one is suggested."""
+    levels = tuple(
+        Level(size, n, 0.5, 0.1, recurrence, 0.4, (HOSTILE, "engines"))
+        for size, n, recurrence in ((5, 20, 0.5), (20, 9, 0.9), (80, 2, 0.7))
+    )
+    return ResolutionChoice(levels, 1, 6, result)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +34,7 @@ def given():
         "by_group": (topics.by_group(result, source),),
         "effects": (topics.effects(result, {"source": source}, n_resamples=20),),
         "stability": (result,),
+        "resolutions": (make_choice(result),),
         "hierarchy": (tree,),
         "similarity": (tree,),
         "hierarchical_map": (result, tree),
@@ -100,3 +112,14 @@ def test_the_same_input_gives_the_same_figure_and_is_left_alone(make):
     positions = given.map if make is make_result else given.encoders[1].map
     untouched = make().map if make is make_result else make().encoders[1].map
     np.testing.assert_array_equal(positions, untouched)
+
+
+def test_levels_are_drawn_from_few_topics_to_many(given):
+    figure = plots.resolutions(*given["resolutions"])
+    assert [trace.name for trace in figure.data] == [
+        "recurrence in 6 random halves", "separation", "in dense cores",
+    ]  # fmt: skip
+    assert figure.data[0].x == (2, 9, 20) and figure.data[0].y == (0.7, 0.9, 0.5)
+    assert figure.layout.shapes[0].x0 == 9
+    assert figure.layout.annotations[-1].text == "9 suggested"
+    assert figure.layout.annotations[-1].x == np.log10(9)

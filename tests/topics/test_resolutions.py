@@ -1,6 +1,10 @@
+import dataclasses
+
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
 
 import embedtopics as et
 from embedtopics.clustering import DensityClusterer
@@ -8,8 +12,9 @@ from embedtopics.clustering._partition import Partitions
 from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
-from embedtopics.topics import at_resolution, levels
+from embedtopics.topics import at_resolution, levels, suggest_resolution
 from embedtopics.topics._clusters import NotEnoughTopics, Resolution, choose_cut
+from embedtopics.topics._stability import recipe_of, replicate
 from embedtopics.topics.results import Reason
 from tests.factories import each, refuses
 from tests.topics.editing.altering import assert_same_topics
@@ -227,3 +232,61 @@ def test_a_weighting_can_be_given(branched):
     weighted = branched.term_counts.counts.multiply(branched.documents.weights[:, None]).toarray()
     np.add.at(expected, labels[labels >= 0], weighted[labels >= 0])
     np.testing.assert_array_equal(read.topic_terms.toarray(), expected)
+
+
+def test_a_suggestion(branched):
+    choice = suggest_resolution(branched, 3, random_state=4, show_progress=False)
+    assert [level.n_topics for level in choice.levels] == [
+        level.n_topics for level in levels(branched) if 2 <= level.n_topics <= 60
+    ]
+    score = [level.recurrence * level.separation for level in choice.levels]
+    assert choice.chosen == int(np.argmax(score))
+    best = choice.levels[choice.chosen]
+    assert choice.result.n_topics == best.n_topics
+    assert choice.result.decisions[-1].value == best.n_topics
+    assert all(len(level.examples) == 2 for level in choice.levels)
+    frame = choice.to_frame()
+    assert frame["suggested"].sum() == 1 and frame["n_topics"].is_monotonic_decreasing
+    again = suggest_resolution(branched, 3, random_state=4, show_progress=False)
+    assert again.levels == choice.levels
+
+
+def test_recurrence_and_separation_are_as_defined(branched):
+    level = suggest_resolution(branched, 2, show_progress=False).levels[-1]
+    cut = at_resolution(branched, min_cluster_size=level.min_cluster_size, coverage=1.0)
+    labels, coordinates = cut.clustering.labels, cut.coordinates
+    recipe = dataclasses.replace(
+        recipe_of(branched),
+        coverage=1.0,
+        resolution=Resolution("auto", max(2, round(level.min_cluster_size / 2))),
+    )
+    same = []
+    for number in range(2):
+        found = replicate(recipe, np.random.default_rng([0, number]))
+        held = (found >= -1) & ((found >= 0) | (labels >= 0))
+        same.append(adjusted_rand_score(labels[held], found[held]))
+    assert level.recurrence == pytest.approx(np.mean(same))
+    inside = labels >= 0
+    weights = cut.documents.weights
+    means = np.stack(
+        [
+            np.average(coordinates[labels == t], axis=0, weights=weights[labels == t])
+            for t in range(cut.n_topics)
+        ]
+    )
+    ordered = cdist(coordinates[inside], means)
+    own = ordered[np.arange(inside.sum()), labels[inside]]
+    ordered[np.arange(inside.sum()), labels[inside]] = np.inf
+    other = ordered.min(axis=1)
+    apart = (other - own) / np.maximum(own, other)
+    expected = np.average(apart, weights=weights[inside])
+    assert level.separation == pytest.approx(expected, abs=1e-5)
+
+
+def test_nothing_can_be_suggested_without_levels():
+    one = et.TopicModel(languages=[], show_progress=False)
+    one = one.fit([f"word{i}" for i in range(80)], embeddings=np.ones((80, 6))).result_
+    with refuses("result"):
+        suggest_resolution(one)
+    with refuses("n_replicates"):
+        suggest_resolution(one, 0)

@@ -64,7 +64,8 @@ def rename(
     Returns
     -------
     TopicResult
-        Shares everything but the labels with `result`, stability included.
+        Shares everything but the labels with `result`, stability included; `score_labels` measures
+        how well they find the texts of their topics.
 
     Raises
     ------
@@ -91,7 +92,9 @@ def rename(
     )
     topics = list(result.topics)
     for topic, name in names.items():
-        topics[topic] = dataclasses.replace(topics[topic], label=name, is_named=True)
+        topics[topic] = dataclasses.replace(
+            topics[topic], label=name, is_named=True, label_auc=None
+        )
     return dataclasses.replace(result, topics=tuple(topics), history=(*result.history, edit))
 
 
@@ -145,7 +148,7 @@ def make_labels(
         taken={topic.label for topic in topics} - {topic.label for topic in made},
     )
     for topic, label in zip(made, labels, strict=True):
-        topics[topic.topic_id] = dataclasses.replace(topic, label=label)
+        topics[topic.topic_id] = dataclasses.replace(topic, label=label, label_auc=None)
     parameters = dict(n_terms=n_terms, separator=separator, prefix=prefix, word_length=word_length)
     message = f"labelled topics by {n_terms} of the keywords: {len(made):,} topics"
     edit = edit_of(result, "make_labels", parameters, message, (), range(result.n_topics))
@@ -322,7 +325,8 @@ def update_terms(
         result,
         result.clustering.labels,
         result.memberships,
-        list(result.topics),
+        # Labels were chosen among the terms before, and are made of the new ones.
+        [dataclasses.replace(t, label_auc=None, keywords_auc=None) for t in result.topics],
         name="update_terms",
         parameters=parameters,
         message=_spell(result, parameters, weighting),

@@ -12,7 +12,6 @@ import numpy as np
 
 from embedtopics._utils.checks import checked_count, checked_share, is_number, optional_count
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._registry import resolve_encoder
 from embedtopics.errors import InputError, MissingExtraError, ModelLoadError
 from embedtopics.evaluation._coherence import npmi_of_pairs
 from embedtopics.protocols import Encoder, Float64Array, FloatArray, Int64Array
@@ -21,9 +20,9 @@ from embedtopics.terms._keywords import term_embeddings, unique_labels
 from embedtopics.terms._parts_of_speech import PATTERNS, parse_patterns, pattern_counts, tag_words
 from embedtopics.terms._representative import best_terms, choose_diverse, representatives
 from embedtopics.terms._stop_words import repeats, stems_of
-from embedtopics.topics._describe import GIVEN, languages_of
+from embedtopics.topics._describe import languages_of
 from embedtopics.topics._relabel import checked_topic_id, edit_of
-from embedtopics.topics._vectors import encode_documents, matching_encoder, recorded_encoder
+from embedtopics.topics._vectors import encode_documents, encoder_of_fit
 from embedtopics.topics.results import TopicResult
 
 Keywords: TypeAlias = list[list[tuple[str, float]]]
@@ -305,17 +304,8 @@ def _encoded(
     result: TopicResult, encoder: Encoder | str | None, pool: Int64Array, show_progress: bool | None
 ) -> FloatArray:
     """Return the vectors of terms by the encoder of the fit, made again or given."""
-    if encoder is not None:
-        encoder = matching_encoder(resolve_encoder(encoder), result)
-    elif isinstance(result.settings.get("encoder_settings"), dict):
-        encoder = recorded_encoder(result)
-    else:
-        made_by = result.settings.get("encoder")
-        expected = (
-            'the encoder of the fit, or "documents" for the mean of the documents that hold a term'
-        )
-        found = "given embeddings" if made_by == GIVEN else f"an encoder of your own ({made_by})"
-        raise InputError("encoder", expected, found=found)
+    or_else = ', or "documents" for the mean of the documents that hold a term'
+    encoder = encoder_of_fit(result, encoder, or_else)
     width = result.embeddings.shape[1]
     if not len(pool):
         return np.zeros((0, width), dtype=np.float32)
@@ -450,6 +440,7 @@ def with_keywords(
             described[number],
             keywords=tuple(term for term, _ in row),
             weights=tuple(score for _, score in row),
+            keywords_auc=None,
         )
     renamed = [t for t in described if t.topic_id in changed and not (t.is_named or t.is_seeded)]
     ids_renamed = {topic.topic_id for topic in renamed}
@@ -457,7 +448,7 @@ def with_keywords(
     # A name that stays is taken first, so that no name made of keywords can equal it.
     made = unique_labels([*([label] for label in kept), *(topic.keywords for topic in renamed)])
     for topic, label in zip(renamed, made[len(kept) :], strict=True):
-        described[topic.topic_id] = dataclasses.replace(topic, label=label)
+        described[topic.topic_id] = dataclasses.replace(topic, label=label, label_auc=None)
     parameters = {"topics": list(by_topic), "keywords": list(by_topic.values()), "method": method}
     message = f"{len(changed)} topics have keywords by another method: {method}"
     stay = range(result.n_topics)

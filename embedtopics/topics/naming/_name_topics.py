@@ -37,7 +37,7 @@ def name_topics(
     This sends parts of documents to the endpoint, any with the API of OpenAI's chat completions;
     `naming_questions` shows them before. Without a usable answer a topic keeps its automatic name,
     and a decision says why; of topics of the same name the smaller ones get a term in brackets.
-    Read the names against the terms.
+    Read the names against the terms; `score_labels` measures how well they find the texts.
 
     Parameters
     ----------
@@ -95,7 +95,9 @@ def name_topics(
     decisions = _decisions(chat, questions, answers, final, numbered)
     topics = list(result.topics)
     for topic, name in final.items():
-        topics[topic] = dataclasses.replace(topics[topic], label=name, is_named=True)
+        topics[topic] = dataclasses.replace(
+            topics[topic], label=name, is_named=True, label_auc=None
+        )
     history = result.history
     if final:
         parameters = {"labels": {str(topic): name for topic, name in final.items()}}

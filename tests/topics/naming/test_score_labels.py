@@ -1,0 +1,195 @@
+"""Labels that are measured by the texts they find, beside scikit-learn's AUC and resampling."""
+
+import dataclasses
+import zlib
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import embedtopics as et
+from embedtopics import topics
+from embedtopics.terms._keywords import unique_labels
+from embedtopics.topics import load_result, save_result, without_texts
+from embedtopics.topics._vectors import row_centroids
+from embedtopics.topics.naming._score_labels import (
+    FEWEST_TEXTS,
+    N_SIBLINGS,
+    N_TEXTS,
+    _clause,
+    _error,
+    _with_interval,
+    scored_labels,
+)
+from tests.factories import make_result, refuses
+
+
+def by_chance(text, width):
+    """A direction of its own for each text."""
+    vector = np.random.default_rng(zlib.crc32(text.encode())).normal(size=width)
+    return vector / np.linalg.norm(vector)
+
+
+def encode_with(result, known=()):
+    """Return an encoder that puts known texts on topics, others anywhere."""
+    width, means = result.embeddings.shape[1], row_centroids(result)
+    places = {text: means[topic] for text, topic in dict(known).items()}
+    return lambda texts: np.array(
+        [places.get(t, by_chance(t, width)) for t in texts], dtype=np.float32
+    )
+
+
+def keywords_of(topic):
+    return ", ".join(topic.keywords[:3])
+
+
+@pytest.fixture(scope="module")
+def result():
+    made = make_result(400, 6)
+    plain = unique_labels([topic.keywords for topic in made.topics])
+    topics_of = [
+        dataclasses.replace(topic, label=label, is_named=False)
+        for topic, label in zip(made.topics, plain, strict=True)
+    ]
+    return dataclasses.replace(made, topics=tuple(topics_of))
+
+
+def test_scores_are_areas_under_the_roc_curve_of_every_other_text(result):
+    encode = encode_with(result)
+    scored = scored_labels(result, encode, choose=False)
+    means, labels = row_centroids(result), result.clustering.labels
+    for topic, before in zip(scored.topics, result.topics, strict=True):
+        assert topic.label == before.label
+        near = np.argsort(-(means @ means[topic.topic_id]), kind="stable")
+        near = [other for other in near if other != topic.topic_id][:N_SIBLINGS]
+        own = np.flatnonzero(labels == topic.topic_id)[:N_TEXTS][1::2]
+        each = [np.flatnonzero(labels == other)[: N_TEXTS // N_SIBLINGS] for other in near]
+        others = np.concatenate(each)[1::2]
+        vectors = result.embeddings[np.concatenate([own, others])]
+        truth = np.repeat([1, 0], [len(own), len(others)])
+        expected = roc_auc_score(truth, vectors @ encode([keywords_of(topic)])[0])
+        assert topic.keywords_auc == pytest.approx(expected)
+        assert topic.label_auc[0] == pytest.approx(expected)
+        assert topic.label_auc[1] < expected < topic.label_auc[2]
+
+
+def test_the_standard_error_is_that_of_resampling():
+    rng = np.random.default_rng(0)
+    near, far = rng.normal(1.0, 1.0, 80), rng.normal(0.0, 1.5, 60)
+    wins = (near[:, None] > far[None, :]).astype(float)
+    drawn = [
+        wins[np.ix_(rng.integers(0, 80, 80), rng.integers(0, 60, 60))].mean() for _ in range(3000)
+    ]
+    assert _error(wins.mean(axis=1), wins.mean(axis=0)) == pytest.approx(np.std(drawn), rel=0.05)
+
+
+def test_no_label_is_certain():
+    auc, low, high = _with_interval(np.ones(20), np.ones(30))
+    assert (auc, high) == (1.0, 1.0)
+    assert low == pytest.approx(20 / (20 + 1.959964**2))  # Wilson's bound of 20 hits of 20
+    assert _with_interval(np.zeros(20), np.zeros(30))[:2] == (0.0, 0.0)
+
+
+def test_the_label_that_finds_the_texts_is_chosen(result):
+    best = ", ".join(result.topics[2].keywords[:5])
+    scored = scored_labels(result, encode_with(result, {best: 2}), choose=True)
+    assert scored.topics[2].label == best
+    assert scored.topics[2].label_auc[0] > 0.95 > scored.topics[2].keywords_auc
+    assert len({topic.label for topic in scored.topics}) == len(scored.topics)
+    good = {keywords_of(topic): topic.topic_id for topic in result.topics}
+    kept = scored_labels(result, encode_with(result, good), choose=True)
+    assert [topic.label for topic in kept.topics] == [topic.label for topic in result.topics]
+
+
+def test_names_that_were_given_stay_and_are_marked_where_they_are_worse(result):
+    good = {keywords_of(topic): topic.topic_id for topic in result.topics} | {"Fitting": 1}
+    named = topics.rename(result, {0: "Zebra", 1: "Fitting"})
+    scored = scored_labels(named, encode_with(result, good), choose=True)
+    assert [topic.label for topic in scored.topics[:2]] == ["Zebra", "Fitting"]
+    assert [topic.is_label_worse for topic in scored.topics[:3]] == [True, False, False]
+    assert scored.decisions[-1].name == "labels_worse" and scored.decisions[-1].value == [0]
+    table = topics.table(scored)
+    assert table["label_worse"].tolist()[:3] == [True, False, False]
+    assert table["label_auc"][1] == scored.topics[1].label_auc[0]
+    assert np.isnan(table["keywords_auc"].iloc[-1]) and table["topic"].iloc[-1] == -1
+    assert "label_auc" not in topics.table(result)
+
+
+def test_scores_stay_with_what_they_are_of(result, tmp_path):
+    best = ", ".join(result.topics[2].keywords[:5])
+    scored = scored_labels(result, encode_with(result, {best: 2}), choose=True)
+    loaded = load_result(save_result(scored, tmp_path / "scored"))
+    assert loaded.topics == scored.topics
+    merged = topics.merge(scored, [[0, 1]])
+    again = next(topic for topic in merged.topics if topic.label == best)
+    assert again.label_auc == scored.topics[2].label_auc
+    (new,) = (topic for topic in merged.topics if topic.label_auc is None)
+    assert new.keywords_auc is None and new.size == sum(t.size for t in scored.topics[:2])
+    assert best not in [t.label for t in topics.update_terms(scored, n_keywords=4).topics]
+    renamed = topics.rename(scored, {2: "Other"})
+    assert renamed.topics[2].label_auc is None
+    assert renamed.topics[2].keywords_auc == scored.topics[2].keywords_auc
+    assert topics.make_labels(scored).topics[2].label_auc is None
+
+
+@pytest.mark.parametrize(
+    ("text", "clause"),
+    [
+        ("{0} and {1} today. More follows.", "{0} and {1} today"),
+        ("{0} and {1}", "{0} and {1}"),
+        ("{0} alone today. {1}", None),  # one keyword only
+        ("<b>{0} {1}</b>. More", None),
+        ("{0} {1} 2024. More", None),
+        ("{0} {1} " + "and so on " * 9 + ". More", None),
+        ("", None),
+    ],
+)
+def test_a_label_from_a_text_is_short_of_letters_and_holds_two_keywords(result, text, clause):
+    words = [word for word in result.topics[0].keywords if " " not in word][:2]
+    row = result.topics[0].representatives[0]
+    texts = list(result.corpus.texts)
+    texts[row] = text.format(*words)
+    given = dataclasses.replace(result, corpus=SimpleNamespace(texts=texts))
+    found = _clause(given, result.topics[0], row)
+    assert found == (clause.format(*words) if clause else None)
+
+
+def test_a_result_without_texts_quotes_none(result):
+    quoting = dataclasses.replace(
+        result.topics[1], label="Said in a text", label_auc=(0.9, 0.8, 0.95)
+    )
+    named = dataclasses.replace(result.topics[2], label="Given", is_named=True)
+    changed = dataclasses.replace(
+        result, topics=(result.topics[0], quoting, named, *result.topics[3:])
+    )
+    shared = without_texts(changed).topics
+    assert shared[1].label == keywords_of(result.topics[1]) and shared[1].label_auc is None
+    assert (shared[0], shared[2:]) == (changed.topics[0], changed.topics[2:])
+
+
+def test_few_texts_and_single_topics_have_no_score():
+    single = make_result(60, 1)
+    assert scored_labels(single, encode_with(single), choose=True).topics == single.topics
+    small = make_result(3 * FEWEST_TEXTS, 6)
+    for topic in scored_labels(small, encode_with(small), choose=True).topics:
+        n_own = int((small.clustering.labels == topic.topic_id).sum())
+        assert (topic.label_auc is None) == (n_own < FEWEST_TEXTS)
+
+
+def test_an_encoder_is_needed(result):
+    with refuses("encoder"):
+        topics.score_labels(result)
+
+
+def test_a_fit_that_encodes_scores_and_chooses_whatever_the_order_of_the_rows():
+    rows = list(make_result(300, 4).corpus.texts)
+    order = np.random.default_rng(1).permutation(len(rows))
+    model = et.TopicModel("lsa", n_topics=4, languages=["en"], random_state=0)
+    one = model.fit(rows).result_.topics
+    two = model.fit([rows[i] for i in order]).result_.topics
+    assert [t.label for t in one] == [t.label for t in two]
+    for first, second in zip(one, two, strict=True):
+        assert first.label_auc == pytest.approx(second.label_auc, abs=0.01)
+        assert first.label_auc[1] <= first.label_auc[0] <= first.label_auc[2]
+        assert not first.is_named and not first.is_label_worse

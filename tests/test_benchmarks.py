@@ -123,6 +123,7 @@ def test_words_are_those_of_scikit_learn():
     assert tokens.offsets.tolist() == [0, 4, 6, 8, 10]
 
 
+@pytest.mark.filterwarnings("ignore:the number of connected components")
 def test_every_system_divides_the_same_vectors_into_as_many(corpus):
     fast = [one for one in topic_quality.SYSTEMS if not (one.is_slow or one.packages)]
     found = topic_quality._cases(corpus, range(42, 44), fast)

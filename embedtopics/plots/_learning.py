@@ -46,8 +46,8 @@ _WINDOW = 0.08
 """Share of the run over which the training loss is smoothed."""
 
 _EVIDENCE = {
-    "just right": ("learned", "late_slope", "gap"),
-    "could learn more": ("late_slope", "learned"),
+    "just right": ("learned", "metric_gain", "late_slope"),
+    "could learn more": ("learned", "late_slope"),
     "learns nothing": ("learned", "metric_gain"),
     "chaotic": ("back_and_forth", "together", "not_finite"),
     "overlearning": ("turn", "gap"),

@@ -66,7 +66,7 @@ def given_vectors(
     embeddings: npt.ArrayLike, corpus: Corpus, documents: Int64Array | None = None
 ) -> tuple[FloatArray, int]:
     """Return the unit vectors of documents, the least of differing rows, and how many differ."""
-    given = np.asarray(embeddings)
+    given = np.asanyarray(embeddings)  # a mask is refused below
     if given.ndim != 2 or len(given) != len(corpus):
         expected = f"one row for each of the {len(corpus):,} texts"
         raise InputError("embeddings", expected, found=f"shape {given.shape}")

@@ -104,6 +104,33 @@ def drawn_by_hand(shape, n=21, planned=1000, noise=0.002, **changes):
     )
 
 
+@pytest.mark.parametrize("n", [5, 8, 21])
+@pytest.mark.parametrize("noise", [0.02, 0.04])
+def test_no_verdict_speaks_against_a_clear_gain(n, noise):
+    # The training loss is noisy and was noted twenty times: of itself it shows nothing.
+    rng, found = np.random.default_rng(n), Counter()
+    for _ in range(12):
+        curves = drawn_by_hand(lambda done: (1 - 0.5 * done, 1 - 0.5 * done), n, noise=noise)
+        steps = np.arange(50, 1001, 50)
+        done = learning_done(curves.validation_steps, 1000)
+        diagnosis = read_curves(
+            dataclasses.replace(
+                curves,
+                training_steps=steps,
+                training_loss=1 - 0.5 * learning_done(steps, 1000) + rng.normal(size=20),
+                validation_loss=1.1 - 0.5 * done + noise * rng.normal(size=n),
+                sample_loss=np.full(n, np.nan),
+                metric=0.8 + 0.055 * done + 0.003 * rng.normal(size=n),
+                metric_name="Spearman correlation",
+            )
+        )
+        found[diagnosis.verdict] += 1
+        first, second = (item.says for item in diagnosis.evidence[:2])
+        assert first.startswith("The validation loss fell from 1") and "at step" in first
+        assert second.startswith("Spearman correlation gained ")
+    assert found["learns nothing"] == 0 and found["chaotic"] == 0, dict(found)
+
+
 def test_figures_are_those_of_the_curve():
     def turning(done):
         valley = 1.0 - 0.8 * done + np.maximum(done - 0.5, 0) * 1.6

@@ -353,7 +353,7 @@ def repeated_rows(result: TopicResult, cells: Int64Array, n_cells: int, units: A
             f"correlate by {correlation:.2f}; the intervals allow for it."
         )
         decisions = (Decision("trends", "correlation_in_units", correlation, message),)
-    return RepeatedRows(squares, correlation, decisions)
+    return RepeatedRows(np.asarray(squares, dtype=np.float64), correlation, decisions)
 
 
 def share_of(counts: npt.ArrayLike, totals: npt.ArrayLike) -> Float64Array:

@@ -117,11 +117,6 @@ def changes(trends: TopicTrends, *, alpha: float = 0.05) -> pd.DataFrame:
     return frame
 
 
-def _places(held: Int64Array) -> Float64Array:
-    """Return periods from -1/2, the first of `held` (n_held,), to 1/2, the last."""
-    return (held - held[0]) / (held[-1] - held[0]) - 0.5
-
-
 def _tested(
     trends: TopicTrends, counts: Float64Array, totals: Float64Array, held: Int64Array
 ) -> pd.DataFrame:

@@ -427,8 +427,8 @@ class _Fit:
         n_columns = len(self.scale)
         left = np.asarray(squares, dtype=np.float64).reshape(-1, n_columns, n_columns)
         right = np.asarray(products, dtype=np.float64).reshape(len(left), -1, n_columns)
-        found: Float64Array = np.linalg.solve(left, right.transpose(0, 2, 1)).transpose(0, 2, 1)
-        return found / self.scale
+        found = np.linalg.solve(left, right.transpose(0, 2, 1)).transpose(0, 2, 1)
+        return np.asarray(found / self.scale, dtype=np.float64)
 
 
 def _member(place: Int64Array, n_groups: int) -> csr_matrix:

@@ -174,6 +174,7 @@ class Measured:
     back_and_forth: Float64Array
     swing: Float64Array  # `noise` in units of `Series.unit`
     together: Float64Array
+    metric_noise: Float64Array
     metric_swing: Float64Array  # noise of the metric in standard errors of it
     learned: Float64Array  # `fall` and `rise` in units of `Series.unit`
     risen: Float64Array  # `fall` and `rise` in units of `Series.unit`
@@ -242,7 +243,7 @@ def measure(series: Series) -> Measured:
     shape = fit_shapes(series.done, validation)
     n_curves = len(validation)
     nothing = np.full(n_curves, np.nan)
-    together = metric_swing = metric_gain = nothing
+    together = metric_noise = metric_swing = metric_gain = nothing
     fell, error = series.training_fall, np.full(n_curves, series.training_fall_error)
     followed = shape.fine[:, 0] - shape.fine[:, -1]
     if series.sample is None:
@@ -254,7 +255,8 @@ def measure(series: Series) -> Measured:
         error = beside.noise * np.sqrt(1.0 + 3.0 / len(series.done))
     if series.metric is not None:
         measured = fit_shapes(series.done, series.metric)
-        metric_swing = measured.noise / series.metric_error
+        metric_noise = measured.noise
+        metric_swing = metric_noise / series.metric_error
         metric_gain = measured.fall
     third = len(shape.fine[0]) // 3
     late = 3.0 * (shape.fine[:, -1 - third] - shape.fine[:, -1])
@@ -268,6 +270,7 @@ def measure(series: Series) -> Measured:
         back_and_forth=_back_and_forth(validation),
         swing=ratio(shape.noise, series.unit),
         together=together,
+        metric_noise=metric_noise,
         metric_swing=metric_swing,
         learned=ratio(shape.fall, series.unit),
         risen=ratio(shape.rise, series.unit),

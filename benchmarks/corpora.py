@@ -157,14 +157,26 @@ def _read_octis_dblp() -> tuple[list[str], list[str], None]:
     return [row["text"] for row in rows], [row["label"] for row in rows], None
 
 
-def _read_masakhanews_fra() -> tuple[list[str], list[str], None]:
+def _read_masakhanews(language: str) -> tuple[list[str], list[str], None]:
     rows = [
         row
         for part in ("train_fewshot50", "dev", "test")
-        for row in _read_rows(f"{FRENCH}/{part}.jsonl.gz")
+        for row in _read_rows(f"masakhanews_{language}/{part}.jsonl.gz")
     ]
     texts = [f"{row['headline']}. {row['text']}" for row in rows]
     return texts, [row["label"] for row in rows], None
+
+
+def _read_biomedical() -> tuple[list[str], list[str], None]:
+    rows = _read_rows("short_text_clustering/biomedical.jsonl.gz")
+    return [row["text"] for row in rows], [row["label"] for row in rows], None
+
+
+def _read_trec_questions() -> tuple[list[str], list[str], None]:
+    rows = [
+        row for part in ("train", "test") for row in _read_rows(f"trec_questions/{part}.jsonl.gz")
+    ]
+    return [row["text"] for row in rows], [row["coarse"] for row in rows], None
 
 
 def _read_octis_bbc() -> tuple[list[str], list[str], str]:
@@ -184,8 +196,15 @@ _READERS: dict[str, Callable[[], tuple[list[str], list[str], str | None]]] = {
     "octis_bbc": _read_octis_bbc,
     "octis_m10": _read_octis_m10,
     "octis_dblp": _read_octis_dblp,
-    FRENCH: _read_masakhanews_fra,
+    FRENCH: partial(_read_masakhanews, "fra"),
+    "masakhanews_eng": partial(_read_masakhanews, "eng"),
+    "biomedical": _read_biomedical,
+    "trec_questions": _read_trec_questions,
 }
+
+
+def _texts_of(name: str) -> list[str]:
+    return _READERS[name]()[0]
 
 
 def _read_arxiv_abstracts() -> list[str]:
@@ -217,8 +236,10 @@ def _shuffle(name: str) -> list[str]:
 ENCODED: dict[str, Callable[[], list[str]]] = {
     "arxiv_abstracts": _read_arxiv_abstracts,
     "arxiv_titles": _read_arxiv_titles,
-    "octis_dblp": lambda: _read_octis_dblp()[0],
-    FRENCH: lambda: _read_masakhanews_fra()[0],
+    **{
+        name: partial(_texts_of, name)
+        for name in ("octis_dblp", FRENCH, "masakhanews_eng", "biomedical", "trec_questions")
+    },
     "trump_tweets": _read_trump_tweets,
     **{f"shuffled_{name}": partial(_shuffle, name) for name in LABELLED},
 }

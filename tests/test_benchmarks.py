@@ -114,33 +114,36 @@ def test_samples_are_fixed_and_nested():
         sample_rows(1_000, 1_001)
 
 
-def test_score_by_hand():
-    texts = ["Tax cut, tax cut!", "tax cut", "goal match", "goal x match"]
-    corpus = LabelledCorpus("toy", texts, ["a", "a", "b", "b"], np.zeros((4, 2)))
-    tokens = topic_quality.word_tokens(texts)
+def test_words_are_those_of_scikit_learn():
+    tokens = topic_quality.word_tokens(
+        ["Tax cut, tax cut!", "tax cut", "goal match", "goal x match"]
+    )
     # A word has two letters or more; "x" is none.
     assert tokens.words == ("cut", "goal", "match", "tax")
     assert tokens.offsets.tolist() == [0, 4, 6, 8, 10]
-    # Of four windows two hold tax and cut: log(.5 / .25) / -log(.5) = 1. Never together: -1
-    # but for the epsilon. One known word makes no pair.
-    words = [["tax", "cut"], ["goal", "tax", "absent"], ["match", "missing"]]
-    found = topic_quality.score(outcome([0, 0, 1, -1], words), corpus, tokens)
-    never = math.log(1e-12 / 0.25) / -math.log(1e-12)
-    assert found["npmi"] == pytest.approx((1 + never) / 2, abs=1e-4)
-    assert found["n_topics"] == 3
-    assert found["n_topics_unscored"] == 1
-    assert found["known_words"] == pytest.approx(5 / 7, abs=1e-4)
-    assert found["diversity"] == pytest.approx(6 / 7, abs=1e-4)
-    assert found["coverage"] == 0.75
-    # Homogeneity 1, completeness 2/3 (entropy 1 of the 1.5 bits): their harmonic mean is 0.8.
-    assert found["nmi"] == pytest.approx(0.8)
 
 
-def test_scores_of_no_topic_are_unknown_not_nan():
-    corpus = LabelledCorpus("toy", TEXTS, ["a", "b", "b"], VECTORS)
-    found = topic_quality.score(outcome([-1] * 3, []), corpus, topic_quality.word_tokens(TEXTS))
-    assert (found["npmi"], found["diversity"], found["coverage"]) == (None, None, 0.0)
-    json.dumps(found, allow_nan=False)
+@pytest.mark.filterwarnings("ignore:the number of connected components")
+def test_every_system_divides_the_same_vectors_into_as_many(corpus):
+    fast = [one for one in topic_quality.SYSTEMS if not (one.is_slow or one.packages)]
+    found = topic_quality._cases(corpus, range(42, 44), fast)
+    assert [one["is_chosen"] for one in found] == [True, False]
+    for one in found:
+        for figures in one["systems"].values():
+            assert figures["n_topics"] == [one["n_topics"]] * 2
+            assert figures["ami"] > 0.8 and figures["under_noise"] > 0.8
+    table = topic_quality.render({"unseen": ["toy"], "cases": found})
+    assert all(system.name in table for system in fast)
+    assert "4 of 4 fits" in table or "2 of 2 fits" in table
+
+
+def test_leiden_and_evoc_are_asked_for_the_nearest_number(corpus):
+    pytest.importorskip("leidenalg")
+    pytest.importorskip("evoc")
+    case = topic_quality.Case(corpus.texts, corpus.embeddings, 42)
+    for system in (topic_quality.leiden, topic_quality.evoc):
+        labels = system(case, 3)
+        assert len(labels) == len(corpus.texts) and labels.min() >= 0
 
 
 def test_committed_tables_are_those_of_the_committed_results():

@@ -3,6 +3,7 @@
 import difflib
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -353,8 +354,18 @@ def _read_metadata(table: Table, used: list[str]) -> tuple[pd.DataFrame, int]:
             if n_changed or table.untyped:
                 objects = pd.Series(clean, index=metadata.index, dtype=object)
                 # Column by column: a whole frame of objects keeps its strings as objects.
-                metadata[name] = objects.infer_objects() if table.untyped else objects
+                metadata[name] = _inferred(objects) if table.untyped else objects
     return metadata, n_repaired
+
+
+def _inferred(objects: pd.Series) -> pd.Series:
+    """Return a column with its own type; integers with gaps stay integers, to the last digit."""
+    known = [value for value in objects.tolist() if value is not None]
+    if len(known) < len(objects) and known and all(type(value) is int for value in known):
+        with suppress(OverflowError):  # beyond 64 bits they stay objects
+            return objects.astype("Int64")
+        return objects
+    return objects.infer_objects()
 
 
 def _read_numbers(metadata: pd.DataFrame, others: set[str | None]) -> tuple[Decision, ...]:

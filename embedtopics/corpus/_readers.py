@@ -153,8 +153,10 @@ def _check_columns(columns: Mapping[Any, Any]) -> None:
         )
 
 
-# UTF-32 is left out: its mark begins like UTF-16's, and no tool of the field writes it.
+# UTF-32 first: its mark begins like that of UTF-16.
 _MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
@@ -238,7 +240,7 @@ def _actual_encoding(path: Path, encoding: str) -> str:
     if name != "utf-8":
         return encoding
     with open_binary(path) as stream:
-        head = stream.read(3)
+        head = stream.read(4)
     return next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
 
 

@@ -44,6 +44,8 @@ def unit_rows(
     `rows` are those that are wanted. Rows of zeros, which are an error unless `keep_zeros`, have a
     similarity of 0 to everything.
     """
+    if np.ma.is_masked(embeddings):
+        raise InputError(f"{what} must have a value everywhere; got a masked array")
     array = np.asarray(embeddings)
     if array.ndim != 2 or array.dtype.kind not in "fiu" or array.shape[1] == 0:
         raise InputError(

@@ -194,6 +194,8 @@ def document_limits(
         share = isinstance(limit, float | np.floating)
         if limit < 0 or (share and limit > 1):
             raise InputError(name, "a number of documents or a share from 0.0 to 1.0", limit)
+        if name == "min_df" and limit > max(n_documents, 1):
+            raise InputError(name, f"at most the number of distinct texts ({n_documents:,})", limit)
         limits.append(int(rounded(limit * n_documents)) if share else int(limit))
     return max(limits[0], 1), limits[1]
 

@@ -24,6 +24,7 @@ from embedtopics.encoders._registry import (
     encoder_from_settings,
     fitted,
     learns,
+    reads_as,
     resolve_encoder,
     space_of,
 )
@@ -65,7 +66,7 @@ def given_vectors(
     embeddings: npt.ArrayLike, corpus: Corpus, documents: Int64Array | None = None
 ) -> tuple[FloatArray, int]:
     """Return the unit vectors of documents, the least of differing rows, and how many differ."""
-    given = np.asarray(embeddings)
+    given = np.asanyarray(embeddings)  # a mask is refused below
     if given.ndim != 2 or len(given) != len(corpus):
         expected = f"one row for each of the {len(corpus):,} texts"
         raise InputError("embeddings", expected, found=f"shape {given.shape}")
@@ -148,7 +149,7 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     One of another fingerprint passes where it makes the same vectors but for the last digits, or
     for its precision; one without a fingerprint where its vectors are of the space of the fit.
     """
-    resolved = resolve_encoder(encoder)
+    resolved: Encoder = reads_as(resolve_encoder(encoder), result.settings)
     if not getattr(resolved, "is_fitted", True):
         resolved = fitted(resolved, _texts_of_fit(result))
     settings = result.settings

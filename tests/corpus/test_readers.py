@@ -130,6 +130,7 @@ def test_a_folder_of_text_files(tmp_path):
     [
         ("\ufefftext\nété\n".encode(), "utf-8", "utf-8"),
         ("text\nété\n".encode("utf-16"), "utf-8", "utf-16"),
+        ("text\nété\n".encode("utf-32"), "utf-8", "utf-32"),
         ("text\nété\n".encode("latin-1"), "latin-1", None),
         ("text\nété\n".encode("cp1252"), "CP1252", None),
     ],
@@ -272,3 +273,20 @@ def test_titles_with_quotes_that_enclose_nothing(data_folder):
     assert any(text.startswith('"') for text in corpus.texts)
     assert corpus.time.notna().all()
     assert corpus.time.dt.year.between(1986, 2019).all()
+
+
+def test_integers_with_gaps_keep_their_digits(tmp_path):
+    large = [2**53 + 1, None, 2**53 + 3]
+    rows = [{"text": "a"} | ({} if n is None else {"user": n}) for n in large]
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    pd.DataFrame({"text": list("abc"), "user": pd.array(large, "Int64")}).to_parquet(
+        tmp_path / "a.parquet"
+    )
+    (tmp_path / "a.csv").write_text(
+        "text,user\n" + "".join(f"x,{'' if n is None else n}\n" for n in large), "utf-8"
+    )
+    for name in ("a.jsonl", "a.parquet", "a.csv"):
+        users = Corpus(tmp_path / name, text="text").metadata["user"]
+        assert users.dtype == "Int64" and users.dropna().tolist() == large[::2], name
+    (tmp_path / "b.jsonl").write_text('{"text": "a", "user": 18446744073709551617}\n{"text": "b"}')
+    assert Corpus(tmp_path / "b.jsonl", text="text").metadata["user"][0] == 2**64 + 1

@@ -6,6 +6,7 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics.results import Reason
+from tests.factories import refuses
 
 
 def texts_of(n):
@@ -168,3 +169,17 @@ def test_any_form_is_taken_and_left_alone(plain, form):
     predicted = found.predict(names, embeddings=given)
     np.testing.assert_array_equal(predicted, fit(vectors).predict(names, embeddings=vectors))
     np.testing.assert_array_equal(np.asarray(given), before)
+
+
+def test_a_masked_value_is_refused():
+    rng = np.random.default_rng(0)
+    whole = np.ma.array(rng.normal(size=(40, 6)), mask=np.zeros((40, 6), dtype=bool))
+    assert len(fit(whole).labels_) == 40
+    whole.mask[3, 2] = True
+    with pytest.raises(InputError, match="masked"):
+        fit(whole)
+
+
+def test_terms_in_more_texts_than_there_are_are_refused():
+    with refuses("min_df"):
+        fit(np.random.default_rng(0).normal(size=(40, 6)), min_df=41)

@@ -39,7 +39,7 @@ def embed(name: str) -> None:
     """Encode one of `ENCODED` and keep its embeddings in the cache."""
     chunks = CACHE / f"{name}.chunks"
     texts = ENCODED[name]()
-    encoder = SentenceEncoder()
+    encoder = SentenceEncoder(precision="float32")
     check_chunks(encoder, texts, chunks)
     encode_chunks(encoder, texts, chunks)
     embeddings = join_chunks(texts, chunks)

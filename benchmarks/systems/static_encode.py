@@ -26,7 +26,7 @@ def distil(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
     from embedtopics.encoders import SentenceEncoder, distill
 
-    encoder = SentenceEncoder("all-MiniLM-L6-v2", local_files_only=True)
+    encoder = SentenceEncoder("all-MiniLM-L6-v2", precision="float32", local_files_only=True)
     distill(encoder, show_progress=False).save(folder / TABLE)
     return {"encoder": kind, "seconds": round(time.monotonic() - began, 2)}
 
@@ -41,7 +41,7 @@ def load(kind: str, folder: Path) -> Callable[[list[str]], np.ndarray]:
 
     if kind == "static":
         return StaticEncoder(folder / TABLE).encode
-    return SentenceEncoder("all-MiniLM-L6-v2", local_files_only=True).encode
+    return SentenceEncoder("all-MiniLM-L6-v2", precision="float32", local_files_only=True).encode
 
 
 def encode(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:

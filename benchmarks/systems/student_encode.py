@@ -44,7 +44,7 @@ def make(kind: str, folder: Path, content: dict[str, Any]) -> dict[str, Any]:
             "finding": [round(report.finding.before, 4), round(report.finding.after, 4)],
         }
     else:
-        teacher = SentenceEncoder(TEACHER, local_files_only=True)
+        teacher = SentenceEncoder(TEACHER, precision="float32", local_files_only=True)
         words = content["titles"] if kind == "distilled with words" else None
         distill(teacher, vocabulary_from=words, show_progress=False).save(folder / kind)
         more = {}
@@ -56,7 +56,7 @@ def load(kind: str, folder: Path) -> Callable[[list[str]], np.ndarray]:
     from embedtopics.encoders import SentenceEncoder, StaticEncoder
 
     if kind == "teacher":
-        return SentenceEncoder(TEACHER, local_files_only=True).encode
+        return SentenceEncoder(TEACHER, precision="float32", local_files_only=True).encode
     return StaticEncoder(folder / kind).encode
 
 

@@ -29,7 +29,9 @@ from embedtopics.cli._options import (
     DocumentsFile,
     FileEncoding,
     Languages,
+    LongTexts,
     OutTable,
+    Precision,
     RandomState,
     ResultsFolder,
     RowLimit,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
     from embedtopics.comparison.results import Comparison
     from embedtopics.evaluation.results import CodingScore, EncoderScores, IntrusionScore
+    from embedtopics.protocols import Encoder
 
 
 COVERED = "_covered"
@@ -225,13 +228,14 @@ def evaluate_encoder(
         typer.Option(help="Folder with corpus, queries and qrels as in BEIR (repeatable)."),
     ] = None,
     split: Annotated[str, typer.Option(help="Judgements of --retrieval: qrels/SPLIT.")] = "test",
+    precision: Precision = None,
+    long_texts: LongTexts = None,
     out: OutTable = None,
     random_state: RandomState = 0,
 ) -> None:
     """Measure encoders on your own pairs of texts with scores, and queries with judgements."""
     from embedtopics import evaluation
     from embedtopics._utils.table_files import write_table
-    from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.evaluation._encoder_tasks import read_pairs, read_retrieval_set
 
     check_target(out, TABLE)
@@ -240,11 +244,9 @@ def evaluate_encoder(
     names = [name.strip() for name in columns.split(",") if name.strip()]
     sets: list[Any] = [read_pairs(path, names) for path in pairs or ()]
     sets += [read_retrieval_set(folder, split=split) for folder in retrieval or ()]
-    twice = [name for place, name in enumerate(encoder) if name in encoder[:place]]
-    if twice:
-        raise InputError(f"the encoder {twice[0]} is named twice; name each once")
     # All are found before one is measured; each is let go before the next is loaded.
-    waiting = [resolve_encoder(name) for name in encoder]
+    named = _named(encoder, cached=False, precision=precision, long_texts=long_texts)
+    waiting = [named.pop(name) for name in encoder]
     made = [
         evaluation.evaluate_encoder(waiting.pop(0), sets, name=name, random_state=random_state)
         for name in encoder
@@ -262,6 +264,27 @@ def evaluate_encoder(
             f"{scores.seconds:.1f} s, {scores.texts_per_second:,.0f} a second"
         )
     print_notes(console, (decision.message for scores in made for decision in scores.decisions))
+
+
+def _named(names: Sequence[str], *, cached: bool, **options: str | None) -> dict[str, Encoder]:
+    """Return encoders by name; options are of the checkpoints among them."""
+    from embedtopics.encoders._registry import resolve_encoder
+
+    twice = [name for place, name in enumerate(names) if name in names[:place]]
+    if twice:
+        raise InputError(f"the encoder {twice[0]} is named twice; name each once")
+    made, refused = {}, []
+    for name in names:
+        try:
+            made[name] = resolve_encoder(name, cached=cached, **options)
+        except InputError as error:
+            if error.parameter not in options:
+                raise
+            refused.append(error)
+            made[name] = resolve_encoder(name, cached=cached)
+    if len(refused) == len(names):
+        raise refused[0]
+    return made
 
 
 def _table(made: Sequence[EncoderScores], differences: pd.DataFrame) -> pd.DataFrame:
@@ -337,6 +360,8 @@ def compare(
         str | None, typer.Option(help="Column of labels; topics are found if left out.")
     ] = None,
     k: Annotated[int, typer.Option(min=2, help="Neighbours of each text.")] = 15,
+    precision: Precision = None,
+    long_texts: LongTexts = None,
     language: Languages = None,
     encoding: FileEncoding = "utf-8",
     limit: RowLimit = None,
@@ -358,9 +383,11 @@ def compare(
         check_output_folder(out, KIND)
     corpus = Corpus.from_file(file, text=text, encoding=encoding, limit=limit)
     require_text(corpus)
+    options = {"precision": precision, "long_texts": long_texts}
+    named: Any = encoder or DEFAULT_ENCODERS
     result = comparison.compare(
         corpus,
-        encoder or DEFAULT_ENCODERS,
+        _named(named, cached=True, **options) if any(options.values()) else named,
         labels,
         k=k,
         languages=language or "auto",

@@ -31,6 +31,14 @@ Languages = Annotated[
 EncoderName = Annotated[
     str | None, typer.Option(help="A checkpoint, or tfidf, lsa, fasttext or random.")
 ]
+Precision = Annotated[
+    str | None,
+    typer.Option(help="Of a checkpoint: auto (int8 on a CPU), float32, int8, float16, bfloat16."),
+]
+LongTexts = Annotated[
+    str | None,
+    typer.Option(help="Of a checkpoint: auto, truncate (read the beginning) or chunk (read all)."),
+]
 Checkpoint = Annotated[str, typer.Option(help="Name or folder of a checkpoint.")]
 MostTopics = Annotated[int, typer.Option(min=1, help="Topics to print and to draw.")]
 RandomState = Annotated[

@@ -25,8 +25,10 @@ from embedtopics.cli._options import (
     FileEncoding,
     IdColumn,
     IndexFolder,
+    LongTexts,
     MovedEncoder,
     OutTable,
+    Precision,
     RandomState,
     ResultsFolder,
     TextColumn,
@@ -217,6 +219,8 @@ def build(
     id: IdColumn = None,
     time: Annotated[str | None, typer.Option(help="Column of dates, to filter by.")] = None,
     encoder: Checkpoint = "all-MiniLM-L6-v2",
+    precision: Precision = None,
+    long_texts: LongTexts = None,
     kind: Annotated[str, typer.Option(help="Of the dense index: auto, flat or ivf.")] = "auto",
     recall: Annotated[
         float, typer.Option(help="Share of the ten nearest that it has to find, if not flat.")
@@ -245,7 +249,8 @@ def build(
     from embedtopics.retrieval._index import SearchIndex
 
     # Before the work: an encoder that no later command could load again is of no use.
-    if not getattr(resolve_encoder(encoder), "is_fitted", True):
+    loaded = resolve_encoder(encoder, cached=True, precision=precision, long_texts=long_texts)
+    if not getattr(loaded, "is_fitted", True):
         raise InputError(
             f"expected an encoder that can be loaded again for queries; {encoder} learns from the "
             "texts and is not stored with an index; give a checkpoint or a static encoder"
@@ -258,7 +263,7 @@ def build(
                 raise InputError(f"--languages: expected codes such as en,fr; got {code!r}")
     corpus = Corpus.from_file(file, text=text, id=id, time=time, encoding=encoding)
     index = SearchIndex.build(
-        corpus, out, encoder=encoder, kind=kind, recall=recall,
+        corpus, out, encoder=loaded, kind=kind, recall=recall,
         memory_limit=None if memory is None else memory * MIB,
         passages=not whole, languages=codes, stems=stems, overwrite=overwrite,
         random_state=random_state,

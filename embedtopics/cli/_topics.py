@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,6 +33,8 @@ from embedtopics.cli._options import (
     GroupColumn,
     IdColumn,
     Languages,
+    LongTexts,
+    Precision,
     RandomState,
     RowLimit,
     TextColumn,
@@ -67,6 +70,8 @@ def topics(
     time: TimeColumn = None,
     group: GroupColumn = None,
     encoder: EncoderName = None,
+    precision: Precision = None,
+    long_texts: LongTexts = None,
     n_topics: Annotated[
         str, typer.Option("--topics", help="auto, fine, coarse, or a number, met exactly.")
     ] = "auto",
@@ -102,6 +107,7 @@ def topics(
 ) -> None:
     """Find the topics of a file of documents, or read results coarser or finer."""
     from embedtopics.corpus._corpus import Corpus
+    from embedtopics.topics._model import DEFAULT_ENCODER
 
     given = {
         name
@@ -146,8 +152,12 @@ def topics(
     _run_topics(
         corpus,
         out=out,
-        encoder=encoder,
-        cache=cache,
+        encoder={
+            "spec": encoder or DEFAULT_ENCODER,
+            "cached": cache,
+            "precision": precision,
+            "long_texts": long_texts,
+        },
         replicates=replicates,
         n_topics=int(n_topics) if n_topics.isdecimal() else n_topics,
         min_cluster_size=min_topic_size or "auto",
@@ -204,23 +214,22 @@ def _run_topics(
     corpus: Corpus,
     *,
     out: Path,
-    encoder: str | None,
+    encoder: Mapping[str, Any],
     replicates: int,
-    cache: bool = True,
     **parameters: Any,
 ) -> None:
     """Print the estimate, find the topics, print them, write the folder, say what is next."""
     from embedtopics.corpus._corpus import require_text
     from embedtopics.encoders._registry import resolve_encoder
     from embedtopics.topics._inspection import inspect_corpus
-    from embedtopics.topics._model import DEFAULT_ENCODER, TopicModel
+    from embedtopics.topics._model import TopicModel
     from embedtopics.topics._stability import with_stability
 
     console = make_console()
     check_results_folder(out)
     require_text(corpus)
     begin = time.perf_counter()
-    loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=cache)
+    loaded = resolve_encoder(**encoder)
     print_inspection(make_console(stderr=True), inspect_corpus(corpus, loaded))
     result = TopicModel(loaded, **parameters).fit(corpus).result_
     if replicates and result.topics:
@@ -296,9 +305,11 @@ def demo(
     """Find the topics of the bundled corpus: 631 short texts, English and French."""
     from embedtopics.corpus._corpus import Corpus
     from embedtopics.corpus._readers import demo_path
+    from embedtopics.topics._model import DEFAULT_ENCODER
 
     corpus = Corpus.from_file(demo_path(), text="text", id="id", time="date", group="source")
-    _run_topics(corpus, out=out, encoder=None, replicates=20, random_state=random_state)
+    default = {"spec": DEFAULT_ENCODER, "cached": True}
+    _run_topics(corpus, out=out, encoder=default, replicates=20, random_state=random_state)
 
 
 @guarded
@@ -306,6 +317,8 @@ def inspect(
     file: DocumentsFile,
     text: TextColumn = None,
     encoder: EncoderName = None,
+    precision: Precision = None,
+    long_texts: LongTexts = None,
     encoding: FileEncoding = "utf-8",
     limit: RowLimit = None,
     sample: Annotated[
@@ -336,7 +349,9 @@ def inspect(
     if found:
         typer.echo(f"columns guessed: {' '.join(found.values())}")
     require_text(corpus)
-    loaded = resolve_encoder(encoder or DEFAULT_ENCODER, cached=True)
+    loaded = resolve_encoder(
+        encoder or DEFAULT_ENCODER, cached=True, precision=precision, long_texts=long_texts
+    )
     print_inspection(console, inspect_corpus(corpus, loaded))
     if page is not None and sample is not None:
         _map_sample(console, corpus, loaded, sample, page)

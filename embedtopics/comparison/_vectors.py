@@ -20,6 +20,7 @@ from embedtopics.encoders._registry import (
     describe_encoder,
     fitted,
     precision_decision,
+    reads_on,
     resolve_encoder,
 )
 from embedtopics.errors import InputError
@@ -168,6 +169,7 @@ def _encode(
     show_progress: bool | None,
 ) -> tuple[Any, float, dict[str, Any]]:
     """Return the vectors, the seconds that they took, and what the encoder is."""
+    given = reads_on(given, texts)
     noticed = language_warning(given, shares), precision_decision(given)
     log.decisions += [decision for decision in noticed if decision is not None]
     if isinstance(given, CachedEncoder):

@@ -24,6 +24,7 @@ from embedtopics.encoders._registry import (
     describe_encoder,
     fitted,
     precision_decision,
+    reads_on,
     resolve_encoder,
 )
 from embedtopics.errors import InputError
@@ -330,6 +331,8 @@ def _build_in(
         languages = main_languages(shares)
         warning = None if resolved is None else language_warning(resolved, shares)
         notes += [] if warning is None else [warning]
+    if not options.passages:
+        resolved = reads_on(resolved, corpus.texts)
     chosen = None if embeddings is not None else precision_decision(resolved)
     notes += [] if chosen is None else [chosen]
     lexical = lexical_settings(languages, stop_words=options.stop_words, stems=options.stems)

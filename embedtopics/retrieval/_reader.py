@@ -17,6 +17,7 @@ from embedtopics.encoders._registry import (
     AKIN,
     describe_encoder,
     encoder_from_settings,
+    reads_as,
     resolve_encoder,
     space_of,
 )
@@ -283,7 +284,7 @@ def stored_encoder(collection: Collection, given: Any = None) -> Encoder:
     name, recorded = settings.get("encoder"), settings.get("encoder_settings")
     remedy = 'load the index with encoder=, or search with mode="lexical"'
     if given is not None:
-        encoder = resolve_encoder(given)
+        encoder: Encoder = reads_as(resolve_encoder(given), settings)
         if not getattr(encoder, "is_fitted", True):
             raise InputError(
                 "encoder", f"the encoder of the index ({name})", given,

@@ -15,7 +15,7 @@ from embedtopics.corpus._hashing import EMPTY, MISSING
 from embedtopics.corpus._languages import detect_languages
 from embedtopics.corpus.results import LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import fitted
+from embedtopics.encoders._registry import fitted, reads_on
 from embedtopics.errors import InputError
 from embedtopics.neighbors._graph import EXACT_LIMIT
 from embedtopics.protocols import Encoder
@@ -85,7 +85,7 @@ def inspect_corpus(corpus: Corpus, encoder: Encoder | None = None) -> Inspection
     n_characters = sum(map(len, texts))
     # Documents are ordered by a hash of their content, so every n-th is a fair sample.
     sample = texts[:: max(1, n_documents // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
-    encoder, learning = _taught(encoder, sample, n_characters)
+    encoder, learning = _taught(reads_on(encoder, texts), sample, n_characters)
     mean_tokens, mean_seen, truncated, speed = _measure(encoder, sample, learning)
     is_exact = n_documents <= EXACT_LIMIT
     search = SECONDS_PER_PAIR * n_documents if is_exact else SECONDS_PER_SEARCH

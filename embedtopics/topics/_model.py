@@ -18,7 +18,7 @@ from embedtopics.clustering._density import DensityClusterer
 from embedtopics.clustering._named import CLUSTERERS, named_clusterer
 from embedtopics.corpus._corpus import Corpus
 from embedtopics.corpus.results import Decision
-from embedtopics.encoders._registry import fitted, resolve_encoder
+from embedtopics.encoders._registry import fitted, reads_on, resolve_encoder
 from embedtopics.errors import InputError
 from embedtopics.protocols import (
     Clusterer,
@@ -39,7 +39,7 @@ from embedtopics.topics._hub import from_pretrained, push_to_hub
 from embedtopics.topics._pipeline import Stages, fit_topics
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._storage import load_result, save_result
-from embedtopics.topics._vectors import recorded_encoder
+from embedtopics.topics._vectors import matching_encoder, recorded_encoder
 from embedtopics.topics.constraints._protocol import Constraint
 from embedtopics.topics.results import TopicResult
 
@@ -321,7 +321,7 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         kept = getattr(self, "_loaded", None)
         if kept is None or kept[0] is not wanted:
             self._loaded = (wanted, resolve_encoder(wanted, cached=True))
-        encoder = fitted(self._loaded[1], texts)
+        encoder: Encoder = reads_on(fitted(self._loaded[1], texts), texts)
         self._of_fit = (self.encoder, encoder)
         return encoder
 
@@ -333,11 +333,10 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         kept = getattr(self, "_of_fit", None)
         if kept is not None and kept[0] is self.encoder:
             encoder = kept[1]
-        elif self.encoder is not None:
-            encoder = self._make_encoder(result.corpus.document_texts())
         else:
-            encoder = recorded_encoder(result)
-            self._of_fit = (None, encoder)
+            given = self.encoder
+            encoder = recorded_encoder(result) if given is None else matching_encoder(given, result)
+            self._of_fit = (given, encoder)
         return assign(result, corpus, encoder=encoder)
 
     def _fitted(self) -> TopicResult:

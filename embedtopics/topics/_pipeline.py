@@ -17,9 +17,9 @@ from embedtopics.clustering._density import cluster
 from embedtopics.clustering.results import Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._languages import detect_languages, main_languages
-from embedtopics.corpus.results import Decision, DistinctDocuments, LanguageShares
+from embedtopics.corpus.results import Decision, DistinctDocuments, Encoding, LanguageShares
 from embedtopics.encoders._base import language_warning
-from embedtopics.encoders._registry import describe_encoder, precision_decision
+from embedtopics.encoders._registry import UNREAD, describe_encoder, precision_decision
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import (
@@ -210,7 +210,7 @@ def _encode(
         log.decisions.append(warning)
     vectors, encoding = encode_documents(encoder, texts, documents.first_rows, stages.show_progress)
     if encoding is not None:
-        note_encoding(log, encoding, getattr(encoder, "max_length", None))
+        note_encoding(log, encoding, encoder)
         # An encoder that had nothing to encode has loaded nothing, and need not.
         note: Any = encoding.n_cached < len(texts) and getattr(encoder, "runtime_note", None)
         if note:
@@ -397,12 +397,24 @@ def choose_languages(
     return chosen
 
 
-def note_encoding(log: Log, encoding: Any, max_length: int | None) -> None:
+def note_encoding(log: Log, encoding: Encoding, encoder: Any) -> None:
+    max_length, recipe = getattr(encoder, "max_length", None), getattr(encoder, "recipe", None)
+    longer = f"of the texts are longer than the encoder reads ({max_length} tokens)"
     if encoding.truncated_share > 0:
+        unseen = encoding.unseen_token_share
+        advice = (
+            ' long_texts="chunk" of the encoder reads all.' if recipe and unseen > UNREAD else ""
+        )
         log.note("encoder", "truncated", encoding.truncated_share,
-                 f"{encoding.truncated_share:.1%} of the texts are longer than the encoder reads "
-                 f"({max_length} tokens); {encoding.unseen_token_share:.1%} of all tokens were "
-                 "not seen.")  # fmt: skip
+                 f"{encoding.truncated_share:.1%} {longer}; {unseen:.1%} of all tokens were not "
+                 f"seen.{advice}")  # fmt: skip
+    elif recipe and recipe.long_texts == "chunk":
+        behind = np.maximum(encoding.n_tokens - recipe.max_length, 0)
+        share = behind.sum() / max(1, encoding.n_tokens.sum())
+        log.note("encoder", "long_texts", "chunk",
+                 f"{np.mean(behind > 0):.1%} {longer}, and were read in windows whose vectors were "
+                 f"averaged; at least {share:.1%} of all tokens would not be seen with "
+                 'long_texts="truncate", which reads the beginnings alone.')  # fmt: skip
     if encoding.n_cached:
         n_texts = len(encoding.n_tokens)
         message = f"The vectors of {encoding.n_cached:,} of {n_texts:,} texts were on disk already."

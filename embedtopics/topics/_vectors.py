@@ -24,6 +24,7 @@ from embedtopics.encoders._registry import (
     encoder_from_settings,
     fitted,
     learns,
+    reads_as,
     resolve_encoder,
     space_of,
 )
@@ -148,7 +149,7 @@ def matching_encoder(encoder: Any, result: TopicResult) -> Encoder:
     One of another fingerprint passes where it makes the same vectors but for the last digits, or
     for its precision; one without a fingerprint where its vectors are of the space of the fit.
     """
-    resolved = resolve_encoder(encoder)
+    resolved: Encoder = reads_as(resolve_encoder(encoder), result.settings)
     if not getattr(resolved, "is_fitted", True):
         resolved = fitted(resolved, _texts_of_fit(result))
     settings = result.settings

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 
+from embedtopics.errors import InputError
 from tests.cli.running import refused, run
 from tests.evaluation.task_data import Words, write_pairs, write_retrieval
 
@@ -15,7 +16,9 @@ def pairs(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def encoders(monkeypatch):
     known = {"first": Words(seed=0), "second": Words(seed=1)}
-    monkeypatch.setattr("embedtopics.encoders._registry.resolve_encoder", known.__getitem__)
+    monkeypatch.setattr(
+        "embedtopics.encoders._registry.resolve_encoder", lambda name, **_: known[name]
+    )
 
 
 def test_prints_scores_with_intervals(pairs, tmp_path):
@@ -53,12 +56,28 @@ def test_bad_input(pairs, tmp_path):
     )
 
 
+def test_options_are_of_checkpoints_among_the_encoders(pairs, monkeypatch):
+    made = []
+
+    def find(name, *, precision=None, **_):
+        if name == "first" and precision is not None:
+            raise InputError("precision", "left out", precision)
+        made.append((name, precision))
+        return Words()
+
+    monkeypatch.setattr("embedtopics.encoders._registry.resolve_encoder", find)
+    run("evaluate-encoder", "first", "second", "--precision", "int8", "--pairs", pairs)
+    assert made == [("first", None), ("second", "int8")]
+    asked = "evaluate-encoder", "first", "--precision", "int8", "--pairs", pairs
+    assert "precision must be left out" in refused(*asked)
+
+
 def test_all_encoders_are_found_before_one_is_measured(pairs, monkeypatch):
     from embedtopics.errors import ModelLoadError
 
     first = Words()
 
-    def find(name):
+    def find(name, **_):
         if name == "first":
             return first
         raise ModelLoadError(f"no encoder named {name!r}")

@@ -190,6 +190,8 @@ def test_bad_input(index, built, tmp_path):
     assert "'nope'" in refused("index", "build", file, "--text", "nope", *new)
     assert "kind must be" in refused("index", "build", file, *new, "--kind", "tree")
     assert "'english'" in refused("index", "build", file, *new, "--languages", "en,english")
+    for option, value in (("--precision", "int8"), ("--long-texts", "chunk")):
+        assert "no transformer checkpoint" in refused("index", "build", file, *new, option, value)
     for learnt in ("lsa", "tfidf", "fasttext"):
         line = refused("index", "build", file, "--out", tmp_path / "new.index", "--encoder", learnt)
         assert f"{learnt} learns from the texts" in line

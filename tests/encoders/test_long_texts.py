@@ -5,8 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+import embedtopics as et
 from embedtopics.corpus import Corpus
-from tests.factories import exact_encoder
+from embedtopics.encoders import CachedEncoder
+from embedtopics.encoders._registry import reads_as, reads_on
+from tests.factories import exact_encoder, refuses
 
 LONG = "The cat sat on the mat. A dog ran in the park. The blue river and the red stone. Light."
 
@@ -78,3 +81,49 @@ def test_tokens_are_counted_once_where_windows_overlap(tiny_bert, prompt):
     assert report.n_unknown.tolist() == [80, 1, 0]
     for name in ("n_tokens", "n_seen", "n_unknown"):
         np.testing.assert_array_equal(getattr(counted, name), getattr(report, name))
+
+
+def test_texts_are_read_to_their_ends_where_a_third_of_them_would_not_be(tiny_bert, tmp_path):
+    encoder, long = exact_encoder(tiny_bert, max_length=12), [LONG, LONG.upper(), "the cat"]
+    found = reads_on(encoder, long)
+    assert (encoder.recipe.long_texts, found.recipe.long_texts) == ("truncate", "chunk")
+    assert (found.max_length, found.settings["precision"]) == (12, "float32")
+    cached = reads_on(CachedEncoder(encoder, folder=tmp_path), long)
+    assert (cached.folder, cached.fingerprint) == (tmp_path, found.fingerprint)
+    # 27 tokens, of which ten are read; beside enough of short texts they are less than a third.
+    for texts in ([], ["the cat"] * 3, ["the cat sat on the mat"] * 9 + long[:1]):
+        assert reads_on(encoder, texts) is encoder
+    for named in ("truncate", "chunk"):
+        as_asked = exact_encoder(tiny_bert, max_length=12, long_texts=named)
+        assert reads_on(as_asked, long) is as_asked
+        assert reads_as(as_asked, {"encoder_settings": found.settings}) is as_asked
+    assert reads_as(encoder, {"encoder_settings": found.settings}).space == found.space
+    for described in ({}, {"encoder_settings": None}, {"encoder_settings": encoder.settings}):
+        assert reads_as(encoder, described) is encoder
+    assert reads_on("no encoder of a checkpoint", long) == "no encoder of a checkpoint"
+
+
+def test_topics_of_long_texts(tiny_bert, tmp_path):
+    words = "cat dog mat park red blue river stone light sound".split()
+    drawn = np.random.default_rng(3).choice(words, size=(40, 30))
+    texts = [" ".join(row) + "." for row in drawn]
+    encoder, options = exact_encoder(tiny_bert, max_length=12), {"languages": ["en"]}
+    model = et.TopicModel(encoder, **options).fit(texts)
+    said = {decision.name: decision for decision in model.result_.decisions}
+    assert said["long_texts"].value == "chunk"
+    # Of 31 tokens; how many are special the model alone knows, hence at least.
+    assert f"at least {19 / 31:.1%} of all tokens" in said["long_texts"].message
+    assert model.result_.settings["encoder_settings"]["long_texts"] == "chunk"
+    folder, new = model.save(tmp_path / "model"), [texts[0] + " a new text"]
+    expected = model.predict(new)
+    for given in (None, encoder, exact_encoder(tiny_bert, max_length=12, long_texts="chunk")):
+        loaded = et.TopicModel.load(folder, encoder=given)
+        np.testing.assert_array_equal(loaded.predict(new), expected)
+    cut = exact_encoder(tiny_bert, max_length=12, long_texts="truncate")
+    with refuses("encoder"):
+        et.TopicModel.load(folder, encoder=cut).predict(new)
+    model = et.TopicModel(cut, **options).fit(texts)
+    [advice] = [d.message for d in model.result_.decisions if d.name == "truncated"]
+    assert 'long_texts="chunk"' in advice
+    loaded = et.TopicModel.load(model.save(tmp_path / "cut"), encoder=encoder)
+    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))

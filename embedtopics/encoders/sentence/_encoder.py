@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 PRECISIONS = ("auto", "float32", "int8", "float16", "bfloat16")
-LONG_TEXTS = ("truncate", "chunk")
+LONG_TEXTS = ("auto", "truncate", "chunk")
 _OPEN = ("_opened", "_cutting", "_whole", "_where", "_numbers", "fingerprint")
 
 AUTO_INT8 = (
@@ -115,9 +115,11 @@ class SentenceEncoder(BaseEncoder):
     prompt : str, optional
         Name of one of the checkpoint's `prompts`, or words, to put before every text; as the
         checkpoint says, else none.
-    long_texts : {"truncate", "chunk"}
+    long_texts : {"auto", "truncate", "chunk"}
         What becomes of a text with more tokens: its beginning alone is read, or all of it in
-        overlapping windows of whole sentences, whose vectors are averaged by their tokens.
+        overlapping windows of whole sentences, whose vectors are averaged by their tokens. "auto"
+        is "truncate", but where topics are looked for or encoders compared it is "chunk" if more
+        than a third of all tokens would not be read.
     precision : {"auto", "float32", "int8", "float16", "bfloat16"}
         Numbers that are computed with. "auto" is "int8" on a CPU, where the checkpoint bears it
         (its vectors are compared with those in float32 once), else "float32"; `precision` says
@@ -163,7 +165,7 @@ class SentenceEncoder(BaseEncoder):
         dimensions: int | None = None,
         max_length: int | None = None,
         prompt: str | None = None,
-        long_texts: str = "truncate",
+        long_texts: str = "auto",
         precision: str = "auto",
         device: str | None = None,
         runtime: str | None = None,
@@ -197,7 +199,7 @@ class SentenceEncoder(BaseEncoder):
             max_length=_choose_length(max_length, checkpoint),
             prompt=checkpoint.prompt if prompt is None else checkpoint.prompts.get(prompt, prompt),
             precision=precision,
-            long_texts=long_texts,
+            long_texts="truncate" if long_texts == "auto" else long_texts,
             trusts_code=trust_remote_code,
         )
         _check_widths(self._recipe)

@@ -7,6 +7,7 @@ import gzip
 import io
 import itertools
 import json
+import stat
 import sys
 import zlib
 from array import array
@@ -104,13 +105,18 @@ def as_table(data: object) -> Table:
             "expected a pandas or polars frame, an Arrow table, a datasets.Dataset or a dict of "
             f"lists, got a {source}; give a list of strings to Corpus.from_texts"
         )
+    _refuse_repeated(frame, source)
+    return Table(frame, source, untyped=untyped)
+
+
+def _refuse_repeated(frame: pd.DataFrame, source: str) -> None:
+    """Refuse two columns of one name."""
     repeated = frame.columns[frame.columns.duplicated()]
     if len(repeated):
         raise InputError(
             f"{source}: expected distinct column names, got {repeated[0]!r} more than once; "
             "rename one of them"
         )
-    return Table(frame, source, untyped=untyped)
 
 
 def _refuse_unread(data: object) -> None:
@@ -166,7 +172,9 @@ _MARKS = (
 def check_path(path: Path) -> None:
     """Raise InputError where there is nothing to read at a path."""
     try:
-        path.stat()
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError(f"{path}: is a pipe or a device; write its content to a file first")
     except FileNotFoundError:
         names: list[str] = []
         with suppress(OSError):
@@ -232,7 +240,7 @@ def _actual_encoding(path: Path, encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)  # refuses codecs that do not read text, such as "hex"
-    except LookupError:
+    except (LookupError, TypeError):
         raise InputError(
             f"{encoding!r} is no text encoding that Python knows; "
             "expected a name such as utf-8, latin-1 or cp1252"
@@ -568,6 +576,7 @@ def _read_parquet(path: Path, encoding: str, limit: int | None) -> Table:
                         break
                 table = pa.Table.from_batches(batches, schema=file.schema_arrow).slice(0, limit)
             frame = table.to_pandas()
+            _refuse_repeated(frame, path.name)
         except pa.ArrowException as error:
             reason = str(error).splitlines()[0]
             raise InputError(

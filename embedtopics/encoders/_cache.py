@@ -78,7 +78,7 @@ def default_folder() -> Path:
     """Return the folder of the cache: ``EMBEDTOPICS_CACHE``, or the system's place for such."""
     named = os.environ.get("EMBEDTOPICS_CACHE")
     if named:
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))  # of no user, a name stays as it is
     if os.name == "nt":
         return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "embedtopics"
     if os.uname().sysname == "Darwin":

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from embedtopics.corpus.results import Decision
 from embedtopics.encoders._base import BaseEncoder
@@ -34,7 +34,6 @@ _BY_NAME: dict[str, dict[str, Any]] = {
 """Settings of encoders that need no checkpoint. A folder of such a name is given with its path, as
 in "./tfidf"."""
 
-
 AKIN = 0.95
 """Least cosine, in the median, of vectors that one checkpoint makes in other numbers: those of
 all-MiniLM-L6-v2 in int8 and float32 have 0.997, and 0.979 at the lowest, on four corpora."""
@@ -53,12 +52,9 @@ def resolve_encoder(spec: Any, *, cached: bool = False, **options: str | None) -
             raise InputError(next(iter(asked)), expected, next(iter(asked.values())))
         return encoder_from_settings(_BY_NAME[str(spec)]) if is_named else StaticEncoder(spec)
     if isinstance(spec, type) or not callable(getattr(spec, "encode", None)):
-        raise InputError(
-            "expected an encoder: a hub name, the folder of a checkpoint or an object with "
-            f"encode(texts); got {spec!r}"
-        )
-    given: Encoder = spec
-    return given
+        expected = "a hub name, the folder of a checkpoint or an object with encode(texts)"
+        raise InputError("encoder", expected, spec)
+    return cast(Encoder, spec)
 
 
 def resolve_exact(spec: Any, *, cached: bool = False) -> Encoder:
@@ -70,7 +66,8 @@ def resolve_exact(spec: Any, *, cached: bool = False) -> Encoder:
     plain = getattr(found, "uncached", found)
     if isinstance(plain, SentenceEncoder) and plain.recipe.precision == "auto":
         found = _changed(found, precision="float32")
-    return CachedEncoder(found) if cached and isinstance(spec, (str, os.PathLike)) else found
+    is_named = isinstance(spec, (str, os.PathLike)) and isinstance(found, SentenceEncoder)
+    return CachedEncoder(found) if cached and is_named else cast(Encoder, found)
 
 
 def _changed(encoder: Any, **arguments: Any) -> Any:
@@ -94,7 +91,7 @@ corpora."""
 def reads_on(encoder: Any, texts: Sequence[str]) -> Any:
     """Return an encoder that reads texts to their ends where a sample of them needs it."""
     plain = getattr(encoder, "uncached", encoder)
-    if not isinstance(plain, SentenceEncoder) or plain.get_params()["long_texts"] != "auto":
+    if not _is_open(plain):
         return encoder
     some = texts[:: max(1, len(texts) // TEXTS_TO_COUNT)][:TEXTS_TO_COUNT]
     if max(map(len, some), default=0) < plain.max_length:  # no token is shorter than a character
@@ -105,11 +102,14 @@ def reads_on(encoder: Any, texts: Sequence[str]) -> Any:
 
 def reads_as(encoder: Any, described: Mapping[str, Any]) -> Any:
     """Return an encoder that reads long texts as a recorded one, where nothing else was asked."""
-    plain, recorded = getattr(encoder, "uncached", encoder), described.get("encoder_settings")
-    wanted = recorded.get("long_texts") if isinstance(recorded, Mapping) else None
-    if not isinstance(plain, SentenceEncoder) or plain.get_params()["long_texts"] != "auto":
-        return encoder
-    return _changed(encoder, long_texts=wanted) if wanted == "chunk" else encoder
+    chunks = (described.get("encoder_settings") or {}).get("long_texts") == "chunk"
+    is_asked = chunks and _is_open(getattr(encoder, "uncached", encoder))
+    return _changed(encoder, long_texts="chunk") if is_asked else encoder
+
+
+def _is_open(encoder: Any) -> bool:
+    """Return whether it was left to us how an encoder reads long texts."""
+    return isinstance(encoder, SentenceEncoder) and encoder.get_params()["long_texts"] == "auto"
 
 
 def encoder_from_settings(settings: Mapping[str, Any]) -> Encoder:
@@ -119,10 +119,8 @@ def encoder_from_settings(settings: Mapping[str, Any]) -> Encoder:
     if kind is None:
         return SentenceEncoder(**arguments)
     if kind not in _BY_KIND:
-        raise InputError(
-            f"expected an encoder of a kind among {', '.join(_BY_KIND)}, got {kind!r}; give the "
-            "encoder itself"
-        )
+        expected = f"of a kind among {', '.join(_BY_KIND)}"
+        raise InputError("encoder", expected, kind, "give the encoder itself")
     module, name = _BY_KIND[kind]
     made: Encoder = getattr(import_module(module), name)(**arguments)
     return made

@@ -275,10 +275,10 @@ def _stacked(lines: list[str], above: int, first: int = 13) -> list[dict[str, An
 
 
 def label_curve(curve: LabelCurve, *, width: int | None = None, height: int = 460) -> Figure:
-    """Draw the metric over the number of labels, the fitted power law and its forecast.
+    """Draw the metric over the number of labels, the fitted law and its forecast.
 
-    Dots are fits, the line is the power law through them, dashed beyond the sizes that were
-    tried, with its 95 % interval as a band.
+    Dots are fits, the line is the law through them, dashed beyond the sizes that were tried, with
+    its 95 % interval as a band. Where no law fits, there is only a solid line.
 
     Parameters
     ----------
@@ -314,23 +314,25 @@ def label_curve(curve: LabelCurve, *, width: int | None = None, height: int = 46
     return go.Figure(data=_traces(curve), layout=layout)
 
 
+_LAWS = {"power": "power law", "exponential": "exponential", "none": "power law (no fit)"}
+
+
 def _traces(curve: LabelCurve) -> list[dict[str, Any]]:
     largest = int(curve.sizes.max())
-    ahead = curve.forecast_sizes
+    ahead = curve.forecast_sizes[np.isfinite(curve.forecast)]
     between = np.geomspace(ahead[0], ahead[-1], 200).round().astype(np.int64)
     fine = np.unique(np.concatenate([between, ahead]))
-    law = curve.ceiling - curve.scale * fine.astype(np.float64) ** -curve.exponent
-    band = {
-        "type": "scatter",
-        "mode": "lines",
-        "fill": "toself",
-        "name": "95 % interval",
-        "x": [*ahead.tolist(), *ahead[::-1].tolist()],
-        "y": [*curve.high.tolist(), *curve.low[::-1].tolist()],
-        "line": {"width": 0},
-        "fillcolor": tint(PALETTE[0], 0.18),
-        "hoverinfo": "skip",
-    }
+    n, is_power = fine.astype(np.float64), curve.law != "exponential"
+    decay = n**-curve.exponent if is_power else np.exp(-curve.exponent * n)
+    law = curve.ceiling - curve.scale * decay
+    if curve.law == "none":
+        bands = []
+    else:
+        low, high = (
+            law + np.interp(np.log(n), np.log(ahead), ends - curve.forecast)
+            for ends in (curve.low, curve.high)
+        )
+        bands = [_band(fine, low, high)]
     lines = [
         {
             "type": "scatter",
@@ -342,9 +344,10 @@ def _traces(curve: LabelCurve) -> list[dict[str, Any]]:
             "hovertemplate": "%{x:,}: %{y:.3f}<extra></extra>",
         }
         for name, dash, chosen in (
-            ("power law", "solid", fine <= largest), ("forecast", "dash", fine >= largest),
+            (_LAWS[curve.law], "solid", fine <= largest),
+            ("forecast", "dash", fine >= largest),
         )
-        if chosen.any()
+        if np.count_nonzero(chosen) > 1
     ]  # fmt: skip
     rim = {"color": "#fff", "width": 1}
     fits = {
@@ -357,7 +360,21 @@ def _traces(curve: LabelCurve) -> list[dict[str, Any]]:
         "marker": {"color": PALETTE[5], "size": 8, "symbol": "diamond", "line": rim},
         "hovertemplate": "%{x:,} examples, random state %{customdata}: %{y:.3f}<extra></extra>",
     }
-    return [band, *lines, fits]
+    return [*bands, *lines, fits]
+
+
+def _band(sizes: Int64Array, low: Float64Array, high: Float64Array) -> dict[str, Any]:
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "fill": "toself",
+        "name": "95 % interval",
+        "x": [*sizes.tolist(), *sizes[::-1].tolist()],
+        "y": [*high.tolist(), *low[::-1].tolist()],
+        "line": {"width": 0},
+        "fillcolor": tint(PALETTE[0], 0.18),
+        "hoverinfo": "skip",
+    }
 
 
 def _ticks(sizes: list[int]) -> list[int]:

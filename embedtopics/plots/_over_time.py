@@ -38,6 +38,9 @@ _PANELS = 16
 _LINES = 8
 _PANEL, _BETWEEN = 92, 44
 _NAME = 34
+_LENGTHS = {3: 26, 4: 18}
+"""Of names by the number of columns: the scale stands beside them."""
+
 _VERDICTS = {"emerging": PALETTE[2], "fading": PALETTE[5], "bursting": PALETTE[3]}
 _DRAWN = np.array(["0000-01-01", "9999-12-31"], dtype="datetime64[us]")
 """Plotly reads years of four digits."""
@@ -124,15 +127,17 @@ def _panels(
         drawn = [*_bands(trends, topic, measure, color), _line(trends, topic, measure, color)]
         traces += [trace | axes for trace in drawn]
         figure.layout[f"yaxis{axes['yaxis'][1:]}"].range = [0, top]
-        about = f"topic {topic} · " if topic >= 0 else ""
-        about += f"{int(trends.counts[topic].sum()):,} rows"
+        about = [f"topic {topic}"] if topic >= 0 else []
+        if columns < max(_LENGTHS) or not verdict:
+            about.append(f"{int(trends.counts[topic].sum()):,} rows")
         if _color_of(verdict):
-            about += f' · <b><span style="color:{dark(color)}">{verdict}</span></b>'
+            about.append(f'<b><span style="color:{dark(color)}">{verdict}</span></b>')
         elif verdict:
-            about += f" · {verdict}"
-        text = heading(topic_name(trends.labels, topic), about, _NAME if columns < 4 else 26)
+            about.append(verdict)
+        name = topic_name(trends.labels, topic)
+        text = heading(name, " · ".join(about), _LENGTHS.get(columns, _NAME))
         notes.append(panel_note(figure, panel, text))
-        scale: dict[str, Any] = {"size": 10, "color": MUTED, "right": True}
+        scale: dict[str, Any] = {"size": 10, "color": MUTED, "right": True, "yshift": 18}
         notes.append(panel_note(figure, panel, f"0 to {_spell(top, measure)}", **scale))
         if panel + columns >= len(chosen):
             notes += _ends(figure, trends, panel)

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import is_whole
 from embedtopics.errors import InputError
 from embedtopics.protocols import BoolArray, Int64Array
 from embedtopics.terms.results import TermCounts, TokenStream
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+
+def checked_ngram_range(span: Any) -> list[int]:
+    """Return the fewest and the most words of a term, from 1 to 9, or refuse them."""
+    ends = list(span) if hasattr(span, "__iter__") and not isinstance(span, str) else []
+    if len(ends) != 2 or not all(map(is_whole, ends)) or not 1 <= ends[0] <= ends[1] <= 9:
+        raise InputError("ngram_range", "(shortest, longest), whole numbers from 1 to 9", span)
+    return [int(end) for end in ends]
+
+
+def checked_stop_words(words: Any) -> str | list[str]:
+    """Return "auto" or a list of words, or refuse what is neither."""
+    if isinstance(words, str) and words == "auto":
+        return words
+    is_list = isinstance(words, Collection) and not isinstance(words, str)
+    if not is_list or not all(isinstance(word, str) for word in words):
+        raise InputError("stop_words", '"auto" or a list of words', words)
+    return list(words)
 
 
 def count_terms(
@@ -32,9 +51,7 @@ def count_terms(
     A term neither begins nor ends with a word that says nothing alone: a stop word, function word,
     single letter or number. Inside, any word may stand (``bank of england``).
     """
-    shortest, longest = map(int, ngram_range)
-    if not 1 <= shortest <= longest <= 9:
-        raise InputError("ngram_range", "two integers, 1 <= first <= second <= 9", ngram_range)
+    shortest, longest = checked_ngram_range(ngram_range)
     fewest, most = document_limits(min_df, max_df, len(tokens))
     stops = {word.lower() for word in stop_words}
     functions = {word.lower() for word in function_words}

@@ -30,6 +30,7 @@ from embedtopics.protocols import (
 )
 from embedtopics.reduction._named import REDUCERS, named_reducer
 from embedtopics.reduction._smoothing import SMOOTHED_COMPONENTS
+from embedtopics.terms._counts import checked_ngram_range, checked_stop_words
 from embedtopics.terms._weighting import ClassTfidf
 from embedtopics.topics._assign import Assignment, assign, known_documents
 from embedtopics.topics._clusters import Resolution
@@ -359,17 +360,15 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
             expected = '"auto", as min_cluster_size, beside a clusterer of your own'
             remedy = f"set the number of clusters in {type(self.clusterer).__name__}"
             raise InputError("n_topics", expected, (self.n_topics, self.min_cluster_size), remedy)
-        span = self.ngram_range
-        if len(tuple(span)) != 2 or not is_count(span[0], 1) or not is_count(span[1], span[0]):
-            raise InputError("ngram_range", "(shortest, longest) from 1 up", span)
-        if not isinstance(self.languages, (str, list, tuple)):
+        checked_ngram_range(self.ngram_range)
+        checked_stop_words(self.stop_words)
+        codes = [self.languages] if isinstance(self.languages, str) else self.languages
+        if not isinstance(codes, (list, tuple)) or not all(isinstance(c, str) for c in codes):
             raise InputError("languages", '"auto" or a list of codes', self.languages)
         is_share = isinstance(self.min_df, float) and 0.0 <= self.min_df <= 1.0
         if self.min_df is not None and not is_count(self.min_df, 1) and not is_share:
             expected = "None, a number of documents from 1 up or a share from 0 to 1"
             raise InputError("min_df", expected, self.min_df)
-        if isinstance(self.stop_words, str) and self.stop_words != "auto":
-            raise InputError("stop_words", '"auto" or a list', self.stop_words)
 
     def _settings(self) -> dict[str, Any]:
         """Return the parameters as JSON holds them."""

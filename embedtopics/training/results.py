@@ -153,13 +153,17 @@ class LabelCurve:
     metric : float64 ndarray of shape (n_fits,)
     metric_name : str
     ceiling, scale, exponent : float
-        Of the power law ``ceiling - scale * size ** -exponent``.
+        Of the law ``ceiling - scale * size ** -exponent``, or of
+        ``ceiling - scale * exp(-exponent * size)`` where `law` is "exponential".
     forecast_sizes : int64 ndarray of shape (n_forecasts,)
     forecast, low, high : float64 ndarray of shape (n_forecasts,)
-        The curve at those sizes, with its 95 % interval.
+        The curve at those sizes, with its 95 % interval; NaN beyond the largest size that was
+        tried where no law fits.
     gains : tuple of str
         Such as "500 more pairs: +1.2 ± 0.6".
     decisions : tuple of Decision
+    law : {"power", "exponential", "none"}
+        The first of these that the figures do not refute.
     """
 
     sizes: Int64Array
@@ -175,6 +179,7 @@ class LabelCurve:
     high: Float64Array
     gains: tuple[str, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    law: str = "power"
 
 
 class _Report:

@@ -1,9 +1,12 @@
 """Files that cannot be read: one line that says what was expected, what came, and what to do."""
 
 import gzip
+import os
 import re
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from embedtopics.corpus import Corpus
@@ -209,3 +212,24 @@ def refuse(folder, name, content, message, **options):
     assert "\n" not in text
     assert name in text or "encoding" in options
     return text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes in the file system here")
+def test_a_pipe_is_refused_and_never_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(InputError, match="pipe"):
+        Corpus(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("encoding", [5, None, b"utf-8", "nope"])
+def test_what_is_no_encoding_is_refused(tmp_path, encoding):
+    (tmp_path / "a.csv").write_text("text\na\n")
+    with pytest.raises(InputError, match="encoding"):
+        Corpus(tmp_path / "a.csv", encoding=encoding)
+
+
+def test_two_columns_of_one_name_in_parquet_are_refused(tmp_path):
+    twice = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["text", "text"])
+    pq.write_table(twice, tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="more than once"):
+        Corpus(tmp_path / "a.parquet", text="text")

@@ -64,7 +64,7 @@ def test_a_dense_layer_like_that_of_labse(save, activation):
     encoder = exact_encoder(folder)
     assert encoder.dimensions == 6
     assert_same(encoder, oracle)
-    with pytest.raises(InputError, match="16 numbers which the dense layer"):
+    with pytest.raises(InputError, match="16 numbers which the dense layer takes"):
         exact_encoder(folder, pooling=("cls", "max"))
 
 

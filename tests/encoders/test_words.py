@@ -100,7 +100,7 @@ BAD = {
         ({"n_components": 0}, TEXTS, "n_components"),
         ({"n_components": True}, TEXTS, "n_components"),
         ({"max_features": 1.5}, TEXTS, "max_features"), ({"min_df": -1}, TEXTS, "min_df"),
-        ({"stop_words": "english"}, TEXTS, "stop_words"), ({"min_df": 25}, TEXTS, "texts"),
+        ({"stop_words": "english"}, TEXTS, "stop_words"), ({"min_df": 25}, TEXTS, "min_df"),
         ({"ngram_range": (1, 2, 3)}, TEXTS, "ngram_range"),
         ({"ngram_range": (2, 1)}, TEXTS, "ngram_range"), ({}, [], "texts"),
         ({}, "one text", "texts"), ({}, ["a text", None], "texts"), ({}, ["...", "12"], "texts"),

@@ -158,9 +158,21 @@ def test_the_label_curve_shows_fits_law_and_band():
     x = np.array(ahead.x, dtype=float)
     np.testing.assert_allclose(ahead.y, found.ceiling - found.scale * x**-found.exponent)
     band = trace(figure, "95 %")
-    np.testing.assert_allclose(band.y, [*found.high, *found.low[::-1]])
+    half = len(band.x) // 2
+    place = np.searchsorted(band.x[:half], found.forecast_sizes)
+    np.testing.assert_allclose(np.array(band.y[:half])[place], found.high)
+    np.testing.assert_allclose(np.array(band.y[half:])[::-1][place], found.low)
     assert "<b onclick" not in figure.to_json() and "$x$" not in figure.to_json()
     assert len(figure.layout.annotations) == len(found.gains)
+
+
+def test_a_label_curve_that_no_law_fits_has_no_band_and_no_forecast():
+    sizes, seeds = np.repeat([50, 100, 200, 400, 800], 3), np.tile([0, 1, 2], 5)
+    noise = 0.001 * np.random.default_rng(0).normal(size=15)
+    found = fit_label_curve(sizes, seeds, 0.9 - 0.2 * (sizes < 150) + noise)
+    assert found.law == "none"
+    names = [trace.name for trace in plots.label_curve(found).data]
+    assert names == ["power law (no fit)", "fits, one per random state"]
 
 
 CHANGES = (

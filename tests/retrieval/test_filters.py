@@ -197,8 +197,8 @@ def test_quoted_texts(written, value):
         ("source == '\ud800'", r">>>\ud800<<<", "half of a character"),
         ("source == \u201cx\u201d", ">>>\u201c<<<", "straight quotes"),
         ("\t\U0001f600 == 1", "\\t>>>\U0001f600<<<", "character 2: "),
-        ("(" * 200 + "year == 1" + ")" * 200, ">>>(<<<", "100 levels"),
-        ("not " * 200 + "year == 1", ">>>n<<<", "100 levels"),
+        ("(" * 200 + "year == 1" + ")" * 200, ">>>(<<<", "12 levels"),
+        ("not " * 200 + "year == 1", ">>>n<<<", "12 levels"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_where_it_stands(text, place, hint):

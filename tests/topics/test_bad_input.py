@@ -6,7 +6,7 @@ import pytest
 import embedtopics as et
 from embedtopics.errors import InputError
 from embedtopics.topics.results import Reason
-from tests.factories import refuses
+from tests.factories import each, refuses
 
 
 def texts_of(n):
@@ -15,7 +15,7 @@ def texts_of(n):
 
 def fit(embeddings, texts=None, **parameters):
     texts = texts_of(len(embeddings)) if texts is None else texts
-    model = et.TopicModel(languages=["en"], random_state=0, **parameters)
+    model = et.TopicModel(**{"languages": ["en"], "random_state": 0} | parameters)
     return model.fit(texts, embeddings=embeddings)
 
 
@@ -183,3 +183,21 @@ def test_a_masked_value_is_refused():
 def test_terms_in_more_texts_than_there_are_are_refused():
     with refuses("min_df"):
         fit(np.random.default_rng(0).normal(size=(40, 6)), min_df=41)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    each(
+        ngram_range=["12", 5, (1,), (2, 1), (1.5, 2), (1, "2")],
+        stop_words=[5, "english", [1, 2], b"the"],
+        languages=[5, [1]],
+    ),
+)
+def test_words_of_the_wrong_kind_are_refused(name, value):
+    with refuses(name):
+        fit(np.eye(20), **{"languages": ["en"], name: value})
+
+
+def test_half_a_character_in_a_label_is_replaced():
+    result = fit(groups([30, 30])).result_
+    assert et.topics.rename(result, {0: "a\ud800b"}).topics[0].label == "a\ufffdb"

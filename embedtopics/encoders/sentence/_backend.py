@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_choice
 from embedtopics.encoders._base import load_error
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, Recipe, pooled_model
 from embedtopics.encoders.sentence._loading import (
@@ -231,15 +232,12 @@ class Opened:
 
 def check_machine(device: str | None, runtime: str | None, precision: str) -> None:
     """Make sure that device, runtime and precision go together."""
-    if runtime not in (None, "onnx", "torch"):
-        raise InputError(f"expected runtime to be onnx or torch, got {runtime!r}")
+    checked_choice(runtime, "runtime", (None, "onnx", "torch"))
     if device == "cpu" and precision in ("float16", "bfloat16"):
         raise InputError(f'precision="{precision}" is for a GPU; use "float32" or "int8" on a CPU')
     if device not in (None, "cpu") and (runtime == "onnx" or precision == "int8"):
-        raise InputError(
-            f'runtime="onnx" and precision="int8" are for the CPU, got device={device!r}; leave '
-            "one of them out"
-        )
+        wanted = 'left out or "cpu" beside runtime="onnx" or precision="int8"'
+        raise InputError("device", wanted, device)
     if runtime == "torch" and precision == "int8":
         raise InputError('precision="int8" needs ONNX Runtime; leave runtime="torch" out')
     if device not in (None, "cpu"):

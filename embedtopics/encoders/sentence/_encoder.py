@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from embedtopics._utils.checks import checked_count, optional_count
+from embedtopics._utils.checks import checked_choice, checked_count, optional_count
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus._windows import Span, windows
 from embedtopics.corpus.results import Encoding
@@ -42,10 +42,7 @@ from embedtopics.encoders.sentence._checkpoint import (
     hash_file,
     normalized_layers,
 )
-from embedtopics.encoders.sentence._loading import (
-    DEFAULT_MODEL,
-    resolve_model,
-)
+from embedtopics.encoders.sentence._loading import DEFAULT_MODEL, resolve_model
 from embedtopics.encoders.sentence._running import (
     TokenizedTexts,
     embed,
@@ -176,11 +173,11 @@ class SentenceEncoder(BaseEncoder):
         self._arguments = arguments_of(locals())
         optional_count(tokens_per_batch, "tokens_per_batch")
         check_machine(device, runtime, precision)
-        _check_choice("precision", precision, PRECISIONS)
-        _check_choice("long_texts", long_texts, LONG_TEXTS)
+        checked_choice(precision, "precision", PRECISIONS)
+        checked_choice(long_texts, "long_texts", LONG_TEXTS)
         modes = () if pooling is None else (pooling,) if isinstance(pooling, str) else pooling
         for mode in modes:
-            _check_choice("pooling", mode, POOLINGS)
+            checked_choice(mode, "pooling", POOLINGS)
         files = resolve_model(
             name, revision=revision, local_files_only=local_files_only, with_code=trust_remote_code
         )
@@ -447,10 +444,9 @@ class SentenceEncoder(BaseEncoder):
         tokenizer.enable_truncation(self.max_length)
         prompt = self._recipe.prompt
         if prompt and len(tokenizer.encode(prompt).ids) >= self.max_length:
-            raise InputError(
-                f"expected a prompt that leaves some of the {self.max_length} tokens to the text, "
-                f"got {prompt[:60]!r}, which leaves none; give a shorter one or a larger max_length"
-            )
+            remedy = "give a shorter one or a larger max_length"
+            wanted = f"one that leaves some of the {self.max_length} tokens to the text"
+            raise InputError("prompt", wanted, prompt, remedy)
         return tokenizer
 
     @computed_once
@@ -487,21 +483,14 @@ class SentenceEncoder(BaseEncoder):
         return finish(vectors, (Scale(),)) if self._recipe.normalize else vectors
 
 
-def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise InputError(f"expected {name} to be one of {', '.join(choices)}; got {value!r}")
-
-
 def _checked_layers(layers: int | Sequence[float]) -> int | tuple[float, ...]:
     if isinstance(layers, (int, np.integer)):
         checked_count(layers, "layers")
         return int(layers)
     weights = np.asarray(layers, dtype=np.float64)
     if weights.ndim != 1 or not np.isfinite(weights).all() or not weights.sum():
-        raise InputError(
-            "expected layers to be a number of last layers, or one finite weight for each layer "
-            f"with a sum other than 0; got {layers!r}"
-        )
+        wanted = "a number of last layers, or a finite weight for each, with a sum other than 0"
+        raise InputError("layers", wanted, layers)
     return normalized_layers(weights)
 
 
@@ -510,10 +499,8 @@ def _choose_length(wanted: int | None, checkpoint: Checkpoint) -> int:
         return checkpoint.max_length
     checked_count(wanted, "max_length", 3)
     if checkpoint.position_limit is not None and wanted > checkpoint.position_limit:
-        raise InputError(
-            f"expected max_length to be at most {checkpoint.position_limit}, all that this model "
-            f"can read, got {wanted}; give a smaller one or choose a model for longer texts"
-        )
+        most = f"at most {checkpoint.position_limit}, all that this model can read"
+        raise InputError("max_length", most, wanted, "or choose a model for longer texts")
     return int(wanted)
 
 
@@ -523,21 +510,14 @@ def _check_widths(recipe: Recipe) -> None:
     if n_layers is not None:
         wanted = recipe.layers if isinstance(recipe.layers, int) else len(recipe.layers)
         if wanted > n_layers or (wanted < n_layers and not isinstance(recipe.layers, int)):
-            raise InputError(
-                f"expected at most {n_layers} last layers, or one weight for each of the "
-                f"{n_layers}, that of the embeddings first; got {wanted}"
-            )
+            most = f"at most {n_layers} last layers, or one weight for each of the {n_layers}"
+            raise InputError("layers", f"{most}, that of the embeddings first", wanted)
     first = next((step for step in recipe.steps if isinstance(step, Dense)), None)
     if first and width is not None and width * len(recipe.pooling) != first.weight.shape[1]:
-        raise InputError(
-            f"expected a pooling that gives the {first.weight.shape[1]} numbers which the dense "
-            f"layer of this checkpoint takes, got {' + '.join(recipe.pooling)}; leave pooling "
-            "out to do as the checkpoint says"
-        )
+        taken = f"one that gives the {first.weight.shape[1]} numbers which the dense layer takes"
+        raise InputError("pooling", taken, recipe.pooling, "leave it out")
     if recipe.dimensions is not None:
         checked_count(recipe.dimensions, "dimensions")
         if recipe.width is not None and recipe.dimensions > recipe.width:
-            raise InputError(
-                f"expected dimensions to be at most {recipe.width}, the length of this encoder's "
-                f"vectors, got {recipe.dimensions}"
-            )
+            most = f"at most {recipe.width}, the length of this encoder's vectors"
+            raise InputError("dimensions", most, recipe.dimensions)

@@ -58,10 +58,9 @@ def require_device(device: str) -> None:
     try:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:  # as torch was built
-        raise InputError(
-            f"expected a device that is there, got {device!r}: {one_line(error)}; leave it out for "
-            "the fastest that is"
-        ) from None
+        found = f"{device!r}: {one_line(error)}"
+        remedy = "leave it out for the fastest that is"
+        raise InputError("device", "a device that is there", None, remedy, found=found) from None
 
 
 def load_model(
@@ -205,9 +204,7 @@ def resolve_model(
     The default model's weights are checked against their SHA-256, except in a folder named.
     """
     if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
-        raise InputError(
-            f"expected the name or folder of an encoder, got {name!r}; try {DEFAULT_MODEL!r}"
-        )
+        raise InputError("name", f"the name or folder of an encoder, as {DEFAULT_MODEL!r}", name)
     folder, name = Path(name).expanduser(), os.fspath(name)
     if folder.is_dir():
         # What is opened later is the folder that was meant now, wherever the process has gone.

@@ -17,7 +17,12 @@ from embedtopics.encoders._base import arguments_of
 from embedtopics.encoders.words._base import LearningEncoder, WordEncoder, to_unit, to_unit_sparse
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray
-from embedtopics.terms._counts import count_terms, count_words
+from embedtopics.terms._counts import (
+    checked_ngram_range,
+    checked_stop_words,
+    count_terms,
+    count_words,
+)
 from embedtopics.terms._stop_words import stop_words_for
 from embedtopics.terms._tokens import tokenize
 from embedtopics.terms.results import TokenStream
@@ -105,14 +110,11 @@ class TfidfEncoder(LearningEncoder):
         optional_count(n_components, "n_components")
         optional_count(max_features, "max_features")
         checked_count(random_state, "random_state", 0)
-        if isinstance(stop_words, str) and stop_words != "auto":
-            raise InputError("stop_words", '"auto" or a list', stop_words)
-        if len(tuple(ngram_range)) != 2:
-            raise InputError("ngram_range", "two integers", ngram_range)
+        stop_words = checked_stop_words(stop_words)
         self._settings: dict[str, Any] = {
             **self._arguments,
             "stop_words": stop_words if isinstance(stop_words, str) else sorted(set(stop_words)),
-            "ngram_range": [int(ngram_range[0]), int(ngram_range[1])],
+            "ngram_range": checked_ngram_range(ngram_range),
             "sublinear_tf": bool(sublinear_tf),
             "random_state": int(random_state),
         }

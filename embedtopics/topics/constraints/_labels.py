@@ -11,6 +11,7 @@ import numpy as np
 
 from embedtopics._utils.checks import is_number, is_whole
 from embedtopics.corpus._corpus import Corpus
+from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.corpus.results import Decision, DistinctDocuments
 from embedtopics.errors import InputError
 from embedtopics.protocols import Int32Array, Int64Array
@@ -342,4 +343,4 @@ def checked_name(name: Any) -> str:
     """Return a name with single spaces, or refuse it."""
     if not isinstance(name, str) or not name.strip():
         raise InputError("names", "strings that are not empty", name)
-    return " ".join(name.split())
+    return " ".join(replace_surrogates(name).split())

@@ -14,9 +14,15 @@ from embedtopics._utils.checks import checked_count, is_number, is_whole, option
 from embedtopics._utils.display import excerpt
 from embedtopics._utils.table_files import spreadsheet_safe
 from embedtopics.clustering.results import NOISE
+from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.errors import InputError
 from embedtopics.protocols import TermWeighting
-from embedtopics.terms._counts import TermRules, recount_terms
+from embedtopics.terms._counts import (
+    TermRules,
+    checked_ngram_range,
+    checked_stop_words,
+    recount_terms,
+)
 from embedtopics.terms._keywords import unique_labels
 from embedtopics.terms._stop_words import function_words, stop_words_for
 from embedtopics.terms.results import TermCounts
@@ -33,7 +39,7 @@ def checked_labels(
     owner = {label: topic for topic, label in others}
     checked = {}
     for topic, label in labels.items():
-        name = " ".join(label.split()) if isinstance(label, str) else ""
+        name = " ".join(replace_surrogates(label).split()) if isinstance(label, str) else ""
         if not any(map(str.isprintable, name.replace(" ", ""))):
             raise InputError("label", f"a text that is not empty, for topic {topic}", label)
         if name in owner:
@@ -300,9 +306,9 @@ def update_terms(
         If a parameter is bad, or no term would be left.
     """
     given = {
-        "stop_words": _checked_list(stop_words),
+        "stop_words": None if stop_words is None else checked_stop_words(stop_words),
         "extra_stop_words": _checked_extra(extra_stop_words),
-        "ngram_range": _checked_range(ngram_range),
+        "ngram_range": None if ngram_range is None else checked_ngram_range(ngram_range),
         "min_df": _checked_df("min_df", min_df),
         "max_df": _checked_df("max_df", max_df),
         "n_keywords": optional_count(n_keywords, "n_keywords"),
@@ -377,15 +383,6 @@ def _spell(result: TopicResult, parameters: dict[str, Any], weighting: TermWeigh
     return f"chose terms anew: {'; '.join(said) or 'by the same rules'}"
 
 
-def _checked_list(words: Any) -> str | list[str] | None:
-    if words is None or (isinstance(words, str) and words == "auto"):
-        return words
-    is_list = hasattr(words, "__iter__") and not isinstance(words, (str, bytes))
-    if not is_list or not all(isinstance(word, str) for word in words):
-        raise InputError("stop_words", '"auto" or a list of words', words)
-    return list(words)
-
-
 def _checked_extra(words: Any) -> list[str] | None:
     if words is None:
         return None
@@ -398,15 +395,6 @@ def _checked_extra(words: Any) -> list[str] | None:
             raise InputError("extra_stop_words", "single words", word)
         found[word.strip().lower()] = None
     return list(found)
-
-
-def _checked_range(span: Any) -> list[int] | None:
-    if span is None:
-        return None
-    ends = list(span) if hasattr(span, "__iter__") and not isinstance(span, str) else []
-    if len(ends) != 2 or not all(map(is_whole, ends)) or not 1 <= ends[0] <= ends[1] <= 9:
-        raise InputError("ngram_range", "(shortest, longest), whole numbers from 1 to 9", span)
-    return [int(end) for end in ends]
 
 
 def _checked_df(name: str, limit: Any) -> int | float | None:

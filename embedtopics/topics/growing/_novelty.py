@@ -11,7 +11,7 @@ import numpy as np
 
 from embedtopics._utils.checks import is_whole
 from embedtopics._utils.display import excerpt, html_table
-from embedtopics.clustering._resolution import named_min_cluster_size
+from embedtopics.clustering._resolution import FEWEST, FINER, automatic_min_cluster_size
 from embedtopics.clustering.results import NOISE, Clustering
 from embedtopics.errors import InputError
 from embedtopics.protocols import FloatArray, Int32Array, Int64Array, TermWeighting
@@ -153,7 +153,8 @@ def find_candidates(result: TopicResult, least_size: int | str = "auto") -> tupl
     assert result.added is not None
     weights, added = result.documents.weights, result.added
     if isinstance(least_size, str):
-        least_size = named_min_cluster_size("fine", result.coordinates[added], weights[added])
+        size = automatic_min_cluster_size(int(weights[added].sum()))
+        least_size = max(FEWEST, round(size / FINER))
     outside = (result.clustering.labels == NOISE) & result.embeddings.any(axis=1)
     new, old = np.flatnonzero(outside & added), np.flatnonzero(outside & ~added)
     if len(new) < 2:

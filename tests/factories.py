@@ -20,6 +20,7 @@ from embedtopics.encoders import SentenceEncoder
 from embedtopics.errors import InputError
 from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.terms.results import TermCounts, TokenStream
+from embedtopics.topics._storage import read_arrays
 from embedtopics.topics.results import Reason, Stability, Topic, TopicResult
 from tests.noise import jittered
 
@@ -66,6 +67,12 @@ def contents(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def saved_arrays(path):
+    """Read arrays of a saved result."""
+    with path.open("rb") as stream:
+        return read_arrays(stream)
 
 
 FULL_DISK = OSError(28, "No space left on device")

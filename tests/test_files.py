@@ -4,6 +4,7 @@ import builtins
 import csv
 import io
 import json
+import os
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from embedtopics._utils import table_files
 from embedtopics._utils.folders import (
     add_unchecked,
+    is_kind,
     read_manifest,
     replacing_file,
     replacing_folder,
@@ -101,6 +103,76 @@ def test_damage_newer_formats_and_other_kinds_are_named(tmp_path, change, kind, 
         read_manifest(tmp_path / "saved", kind, version)
     with pytest.raises(InputError, match="does not exist"):
         read_manifest(tmp_path / "nowhere", kind, version)
+
+
+DEEP = "[" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (DEEP, "nested too deeply"),
+        ('{"kind": "a test", "version": Infinity, "files": {}}', "Infinity is no number"),
+        ('{"kind": "a test", "version": 1e999, "files": {}}', "infinity"),
+        (json.dumps({"kind": "k" * 10**6, "version": 1, "files": {}}), "expected a saved a test"),
+        (json.dumps({"kind": KIND, "version": 1, "files": {"n" * 10**6: {}}}), "damaged"),
+        (
+            json.dumps({"kind": KIND, "version": 1, "files": {
+                "n" * 10**6: {"bytes": 1, "sha256": ""}
+            }}),
+            "File name too long",
+        ),
+        (" " * (2**24 + 1), "more than 16,777,216 bytes"),
+    ],
+)  # fmt: skip
+def test_a_forged_manifest_is_refused_in_one_sentence(tmp_path, text, message):
+    save(tmp_path / "saved", "one")
+    (tmp_path / "saved" / "manifest.json").write_text(text)
+    with pytest.raises(CorruptFileError, match=message) as caught:
+        read_manifest(tmp_path / "saved", KIND, 1)
+    assert len(str(caught.value)) < 1000
+    with pytest.raises(InputError, match="holds other files"):
+        save(tmp_path / "saved", "two")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with a name")
+@pytest.mark.parametrize("name", ["manifest.json", "value.txt"])
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(tmp_path, name):
+    save(tmp_path / "saved", "one")
+    (tmp_path / "saved" / name).unlink()
+    os.mkfifo(tmp_path / "saved" / name)
+    with pytest.raises(CorruptFileError, match="is no file"):
+        read_manifest(tmp_path / "saved", KIND, 1)
+    assert not is_kind(tmp_path / "saved", KIND) or name != "manifest.json"
+
+
+def test_only_one_writes_a_folder_and_what_was_left_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr("embedtopics._utils.folders._PATIENCE", 0.0)
+    save(tmp_path / "saved", "one")
+    for name in (
+        ".saved.abcd1234.new",
+        ".saved.abcd1234.old",
+        ".saved.notes.new",
+        ".other.abcd1234.new",
+    ):
+        (tmp_path / name).mkdir()
+    with replacing_folder(tmp_path / "saved", KIND) as fresh:
+        (fresh / "value.txt").write_text("two")
+        write_manifest(fresh, KIND, 1)
+        with pytest.raises(InputError, match="another process writes it now"):
+            save(tmp_path / "saved", "three")
+    assert (tmp_path / "saved" / "value.txt").read_text() == "two"
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"saved", ".saved.notes.new", ".other.abcd1234.new"}
+
+
+def test_a_file_of_the_user_that_comes_during_a_save_stays(tmp_path):
+    save(tmp_path / "saved", "one")
+    with pytest.raises(InputError, match="holds other files"):
+        with replacing_folder(tmp_path / "saved", KIND) as fresh:
+            write_manifest(fresh, KIND, 1)
+            (tmp_path / "saved" / "notes.txt").write_text("mine")
+    assert sorted(contents(tmp_path / "saved")) == ["manifest.json", "notes.txt", "value.txt"]
 
 
 def test_an_interrupt_while_taking_the_place_leaves_the_old_one(tmp_path, monkeypatch):

@@ -1,23 +1,34 @@
-"""Writing folders whole or not at all, and telling whether a file is what was written."""
+"""Writing folders whole or not at all, and telling whether a file is what was written.
 
-import glob
+A folder is written beside its place and renamed to it, by one writer at a time; its files never
+change afterwards. Who reads one opens it once, all its files from there, and reads what is open:
+whatever is renamed or deleted in the meantime, that is one version.
+"""
+
 import hashlib
 import json
 import os
+import re
 import shutil
+import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, BinaryIO
 
 from embedtopics.errors import CorruptFileError, InputError
 
 MANIFEST = "manifest.json"
 UNCHECKED = "unchecked"
 """Key of the files that belong to a folder, and that people may edit."""
+_LONGEST_MANIFEST = 2**24
+"""Bytes; with that a folder would have some 100,000 files."""
+_PATIENCE = 2.0
+"""Seconds to wait for another process to rename a folder, or to look for one that was set aside."""
 
 
 def check_output_folder(folder: str | Path, kind: str) -> Path:
@@ -64,9 +75,10 @@ def _checked_folder(folder: Path, kind: str) -> Path:
 def _is_ours(folder: Path, kind: str) -> bool:
     """Return whether everything in a folder was written here, so that nothing else is lost."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        manifest = _manifest_of(folder)
         known = set(manifest["files"]) | set(manifest.get(UNCHECKED, ()))
-        found = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()}
+        paths = [p for p in folder.rglob("*") if p.is_symlink() or not p.is_dir()]
+        found = {path.relative_to(folder).as_posix() for path in paths}
     except (OSError, ValueError, KeyError, TypeError):
         return False
     ours = all(name in known or name.rsplit("/", 1)[-1] == MANIFEST for name in found)
@@ -78,19 +90,31 @@ def replacing_folder(folder: str | Path, kind: str) -> Iterator[Path]:
     """Give a temporary folder to write in; on success it takes the place of `folder` by a rename.
 
     When anything fails, an interrupt or a full disk included, what was there before stays whole. A
-    process that is killed leaves a hidden folder beside, ``.<name>.<letters>.new``, which may be
-    deleted; what it was about to replace is put back by the next to read or write there.
+    process that is killed leaves a hidden folder beside, ``.<name>.<letters>.new``, which the next
+    to save there deletes; what it was about to replace is put back by the next to read or write.
     """
     folder = check_output_folder(folder, kind)
-    _put_back(folder)
-    with _blaming_the_disk(folder, "folder"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
-        try:
+    with only_writer(folder, _PATIENCE), _blaming_the_disk(folder, "folder"):
+        with fresh_folder(folder) as fresh:
             yield fresh
+            _checked_folder(folder, kind)  # somebody may have put files there in the meantime
             take_the_place(fresh, folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
+
+
+@contextmanager
+def fresh_folder(folder: Path) -> Iterator[Path]:
+    """Give an empty folder beside another, and delete those that were left; under the lock."""
+    put_back(folder)
+    left = _beside(folder, "new")
+    if os.path.lexists(folder):
+        left += _beside(folder, "old")
+    for path in left:
+        shutil.rmtree(path, ignore_errors=True)
+    fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
+    try:
+        yield fresh
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
 
 
 @contextmanager
@@ -150,17 +174,36 @@ def take_the_place(fresh: Path, folder: Path) -> None:
         shutil.rmtree(old.rename(fresh), ignore_errors=True)
 
 
-def _put_back(folder: Path) -> None:
-    """Undo what a process that was killed between the two renames left undone."""
+def find_folder(folder: str | Path) -> Path:
+    """Return where a folder really is, so that two names of it have one lock.
+
+    What a process that was killed while it replaced the folder left undone is undone.
+    """
     folder = Path(os.path.realpath(folder))
-    if os.path.lexists(folder) or not os.path.isdir(folder.parent):
-        return
-    name = glob.escape(folder.name)
-    for old in sorted(folder.parent.glob(f".{name}.*.old")):
-        if (old / MANIFEST).is_file():
-            with suppress(OSError):  # another process has done it
-                old.rename(folder)
-            return
+    end = time.monotonic() + _PATIENCE
+    while not os.path.lexists(folder) and _beside(folder, "old") and time.monotonic() < end:
+        try:
+            with only_writer(folder):
+                put_back(folder)
+        except InputError:  # another process replaces it in this moment
+            time.sleep(0.002)
+    return folder
+
+
+def put_back(folder: Path) -> None:
+    """Give the folder its name again that was set aside to be replaced; under the lock."""
+    if not os.path.lexists(folder):
+        for old in _beside(folder, "old")[:1]:
+            old.rename(folder)
+
+
+def _beside(folder: Path, kind: str) -> list[Path]:
+    """Return what was made beside a folder to take its place, or was set aside; no other's."""
+    # Of a folder "a" this is not what belongs to one that is called "a.b".
+    name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]{{8}}\.{kind}")
+    found = sorted(os.listdir(folder.parent)) if folder.parent.is_dir() else []
+    paths = [folder.with_name(one) for one in found if name.fullmatch(one)]
+    return [path for path in paths if not path.is_symlink()]
 
 
 def _umask() -> int:
@@ -204,7 +247,7 @@ def write_manifest(folder: Path, kind: str, version: int, but: Iterable[str] = (
 def add_unchecked(folder: Path, names: Iterable[str]) -> None:
     """Record that files written later belong to a folder, and that people may edit them."""
     try:
-        content = json.loads((folder / MANIFEST).read_text("utf-8"))
+        content = _manifest_of(folder)
         content[UNCHECKED] = sorted({*content.get(UNCHECKED, ()), *names})
     except (OSError, ValueError, TypeError, AttributeError):
         return
@@ -215,8 +258,7 @@ def add_unchecked(folder: Path, names: Iterable[str]) -> None:
 def is_kind(folder: str | Path, kind: str) -> bool:
     """Return whether a folder says of itself that it is of a kind."""
     try:
-        manifest = json.loads((Path(folder) / MANIFEST).read_text("utf-8"))
-        return bool(manifest["kind"] == kind)
+        return bool(_manifest_of(Path(folder))["kind"] == kind)
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -224,7 +266,7 @@ def is_kind(folder: str | Path, kind: str) -> bool:
 def changed_files(folder: str | Path) -> set[str]:
     """Return the names of those files directly in a folder that are not as they were written."""
     folder = Path(folder)
-    files = json.loads((folder / MANIFEST).read_text("utf-8"))["files"]
+    files = _manifest_of(folder)["files"]
     return {
         name
         for name, written in files.items()
@@ -234,50 +276,161 @@ def changed_files(folder: str | Path) -> set[str]:
     }
 
 
+def parse_json(text: str | bytes) -> Any:
+    """Return what JSON says: numbers that it does not know, and depths that Python does not, not.
+
+    Raises ValueError alone, which names neither.
+    """
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def open_regular(name: str | Path, directory: int | None = None) -> BinaryIO:
+    """Open a file to read it; of what is no file, a pipe for instance, nothing is waited for."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, dir_fd=directory)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ValueError(f"{str(name)[:200]} is no file")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _manifest_of(folder: str | Path, directory: int | None = None) -> Any:
+    with open_regular(os.path.join(folder, MANIFEST), directory) as stream:
+        content = stream.read(_LONGEST_MANIFEST + 1)
+    if len(content) > _LONGEST_MANIFEST:
+        raise ValueError(f"it has more than {_LONGEST_MANIFEST:,} bytes")
+    return parse_json(content)
+
+
+class SavedFolder:
+    """One version of a saved folder with all its files open, checked against its manifest."""
+
+    def __init__(self, folder: Path, kind: str, newest_version: int) -> None:
+        self.folder = folder
+        self.streams: dict[str, BinaryIO] = {}
+        self._opened = ExitStack()
+        directory = None
+        try:
+            if os.open in os.supports_dir_fd:  # not on Windows
+                directory = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+                self._opened.callback(os.close, directory)
+            self.manifest = self._read_manifest(directory, kind, newest_version)
+            for name in self.manifest["files"]:
+                self.streams[name] = self._open(name, directory)
+            self._check()
+        except BaseException:
+            self._opened.close()
+            raise
+
+    def __enter__(self) -> "SavedFolder":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._opened.close()
+
+    def _read_manifest(self, directory: int | None, kind: str, newest: int) -> dict[str, Any]:
+        folder = self.folder
+        try:
+            manifest = _manifest_of(folder if directory is None else "", directory)
+            for about in manifest["files"].values():
+                int(about["bytes"]), str(about["sha256"])
+            found = manifest["kind"], int(manifest["version"])
+            outside = [name for name in manifest["files"] if not _is_below(name)]
+            if outside:
+                raise ValueError(f"it lists {outside[0][:200]!r}, which is not below it")
+        except FileNotFoundError:
+            raise CorruptFileError(
+                f"{folder} was not saved by embedtopics: it has no {MANIFEST}; name another folder"
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise CorruptFileError(
+                f"{folder / MANIFEST} is damaged ({str(error)[:300]}); save again"
+            ) from error
+        if found[0] != kind:
+            what = f"it holds {str(found[0])[:200]!r}"
+            raise CorruptFileError(f"expected a saved {kind} in {folder}; {what}")
+        if found[1] > newest:
+            raise CorruptFileError(
+                f"{folder} was saved in format {found[1]}, newer than this version reads "
+                f"({newest}); upgrade embedtopics"
+            )
+        return dict(manifest)
+
+    def _open(self, name: str, directory: int | None) -> BinaryIO:
+        path = self.folder / name
+        try:
+            stream = open_regular(path if directory is None else name, directory)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            what = "missing" if isinstance(error, FileNotFoundError) else f"damaged ({why})"
+            message = f"{str(path)[:500]} is {what}; save again or restore it from a copy"
+            raise CorruptFileError(message) from None
+        return self._opened.enter_context(stream)
+
+    def _check(self) -> None:
+        files = self.manifest["files"]
+        remedy = "saved; save again or restore it from a copy"
+        for name, stream in self.streams.items():
+            size, found = int(files[name]["bytes"]), os.fstat(stream.fileno()).st_size
+            if found != size:
+                raise CorruptFileError(
+                    f"{self.folder / name} is damaged: it has {found:,} bytes, not the {size:,} "
+                    f"that were {remedy}"
+                )
+        with ThreadPoolExecutor(4) as threads:
+            digests = list(threads.map(_digest, self.streams.values()))
+        for (name, stream), digest in zip(self.streams.items(), digests, strict=True):
+            if digest != files[name]["sha256"]:
+                raise CorruptFileError(
+                    f"{self.folder / name} is damaged: its checksum differs from the one recorded "
+                    f"when it was {remedy}"
+                )
+            stream.seek(0)
+
+
+def open_saved(folder: str | Path, kind: str, newest_version: int) -> SavedFolder:
+    """Open one version of a saved folder, to be used in a ``with``."""
+    end = time.monotonic() + 10 * _PATIENCE
+    while True:
+        find_folder(folder)
+        place = _place_of(folder)
+        try:
+            if place is None or not os.path.isdir(folder):
+                raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
+            opened = SavedFolder(Path(folder), kind, newest_version)
+            # By paths, where there is nothing else, files of two versions can be opened.
+            if os.open in os.supports_dir_fd or _place_of(folder) == place:
+                return opened
+            opened.__exit__()
+        except (CorruptFileError, InputError, OSError):
+            # Else another version has taken its place, and this one's files were deleted.
+            if _place_of(folder) == place or time.monotonic() > end:
+                raise
+
+
+def _place_of(folder: str | Path) -> tuple[int, ...] | None:
+    """Return what no two versions of a folder have in common, None where there is none."""
+    try:
+        about = os.stat(folder)
+    except (OSError, ValueError):
+        return None
+    return about.st_dev, about.st_ino, about.st_ctime_ns
+
+
 def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[str, Any]:
     """Read a folder's manifest and check every file against it."""
-    folder = Path(folder)
-    _put_back(folder)
-    if not os.path.isdir(folder):
-        raise InputError(f"expected a saved folder; {folder} does not exist or is a file")
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
-        files = {
-            folder / name: (int(about["bytes"]), str(about["sha256"]))
-            for name, about in manifest["files"].items()
-        }
-        found = manifest["kind"], int(manifest["version"])
-        outside = [name for name in manifest["files"] if not _is_below(name)]
-        if outside:
-            raise ValueError(f"it lists {outside[0]!r}, which is not below it")
-    except FileNotFoundError:
-        raise CorruptFileError(
-            f"{folder} was not saved by embedtopics: it has no {MANIFEST}; name another folder"
-        ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptFileError(f"{folder / MANIFEST} is damaged ({error}); save again") from error
-    if found[0] != kind:
-        raise CorruptFileError(f"expected a saved {kind} in {folder}; it holds {found[0]!r}")
-    if found[1] > newest_version:
-        raise CorruptFileError(
-            f"{folder} was saved in format {found[1]}, newer than this version reads "
-            f"({newest_version}); upgrade embedtopics"
-        )
-    for path, (size, _) in files.items():
-        if not path.is_file():
-            raise CorruptFileError(f"{path} is missing; save again or restore it from a copy")
-        if path.stat().st_size != size:
-            raise CorruptFileError(
-                f"{path} is damaged: it has {path.stat().st_size:,} bytes, not the {size:,} that "
-                "were saved; save again or restore it from a copy"
-            )
-    for (path, (_, expected)), digest in zip(files.items(), sha256_of(files), strict=True):
-        if digest != expected:
-            raise CorruptFileError(
-                f"{path} is damaged: its checksum differs from the one recorded when it was "
-                "saved; save again or restore it from a copy"
-            )
-    return dict(manifest)
+    with open_saved(folder, kind, newest_version) as saved:
+        return saved.manifest
 
 
 def _is_below(name: str) -> bool:
@@ -294,13 +447,19 @@ def sha256_of(paths: Iterable[Path]) -> list[str]:
 
 def sha256(path: Path) -> str:
     """Return the checksum of a file, read in pieces."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    with open_regular(path) as stream:
+        return _digest(stream)
+
+
+def _digest(stream: BinaryIO) -> str:
+    return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 @contextmanager
-def only_writer(folder: Path) -> Iterator[None]:
+def only_writer(folder: Path, patience: float = 0.0) -> Iterator[None]:
     """Keep all others from writing a folder, by a lock on ``.<name>.lock`` beside it.
+
+    Another that has it is waited for, some seconds at most.
 
     The operating system lets go of it when a process ends, however it ends. Where a file system
     knows no locks, none is taken.
@@ -308,13 +467,19 @@ def only_writer(folder: Path) -> Iterator[None]:
     path = folder.with_name(f".{folder.name}.lock")
     with _refusing(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            file = _opened(path)
-        except BlockingIOError:
-            raise InputError(
-                f"expected to be the only one that writes {folder}; another process writes it now; "
-                "wait until it is done, or name another folder"
-            ) from None
+        end = time.monotonic() + patience
+        while True:
+            try:
+                file = _opened(path)
+                break
+            except BlockingIOError:
+                if time.monotonic() < end:
+                    time.sleep(0.01)
+                    continue
+                raise InputError(
+                    f"expected to be the only one that writes {folder}; another process writes it "
+                    "now; wait until it is done, or name another folder"
+                ) from None
     try:
         yield
     finally:

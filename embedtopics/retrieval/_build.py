@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.folders import only_writer
+from embedtopics._utils.folders import find_folder, only_writer
 from embedtopics.corpus._corpus import Corpus, require_text
 from embedtopics.corpus._hashing import TEXT
 from embedtopics.corpus._languages import detect_languages, main_languages
@@ -39,7 +39,7 @@ from embedtopics.retrieval._reader import (
 )
 from embedtopics.retrieval.dense._build import build_dense
 from embedtopics.retrieval.dense._segment import DenseSettings, open_dense
-from embedtopics.retrieval.storage._checks import check_target, find_folder
+from embedtopics.retrieval.storage._checks import check_target
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import read_frame
 from embedtopics.retrieval.storage._segments import MakeSegment, Sources

@@ -18,16 +18,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import mmap
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.folders import MANIFEST, read_manifest, replacing_folder, write_manifest
+from embedtopics._utils.folders import (
+    MANIFEST,
+    SavedFolder,
+    open_saved,
+    parse_json,
+    replacing_folder,
+    write_manifest,
+)
 from embedtopics._utils.table_files import storable, unique_names
 from embedtopics.clustering.results import NOISE, Clustering, SpanningTree
 from embedtopics.corpus._corpus import Corpus, recall_hashes
@@ -212,43 +220,44 @@ def load_result(folder: str | Path) -> TopicResult:
     CorruptFileError
         Where it is not a saved result, was damaged, or is of a newer version.
     """
-    folder = Path(folder)
-    files = read_manifest(folder, KIND, FORMAT)["files"]
-    in_arrays = "arrays.npz" if "arrays.npz" in files else "arrays.arrow"
-    for name in (in_arrays, "embeddings.npy", "result.json", "rows.parquet", "words.json"):
-        if name not in files:
-            raise CorruptFileError(f"{folder / MANIFEST} does not list {name}; save again")
-    content = _read(folder / "result.json", lambda path: _read_json(path, IN_RESULT))
-    read_all = _read_npz if in_arrays == "arrays.npz" else read_arrays
-    with ThreadPoolExecutor(1) as thread:
-        unpacked = thread.submit(_read, folder / in_arrays, read_all)
-        words = _read(folder / "words.json", lambda path: _read_json(path, IN_WORDS))
-        embeddings = _read(
-            folder / "embeddings.npy", lambda path: np.load(path, allow_pickle=False)
-        )
-        rows = _read(folder / "rows.parquet", lambda path: _read_rows(path, content["corpus"]))
-        arrays = unpacked.result()
+    with open_saved(folder, KIND, FORMAT) as saved:
+        in_arrays = "arrays.npz" if "arrays.npz" in saved.streams else "arrays.arrow"
+        for name in (in_arrays, "embeddings.npy", "result.json", "rows.parquet", "words.json"):
+            if name not in saved.streams:
+                raise CorruptFileError(
+                    f"{saved.folder / MANIFEST} does not list {name}; save again"
+                )
+        content = _read(saved, "result.json", lambda stream: _read_json(stream, IN_RESULT))
+        read_all = _read_npz if in_arrays == "arrays.npz" else read_arrays
+        with ThreadPoolExecutor(1) as thread:
+            unpacked = thread.submit(_read, saved, in_arrays, read_all)
+            words = _read(saved, "words.json", lambda stream: _read_json(stream, IN_WORDS))
+            embeddings = _read(saved, "embeddings.npy", _read_npy)
+            rows = _read(
+                saved, "rows.parquet", lambda stream: _read_rows(stream, content["corpus"])
+            )
+            arrays = unpacked.result()
     try:
         result = _result_of(content, words, arrays, embeddings, rows)
         check_parts(result)
         return result
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptFileError(
-            f"{folder / 'result.json'} does not fit the arrays and words beside it "
+            f"{saved.folder / 'result.json'} does not fit the arrays and words beside it "
             f"({_one_line(error)}); save the result again"
         ) from error
 
 
-def _read(path: Path, reader: Callable[[Path], Any]) -> Any:
+def _read(saved: SavedFolder, name: str, reader: Callable[[BinaryIO], Any]) -> Any:
     """Read a file of the folder; whatever a library says of a broken one, it is named."""
     try:
-        return reader(path)
+        return reader(saved.streams[name])
     # Its checksum is right, so that it was written so: by another program, or by hand. The errors
     # of five libraries are possible here.
     except Exception as error:
         raise CorruptFileError(
-            f"{path} cannot be read ({_one_line(error)}); save the result again, or restore the "
-            "file from a copy"
+            f"{saved.folder / name} cannot be read ({_one_line(error)}); save the result again, or "
+            "restore the file from a copy"
         ) from error
 
 
@@ -256,8 +265,8 @@ def _one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
-def _read_json(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
-    content = json.loads(path.read_text("utf-8"))
+def _read_json(stream: BinaryIO, names: tuple[str, ...]) -> dict[str, Any]:
+    content = parse_json(stream.read())
     if not isinstance(content, dict):
         raise ValueError("it holds no object")
     if missing := [name for name in names if name not in content]:
@@ -265,9 +274,22 @@ def _read_json(path: Path, names: tuple[str, ...]) -> dict[str, Any]:
     return content
 
 
-def _read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
-    with np.load(path, allow_pickle=False) as stored:
+def _read_npy(stream: BinaryIO) -> Any:
+    return np.load(stream, allow_pickle=False)
+
+
+def _read_npz(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
+    with np.load(stream, allow_pickle=False) as stored:
+        if any(item.compress_type for item in stored.zip.infolist()):
+            raise ValueError("it is compressed, as no version wrote it")
         return dict(stored)
+
+
+def _mapped(stream: BinaryIO) -> Any:
+    """Return an open file as a buffer of Arrow."""
+    import pyarrow as pa
+
+    return pa.py_buffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _result_of(
@@ -491,12 +513,12 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
             file.write_batch(pa.record_batch(content, schema=schema))
 
 
-def read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+def read_arrays(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
     """Read what `write_arrays` wrote: the same types, shapes and bits."""
     import pyarrow as pa
 
     arrays: dict[str, npt.NDArray[Any]] = {}
-    with pa.memory_map(str(path)) as source:
+    with pa.BufferReader(_mapped(stream)) as source:
         file = pa.ipc.open_file(source)
         if file.schema != _schema():
             raise ValueError("its columns are not those of a file of arrays")
@@ -554,10 +576,10 @@ def _saved_name(corpus: Corpus, column: Any) -> str | None:
     return unique_names(names)[names.index(column)] if column in names else str(column)
 
 
-def _read_rows(path: Path, about: dict[str, Any]) -> Corpus:
-    from pyarrow import parquet
+def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
+    from pyarrow import BufferReader, parquet
 
-    table = parquet.read_table(path)
+    table = parquet.read_table(BufferReader(_mapped(stream)))
     # Straight to strings: a Series of them is several times as slow to go through.
     texts, ids = (tuple(table.column(name).to_pylist()) for name in (TEXT, ID))
     frame = table.drop_columns([TEXT, ID]).to_pandas()

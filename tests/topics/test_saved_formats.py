@@ -14,9 +14,9 @@ from embedtopics._utils.folders import write_manifest
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.report._report import report_html
 from embedtopics.topics import assign, at_resolution, extend, load_result, save_result
-from embedtopics.topics._storage import FORMAT, KIND, read_arrays, write_arrays
+from embedtopics.topics._storage import FORMAT, KIND, write_arrays
 from embedtopics.topics.results import Edit
-from tests.factories import refuses
+from tests.factories import refuses, saved_arrays
 
 SAVED = Path(__file__).parent / "saved"
 FORMATS = [f"format_{number}" for number in range(1, FORMAT + 1)]
@@ -218,7 +218,7 @@ OUT_OF_RANGE = {
 
 @pytest.mark.parametrize("name", OUT_OF_RANGE)
 def test_numbers_of_nothing_are_refused_before_compiled_code_believes_them(folder, name):
-    arrays = read_arrays(folder / "arrays.arrow")
+    arrays = saved_arrays(folder / "arrays.arrow")
     arrays[name].ravel()[len(arrays[name]) // 2] = OUT_OF_RANGE[name]
     write_arrays(folder / "arrays.arrow", arrays)
     write_manifest(folder, KIND, FORMAT)
@@ -231,7 +231,7 @@ def test_arrays_of_fewer_documents_are_refused(folder, name):
     if name == "embeddings":
         np.save(folder / "embeddings.npy", np.load(folder / "embeddings.npy")[:-1])
     else:
-        arrays = read_arrays(folder / "arrays.arrow")
+        arrays = saved_arrays(folder / "arrays.arrow")
         write_arrays(folder / "arrays.arrow", {**arrays, name: arrays[name][:-1]})
     write_manifest(folder, KIND, FORMAT)
     with pytest.raises(CorruptFileError, match=r"does not fit"):

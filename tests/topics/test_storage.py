@@ -12,9 +12,9 @@ import pytest
 
 import embedtopics as et
 from embedtopics.topics import at_resolution, levels, load_result, save_result
-from embedtopics.topics._storage import read_arrays, write_arrays
+from embedtopics.topics._storage import write_arrays
 from embedtopics.topics.results import Stability
-from tests.factories import make_result, refuses
+from tests.factories import make_result, refuses, saved_arrays
 from tests.topics.editing.altering import assert_same
 
 
@@ -60,7 +60,7 @@ def test_a_loaded_result_is_the_saved_one(fitted, tmp_path):
 
 def test_no_pickle_anywhere(fitted, tmp_path):
     folder = fitted.save(tmp_path / "model")
-    assert all(array.dtype != object for array in read_arrays(folder / "arrays.arrow").values())
+    assert all(array.dtype != object for array in saved_arrays(folder / "arrays.arrow").values())
     assert {p.suffix for p in folder.iterdir()} == {".json", ".arrow", ".npy", ".parquet"}
 
 
@@ -290,16 +290,51 @@ def test_killed_at_any_point(tmp_path):
 def test_the_old_one_comes_back_where_both_were_out_of_place(tmp_path):
     folder = save_result(make_result(n_documents=40, n_topics=2), tmp_path / "saved")
     # As it is when a process dies between the two renames.
-    folder.rename(tmp_path / ".saved.abc123.old")
-    (tmp_path / ".saved.abc123.new").mkdir()
+    folder.rename(tmp_path / ".saved.abcd1234.old")
+    (tmp_path / ".saved.abcd1234.new").mkdir()
     assert load_result(folder).n_topics == 2
-    assert folder.is_dir() and not (tmp_path / ".saved.abc123.old").exists()
+    assert folder.is_dir() and not (tmp_path / ".saved.abcd1234.old").exists()
     # What another program calls so is left alone.
     other = tmp_path / ".other.xyz.old"
     other.mkdir()
     with pytest.raises(ValueError, match="does not exist"):
         load_result(tmp_path / "other")
     assert other.is_dir()
+
+
+SAVES_IN_TURN = """
+import sys
+from embedtopics.topics import save_result
+from tests.factories import make_result
+results = [make_result(n_documents=40, n_topics=n, seed=n) for n in (2, 3)]
+while True:
+    for result in results:
+        save_result(result, sys.argv[1])
+    print("saved", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there a folder is not renamed while it is read")
+@pytest.mark.parametrize("n_loads", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_what_is_loaded_beside_a_process_that_saves_is_one_of_its_results(tmp_path, n_loads):
+    saved = {n: make_result(n_documents=40, n_topics=n, seed=n) for n in (2, 3)}
+    with subprocess.Popen(
+        [sys.executable, "-c", SAVES_IN_TURN, str(tmp_path / "saved")], stdout=subprocess.PIPE
+    ) as writer:
+        try:
+            writer.stdout.readline()
+            found = set()
+            for _ in range(n_loads):
+                loaded = load_result(tmp_path / "saved")
+                assert_same(saved[loaded.n_topics], loaded)
+                found.add(loaded.n_topics)
+            assert writer.poll() is None
+        finally:
+            writer.kill()
+    assert found == {2, 3}
+    # What was left by the kill is swept, and the folder is whole.
+    save_result(saved[2], tmp_path / "saved")
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 
 HEAVY = ("torch", "transformers", "onnxruntime", "sentence_transformers", "faiss", "numba")
@@ -369,7 +404,7 @@ def test_arrays_of_any_shape_and_kind(tmp_path):
         "big": np.array([1, 2], dtype=">i4"), "nan": np.array([np.nan, -0.0, np.inf], np.float16),
     }  # fmt: skip
     write_arrays(tmp_path / "a", arrays)
-    read = read_arrays(tmp_path / "a")
+    read = saved_arrays(tmp_path / "a")
     assert list(read) == list(arrays)
     for name, array in arrays.items():
         np.testing.assert_array_equal(read[name], array)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sqlite3
-import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,7 +13,14 @@ from pathlib import Path
 
 import numpy as np
 
-from embedtopics._utils.folders import flush_file, flush_folder, only_writer, take_the_place
+from embedtopics._utils.folders import (
+    find_folder,
+    flush_file,
+    flush_folder,
+    fresh_folder,
+    only_writer,
+    take_the_place,
+)
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.retrieval.storage._catalog import (
     CATALOG,
@@ -100,19 +104,11 @@ def _appear(folder: Path, fill: Callable[[Path], None], overwrite: bool) -> None
     """Fill a folder beside another, and give it the other's name when it is whole."""
     check_target(folder, overwrite)
     with only_writer(folder), explaining(folder, is_writing=True):
-        put_back(folder)
-        check_target(folder, overwrite)
-        left = _beside(folder, "new")  # by processes that were killed
-        if os.path.lexists(folder):
-            left += _beside(folder, "old")
-        for path in left:
-            shutil.rmtree(path, ignore_errors=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=folder.parent))
-        try:
+        with fresh_folder(folder) as fresh:
+            check_target(folder, overwrite)
             fill(fresh)
+            check_target(folder, overwrite)
             take_the_place(fresh, folder)
-        finally:
-            shutil.rmtree(fresh, ignore_errors=True)
 
 
 def check_target(folder: Path, overwrite: bool) -> None:
@@ -151,40 +147,6 @@ def _is_ours(folder: Path) -> bool:
         if not in_segment and parts not in {(SEGMENTS,), *((name,) for name in catalog)}:
             return False
     return True
-
-
-def find_folder(folder: str | Path) -> Path:
-    """Return where a collection really is, so that two names of it have one lock."""
-    folder = Path(os.path.realpath(folder))
-    # What a process that was killed while it replaced a collection left undone is undone.
-    for _ in range(20):
-        if os.path.lexists(folder) or not _set_aside(folder):
-            break
-        try:
-            with only_writer(folder):
-                put_back(folder)
-        except InputError:  # another process replaces it in this moment
-            time.sleep(0.05)
-    return folder
-
-
-def put_back(folder: Path) -> None:
-    """Give the collection its name again that was set aside to be replaced; under the lock."""
-    if not os.path.lexists(folder):
-        for old in _set_aside(folder)[:1]:
-            old.rename(folder)
-
-
-def _set_aside(folder: Path) -> list[Path]:
-    return [old for old in _beside(folder, "old") if (old / CATALOG).is_file()]
-
-
-def _beside(folder: Path, kind: str) -> list[Path]:
-    """Return what was made beside a folder to take its place, or was set aside; no other's."""
-    # Of a collection "a" this is not what belongs to one that is called "a.b".
-    name = re.compile(rf"\.{re.escape(folder.name)}\.[a-z0-9_]+\.{kind}")
-    found = sorted(folder.parent.iterdir()) if folder.parent.is_dir() else []
-    return [path for path in found if name.fullmatch(path.name) and not path.is_symlink()]
 
 
 _RESTORE = "restore the folder from a copy, or build the index again"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice
-from embedtopics._utils.folders import flush_folder, only_writer
+from embedtopics._utils.folders import find_folder, flush_folder, only_writer
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
@@ -38,7 +38,6 @@ from embedtopics.retrieval.storage._checks import (
     copy_collection,
     create_folder,
     find_damage,
-    find_folder,
 )
 from embedtopics.retrieval.storage._metadata import (
     Column,

@@ -206,7 +206,7 @@ SYSTEMS = (
     System("k-means of the vectors", k_means),
     System("k-means of our coordinates", k_means_of_coordinates),
     System("Ward in our coordinates", ward_of_coordinates),
-    System("Leiden on our graph", leiden, packages=("leidenalg",)),
+    System("Leiden on our graph", leiden, is_slow=True, packages=("leidenalg",)),
     System("EVoC", evoc, packages=("evoc",)),
 )
 

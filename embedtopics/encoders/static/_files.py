@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +28,7 @@ from embedtopics._utils.folders import (
     write_manifest,
 )
 from embedtopics.encoders._base import load_error
+from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -133,37 +133,18 @@ def parse_tokenizer(text: str, source: str) -> Tokenizer:
     from tokenizers import Tokenizer
 
     try:
-        check_char_maps(parse_json(text))
-        tokenizer = Tokenizer.from_str(text)
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        tokenizer.encode("a")  # where some parts that are missing are noticed first
-    except BaseException as error:
-        # The library raises nothing more specific; where its Rust panics, no Exception at all.
-        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
-            raise
+        with refusing_panics():
+            check_tokenizer(text)
+            tokenizer = Tokenizer.from_str(text)
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+            try_out(tokenizer)
+    except Exception as error:  # the library raises nothing more specific
         raise _broken(source, one_line(error)) from None
     numbers = tokenizer.get_vocab().values()
     if not numbers or max(numbers) != len(numbers) - 1 or len(set(numbers)) != len(numbers):
         raise _broken(source, "its tokens are not numbered from 0 without gaps")
     return tokenizer
-
-
-def check_char_maps(part: Any) -> None:
-    """Refuse a normalizer whose size is not its own: as much memory would be taken, unasked."""
-    if isinstance(part, list):
-        for one in part:
-            check_char_maps(one)
-    if not isinstance(part, dict):
-        return
-    encoded = part.get("precompiled_charsmap")
-    if isinstance(encoded, str):
-        decoded = base64.b64decode(encoded)
-        size = int.from_bytes(decoded[:4], "little")
-        if size % 4 or size > len(decoded) - 4:
-            raise ValueError(f"its character map has {len(decoded):,} bytes, and says {size:,}")
-    for name in ("normalizer", "normalizers"):
-        check_char_maps(part.get(name))
 
 
 def _read_table(path: Path, content: bytes, n_tokens: int) -> tuple[FloatArray, FloatArray | None]:

@@ -132,7 +132,8 @@ def render(result: Mapping[str, Any]) -> str:
         title
         for of_set in result["sets"]
         for title in (
-            f"{of_set['name']} ({of_set['n_texts']:,} texts), tokens a core second", f"{of_set['name']}, ratio",
+            f"{of_set['name']} ({of_set['n_texts']:,} texts), tokens a core second",
+            f"{of_set['name']}, ratio",
         )
     ]  # fmt: skip
     header = ["encoder", *of_sets, "STS-B test", "alone or in a batch: differs by", "1 - cosine"]

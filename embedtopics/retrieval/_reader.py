@@ -139,7 +139,7 @@ class IndexReader:
                     is_checked = self.collection.is_checked
                     self._newest = _open_version(snapshot, self.mmap, before, is_checked)
                     return self._newest
-                except CorruptFileError:  # or compacted by another process in the meantime
+                except OSError:  # damaged, or compacted by another process in the meantime
                     if self.collection.stamp() == snapshot.stamp:
                         raise
 

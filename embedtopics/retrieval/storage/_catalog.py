@@ -98,11 +98,16 @@ def ask(folder: Path, question: Callable[[sqlite3.Connection], T]) -> T:
     # That costs a third of a millisecond; a connection is never shared by threads, never survives
     # a fork, and sees at once that a folder was replaced.
     for _ in range(_TRIES):
+        before = _signature(folder / CATALOG)[0]
         try:
             with reading(folder) as connection:
                 return question(connection)
         except Moved:
             continue
+        except (InputError, OSError):
+            # Segments are read by their paths: in another collection's folder they do not fit.
+            if _signature(folder / CATALOG)[0] == before:
+                raise
     raise InputError(
         f"{folder} cannot be locked from here and is being written all the time; read it where you "
         "may write, or wait until its writer is done."
@@ -177,7 +182,10 @@ def _existing(folder: Path) -> Path:
 
 
 def _signature(path: Path) -> tuple[int, ...]:
-    about = path.stat()
+    try:
+        about = path.stat()
+    except FileNotFoundError:  # the folder is replaced in this moment
+        return (-1,)
     log = path.with_name(path.name + "-wal")
     return about.st_ino, about.st_size, about.st_mtime_ns, log.stat().st_size if log.exists() else 0
 

@@ -166,10 +166,14 @@ def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Pa
     """Give each file that is missing, or has another size than was written, and which."""
     for file in files:
         path = file.below(folder)
-        if not path.is_file():
+        try:
+            size = path.stat().st_size if path.is_file() else None
+        except FileNotFoundError:  # by now
+            size = None
+        if size is None:
             yield path, "it is missing"
-        elif path.stat().st_size != file.bytes:
-            yield path, f"it has {path.stat().st_size:,} bytes, not the {file.bytes:,} written"
+        elif size != file.bytes:
+            yield path, f"it has {size:,} bytes, not the {file.bytes:,} written"
 
 
 def damaged_files(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:

@@ -213,9 +213,9 @@ _BEGINNING = """---
 ## Use
 
 ```python
-from embedtopics.encoders import resolve_encoder
+from embedtopics import {kind}
 
-encoder = resolve_encoder("path/to/this/folder")
+encoder = {kind}("path/to/this/folder")
 embeddings = encoder.encode(["a sentence", "another one"])
 ```
 
@@ -262,10 +262,10 @@ def model_card(report: Report) -> str:
 
 def _beginning(report: Report) -> list[str]:
     """Return what hubs read, the title, and how the encoder is loaded."""
-    library, load = "sentence-transformers", "SentenceTransformer"
+    library, load, kind = "sentence-transformers", "SentenceTransformer", "SentenceEncoder"
     tags = [library, "sentence-similarity", "feature-extraction", "embedtopics"]
     if isinstance(report, StudentReport):
-        library, load = "model2vec", "StaticModel.from_pretrained"
+        library, load, kind = "model2vec", "StaticModel.from_pretrained", "StaticEncoder"
         tags = [library, "static-embeddings", *tags]
         given = report.teacher
     else:
@@ -290,7 +290,8 @@ def _beginning(report: Report) -> list[str]:
     lines += [] if repository is None else [f"base_model: {yaml_text(repository)}"]
     names = {"module": library.replace("-", "_"), "name": load.partition(".")[0], "load": load}
     matter = "\n".join([*lines, "tags:", *(f"- {tag}" for tag in tags)])
-    page = _BEGINNING.format(matter=matter, title=title, about=about, library=library, **names)
+    names |= {"kind": kind, "matter": matter, "title": title, "about": about, "library": library}
+    page = _BEGINNING.format(**names)
     return page.splitlines()
 
 

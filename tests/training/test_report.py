@@ -158,6 +158,7 @@ def test_front_matter_is_what_hubs_read():
     assert read.data.base_model == front["base_model"]
     assert read.data.library_name == "sentence-transformers"
     assert read.text.strip().startswith("# my-encoder")
+    assert "from embedtopics import SentenceEncoder" in card
 
 
 @pytest.mark.parametrize(

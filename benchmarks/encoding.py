@@ -32,8 +32,7 @@ ONNX = System(
 )
 EVERY, N_LONG = 4, 100
 ROUNDS = 3
-"""Turns that the encoders take, each in a process of its own. The fastest counts: others may use
-the machine at the same time."""
+"""Turns that the encoders take, each in a process of its own; the fastest counts."""
 STARTS = 3
 
 
@@ -133,7 +132,8 @@ def render(result: Mapping[str, Any]) -> str:
         title
         for of_set in result["sets"]
         for title in (
-            f"{of_set['name']} ({of_set['n_texts']:,} texts), tokens/s", f"{of_set['name']}, ratio",
+            f"{of_set['name']} ({of_set['n_texts']:,} texts), tokens a core second",
+            f"{of_set['name']}, ratio",
         )
     ]  # fmt: skip
     header = ["encoder", *of_sets, "STS-B test", "alone or in a batch: differs by", "1 - cosine"]

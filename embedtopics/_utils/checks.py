@@ -1,10 +1,51 @@
 """Checks of what a caller gave, in one wording."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
+from functools import cache
 from numbers import Integral, Rational, Real
-from typing import Any
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from embedtopics.errors import InputError
+
+T = TypeVar("T")
+
+
+def typed(part: T) -> T:
+    """Return a dataclass that was read from a file, if its fields are of the types it says."""
+    for name, hint in _hints(type(part)).items():  # type: ignore[arg-type]
+        value = getattr(part, name)
+        if not is_of(value, hint):
+            said = getattr(hint, "__name__", str(hint)) if get_origin(hint) is None else str(hint)
+            raise ValueError(f"{name} of a {type(part).__name__} is {value!r:.80}, expected {said}")
+    return part
+
+
+@cache
+def _hints(kind: Hashable) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def is_of(value: Any, hint: Any) -> bool:
+    """Return whether a value, as JSON or an array holds it, is of a type."""
+    kind, parts = get_origin(hint) or hint, get_args(hint)
+    if kind is Any:
+        return True
+    if kind in (Union, UnionType):
+        return any(is_of(value, part) for part in parts)
+    if kind in (int, float):
+        return is_whole(value) if kind is int else is_number(value)
+    if not isinstance(value, kind):
+        return False
+    if kind is tuple and parts[-1:] == (...,):
+        # Of texts there may be hundreds of thousands.
+        is_text = parts[0] is str
+        return set(map(type, value)) <= {str} if is_text else all(is_of(v, parts[0]) for v in value)
+    if kind is tuple:
+        return len(value) == len(parts) and all(map(is_of, value, parts))
+    if kind is Mapping:
+        return all(is_of(key, parts[0]) and is_of(one, parts[1]) for key, one in value.items())
+    return True
 
 
 def is_whole(value: Any) -> bool:

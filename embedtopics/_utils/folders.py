@@ -345,7 +345,7 @@ class SavedFolder:
             for about in manifest["files"].values():
                 int(about["bytes"]), str(about["sha256"])
             found = manifest["kind"], int(manifest["version"])
-            outside = [name for name in manifest["files"] if not _is_below(name)]
+            outside = [name for name in manifest["files"] if not is_below(name)]
             if outside:
                 raise ValueError(f"it lists {outside[0][:200]!r}, which is not below it")
         except FileNotFoundError:
@@ -433,7 +433,7 @@ def read_manifest(folder: str | Path, kind: str, newest_version: int) -> dict[st
         return saved.manifest
 
 
-def _is_below(name: str) -> bool:
+def is_below(name: str) -> bool:
     """Return whether a name in a manifest, which anybody may have written, stays in its folder."""
     path = PurePosixPath(name)
     return not path.is_absolute() and not {"..", "\\", ":"} & {*path.parts, *name}

@@ -28,6 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.terms._spans import words_of
@@ -183,6 +184,13 @@ class LexicalSegment:
         of_word = slice(self.starts[number], self.starts[number + 1])
         return self.rows[of_word], self.counts[of_word]
 
+    def check(self, n_passages: int) -> None:
+        """Make sure that every number is of something; who wrote the checksums may be anybody."""
+        lowest, highest = self.rows.min(initial=0), self.rows.max(initial=-1)
+        falls = (np.diff(self.starts) < 0).any() or (np.diff(self.ends) < 0).any()
+        if falls or lowest < 0 or highest >= n_passages or len(self.lengths) != n_passages:
+            raise ValueError(f"its words are not of {n_passages:,} passages")
+
 
 def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings) -> None:
     """Write the postings of a segment's passages."""
@@ -221,7 +229,7 @@ def build_lexical(folder: Path, texts: Sequence[str], settings: LexicalSettings)
 def open_lexical(folder: Path) -> LexicalSegment:
     """Open the postings of a segment."""
     try:
-        about = json.loads((folder / _ABOUT).read_text("utf-8"))
+        about = parse_json((folder / _ABOUT).read_bytes())
         if about["format"] != _FORMAT:
             raise CorruptFileError(
                 f"{folder} was written in format {about['format']}, and this version reads "

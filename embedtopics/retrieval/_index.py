@@ -157,7 +157,7 @@ class SearchIndex:
         *,
         encoder: Any = None,
         mmap: bool = True,
-        verify: bool = False,
+        verify: bool | None = None,
     ) -> SearchIndex:
         """Open an index.
 
@@ -168,8 +168,10 @@ class SearchIndex:
             By default the one that is recorded, which is loaded when a query first needs it.
         mmap : bool
             Map files rather than read them: opening takes no time, and processes share memory.
-        verify : bool
-            Compare all files with their checksums first; otherwise their sizes only.
+        verify : bool, optional
+            By default the pages of the catalogue are looked at now, and the files of each segment
+            are compared with their checksums when it is first used; documents always are. True
+            compares everything now, False the sizes of files alone.
 
         Raises
         ------

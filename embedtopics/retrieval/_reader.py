@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import checked_count
 from embedtopics._utils.machine import computed_once
 from embedtopics.corpus.results import Encoding
 from embedtopics.encoders._registry import (
@@ -135,35 +136,61 @@ class IndexReader:
             while True:
                 snapshot = self.collection.snapshot()
                 try:
-                    self._newest = _open_version(snapshot, self.mmap, before)
+                    is_checked = self.collection.is_checked
+                    self._newest = _open_version(snapshot, self.mmap, before, is_checked)
                     return self._newest
-                except CorruptFileError:  # or compacted by another process in the meantime
+                except OSError:  # damaged, or compacted by another process in the meantime
                     if self.collection.stamp() == snapshot.stamp:
                         raise
 
 
-def _open_version(snapshot: Snapshot, mmap: bool, before: IndexVersion | None) -> IndexVersion:
+def _open_version(
+    snapshot: Snapshot, mmap: bool, before: IndexVersion | None, is_checked: bool
+) -> IndexVersion:
     """Open the segments of a version; those that an earlier version had are open already."""
     # By content, not by name: another collection may have taken the folder's place.
     known: dict[str, _Parts] = {}
     if before is not None:
         known = {v.content: own for v, own in zip(before.segments, before.parts, strict=True)}
-    parts = tuple(known.get(view.content) or _open_parts(view, mmap) for view in snapshot.segments)
+    parts = tuple(
+        known.get(view.content) or _open_parts(view, mmap, is_checked) for view in snapshot.segments
+    )
     findable: list[Mask | None] = []
     for view in snapshot.segments:
         mask: Mask = view.alive & (view.spans[:, 1] > view.spans[:, 0])
         findable.append(None if mask.all() else mask)
-    lexical = LexicalSearcher.of(
-        tuple(part.postings for part in parts),
-        findable,  # what has no text counts nowhere
-        LexicalSettings.from_json(snapshot.settings["lexical"]),
-    )
+    try:
+        settings = LexicalSettings.from_json(snapshot.settings["lexical"])
+        width = checked_count(snapshot.settings["n_dimensions"], "n_dimensions", 0)
+        if any(part.dense.vectors.shape[1] != width for part in parts):
+            raise ValueError(f"not all vectors have {width} dimensions")
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CorruptFileError(
+            f"the settings of the index do not fit its segments ({error}); restore the folder from "
+            "a copy, or build the index again"
+        ) from error
+    # What has no text counts nowhere.
+    lexical = LexicalSearcher.of(tuple(part.postings for part in parts), findable, settings)
     return IndexVersion(snapshot, parts, lexical, tuple(findable))
 
 
-def _open_parts(view: SegmentView, mmap: bool) -> _Parts:
+def _open_parts(view: SegmentView, mmap: bool, is_checked: bool) -> _Parts:
+    try:
+        if is_checked:
+            view.check()
+    except OSError as error:
+        if isinstance(error, CorruptFileError):
+            raise
+        raise damage(view.folder, str(error)) from error
     dense = open_dense(view.folder)
     postings = open_lexical(view.folder / "lexical")
+    try:
+        if len(dense) != len(view.documents):
+            raise ValueError(f"{len(dense):,} vectors of {len(view.documents):,} passages")
+        if is_checked:
+            postings.check(len(view.documents))
+    except ValueError as error:
+        raise damage(view.folder, str(error)) from error
     if not mmap:
         dense, postings = _in_memory(dense), _in_memory(postings)
     path = view.folder / SUM

@@ -22,12 +22,14 @@ import mmap
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from embedtopics._utils.checks import is_of, typed
 from embedtopics._utils.folders import (
     MANIFEST,
     SavedFolder,
@@ -63,6 +65,7 @@ SPARSE = ("memberships", "counts", "topic_terms")
 IN_RESULT = (
     "corpus", "graph", "topics", "decisions", "settings", "versions", "timings", "history",
 )  # fmt: skip
+Texts = tuple[str, ...]
 IN_WORDS = ("words", "terms", "stop_words", "function_words")
 COLUMNS = ("text_column", "time_column", "group_column")
 
@@ -224,18 +227,15 @@ def load_result(folder: str | Path) -> TopicResult:
         in_arrays = "arrays.npz" if "arrays.npz" in saved.streams else "arrays.arrow"
         for name in (in_arrays, "embeddings.npy", "result.json", "rows.parquet", "words.json"):
             if name not in saved.streams:
-                raise CorruptFileError(
-                    f"{saved.folder / MANIFEST} does not list {name}; save again"
-                )
+                listed = f"{saved.folder / MANIFEST} does not list {name}"
+                raise CorruptFileError(f"{listed}; save again")
         content = _read(saved, "result.json", lambda stream: _read_json(stream, IN_RESULT))
         read_all = _read_npz if in_arrays == "arrays.npz" else read_arrays
         with ThreadPoolExecutor(1) as thread:
             unpacked = thread.submit(_read, saved, in_arrays, read_all)
             words = _read(saved, "words.json", lambda stream: _read_json(stream, IN_WORDS))
-            embeddings = _read(saved, "embeddings.npy", _read_npy)
-            rows = _read(
-                saved, "rows.parquet", lambda stream: _read_rows(stream, content["corpus"])
-            )
+            embeddings = _read(saved, "embeddings.npy", partial(np.load, allow_pickle=False))
+            rows = _read(saved, "rows.parquet", partial(_read_rows, about=content["corpus"]))
             arrays = unpacked.result()
     try:
         result = _result_of(content, words, arrays, embeddings, rows)
@@ -274,10 +274,6 @@ def _read_json(stream: BinaryIO, names: tuple[str, ...]) -> dict[str, Any]:
     return content
 
 
-def _read_npy(stream: BinaryIO) -> Any:
-    return np.load(stream, allow_pickle=False)
-
-
 def _read_npz(stream: BinaryIO) -> dict[str, npt.NDArray[Any]]:
     with np.load(stream, allow_pickle=False) as stored:
         if any(item.compress_type for item in stored.zip.infolist()):
@@ -307,35 +303,35 @@ def _result_of(
         corpus=recall_hashes(rows, documents),
         documents=documents,
         embeddings=embeddings,
-        graph=NeighborGraph(**_part(arrays, "graph"), **content["graph"]),
+        graph=typed(NeighborGraph(**_part(arrays, "graph"), **content["graph"])),
         coordinates=arrays["coordinates"],
         map=arrays["map"],
         clustering=Clustering(**_part(arrays, "clustering")),
         memberships=sparse["memberships"],
-        tokens=TokenStream(**_part(arrays, "tokens"), words=tuple(words["words"])),
+        tokens=TokenStream(**_part(arrays, "tokens"), words=_of(words, "words", Texts)),
         term_counts=TermCounts(
             counts=sparse["counts"],
             lengths=arrays["lengths"],
-            **{name: tuple(words[name]) for name in IN_WORDS[1:]},
+            **{name: _of(words, name, Texts) for name in IN_WORDS[1:]},
         ),
         topic_terms=sparse["topic_terms"],
         topics=tuple(
-            Topic(**{**_with_tuples(topic), "persistence": _number(topic["persistence"])})
+            typed(Topic(**{**_with_tuples(topic), "persistence": _number(topic["persistence"])}))
             for topic in content["topics"]
         ),
-        decisions=tuple(Decision(**decision) for decision in content["decisions"]),
-        settings=content["settings"],
-        versions=content["versions"],
-        timings=content["timings"],
+        decisions=tuple(typed(Decision(**one)) for one in content["decisions"]),
+        settings=_of(content, "settings", Mapping[str, Any]),
+        versions=_of(content, "versions", Mapping[str, str]),
+        timings=_of(content, "timings", Mapping[str, float]),
         history=tuple(_edit(edit) for edit in content["history"]),
         tree=SpanningTree(**tree) if tree else None,
         peak_memory=_number(content.get("peak_memory")),
         stability=None
         if n_replicates is None
-        else Stability(**_part(arrays, "stability"), n_replicates=n_replicates),
+        else typed(Stability(**_part(arrays, "stability"), n_replicates=n_replicates)),
         constraints=None
         if guide is None
-        else TopicConstraints(**_part(arrays, "guide"), **_with_tuples(guide)),
+        else typed(TopicConstraints(**_part(arrays, "guide"), **_with_tuples(guide))),
         added=arrays.get("added"),
     )
 
@@ -365,6 +361,14 @@ def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _of(content: dict[str, Any], name: str, hint: Any) -> Any:
+    """Return one part of a file of JSON, if it is of a type."""
+    value = tuple(content[name]) if isinstance(content[name], list) else content[name]
+    if not is_of(value, hint):
+        raise ValueError(f"{name} is {value!r:.80}, expected {hint}")
+    return value
+
+
 def _number(value: float | None) -> float:
     """Turn null back into NaN."""
     return float("nan") if value is None else float(value)
@@ -374,8 +378,8 @@ def _edit(content: dict[str, Any] | str) -> Edit:
     """Read an edit; up to format 2 there was only what it said of itself."""
     if isinstance(content, str):
         return Edit("note", message=content)
-    marks = tuple(TopicMark(**_with_tuples(mark)) for mark in content["marks"])
-    return Edit(**{**_with_tuples(content), "marks": marks})
+    marks = tuple(typed(TopicMark(**_with_tuples(mark))) for mark in content["marks"])
+    return typed(Edit(**{**_with_tuples(content), "marks": marks}))
 
 
 # Whether the parts of a result that was read belong together.
@@ -411,6 +415,8 @@ def check_parts(result: TopicResult) -> None:
     _check_sparse("counts", result.term_counts.counts, (n, n_terms))
     _check_sparse("topic_terms", result.topic_terms, (n_topics, n_terms))
     for topic in result.topics:
+        if len(topic.weights) != len(topic.keywords):
+            raise ValueError(f"topic {topic.topic_id} lacks weights of its keywords")
         _within("representatives", np.array(topic.representatives, dtype=np.int64), 0, n_rows)
     if result.tree is not None:
         _within("hierarchy", result.tree.edges, 0, n)
@@ -588,6 +594,7 @@ def _read_rows(stream: BinaryIO, about: dict[str, Any]) -> Corpus:
         ids=ids,
         status=frame.pop(STATUS).to_numpy(dtype=np.int8),
         metadata=frame,
-        notes=tuple(Decision(**note) for note in about["notes"]),
-        **{name: about[name] for name in (*COLUMNS, "source")},
+        notes=tuple(typed(Decision(**note)) for note in about["notes"]),
+        source=_of(about, "source", str),
+        **{name: _of(about, name, str | None) for name in COLUMNS},
     )

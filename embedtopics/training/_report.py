@@ -27,7 +27,8 @@ import numpy as np
 
 from embedtopics._utils.folders import (
     add_unchecked,
-    read_manifest,
+    open_saved,
+    parse_json,
     replacing_file,
     replacing_folder,
     write_manifest,
@@ -99,9 +100,11 @@ def read_report(folder: str | Path) -> Report:
     place = Path(folder).expanduser() / FOLDER
     if not place.is_dir():
         raise InputError("folder", "one with the report of a training run", str(folder))
-    read_manifest(place, KIND, FORMAT)
     try:
-        report = _restored(json.loads((place / FILE).read_text("utf-8")))
+        with open_saved(place, KIND, FORMAT) as saved:
+            report = _restored(parse_json(saved.streams[FILE].read()))
+    except CorruptFileError:
+        raise
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         message = f"{place / FILE} is damaged ({error}); restore it from a copy"
         raise CorruptFileError(message) from error

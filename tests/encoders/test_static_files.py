@@ -190,6 +190,32 @@ def test_configurations_and_tokenizers_that_make_no_sense(folder, tokenizer):
         StaticEncoder(folder)
 
 
+def _char_map(content):
+    return {"normalizer": {"type": "Sequence", "normalizers": [
+        {"type": "Precompiled", "precompiled_charsmap": content}
+    ]}}  # fmt: skip
+
+
+NO_TOKENIZERS = {
+    "says 4,294,967,295": _char_map("/////w=="),  # as many places, 8 GB, would be taken
+    "has 1 bytes": _char_map("AA=="),
+    "out of bounds": _char_map("BAAAAP////8A"),
+    "no entry found": {"post_processor": {
+        "type": "TemplateProcessing", "pair": [], "special_tokens": {},
+        "single": [{"SpecialToken": {"id": "Z", "type_id": 0}}],
+    }},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("said", NO_TOKENIZERS)
+def test_a_tokenizer_that_makes_the_library_panic_is_refused(folder, tokenizer, said):
+    (folder / "manifest.json").unlink()
+    content = {**json.loads(tokenizer.to_str()), **NO_TOKENIZERS[said]}
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+    with pytest.raises(ModelLoadError, match=f"tokenizer.json: .*{said}"):
+        StaticEncoder(folder)
+
+
 def test_no_folder_and_pickled_weights(folder, tmp_path):
     with pytest.raises(ModelLoadError, match="which is no folder"):
         StaticEncoder(tmp_path / "nowhere")

@@ -1,7 +1,9 @@
 """Kills, full disks, damaged files, and many at once: an index is as before, or as after."""
 
+import hashlib
 import multiprocessing
 import random
+import sqlite3
 import subprocess
 import sys
 import time
@@ -243,6 +245,43 @@ def test_faiss_on_a_full_disk_leaves_the_index_as_it_was(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"No space left.*as it was before"):
         index.add([f"u{i}" for i in range(300)], embeddings=vectors[300:], show_progress=False)
     assert len(index) == 300 and check(index.folder) == []
+
+
+@pytest.mark.parametrize("mode", ["lexical", "dense", "hybrid"])
+def test_no_answer_is_given_of_a_file_with_a_flipped_bit(tmp_path, mode):
+    index = SearchIndex.build(
+        [f"text {i % 7}" for i in range(60)], tmp_path / "i", encoder=None, languages=[],
+        embeddings=np.random.default_rng(0).normal(size=(60, 8)), show_progress=False,
+    )  # fmt: skip
+    asked = {"mode": mode, "vectors": None if mode == "lexical" else np.ones((1, 8))}
+    expected = index.search("text 3", 5, **asked).hits
+    files = sorted(path for path in (tmp_path / "i" / "segments").rglob("*") if path.is_file())
+    for path in files:
+        content = path.read_bytes()
+        for place in (len(content) // 3, len(content) - 1):
+            flipped = bytes([content[place] ^ 2])
+            path.write_bytes(content[:place] + flipped + content[place + 1 :])
+            with pytest.raises(CorruptFileError, match=path.name):
+                SearchIndex.load(tmp_path / "i").search("text 3", 5, **asked)
+        path.write_bytes(content)
+    found = SearchIndex.load(tmp_path / "i", verify=False).search("text 3", 5, **asked).hits
+    assert [[hit.id for hit in hits] for hits in found] == [[h.id for h in hs] for hs in expected]
+
+
+def test_rows_of_no_passage_with_the_right_checksum_are_refused(tmp_path):
+    SearchIndex.build(
+        ["a b", "b c"], tmp_path / "i", encoder=None, languages=[], embeddings=np.eye(2, 8),
+        show_progress=False,
+    )  # fmt: skip
+    (path,) = (tmp_path / "i").rglob("rows.npy")
+    np.save(path, np.load(path) + 5)
+    connection = sqlite3.connect(tmp_path / "i" / "catalog.sqlite")
+    about = (hashlib.sha256(path.read_bytes()).hexdigest(), "lexical/rows.npy")
+    connection.execute("UPDATE files SET sha256 = ? WHERE path = ?", about)
+    connection.commit()
+    connection.close()
+    with pytest.raises(CorruptFileError, match="not of 2 passages"):
+        SearchIndex.load(tmp_path / "i").search("b", 2, "lexical")
 
 
 @pytest.mark.parametrize("how", ["missing", "truncated", "longer", "flipped"])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from embedtopics._utils.display import one_line
 from embedtopics.encoders._base import load_error
+from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
 from embedtopics.encoders.sentence._checkpoint import Checkpoint, hash_file, read_checkpoint
 from embedtopics.errors import InputError, ModelLoadError
 
@@ -101,13 +102,17 @@ def load_vocabulary(checkpoint: Checkpoint, trust_remote_code: bool = False) -> 
     from tokenizers.normalizers import Lowercase, Sequence
     from transformers import AutoTokenizer
 
-    with silent_transformers(), _explained(checkpoint):
+    with silent_transformers(), _explained(checkpoint), refusing_panics():
+        for path in checkpoint.tokenizer_files:
+            if path.name == "tokenizer.json":
+                check_tokenizer(path.read_text("utf-8"))
         wrapper = AutoTokenizer.from_pretrained(
             checkpoint.folder,
             local_files_only=not trust_remote_code,
             trust_remote_code=trust_remote_code,
         )
-    fast = getattr(wrapper, "backend_tokenizer", None)
+        fast = getattr(wrapper, "backend_tokenizer", None)
+        try_out(fast)
     if fast is None:
         found = f"{type(wrapper).__name__} ({checkpoint.folder})"
         raise load_error("a fast tokenizer", found, "choose a checkpoint with a tokenizer.json")

@@ -20,8 +20,15 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.display import one_line
-from embedtopics._utils.folders import MANIFEST, read_manifest, replacing_folder, write_manifest
+from embedtopics._utils.folders import (
+    MANIFEST,
+    open_saved,
+    parse_json,
+    replacing_folder,
+    write_manifest,
+)
 from embedtopics.encoders._base import load_error
+from embedtopics.encoders._panics import check_tokenizer, refusing_panics, try_out
 from embedtopics.errors import InputError, ModelLoadError
 from embedtopics.protocols import FloatArray
 
@@ -78,28 +85,34 @@ def read_static(folder: Path) -> StaticFiles:
                 f"expected the file {name} of a static encoder in {folder}, which has none; give "
                 "the folder of a complete model2vec model"
             )
+    names = (CONFIG, TOKENIZER, TABLE)
     if (folder / MANIFEST).is_file():
-        read_manifest(folder, KIND, FORMAT)
-    config = _read_config(folder / CONFIG)
-    text = _read_text(folder / TOKENIZER)
+        with open_saved(folder, KIND, FORMAT) as saved:
+            if missing := [name for name in names if name not in saved.streams]:
+                raise _broken(folder / MANIFEST, f"does not list {missing[0]}")
+            contents = {name: saved.streams[name].read() for name in names}
+    else:
+        contents = {name: (folder / name).read_bytes() for name in names}
+    config = _read_config(folder / CONFIG, contents[CONFIG])
+    text = _read_text(folder / TOKENIZER, contents[TOKENIZER])
     n_tokens = parse_tokenizer(text, str(folder / TOKENIZER)).get_vocab_size()
-    table, weights = _read_table(folder / TABLE, n_tokens)
+    table, weights = _read_table(folder / TABLE, contents.pop(TABLE), n_tokens)
     max_length = config.get("max_length", DEFAULT_MAX_LENGTH)
     return StaticFiles(
         table, weights, text, bool(config.get("normalize", False)), max_length, config
     )
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: Path, content: bytes) -> str:
     try:
-        return path.read_text("utf-8")
+        return content.decode("utf-8")
     except ValueError as error:
         raise _broken(path, error) from None
 
 
-def _read_config(path: Path) -> dict[str, Any]:
+def _read_config(path: Path, content: bytes) -> dict[str, Any]:
     try:
-        config = json.loads(_read_text(path))
+        config = parse_json(_read_text(path, content))
     except ValueError as error:
         raise _broken(path, error) from None
     if not isinstance(config, dict):
@@ -120,23 +133,26 @@ def parse_tokenizer(text: str, source: str) -> Tokenizer:
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_str(text)
+        with refusing_panics():
+            check_tokenizer(text)
+            tokenizer = Tokenizer.from_str(text)
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+            try_out(tokenizer)
     except Exception as error:  # the library raises nothing more specific
         raise _broken(source, one_line(error)) from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
     numbers = tokenizer.get_vocab().values()
     if not numbers or max(numbers) != len(numbers) - 1 or len(set(numbers)) != len(numbers):
         raise _broken(source, "its tokens are not numbered from 0 without gaps")
     return tokenizer
 
 
-def _read_table(path: Path, n_tokens: int) -> tuple[FloatArray, FloatArray | None]:
+def _read_table(path: Path, content: bytes, n_tokens: int) -> tuple[FloatArray, FloatArray | None]:
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
 
     try:
-        tensors = load_file(path)
+        tensors = load(content)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise _broken(path, one_line(error)) from None
     if "embeddings" not in tensors:

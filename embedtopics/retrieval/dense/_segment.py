@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import checked_count, checked_share, optional_count
+from embedtopics._utils.folders import parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import FloatArray, Int64Array
 from embedtopics.retrieval.dense._codes import Codes, open_codes
@@ -221,7 +221,7 @@ def open_dense(folder: str | Path) -> DenseSegment:
     folder = Path(folder)
     path = folder / ABOUT
     try:
-        about = json.loads(path.read_text("utf-8"))
+        about = parse_json(path.read_bytes())
         found = int(about["format"])
         sizes = {str(name): int(size) for name, size in about["files"].items()}
         n, d = int(about["n"]), int(about["d"])

@@ -1,15 +1,19 @@
 """The catalogue of a collection, one SQLite file: its tables, connections to it, its errors."""
 
 import hashlib
+import re
 import secrets
 import sqlite3
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from embedtopics._utils.folders import find_folder, parse_json
 from embedtopics.errors import CorruptFileError, InputError
 from embedtopics.protocols import Int64Array
 
@@ -61,9 +65,9 @@ def make_catalog(path: Path, settings: str) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         connection.executescript(f"BEGIN;{_SCHEMA}")
         connection.executemany(
-            "INSERT INTO meta VALUES (?, ?)",
-            [("settings", settings), ("version", 0), ("stamp", secrets.token_hex(8))],
+            "INSERT INTO meta VALUES (?, ?)", [("version", 0), ("stamp", secrets.token_hex(8))]
         )
+        write_settings(connection, settings)
         connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
@@ -78,6 +82,7 @@ def connect_writer(folder: Path) -> sqlite3.Connection:
         f"{path.as_uri()}?mode=rw", uri=True, isolation_level=None, timeout=_PATIENCE
     )
     try:
+        _distrust(connection)
         _check_format(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA secure_delete = ON")  # a removed text is overwritten
@@ -93,11 +98,16 @@ def ask(folder: Path, question: Callable[[sqlite3.Connection], T]) -> T:
     # That costs a third of a millisecond; a connection is never shared by threads, never survives
     # a fork, and sees at once that a folder was replaced.
     for _ in range(_TRIES):
+        before = _signature(folder / CATALOG)[0]
         try:
             with reading(folder) as connection:
                 return question(connection)
         except Moved:
             continue
+        except (InputError, OSError):
+            # Segments are read by their paths: in another collection's folder they do not fit.
+            if _signature(folder / CATALOG)[0] == before:
+                raise
     raise InputError(
         f"{folder} cannot be locked from here and is being written all the time; read it where you "
         "may write, or wait until its writer is done."
@@ -138,6 +148,7 @@ def _connect_reader(path: Path) -> tuple[sqlite3.Connection, bool]:
             check_same_thread=False,
         )  # fmt: skip
         try:
+            _distrust(connection)
             connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
             return connection, "immutable" not in mode
         except sqlite3.OperationalError as error:
@@ -158,6 +169,8 @@ def _connect_reader(path: Path) -> tuple[sqlite3.Connection, bool]:
 
 def _existing(folder: Path) -> Path:
     path = folder / CATALOG
+    if not folder.is_dir():  # or another process replaces it in this moment
+        find_folder(folder)
     if not folder.is_dir():
         raise InputError("folder", "the folder of an index", str(folder))
     if not path.is_file():
@@ -169,7 +182,10 @@ def _existing(folder: Path) -> Path:
 
 
 def _signature(path: Path) -> tuple[int, ...]:
-    about = path.stat()
+    try:
+        about = path.stat()
+    except FileNotFoundError:  # the folder is replaced in this moment
+        return (-1,)
     log = path.with_name(path.name + "-wal")
     return about.st_ino, about.st_size, about.st_mtime_ns, log.stat().st_size if log.exists() else 0
 
@@ -198,11 +214,74 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
             f"{path} has format {version}, newer than this version reads ({SCHEMA_VERSION}); "
             "upgrade embedtopics"
         )
+    if _schema_of(connection) != _our_schema():
+        raise CorruptFileError(
+            f"{path} does not have the tables of an index alone, but others, views or triggers; "
+            "take nothing of it, and build the index again"
+        )
+
+
+def _distrust(connection: sqlite3.Connection) -> None:
+    """Let nothing in a file that anybody may have written run code, or write where it must not."""
+    if sys.version_info >= (3, 12):
+        connection.setconfig(sqlite3.SQLITE_DBCONFIG_DEFENSIVE)
+    connection.execute("PRAGMA trusted_schema = OFF")
+    connection.execute("PRAGMA cell_size_check = ON")
+
+
+def _schema_of(connection: sqlite3.Connection) -> set[tuple[str, str, str, str]]:
+    """Return what a file says of its tables, without comments and columns of the metadata."""
+    found = set()
+    for kind, name, table, sql in connection.execute(
+        "SELECT type, name, tbl_name, substr(sql, 1, 65536) FROM sqlite_master LIMIT 100"
+    ):
+        text = " ".join(re.sub(r"--[^\n]*", "", str(sql)).split())
+        if name == "metadata":
+            text = re.sub(r"(, c\d+)+\)$", ")", text)
+        found.add((str(kind), str(name), str(table), text))
+    return found
+
+
+@cache
+def _our_schema() -> frozenset[tuple[str, str, str, str]]:
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(_SCHEMA)
+        return frozenset(_schema_of(connection))
+    finally:
+        connection.close()
+
+
+def write_settings(connection: sqlite3.Connection, settings: str) -> None:
+    """Write the settings, and what tells whether they are as they were written."""
+    digest = hashlib.sha256(settings.encode()).hexdigest()
+    rows = [("settings", settings), ("settings_sha256", digest)]
+    connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", rows)
+
+
+def read_settings(connection: sqlite3.Connection) -> dict[str, Any]:
+    """Return the settings; those that the first versions wrote have no checksum."""
+    query = "SELECT name, value FROM meta WHERE name IN ('settings', 'settings_sha256')"
+    found = dict(connection.execute(query).fetchall())
+    try:
+        text = str(found["settings"])
+        if hashlib.sha256(text.encode()).hexdigest() != found.get("settings_sha256"):
+            if "settings_sha256" in found:
+                raise ValueError("they differ from their checksum")
+        return dict(parse_json(text))
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptFileError(
+            f"the settings of the index are damaged ({error}); restore the folder from a copy, or "
+            "build the index again"
+        ) from None
 
 
 def read_meta(connection: sqlite3.Connection, name: str) -> Any:
-    """Return one entry of the table `meta`: "settings" (JSON), "version" or "stamp"."""
-    return connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()[0]
+    """Return one entry of the table `meta`: "version" or "stamp"."""
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        raise CorruptFileError(f"{CATALOG} is damaged: it has no {name}; build the index again")
+    return row[0]
 
 
 def merge_log(connection: sqlite3.Connection) -> bool:

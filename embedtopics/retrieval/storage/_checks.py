@@ -214,6 +214,13 @@ def find_damage(folder: Path) -> list[Problem]:
             return [Problem(folder / CATALOG, f"it is damaged ({error})")]
 
 
+def find_holes(folder: Path) -> list[Problem]:
+    """Return what SQLite finds wrong in the pages of the catalogue, which is read once for it."""
+    query = "PRAGMA quick_check(1)"
+    found = ask(folder, lambda connection: connection.execute(query).fetchall())
+    return [Problem(folder / CATALOG, f"SQLite finds: {m}") for (m,) in found if m != "ok"]
+
+
 def check_presence(folder: Path) -> None:
     """Make sure that all files are there and have their sizes, which takes no time."""
     while True:

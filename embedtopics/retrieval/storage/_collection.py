@@ -31,6 +31,7 @@ from embedtopics.retrieval.storage._catalog import (
     merge_log,
     read_meta,
     read_numbers,
+    read_settings,
     reading,
 )
 from embedtopics.retrieval.storage._checks import (
@@ -38,6 +39,7 @@ from embedtopics.retrieval.storage._checks import (
     copy_collection,
     create_folder,
     find_damage,
+    find_holes,
 )
 from embedtopics.retrieval.storage._metadata import (
     Column,
@@ -78,8 +80,9 @@ class Collection:
     Threads may ask, each question of one version, while a process writes; folders may be read-only.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, is_checked: bool = True) -> None:
         self.folder = folder
+        self.is_checked = is_checked
         self._passages: PassageCache = {}
 
     @classmethod
@@ -90,15 +93,15 @@ class Collection:
         return cls(path)
 
     @classmethod
-    def open(cls, folder: str | Path, *, verify: bool = False) -> Collection:
-        """Open a collection."""
+    def open(cls, folder: str | Path, *, verify: bool | None = None) -> Collection:
+        """Open a collection; see `SearchIndex.load`."""
         path = find_folder(folder)
         check_presence(path)
-        problems = find_damage(path) if verify else []
+        problems = [] if verify is False else find_damage(path) if verify else find_holes(path)
         if problems:
             more = f" (and {len(problems) - 1:,} more problems)" if len(problems) > 1 else ""
             raise CorruptFileError(f"{problems[0]}{more}")
-        return cls(path)
+        return cls(path, verify is not False)
 
     def snapshot(self) -> Snapshot:
         """Return the newest version; its files may be deleted by a later compaction."""
@@ -110,7 +113,7 @@ class Collection:
 
     def settings(self) -> dict[str, Any]:
         """Return what the collection was made with."""
-        return dict(ask(self.folder, lambda c: json.loads(read_meta(c, "settings"))))
+        return ask(self.folder, read_settings)
 
     def documents(self, numbers: Sequence[int]) -> list[Document | None]:
         """Return documents by number, None for each that is not there (any more)."""

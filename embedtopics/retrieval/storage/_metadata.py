@@ -19,7 +19,7 @@ import numpy as np
 from embedtopics.corpus._hashing import replace_surrogates
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.retrieval.storage._catalog import document_digest, read_meta
+from embedtopics.retrieval.storage._catalog import document_digest, read_settings, write_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -286,10 +286,8 @@ def write_annotations(
         rows = zip(*(column.values for column in given), strict=True)
         values = dict(zip(map(int, numbers), rows, strict=True))
         _write_values(connection, [column.position for column in columns], values)
-    known = {**json.loads(read_meta(connection, "settings")), **settings}
-    connection.execute(
-        "UPDATE meta SET value = ? WHERE name = 'settings'", (json.dumps(known, allow_nan=False),)
-    )
+    known = {**read_settings(connection), **settings}
+    write_settings(connection, json.dumps(known, allow_nan=False))
     return notes
 
 

@@ -1,6 +1,5 @@
 """A version of a collection, the files of its segments, and its documents."""
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +9,21 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from embedtopics._utils.folders import flush_file, flush_folder, sha256, sha256_of
+from embedtopics._utils.folders import flush_file, flush_folder, is_below, sha256_of
 from embedtopics.errors import CorruptFileError
 from embedtopics.protocols import Int32Array, Int64Array
 from embedtopics.retrieval.results import Document
-from embedtopics.retrieval.storage._catalog import SEGMENTS, ask, in_chunks, read_meta, read_numbers
-from embedtopics.retrieval.storage._metadata import read_columns, restore_row
+from embedtopics.retrieval.storage._catalog import (
+    CATALOG,
+    SEGMENTS,
+    ask,
+    document_digest,
+    in_chunks,
+    read_meta,
+    read_numbers,
+    read_settings,
+)
+from embedtopics.retrieval.storage._metadata import present, read_columns, restore_row
 
 PASSAGES = "passages.npz"
 
@@ -25,7 +33,7 @@ PassageCache = dict[str, tuple[Int64Array, Int32Array]]
 
 @dataclass(frozen=True, eq=False)
 class SegmentView:
-    """One immutable part of a collection; equal checksums in `content` mean equal files.
+    """One immutable part of a collection; an equal `content` means equal files.
 
     `documents` (n_passages,) is each passage's document, ascending; `spans` (n_passages, 2) are
     characters of its text; `alive` (n_passages,) is False where the document was removed since.
@@ -36,7 +44,17 @@ class SegmentView:
     documents: Int64Array
     spans: Int32Array
     alive: npt.NDArray[np.bool_]
-    content: str
+    files: tuple["SegmentFile", ...]
+
+    @property
+    def content(self) -> str:
+        """The checksums of all files."""
+        return "".join(file.sha256 for file in self.files)
+
+    def check(self) -> None:
+        """Make sure that the files are as they were written."""
+        for path, what in damaged_files(self.folder.parent.parent, self.files):
+            raise damage(path, what)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +109,14 @@ def segment_folder(folder: Path, number: int) -> Path:
 def list_files(connection: sqlite3.Connection) -> list[SegmentFile]:
     """Return all files that the catalogue names."""
     query = "SELECT segment, path, bytes, sha256 FROM files ORDER BY segment, path"
-    return [SegmentFile(*row) for row in connection.execute(query)]
+    files = [SegmentFile(*row) for row in connection.execute(query)]
+    for file in files:
+        if not (type(file.bytes) is int and is_below(str(file.path))):
+            raise CorruptFileError(
+                f"{CATALOG} names a file that is not of the index ({str(file.path)[:100]!r}); "
+                "restore the folder from a copy, or build the index again"
+            )
+    return files
 
 
 def read_passages(folder: Path) -> tuple[Int64Array, Int32Array]:
@@ -141,21 +166,24 @@ def check_sizes(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Pa
     """Give each file that is missing, or has another size than was written, and which."""
     for file in files:
         path = file.below(folder)
-        if not path.is_file():
+        try:
+            size = path.stat().st_size if path.is_file() else None
+        except FileNotFoundError:  # by now
+            size = None
+        if size is None:
             yield path, "it is missing"
-        elif path.stat().st_size != file.bytes:
-            yield path, f"it has {path.stat().st_size:,} bytes, not the {file.bytes:,} written"
+        elif size != file.bytes:
+            yield path, f"it has {size:,} bytes, not the {file.bytes:,} written"
 
 
 def damaged_files(folder: Path, files: Sequence[SegmentFile]) -> Iterator[tuple[Path, str]]:
     """Read all files, and give each that is not as it was written, and what is wrong with it."""
     wrong = dict(check_sizes(folder, files))
-    for file in files:
-        path = file.below(folder)
-        if path in wrong:
-            yield path, wrong[path]
-        elif sha256(path) != file.sha256:
-            yield path, "its checksum differs from the one recorded when written"
+    there = {path: file for file in files if (path := file.below(folder)) not in wrong}
+    for (path, file), digest in zip(there.items(), sha256_of(there), strict=True):
+        if digest != file.sha256:
+            wrong[path] = "its checksum differs from the one recorded when written"
+    yield from sorted(wrong.items())
 
 
 def unnamed_folders(folder: Path, named: set[int]) -> list[Path]:
@@ -185,6 +213,10 @@ def read_snapshot(folder: Path, cache: PassageCache) -> Snapshot:
     while True:
         try:
             return ask(folder, lambda connection: _read_version(connection, folder, cache))
+        except (CorruptFileError, sqlite3.Error):
+            raise
+        except (TypeError, ValueError, OverflowError) as error:  # what no column of ours holds
+            raise damage(folder / CATALOG, str(error)[:200]) from error
         except FileNotFoundError as error:
             # A compaction deletes segments once there is a version without them.
             path = Path(error.filename)
@@ -194,22 +226,22 @@ def read_snapshot(folder: Path, cache: PassageCache) -> Snapshot:
 
 
 def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCache) -> Snapshot:
-    checksums: dict[int, dict[str, str]] = {}
+    files: dict[int, list[SegmentFile]] = {}
     for file in list_files(connection):
-        checksums.setdefault(file.segment, {})[file.path] = file.sha256
+        files.setdefault(file.segment, []).append(file)
     removed = read_numbers(connection, "SELECT number FROM removed ORDER BY number")
     views, used, n_documents = [], {}, 0
     query = "SELECT number, n_passages, n_living FROM segments ORDER BY number"
     for number, n_passages, n_living in connection.execute(query):
-        below, of_files = segment_folder(folder, number), checksums.get(number, {})
-        if PASSAGES not in of_files:
+        below, of_files = segment_folder(folder, number), tuple(files.get(number, ()))
+        checksum = next((file.sha256 for file in of_files if file.path == PASSAGES), None)
+        if checksum is None:
             raise damage(below / PASSAGES, "the catalogue does not name it")
-        checksum = of_files[PASSAGES]
         documents, spans = used[checksum] = cache.get(checksum) or read_passages(below)
         if len(documents) != n_passages:
             raise damage(below / PASSAGES, f"{len(documents):,} passages, not {n_passages:,}")
-        alive, content = living_passages(documents, removed), "".join(of_files.values())
-        views.append(SegmentView(below.name, below, documents, spans, alive, content))
+        alive = living_passages(documents, removed)
+        views.append(SegmentView(below.name, below, documents, spans, alive, of_files))
         n_documents += n_living
     for checksum in cache.keys() - used.keys():
         cache.pop(checksum, None)
@@ -217,7 +249,7 @@ def _read_version(connection: sqlite3.Connection, folder: Path, cache: PassageCa
     return Snapshot(
         int(read_meta(connection, "version")),
         str(read_meta(connection, "stamp")),
-        json.loads(read_meta(connection, "settings")),
+        read_settings(connection),
         tuple(views),
         n_documents,
     )
@@ -253,14 +285,17 @@ def select_documents(
     columns = list(read_columns(connection).values())
     names = "".join(f", {column.sql}" for column in columns)
     query = (
-        f"SELECT number, id, text{names} FROM documents JOIN metadata USING (number) "
+        f"SELECT number, id, digest, text{names} FROM documents JOIN metadata USING (number) "
         f"WHERE {condition}"
     )
-    for number, id, text, *values in connection.execute(query, parameters):
+    positions = [column.position for column in columns]
+    for number, id, digest, text, *values in connection.execute(query, parameters):
         try:
+            if document_digest(number, id, text, present(positions, values)) != digest:
+                raise ValueError("it differs from its checksum")
             yield Document(number, id, text, restore_row(columns, tuple(values)))
-        except (TypeError, ValueError) as error:
+        except (AttributeError, TypeError, ValueError) as error:
             raise CorruptFileError(
-                f"the metadata of the document {id!r} are damaged ({error}); restore the folder "
+                f"the document {str(id)[:100]!r} is damaged ({error}); restore the folder "
                 "from a copy, or build the index again"
             ) from error

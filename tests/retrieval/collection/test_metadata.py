@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from embedtopics.errors import CorruptFileError
 from embedtopics.retrieval.storage._checks import check
 from embedtopics.retrieval.storage._collection import Collection
 from embedtopics.retrieval.storage._metadata import date_text
@@ -241,8 +242,8 @@ def test_damage_stays_to_be_seen(annotated):
     for frame in (pd.DataFrame({"topic": [1, 2]}), pd.DataFrame(index=[0, 1])):
         with annotated.writing() as writer:
             writer.annotate([2, 3], frame, {})
-    assert [document.metadata["topic"] for document in annotated.documents([1, 2, 3])] == [
-        None, 1, 2,
-    ]  # fmt: skip
+    assert [document.metadata["topic"] for document in annotated.documents([1, 3])] == [None, 2]
+    with pytest.raises(CorruptFileError, match=r"'b' is damaged .*differs from its checksum"):
+        annotated.documents([2])
     (problem,) = check(annotated.folder)
     assert problem.what == "the document 'b' differs from its checksum"

@@ -71,7 +71,8 @@ class InputError(EmbedTopicsError, ValueError):
             message += f"; got {found or _SHORT.repr(got)}"
         if row is not None:
             message += f" in row {row}"
-        super().__init__(f"{message}; {remedy}" if remedy else message)
+        whole = f"{message}; {remedy}" if remedy else message
+        super().__init__(" ".join(filter(None, whole.splitlines())))  # arrays have many lines
 
 
 class ModelLoadError(EmbedTopicsError, OSError):

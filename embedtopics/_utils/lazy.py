@@ -9,6 +9,8 @@ from pathlib import Path
 from sys import modules
 from typing import Any
 
+from embedtopics._utils.boundary import explained
+
 
 def attach(
     package: str, file: str
@@ -37,6 +39,9 @@ def attach(
         home, attribute = homes[name]
         module = import_module(home)
         value = module if attribute is None else getattr(module, attribute)
+        if attribute is not None:
+            value = explained(value)
+            setattr(module, attribute, value)  # one object, as pickle asks
         setattr(modules[package], name, value)
         return value
 

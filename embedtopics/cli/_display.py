@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, get_type_hints
 import typer
 from typer.models import OptionInfo
 
+from embedtopics._utils.boundary import unusable
 from embedtopics._utils.folders import (
     MANIFEST,
     changed_files,
@@ -303,6 +304,11 @@ def guarded(command: Callable[P, None]) -> Callable[P, None]:
         except EmbedTopicsError as error:
             # Messages quote what was given: files, filters, ids.
             typer.echo(f"error: {printable(_with_flag(error, command))}", err=True)
+            raise typer.Exit(BAD_INPUT) from None
+        except (OSError, RuntimeError) as error:
+            if unusable(error) is None:
+                raise
+            typer.echo(f"error: {printable(str(unusable(error)))}", err=True)
             raise typer.Exit(BAD_INPUT) from None
         except KeyboardInterrupt:
             typer.echo("interrupted; nothing was left half-written", err=True)

@@ -248,7 +248,10 @@ def read_list(
     _check_length("metadata", table.frame, len(values))
     if index is None:
         index = texts.index if isinstance(texts, pd.Series) else table.frame.index
-    labels = index if isinstance(index, pd.Index) else pd.Index(index)
+    try:
+        labels = index if isinstance(index, pd.Index) else pd.Index(index)
+    except (TypeError, ValueError):
+        raise InputError("index", "a label for each row", index) from None
     _check_length("index", labels, len(values))
     for role, name in (("time", time), ("group", group)):
         if name is not None:

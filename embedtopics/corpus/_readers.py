@@ -186,12 +186,41 @@ def check_path(path: Path) -> None:
         raise InputError(f"{path}: cannot be reached ({error}); check the path") from None
 
 
+MOST_UNPACKED, MOST_RATIO = 1 << 30, 100
+"""Bytes that a .gz file may always unpack to, and times its own size. Texts shrink to a third or a
+tenth; what shrinks a thousand times was made to fill a memory."""
+
+
+class _Unpacked(gzip.GzipFile):
+    """A gzip file of which no more is unpacked than a corpus holds."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, "rb")
+        self._path = path
+        self._most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = self._most + 1 - self.tell()
+        return self._checked(super().read(left if size is None or size < 0 else min(size, left)))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._checked(super().read1(size))
+
+    def _checked(self, data: bytes) -> bytes:
+        if self.tell() > self._most:
+            raise InputError(
+                f"{self._path.name}: unpacks to more than {self._most:,} bytes, over {MOST_RATIO} "
+                "times its size; if that is meant, unpack it yourself and read the unpacked file"
+            )
+        return data
+
+
 @contextmanager
 def open_binary(path: Path) -> Iterator[BinaryIO]:
     """Open a file for reading bytes, decompressed where its name ends in .gz."""
     try:
         if path.suffix.lower() == ".gz":
-            with gzip.open(path, "rb") as stream:
+            with _Unpacked(path) as stream:
                 yield cast(BinaryIO, stream)
         else:
             with path.open("rb") as file:
@@ -224,6 +253,10 @@ def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator
             f"{path.name}: expected {encoding} text, got the byte 0x{wrong} at {where}offset "
             f"{offset}; name the file's encoding, often --encoding cp1252 "
             '(encoding="cp1252")'
+        ) from None
+    except UnicodeError as error:  # of codecs with errors of their own
+        raise InputError(
+            f"{path.name}: expected {encoding} text ({error}); name the file's encoding"
         ) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -345,6 +346,8 @@ class TopicModel(ClusterMixin, TransformerMixin, BaseEstimator):
         return self.result_
 
     def _check_parameters(self) -> None:
+        if self.encoder is not None and not isinstance(self.encoder, (str, os.PathLike)):
+            resolve_encoder(self.encoder)  # refused even where embeddings are given
         checked_count(self.n_neighbors, "n_neighbors")
         optional_count(self.n_components, "n_components")
         for name, methods in STAGE_METHODS.items():

@@ -280,7 +280,7 @@ def _around(result: TopicResult, found: Occurrences, window: int) -> tuple[Int64
     left, right, node = (np.zeros(n_tokens, dtype=bool) for _ in range(3))
     for step in range(found.n_words):
         node[found.places + step] = True
-    for step in range(window):
+    for step in range(min(window, n_tokens)):
         before, after = found.places - 1 - step, found.places + found.n_words + step
         left[before[before >= begin]] = True
         right[after[after < end]] = True

@@ -295,8 +295,8 @@ def _first_bad_byte(path: Path, encoding: str) -> int:
             pending = len(decoder.getstate()[0])
             try:
                 decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError as error:
-                return offset - pending + error.start
+            except UnicodeError as error:  # that of a missing byte-order mark has no place
+                return offset - pending + getattr(error, "start", 0)
             if not chunk:
                 return offset
             offset += len(chunk)

@@ -184,7 +184,7 @@ def _existing(folder: Path) -> Path:
 def _signature(path: Path) -> tuple[int, ...]:
     try:
         about = path.stat()
-    except FileNotFoundError:  # the folder is replaced in this moment
+    except (FileNotFoundError, NotADirectoryError):  # the folder is replaced in this moment
         return (-1,)
     log = path.with_name(path.name + "-wal")
     return about.st_ino, about.st_size, about.st_mtime_ns, log.stat().st_size if log.exists() else 0

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from embedtopics._utils import table_files
 from embedtopics._utils.folders import (
     add_unchecked,
+    check_output_folder,
     is_kind,
     read_manifest,
     replacing_file,
@@ -358,3 +359,12 @@ def test_the_extra_is_named_where_it_is_missing(tmp_path, monkeypatch):
 def test_one_table_needs_a_file(tmp_path):
     with refuses("path"):
         write_table(FRAME, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["x" * 245, "x" * 300, "a\udcffb", "a\0b", "loop/x"])
+def test_names_that_cannot_be_written_are_refused_before_the_work(tmp_path, name):
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    with pytest.raises(InputError, match="cannot write to"):
+        check_output_folder(tmp_path / name, "model")
+    assert check_output_folder(tmp_path / "new" / "folder", "model").name == "folder"
+    assert [path.name for path in tmp_path.iterdir()] == ["loop"]

@@ -34,6 +34,7 @@ _PATIENCE = 2.0
 def check_output_folder(folder: str | Path, kind: str) -> Path:
     """Make sure that a folder may be written, before hours of work go into its content."""
     with _refusing(folder):
+        str(folder).encode()  # a name that is not UTF-8 could not be told
         return _checked_folder(Path(folder).resolve(), kind)
 
 
@@ -42,10 +43,12 @@ def _refusing(folder: str | Path) -> Iterator[None]:
     """Name the folder where the operating system lets nobody write."""
     try:
         yield
-    except OSError as error:
-        raise InputError(
-            f"cannot write to {folder}: {error.strerror or error}; name another folder"
-        ) from error
+    except InputError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        name = str(folder).encode("utf-8", "backslashreplace").decode()
+        raise InputError(f"cannot write to {name}: {reason}; name another folder") from error
 
 
 def _checked_folder(folder: Path, kind: str) -> Path:
@@ -69,6 +72,8 @@ def _checked_folder(folder: Path, kind: str) -> Path:
         raise InputError(
             f"cannot write to {folder}: no permission; name a folder that you may write to"
         )
+    # Some names and places are refused only when something is written there.
+    os.rmdir(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".new", dir=parent))
     return folder
 
 

@@ -342,7 +342,7 @@ def test_what_the_processes_measure(tmp_path, monkeypatch):
         def __call__(self, texts):
             return np.array([[len(text), 1.0 + 1e-3 * (len(texts) > 1)] for text in texts])
 
-    monkeypatch.setattr(encode_texts, "load", lambda kind: Fake())
+    monkeypatch.setattr(encode_texts, "load", lambda *_: Fake())
     (tmp_path / "texts.json").write_text(json.dumps({"a": ["x", "xx"], "b": ["xxx"]}))
     pairs = [{"sentence1": "a" * n, "sentence2": "b" * m, "score": -abs(n - m)}
              for n, m in ((1, 2), (1, 9), (3, 3))]  # fmt: skip

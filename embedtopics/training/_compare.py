@@ -339,7 +339,7 @@ def _described(
     metric: str, figures: tuple[float, float, float, float], n: int, note: str
 ) -> Change:
     """Return a change that is neither good nor bad; figures are before, after, low and high."""
-    before, after, low, high = figures
+    before, after, low, high = map(float, figures)
     found = (before, after, after - before, low, high)
     return Change(TASK, metric, *found, n, "descriptive", 0, note.strip())
 
@@ -367,7 +367,7 @@ def score_classes(
         # Each resample with every run of both encoders: topics change from run to run, too, and of
         # two runs one drawn at random varies on average as much as the mean of two.
         apart = (drawn[1][:, :, None] - drawn[0][:, None, :]).ravel()
-        low, high = interval(apart, len(asked))
+        low, high = map(float, interval(apart, len(asked)))
         p = p_of(apart, len(asked))
         n_changed = int((views[0].runs[0] != views[1].runs[0])[asked].sum())
         found = Difference(values[0], values[1], low, high, p, len(asked), n_changed)

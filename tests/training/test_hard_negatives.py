@@ -243,7 +243,7 @@ def test_bad_parameters_are_refused(options):
 def test_other_kinds_encoders_and_vectors_are_refused():
     with refuses("examples"):
         mine_hard_negatives(Examples("texts", (("a",),), None, np.arange(1)), Scattered())
-    with refuses(""):
+    with refuses("encoder"):
         mine_hard_negatives(pairs([("a", "p")]), 5)
     with refuses("encoder"):
         rows = [("a dog runs", "the dog ran"), ("a cat sat", "the cat sits")]

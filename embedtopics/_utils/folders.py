@@ -34,7 +34,7 @@ _PATIENCE = 2.0
 def check_output_folder(folder: str | Path, kind: str) -> Path:
     """Make sure that a folder may be written, before hours of work go into its content."""
     with _refusing(folder):
-        str(folder).encode()  # a name that is not UTF-8 could not be told
+        str(folder).encode()  # refuses names that are not UTF-8
         return _checked_folder(Path(folder).resolve(), kind)
 
 

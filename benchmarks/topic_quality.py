@@ -64,25 +64,12 @@ class Case:
     @property
     def result(self) -> TopicResult:
         """The fit of embedtopics, with its defaults."""
-        return self.once("embedtopics", lambda: self.model().fit(*self.given).result_)
+        return self.once("embedtopics", self.fit)
 
-    @property
-    def given(self) -> tuple[list[str], np.ndarray]:
-        return self.texts, self.vectors
-
-    def model(self, **parameters: Any) -> Any:
+    def fit(self, **parameters: Any) -> TopicResult:
+        """Fit a model of embedtopics to the vectors."""
         model = TopicModel(random_state=self.seed, show_progress=False, **parameters)
-        return _Given(model)
-
-
-@dataclass
-class _Given:
-    """A model whose `fit` takes the vectors second."""
-
-    model: TopicModel
-
-    def fit(self, texts: list[str], vectors: np.ndarray) -> TopicModel:
-        return self.model.fit(texts, embeddings=vectors)
+        return model.fit(self.texts, embeddings=self.vectors).result_
 
 
 def embedtopics(case: Case, n_topics: int) -> np.ndarray:
@@ -93,8 +80,9 @@ def embedtopics(case: Case, n_topics: int) -> np.ndarray:
 
 def textbook(case: Case, n_topics: int) -> np.ndarray:
     """umap-learn and hdbscan inside embedtopics, reduced."""
-    model = case.model(reducer="umap", clusterer="hdbscan", coverage=1.0)
-    result = case.once("textbook", lambda: model.fit(*case.given).result_)
+    result = case.once(
+        "textbook", lambda: case.fit(reducer="umap", clusterer="hdbscan", coverage=1.0)
+    )
     return reduce(result, n_topics).labels if result.n_topics > n_topics else result.labels
 
 

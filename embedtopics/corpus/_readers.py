@@ -1,26 +1,22 @@
 """What every input becomes before it is a corpus: a data frame and an account of its reading."""
 
-import codecs
 import csv
-import difflib
-import gzip
 import io
 import itertools
 import json
-import stat
 import sys
-import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import pandas as pd
 
 from embedtopics.corpus._hashing import replace_surrogates
+from embedtopics.corpus._opening import check_path, describe_encoding, open_binary, open_text
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
 
@@ -157,149 +153,6 @@ def _check_columns(columns: Mapping[Any, Any]) -> None:
             f"expected a dict of lists of one length, got lengths {lengths}; "
             "give every column the same number of rows"
         )
-
-
-# UTF-32 first: its mark begins like that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
-
-
-def check_path(path: Path) -> None:
-    """Raise InputError where there is nothing to read at a path."""
-    try:
-        mode = path.stat().st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-            raise InputError(f"{path}: is a pipe or a device; write its content to a file first")
-    except FileNotFoundError:
-        names: list[str] = []
-        with suppress(OSError):
-            names = sorted(entry.name for entry in path.parent.iterdir())
-        close = difflib.get_close_matches(path.name, names, n=1)
-        nearest = f"did you mean {close[0]!r}? Otherwise " if close else ""
-        raise InputError(f"{path}: no such file or folder; {nearest}check the path") from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be reached ({error}); check the path") from None
-
-
-MOST_UNPACKED, MOST_RATIO = 1 << 30, 100
-"""Bytes that a .gz file may always unpack to, and times its own size. Texts shrink to a third or a
-tenth; what shrinks a thousand times was made to fill a memory."""
-
-
-class _Unpacked(gzip.GzipFile):
-    """A gzip file of which no more is unpacked than a corpus holds."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path, "rb")
-        self._path = path
-        self._most = max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size)
-
-    def read(self, size: int | None = -1) -> bytes:
-        left = self._most + 1 - self.tell()
-        return self._checked(super().read(left if size is None or size < 0 else min(size, left)))
-
-    def read1(self, size: int = -1) -> bytes:
-        return self._checked(super().read1(size))
-
-    def _checked(self, data: bytes) -> bytes:
-        if self.tell() > self._most:
-            raise InputError(
-                f"{self._path.name}: unpacks to more than {self._most:,} bytes, over {MOST_RATIO} "
-                "times its size; if that is meant, unpack it yourself and read the unpacked file"
-            )
-        return data
-
-
-@contextmanager
-def open_binary(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, decompressed where its name ends in .gz."""
-    try:
-        if path.suffix.lower() == ".gz":
-            with _Unpacked(path) as stream:
-                yield cast(BinaryIO, stream)
-        else:
-            with path.open("rb") as file:
-                yield file
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(
-            f"{path.name}: expected a gzip file, got damaged or incomplete data ({error}); "
-            "fetch or compress the file again"
-        ) from None
-    except PermissionError:
-        raise InputError(
-            f"{path.name}: permission to read the file was denied; change its access rights"
-        ) from None
-    except OSError as error:
-        raise InputError(f"{path.name}: cannot be read ({error.strerror or error})") from None
-
-
-@contextmanager
-def open_text(path: Path, encoding: str, newline: str | None = None) -> Iterator[io.TextIOBase]:
-    """Open a file for reading text; a byte-order mark wins over the encoding "utf-8"."""
-    actual = _actual_encoding(path, encoding)
-    try:
-        with open_binary(path) as stream:
-            yield cast(io.TextIOBase, io.TextIOWrapper(stream, encoding=actual, newline=newline))
-    except UnicodeDecodeError as error:
-        offset = _first_bad_byte(path, actual)
-        where = "decompressed " if path.suffix.lower() == ".gz" else ""
-        wrong = error.object[error.start : error.start + 1].hex()
-        raise InputError(
-            f"{path.name}: expected {encoding} text, got the byte 0x{wrong} at {where}offset "
-            f"{offset}; name the file's encoding, often --encoding cp1252 "
-            '(encoding="cp1252")'
-        ) from None
-    except UnicodeError as error:  # of codecs with errors of their own
-        raise InputError(
-            f"{path.name}: expected {encoding} text ({error}); name the file's encoding"
-        ) from None
-
-
-def describe_encoding(path: Path, encoding: str) -> tuple[Decision, ...]:
-    """Return a note if a byte-order mark decides over the file's encoding."""
-    actual = _actual_encoding(path, encoding)
-    if actual == encoding:
-        return ()
-    name = actual.removesuffix("-sig")
-    return (note("encoding", name, f"{path.name} begins with the byte-order mark of {name}."),)
-
-
-def _actual_encoding(path: Path, encoding: str) -> str:
-    try:
-        name = codecs.lookup(encoding).name
-        "".encode(name)  # refuses codecs that do not read text, such as "hex"
-    except (LookupError, TypeError):
-        raise InputError(
-            f"{encoding!r} is no text encoding that Python knows; "
-            "expected a name such as utf-8, latin-1 or cp1252"
-        ) from None
-    if name != "utf-8":
-        return encoding
-    with open_binary(path) as stream:
-        head = stream.read(4)
-    return next((marked for mark, marked in _MARKS if head.startswith(mark)), encoding)
-
-
-def _first_bad_byte(path: Path, encoding: str) -> int:
-    """Return the offset at which decoding fails; a text stream only knows it within its buffer."""
-    decoder = codecs.getincrementaldecoder(encoding.removesuffix("-sig"))()
-    offset = 0
-    with open_binary(path) as stream:
-        while True:
-            chunk = stream.read(1 << 20)
-            pending = len(decoder.getstate()[0])
-            try:
-                decoder.decode(chunk, final=not chunk)
-            except UnicodeError as error:  # that of a missing byte-order mark has no place
-                return offset - pending + getattr(error, "start", 0)
-            if not chunk:
-                return offset
-            offset += len(chunk)
 
 
 # A csv file may use ``,``, ``;``, ``|`` or a tab; the one that splits its first rows as it splits

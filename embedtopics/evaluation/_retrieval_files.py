@@ -10,7 +10,8 @@ import numpy as np
 
 from embedtopics._utils.checks import is_number
 from embedtopics.corpus._columns import read_ids
-from embedtopics.corpus._readers import as_table, check_path, is_frame, open_text, read_file
+from embedtopics.corpus._opening import check_path, open_text
+from embedtopics.corpus._readers import as_table, is_frame, read_file
 from embedtopics.errors import InputError
 from embedtopics.retrieval.results import SearchHits
 

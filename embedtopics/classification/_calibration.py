@@ -21,7 +21,7 @@ N_COVERAGES = 10
 """Coverages at which the error is bounded: as many bounds hold together (Bonferroni)."""
 
 RISK_CONFIDENCE = 0.95
-"""Share of samples of labels in which a wished error holds."""
+"""Share of samples of labels in which the largest error that is allowed holds."""
 
 
 @dataclass(frozen=True, eq=False)

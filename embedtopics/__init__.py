@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from embedtopics._utils.lazy import attach
 
 if TYPE_CHECKING:
+    from embedtopics import classification as classification
     from embedtopics import comparison as comparison
     from embedtopics import corpus as corpus
     from embedtopics import encoders as encoders

@@ -1,0 +1,14 @@
+"""Classifiers of texts with few labels or many, how far to trust them, and shares of a corpus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from embedtopics._utils.lazy import attach
+
+if TYPE_CHECKING:
+    from embedtopics.classification._classifier import TextClassifier as TextClassifier
+    from embedtopics.classification._storage import load_classifier as load_classifier
+    from embedtopics.classification._targets import label_conflicts as label_conflicts
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,0 +1,247 @@
+"""Linear heads on vectors: softmax, cumulative logits for ordered classes, several labels."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from embedtopics.evaluation._pairs import row_dots
+from embedtopics.protocols import Float64Array, Int32Array, Int64Array
+
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+"""Weights of the data against the penalty that are tried, for vectors of total variance 1."""
+
+USUAL_STRENGTH = 3.0
+"""Where nothing can be tried: the best on news groups and titles, as in `evaluation`."""
+
+MOST_STEPS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class LinearHead:
+    """Scores of vectors: `weights` (n_outputs, n_dimensions), `bias` (n_outputs,).
+
+    There is an output for each class, but for each threshold between two of an "ordinal" head:
+    the log-odds of a class above it.
+    """
+
+    kind: str
+    weights: Float64Array
+    bias: Float64Array
+
+    def scores(self, vectors: Any) -> Float64Array:
+        """Return the scores of vectors, (n_texts, n_outputs)."""
+        return np.asarray(vectors @ self.weights.T + self.bias, dtype=np.float64)
+
+
+def probabilities(kind: str, scores: Float64Array) -> Float64Array:
+    """Return the probability of each class, (n_texts, n_classes)."""
+    from scipy.special import expit, softmax
+
+    if kind == "softmax":
+        return np.asarray(softmax(scores, axis=1))
+    if kind == "multilabel":
+        return np.asarray(expit(scores))
+    above = expit(scores)
+    ends = np.ones((len(scores), 1)), np.zeros((len(scores), 1))
+    return np.asarray(-np.diff(np.concatenate([ends[0], above, ends[1]], axis=1), axis=1))
+
+
+def log_loss(
+    kind: str, scores: Float64Array, codes: Int64Array, weights: Float64Array | None = None
+) -> float:
+    """Return the mean negative log likelihood of labels."""
+    from scipy.special import log_expit, log_softmax
+
+    rows = np.arange(len(scores))
+    if kind == "softmax":
+        losses = -log_softmax(scores, axis=1)[rows, codes]
+    elif kind == "multilabel":
+        losses = -np.where(codes == 1, log_expit(scores), log_expit(-scores)).mean(axis=1)
+    else:
+        losses = -np.log(np.maximum(probabilities(kind, scores)[rows, codes], 1e-300))
+    return float(np.average(losses, weights=weights))
+
+
+def fit_head(
+    kind: str,
+    vectors: Any,
+    codes: Int64Array,
+    strength: float,
+    weights: Float64Array | None = None,
+) -> LinearHead:
+    """Fit a head by penalized maximum likelihood; `codes` (n,), or 0 and 1 (n, n_classes).
+
+    Vectors are centered and divided by one number, so that their total variance is 1 and the
+    strength means the same for all encoders. `weights` are of the texts (n,).
+    """
+    return _Fitter(kind, vectors, codes, weights, np.float64).fit(strength)
+
+
+class _Fitter:
+    """Fits heads of one kind to the same texts, each from where the last one ended."""
+
+    def __init__(
+        self, kind: str, vectors: Any, codes: Int64Array, weights: Float64Array | None, dtype: Any
+    ) -> None:
+        self.kind, self.codes, self.weights = kind, codes, weights
+        X, self.middle, self.factor = _scaled(vectors)
+        self.X = X.astype(dtype)
+        self.models: dict[int, Any] = {}
+        self.guess: Float64Array | None = None
+
+    def fit(self, strength: float) -> LinearHead:
+        from threadpoolctl import threadpool_limits
+
+        with threadpool_limits(limits=1, user_api="blas"):  # sums in one order on any machine
+            if self.kind == "ordinal":
+                self.guess = _fit_ordinal(self.X, self.codes, strength, self.weights, self.guess)
+                slope, thresholds = _ordinal_parts(self.guess, self.X.shape[1])
+                slopes, bias = np.tile(slope, (len(thresholds), 1)), -thresholds
+            elif self.kind == "softmax":
+                slopes, bias = self._logistic(0, self.codes, strength)
+            else:
+                each = [self._logistic(i, one, strength) for i, one in enumerate(self.codes.T)]
+                slopes = np.stack([one[0][1] - one[0][0] for one in each])
+                bias = np.array([one[1][1] - one[1][0] for one in each])
+        slopes = slopes * self.factor
+        return LinearHead(self.kind, slopes, bias - slopes @ self.middle)
+
+    def _logistic(
+        self, place: int, codes: Int64Array, strength: float
+    ) -> tuple[Float64Array, Float64Array]:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.linear_model import LogisticRegression
+
+        present = np.unique(codes)
+        n_classes, n_dimensions = int(codes.max(initial=1)) + 1, self.X.shape[1]
+        if len(present) < 2:  # a label that a fold has everywhere or nowhere
+            sign = np.array([-5.0, 5.0]) if present[0] == 1 else np.array([5.0, -5.0])
+            return np.zeros((2, n_dimensions)), sign
+        usual = LogisticRegression(max_iter=MOST_STEPS, warm_start=True)
+        model = self.models.setdefault(place, usual).set_params(C=strength)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the loss of left-out texts tells
+            model.fit(self.X, codes, sample_weight=self.weights)
+        slopes, bias = np.zeros((n_classes, n_dimensions)), np.full(n_classes, -30.0)
+        if len(present) == 2:
+            slopes[present[1]], bias[present] = model.coef_[0], (0.0, model.intercept_[0])
+        else:
+            slopes[present], bias[present] = model.coef_, model.intercept_
+        return slopes, bias
+
+
+def _scaled(vectors: Any) -> tuple[Any, Float64Array, float]:
+    mean = np.asarray(vectors.mean(axis=0, dtype=np.float64)).ravel()
+    variance = float(row_dots(vectors, vectors).mean() - mean @ mean)
+    factor = 1.0 / np.sqrt(variance) if variance > 1e-12 else 1.0
+    if isinstance(vectors, np.ndarray):
+        return (np.asarray(vectors, dtype=np.float64) - mean) * factor, mean, factor
+    return vectors.astype(np.float64) * factor, np.zeros(len(mean)), factor
+
+
+def _fit_ordinal(
+    X: Any,
+    codes: Int64Array,
+    strength: float,
+    weights: Float64Array | None,
+    guess: Float64Array | None,
+) -> Float64Array:
+    """Fit cumulative logits with one slope (McCullagh 1980, "Regression models for ordinal data").
+
+    With z = w x and thresholds t: P(y <= k) = sigmoid(t_k - z). Thresholds are learned as the
+    first one and the logarithms of the steps between them, which keeps their order.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit, log_expit, logit
+
+    n, n_dimensions = X.shape
+    n_classes = int(codes.max()) + 1
+    each = np.ones(n) if weights is None else weights
+    shares = np.cumsum(np.bincount(codes, each, n_classes) + 0.5)[:-1]
+    start = logit(shares / (each.sum() + 0.5 * n_classes))
+    if guess is None:
+        guess = np.concatenate([np.zeros(n_dimensions), start[:1], np.log(np.diff(start))])
+    is_first, is_last = codes == 0, codes == n_classes - 1
+
+    def loss_and_gradient(parameters: Float64Array) -> tuple[float, Float64Array]:
+        slope, thresholds = _ordinal_parts(parameters, n_dimensions)
+        z = X @ slope
+        high = np.where(is_last, np.inf, np.append(thresholds, 0.0)[codes] - z)
+        low = np.where(is_first, -np.inf, np.append(thresholds, 0.0)[codes - 1] - z)
+        apart = -np.expm1(np.where(is_first | is_last, -np.inf, low - high))
+        logs = log_expit(high) + log_expit(-low) + np.log(np.maximum(apart, 1e-300))
+        # Derivatives of the logarithm of sigmoid(high) - sigmoid(low).
+        by_high = np.where(is_last, 0.0, expit(-high) / (expit(-low) * np.maximum(apart, 1e-12)))
+        by_low = np.where(is_first, 0.0, -expit(low) / (expit(high) * np.maximum(apart, 1e-12)))
+        loss = -each @ logs + slope @ slope / (2 * strength)
+        of_z = -each * (1 - expit(high) - expit(low))
+        of_thresholds = np.bincount(codes, each * by_high, n_classes)[:-1]
+        of_thresholds += np.bincount(np.maximum(codes - 1, 0), each * by_low, n_classes)[:-1]
+        tails = np.cumsum(of_thresholds[::-1])[::-1]
+        gradient = np.concatenate([
+            -(X.T @ of_z) + slope / strength, -tails[:1], -tails[1:] * np.diff(thresholds),
+        ])  # fmt: skip
+        return float(loss), gradient
+
+    found = minimize(loss_and_gradient, guess, jac=True, method="L-BFGS-B",
+                     options={"maxiter": MOST_STEPS, "ftol": 1e-12, "gtol": 1e-7})  # fmt: skip
+    return np.asarray(found.x)
+
+
+def _ordinal_parts(
+    parameters: Float64Array, n_dimensions: int
+) -> tuple[Float64Array, Float64Array]:
+    """Return the slope (n_dimensions,) and the thresholds (n_classes - 1,)."""
+    steps = np.exp(np.clip(parameters[n_dimensions + 1 :], -30, 30))
+    thresholds = parameters[n_dimensions] + np.concatenate([[0.0], np.cumsum(steps)])
+    return parameters[:n_dimensions], thresholds
+
+
+def cross_fit(
+    kind: str,
+    vectors: Any,
+    codes: Int64Array,
+    folds: Int32Array,
+    weights: Float64Array | None = None,
+    strengths: tuple[float, ...] = STRENGTHS,
+) -> tuple[float, Float64Array]:
+    """Return the best strength and the scores (n_texts, n_outputs) of heads that left a text out.
+
+    The best has the least log loss of left-out texts. Strengths are tried from the least, until
+    two in a row are worse than the best.
+    """
+    n_outputs = codes.shape[1] if codes.ndim == 2 else int(codes.max()) + 1
+    fitters = {}
+    for fold in np.unique(folds).tolist():
+        rows = np.flatnonzero(folds != fold)
+        of_rows = None if weights is None else weights[rows]
+        # In single precision: which strength is best does not depend on the last digits.
+        fitters[fold] = _Fitter(kind, vectors[rows], codes[rows], of_rows, np.float32)
+    best, chosen, kept, n_worse = np.inf, strengths[0], np.empty((0, 0)), 0
+    for strength in strengths:
+        scores = np.full((len(codes), n_outputs - (kind == "ordinal")), -30.0)
+        for fold, fitter in fitters.items():
+            head, rows = fitter.fit(strength), np.flatnonzero(folds == fold)
+            scores[rows, : len(head.bias)] = head.scores(vectors[rows])
+        loss = log_loss(kind, scores, codes, weights)
+        n_worse = 0 if loss < best else n_worse + 1
+        if loss < best:
+            best, chosen, kept = loss, strength, scores
+        if n_worse == 2:
+            break
+    return chosen, kept
+
+
+def sample_weights(codes: Int64Array, of_class: Float64Array | None) -> Float64Array | None:
+    """Return the weight of each text, (n,), by its class; of several labels, their mean."""
+    if of_class is None:
+        return None
+    if codes.ndim == 1:
+        return np.asarray(of_class[codes])
+    n_labels = codes.sum(axis=1)
+    weights = np.where(n_labels > 0, codes @ of_class / np.maximum(n_labels, 1), 1.0)
+    return np.asarray(weights)

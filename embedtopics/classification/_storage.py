@@ -1,0 +1,178 @@
+"""The folder of a classifier: arrays, JSON and perhaps an encoder of its own; and its export.
+
+::
+
+    <folder>/
+        classifier.json      parameters, classes, decisions, and how often test sets were looked at
+        arrays.safetensors   head, calibration, scores of left-out texts, hashes of training texts
+        encoder/             the trained encoder; without, `classifier.json` says how to make it
+        manifest.json        kind, format version, size and SHA-256 of each file
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from embedtopics._utils.folders import (
+    is_kind,
+    open_saved,
+    parse_json,
+    replacing_folder,
+    write_manifest,
+)
+from embedtopics._utils.machine import package_versions
+from embedtopics.classification._calibration import calibration_arrays, calibration_of
+from embedtopics.classification._heads import LinearHead
+from embedtopics.corpus.results import Decision
+from embedtopics.encoders._registry import encoder_from_settings, learns, resolve_encoder
+from embedtopics.encoders.sentence._encoder import SentenceEncoder
+from embedtopics.errors import CorruptFileError, InputError
+
+if TYPE_CHECKING:
+    from embedtopics.classification._classifier import TextClassifier
+
+KIND, FORMAT = "text classifier", 1
+ABOUT, ARRAYS, ENCODER = "classifier.json", "arrays.safetensors", "encoder"
+KEPT = ("left_out_scores_", "left_out_codes_", "left_out_rows_", "groups_", "training_keys_")
+"""Fitted arrays that are saved under their own names."""
+
+_PARAMETERS = ("method", "head", "class_weight", "calibration", "training", "random_state")
+
+
+def save(model: TextClassifier, folder: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier; see `TextClassifier.save`."""
+    from safetensors.numpy import save_file
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model, "head_")
+    path = Path(folder).expanduser()
+    about = _about(model, path)
+    arrays = {
+        "weights": model.head_.weights,
+        "bias": model.head_.bias,
+        **calibration_arrays(model.calibration_),
+        **{name: getattr(model, name) for name in KEPT},
+    }
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with replacing_folder(path, KIND) as fresh:
+        (fresh / ABOUT).write_text(json.dumps(about, indent=1, allow_nan=False), "utf-8")
+        save_file(plain, fresh / ARRAYS)
+        if model.method != "frozen":
+            shutil.copytree(model.encoder_.name, fresh / ENCODER)
+        write_manifest(fresh, KIND, FORMAT)
+
+
+def _about(model: TextClassifier, path: Path) -> dict[str, Any]:
+    plain = getattr(model.encoder_, "uncached", model.encoder_)
+    has_settings = not learns(plain) and getattr(plain, "settings", None) is not None
+    parameters = {name: getattr(model, name) for name in _PARAMETERS}
+    if not isinstance(parameters["random_state"], (int, type(None))):
+        parameters["random_state"] = None
+    if isinstance(parameters["class_weight"], dict):
+        parameters["class_weight"] = [[_item(k), v] for k, v in parameters["class_weight"].items()]
+    log = dict(model.test_log_)
+    if is_kind(path, KIND):  # what was fitted again into one folder looks at one test set
+        for name, n_looks in _read(path)[0].get("test_log", {}).items():
+            log[name] = max(log.get(name, 0), n_looks)
+    return {
+        "parameters": parameters,
+        "classes": [_item(one) for one in model.classes_],
+        "order": None if model.classes is None else [_item(one) for one in model.classes],
+        "encoder": plain.settings if has_settings and model.method == "frozen" else None,
+        "encoder_name": str(getattr(plain, "name", type(plain).__name__)),
+        "decisions": [asdict(decision) for decision in model.decisions_],
+        "test_log": log,
+        "versions": package_versions(),
+    }
+
+
+def _item(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def load_classifier(folder: str | os.PathLike[str], *, encoder: Any = None) -> TextClassifier:
+    """Read a classifier that `TextClassifier.save` wrote.
+
+    Parameters
+    ----------
+    folder : path
+    encoder : str, path or Encoder, optional
+        Where the folder does not hold what is needed to make it again: an object of your own, or
+        one that learned from the texts.
+
+    Returns
+    -------
+    TextClassifier
+
+    Raises
+    ------
+    CorruptFileError
+        Where the folder is damaged, of a newer version, or no classifier.
+    """
+    from embedtopics.classification._classifier import TextClassifier
+
+    path = Path(folder).expanduser()
+    about, arrays = _read(path)
+    try:
+        parameters = dict(about["parameters"])
+        if isinstance(parameters["class_weight"], list):
+            parameters["class_weight"] = {k: v for k, v in parameters["class_weight"]}
+        model = TextClassifier(classes=about["order"], **parameters)
+        model.classes_ = np.array(about["classes"])
+        kind = model.head
+        model.head_ = LinearHead(kind, arrays["weights"], arrays["bias"])
+        model.calibration_ = calibration_of(kind, arrays)
+        for name in KEPT:
+            setattr(model, name, arrays[name])
+        model.decisions_ = tuple(Decision(**one) for one in about["decisions"])
+        model.test_log_ = {str(name): int(n) for name, n in about["test_log"].items()}
+        n_outputs = len(model.classes_) - (kind == "ordinal")
+        if model.head_.weights.ndim != 2 or model.head_.bias.shape != (n_outputs,):
+            raise ValueError("its head does not fit its classes")
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise CorruptFileError(f"{path / ABOUT} is damaged ({error}); save again") from error
+    model.encoder_ = _encoder(path, about, encoder, model.method)
+    model.encoder = model.encoder_ if encoder is not None else about["encoder_name"]
+    model.training_report_ = None
+    if (path / ENCODER / "training-report").is_dir():
+        from embedtopics.training._report import read_report
+
+        model.training_report_ = read_report(path / ENCODER)
+    return model
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    with open_saved(path, KIND, FORMAT) as saved:
+        try:
+            about = parse_json(saved.streams[ABOUT].read())
+            arrays = load(saved.streams[ARRAYS].read())
+        except (KeyError, ValueError, SafetensorError) as error:
+            raise CorruptFileError(f"{path} is damaged ({error}); save again") from error
+    if not isinstance(about, dict):
+        raise CorruptFileError(f"{path / ABOUT} is damaged (no object); save again")
+    return about, arrays
+
+
+def _encoder(path: Path, about: dict[str, Any], given: Any, method: str) -> Any:
+    if given is not None:
+        return resolve_encoder(given, cached=True)
+    if method != "frozen":
+        return SentenceEncoder(path / ENCODER, precision="float32", long_texts="chunk")
+    if about["encoder"] is None:
+        name = about["encoder_name"]
+        raise InputError("encoder", "given, because the folder does not hold that of the fit",
+                         found=name)  # fmt: skip
+    from embedtopics.encoders._cache import CachedEncoder
+
+    made: Any = encoder_from_settings(about["encoder"])
+    return CachedEncoder(made) if isinstance(made, SentenceEncoder) else made

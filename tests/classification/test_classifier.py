@@ -1,0 +1,137 @@
+"""The classifier as a scikit-learn estimator, with frozen vectors; saved and read again."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.utils import estimator_checks
+
+from embedtopics.classification import TextClassifier, load_classifier
+from embedtopics.encoders import SentenceEncoder
+from embedtopics.errors import CorruptFileError
+from tests.classification.conftest import themed_texts
+from tests.factories import contents, refuses
+
+# Those that need no table of numbers, which scikit-learn has for its own estimators alone.
+CHECKS = """
+    estimator_cloneable estimator_repr
+    estimator_tags_renamed get_params_invariance mixin_order no_attributes_set_in_init
+    parameters_default_constructible set_params valid_tag_types
+""".split()
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_checks_of_scikit_learn(name):
+    check = getattr(estimator_checks, f"check_{name}")
+    check("TextClassifier", TextClassifier("tfidf"))
+
+
+def test_classes_are_found_again_whatever_their_names(counted, labelled):
+    texts, themes = labelled
+    model = TextClassifier(counted).fit(texts[:160], themes[:160])
+    assert model.score(texts[160:], themes[160:]) > 0.7
+    assert model.classes_.tolist() == ["chess", "fruit", "train"]
+    # Integers in another order are the same model with other names.
+    number = {"fruit": 7, "train": -2, "chess": 30}
+    numbered = TextClassifier(counted).fit(texts[:160], [number[t] for t in themes[:160]])
+    columns = [model.classes_.tolist().index(name) for name in ("train", "fruit", "chess")]
+    assert numbered.classes_.tolist() == [-2, 7, 30]
+    wanted = model.predict_proba(texts)[:, columns]
+    assert np.allclose(numbered.predict_proba(texts), wanted, atol=1e-2)
+    assert np.allclose(wanted.sum(axis=1), 1)
+
+
+def test_texts_without_label_change_nothing(counted, labelled):
+    texts, themes = labelled
+    model = TextClassifier(counted).fit(texts, themes)
+    more = TextClassifier(counted).fit(["nothing", *texts, ""], [None, *themes, float("nan")])
+    assert np.array_equal(model.predict_proba(texts), more.predict_proba(texts))
+    assert model.predict([]).shape == (0,) and model.predict_proba([]).shape == (0, 3)
+
+
+def test_it_works_in_grids_and_folds(counted, labelled):
+    texts, themes = map(np.array, labelled)
+    model = TextClassifier(counted)
+    assert cross_val_score(model, texts, themes, cv=3).mean() > 0.75
+    grid = {"calibration": [None, "temperature"]}
+    found = GridSearchCV(model, grid, cv=2, scoring="neg_log_loss").fit(texts, themes)
+    assert set(found.best_params_) == set(grid) and found.best_score_ < 0
+    shares = cross_val_predict(model, texts, themes, cv=2, method="predict_proba")
+    assert shares.shape == (len(texts), 3)
+    assert repr(clone(model)).split("Counted")[0] == repr(model).split("Counted")[0]
+
+
+def test_ordered_classes_are_predicted_by_the_middle_of_what_is_known(counted):
+    texts, themes = themed_texts(200, noise=0.6)
+    order = ["fruit", "train", "chess"]
+    model = TextClassifier(counted, head="ordinal", classes=order).fit(texts, themes)
+    assert model.classes_.tolist() == order
+    assert model.decision_function(texts).shape == (200, 2)
+    assert model.predict_proba(texts).shape == (200, 3)
+    assert model.score(texts, themes) > 0.5
+
+
+def test_several_labels_a_text(counted):
+    first, themes = themed_texts(150)
+    second, others = themed_texts(150, seed=1)
+    both = [f"{a} {b}" for a, b in zip(first, second, strict=True)]
+    y = [{a, b} for a, b in zip(themes, others, strict=True)]
+    model = TextClassifier(counted, head="multilabel", class_weight="balanced").fit(both, y)
+    assert model.predict(["apple bishop"]).tolist() == [[1, 1, 0]]
+    with refuses("head"):
+        model.predict(both, max_error=0.1)
+
+
+def test_weights_of_classes_move_the_border(counted):
+    texts, themes = themed_texts(300, noise=0.7)
+    usual = TextClassifier(counted, calibration=None).fit(texts, themes)
+    weights = {"chess": 20.0}
+    heavy = TextClassifier(counted, calibration=None, class_weight=weights).fit(texts, themes)
+    assert (heavy.predict(texts) == "chess").sum() > (usual.predict(texts) == "chess").sum()
+
+
+def test_an_unfitted_model_says_so(labelled):
+    for ask in (TextClassifier("tfidf").predict, TextClassifier("tfidf").predict_proba):
+        with pytest.raises(NotFittedError):
+            ask(labelled[0])
+
+
+@pytest.mark.parametrize("calibration", [None, "temperature", "isotonic"])
+@pytest.mark.parametrize("head", ["softmax", "ordinal"])
+def test_a_saved_model_is_the_same(tmp_path, tiny_bert, labelled, head, calibration):
+    texts, themes = labelled
+    encoder = SentenceEncoder(tiny_bert, precision="float32")
+    order = ["fruit", "train", "chess"]
+    model = TextClassifier(encoder, head=head, classes=order, calibration=calibration)
+    model.fit(texts[:60], themes[:60]).save(tmp_path / "model")
+    again = load_classifier(tmp_path / "model")
+    assert np.array_equal(again.predict_proba(texts), model.predict_proba(texts))
+    assert again.classes_.tolist() == order and again.decisions_ == model.decisions_
+    again.save(tmp_path / "again")
+    before, after = contents(tmp_path / "model"), contents(tmp_path / "again")
+    assert before["arrays.safetensors"] == after["arrays.safetensors"]
+
+
+def test_an_encoder_that_no_folder_holds_has_to_be_given(tmp_path, counted, labelled):
+    model = TextClassifier(counted).fit(*labelled)
+    model.save(tmp_path / "model")
+    with refuses("encoder"):
+        load_classifier(tmp_path / "model")
+    again = load_classifier(tmp_path / "model", encoder=counted)
+    assert np.array_equal(again.predict_proba(labelled[0]), model.predict_proba(labelled[0]))
+
+
+def test_damaged_folders_are_refused(tmp_path, counted, labelled):
+    folder = tmp_path / "model"
+    TextClassifier(counted).fit(*labelled).save(folder)
+    content = json.loads((folder / "classifier.json").read_text())
+    (folder / "classifier.json").write_text(json.dumps(content | {"classes": ["a"]}))
+    with pytest.raises(CorruptFileError, match=r"bytes|checksum"):
+        load_classifier(folder, encoder=counted)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"kind": "search index"}))
+    with pytest.raises(CorruptFileError, match=r"search index"):
+        load_classifier(folder, encoder=counted)

@@ -1,0 +1,125 @@
+"""Labels in the forms people have them in, and those that nothing can be learned from."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from embedtopics.classification import TextClassifier, label_conflicts
+from embedtopics.classification._folds import grouped_folds, near_copies
+from embedtopics.classification._targets import read_targets
+from tests.factories import refuses
+
+
+@pytest.mark.parametrize(
+    ("y", "classes", "codes"),
+    [
+        (["b", "a", None, "b"], ["a", "b"], [1, 0, -1, 1]),
+        ([3, 1, 1], [1, 3], [1, 0, 0]),
+        (pd.Series([2.0, np.nan, 5.0]), [2, 5], [0, -1, 1]),
+        (pd.Series(["x", pd.NA, "y"], dtype="string"), ["x", "y"], [0, -1, 1]),
+        (np.array([True, False]), [False, True], [1, 0]),
+        (pd.Categorical(["lo", "hi"]), ["hi", "lo"], [1, 0]),
+    ],
+)
+def test_labels_are_numbered_in_the_order_of_their_classes(y, classes, codes):
+    found = read_targets(y, "softmax")
+    assert found.classes.tolist() == classes and found.codes.tolist() == codes
+    assert found.known.tolist() == [code >= 0 for code in codes]
+
+
+def test_the_order_of_ordered_classes_is_the_given_one():
+    found = read_targets(["low", "high", "middle"], "ordinal", ["low", "middle", "high"])
+    assert found.codes.tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [["a", "c"], [], None, ["c"]],
+        pd.DataFrame({"a": [1, 0, np.nan, 0], "c": [1, 0, np.nan, 1]}),
+    ],
+)
+def test_several_labels_are_lists_or_a_table(y):
+    found = read_targets(y, "multilabel")
+    assert found.classes.tolist() == ["a", "c"]
+    assert found.codes.tolist() == [[1, 1], [0, 0], [0, 0], [0, 1]]
+    assert found.known.tolist() == [True, True, False, True]
+
+
+TEXTS = [f"text {i}" for i in range(8)]
+
+
+@pytest.mark.parametrize(
+    ("y", "row"),
+    [
+        (["a"] * 8, None),
+        (["a", "a", "a", "a", "a", "a", "a", "b"], 7),
+        ([0, 1, 0.5, 1, 0, 1, 0, 1], 2),
+        (["a", "b", ["a", "b"], "a", "b", "a", "b", "a"], 2),
+        (["a", "b", "a", 7, "b", "a", "b", "a"], 3),
+        ([None] * 8, None),
+        (["a", "b"], None),
+        ("abababab", None),
+        (None, None),
+        (np.zeros((8, 2)), None),
+    ],
+)
+def test_labels_that_nothing_can_be_learned_from_are_refused(y, row):
+    with refuses("y", row=row):
+        TextClassifier("tfidf").fit(TEXTS, y)
+
+
+def test_a_column_of_ids_is_no_label():
+    texts = [f"text {i}" for i in range(8_000)]
+    with refuses("y") as caught:
+        TextClassifier("tfidf").fit(texts, [f"id{i // 2}" for i in range(8_000)])
+    assert "4,000 different labels" in str(caught.value)
+
+
+def test_empty_texts_and_contradictions_are_refused_and_shown():
+    y = list("abababab")
+    with refuses("texts", row=4):
+        TextClassifier("tfidf").fit([*TEXTS[:4], " ", *TEXTS[5:]], y)
+    repeated = [*TEXTS[:5], "text  0", *TEXTS[6:]]
+    with refuses("y", row=5):
+        TextClassifier("tfidf").fit(repeated, y)
+    table = label_conflicts(repeated, y)
+    assert table.to_dict("records") == [
+        {"text": "text 0", "label": "a", "n_rows": 1, "rows": [0]},
+        {"text": "text 0", "label": "b", "n_rows": 1, "rows": [5]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "at_fault"),
+    [
+        ({"method": "svm"}, "method"),
+        ({"head": "linear"}, "head"),
+        ({"calibration": "platt"}, "calibration"),
+        ({"class_weight": "fair"}, "class_weight"),
+        ({"class_weight": {"c": 2.0}}, "class_weight"),
+        ({"class_weight": {"a": 0.0}}, "class_weight"),
+        ({"head": "ordinal"}, "classes"),
+        ({"classes": ["a"]}, "y"),
+        ({"classes": ["a", "b", "b"]}, "classes"),
+        ({"training": {"epochs": 2}}, "training"),
+        ({"random_state": "x"}, "random_state"),
+        ({"encoder": 7}, "encoder"),
+    ],
+)
+def test_bad_parameters_are_refused(parameters, at_fault):
+    with refuses(at_fault):
+        TextClassifier(**{"encoder": "tfidf", **parameters}).fit(TEXTS, list("abababab"))
+
+
+def test_copies_are_one_group_and_never_split():
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(60, 8)).astype(np.float32)
+    vectors[30:40] = vectors[:10] + 1e-3
+    texts = [f"text {i}" for i in range(60)]
+    texts[50:55] = [f"text  {i}" for i in range(20, 25)]
+    groups = near_copies(texts, vectors)
+    assert (groups[30:40] == groups[:10]).all() and (groups[50:55] == groups[20:25]).all()
+    assert len(np.unique(groups)) == 45
+    folds = grouped_folds(rng.integers(0, 2, 60), groups, 5, 0)
+    assert all(len(set(folds[groups == group])) == 1 for group in np.unique(groups))

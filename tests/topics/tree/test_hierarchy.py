@@ -143,7 +143,8 @@ def test_no_terms_no_topics_one_topic():
     # One topic without terms lies at distance 1 from all and merges like any other.
     lacking = result.topic_terms.toarray()
     lacking[1] = 0.0
-    tree = topics.hierarchy(replace(result, topic_terms=csr_matrix(lacking)), linkage="average")
+    lacking = replace(result, topic_terms=csr_matrix(lacking))
+    tree = topics.hierarchy(lacking, by="terms", linkage="average")
     np.testing.assert_array_equal(tree.similarities[1], [0, 1, 0])
     assert tree.cut(2)[-1] == (1,) or tree.cut(2)[0] == (1,)
 

@@ -22,10 +22,20 @@ import reprlib
 _NOTHING = object()
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
+_LONGEST = 3000
+"""Characters of a message."""
 
 
 class EmbedTopicsError(Exception):
     """Root of all errors that embedtopics raises on purpose."""
+
+    def __str__(self) -> str:
+        """Return the message alone: OSError would format several arguments as errno."""
+        message = " ".join(str(argument) for argument in self.args)
+        # A path or a column's name may have thousands of characters; the remedy is at the end.
+        half = _LONGEST // 2
+        whole = len(message) <= _LONGEST
+        return message if whole else f"{message[:half]} ... {message[-half:]}"
 
 
 class InputError(EmbedTopicsError, ValueError):
@@ -78,10 +88,6 @@ class InputError(EmbedTopicsError, ValueError):
 class ModelLoadError(EmbedTopicsError, OSError):
     """An encoder could not be found, read or verified."""
 
-    def __str__(self) -> str:
-        """Return the message alone; OSError would format several arguments as errno."""
-        return " ".join(str(argument) for argument in self.args)
-
 
 class MissingExtraError(EmbedTopicsError, ImportError):
     """An optional dependency is needed and not installed."""
@@ -89,7 +95,3 @@ class MissingExtraError(EmbedTopicsError, ImportError):
 
 class CorruptFileError(EmbedTopicsError, OSError):
     """A saved file is damaged, incomplete, of a newer version, or not ours."""
-
-    def __str__(self) -> str:
-        """Return the message alone; OSError would format several arguments as errno."""
-        return " ".join(str(argument) for argument in self.args)

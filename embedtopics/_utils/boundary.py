@@ -10,7 +10,7 @@ import functools
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -57,12 +57,14 @@ def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def unusable(error: Exception) -> InputError | None:
-    """Return what to say of the name of a file that no system takes, or None of other errors."""
-    if getattr(error, "errno", 0) in (errno.ENAMETOOLONG, errno.ELOOP) or "Symlink loop" in str(
-        error
-    ):
+    """Return what to say of a name that no system takes and of a full disk, None of the rest."""
+    number, text = getattr(error, "errno", 0), str(error)[:200]
+    if number in (errno.ENAMETOOLONG, errno.ELOOP) or "Symlink loop" in text:
         message = "the name of a file or folder is too long, or a link that leads to itself"
-        return InputError(f"{message}; name another ({str(error)[:200]})")
+        return InputError(f"{message}; name another ({text})")
+    if number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT) or "No usable temporary" in text:
+        return InputError(f"a file cannot be written ({text}); free some space, also in the "
+                          "folder for temporary files")  # fmt: skip
     return None
 
 
@@ -79,9 +81,10 @@ def _blame(function: Callable[..., Any], args: Any, kwargs: Any, error: Exceptio
         known |= inspect.signature(type(owner).__init__).parameters
         given |= owner.get_params(deep=False)
     for name, value in given.items():
-        spelled = known[name].annotation
-        if not isinstance(spelled, str) or known[name].kind is inspect.Parameter.VAR_KEYWORD:
+        if known[name].kind is inspect.Parameter.VAR_KEYWORD:
             continue
+        spelled = known[name].annotation
+        spelled = spelled if isinstance(spelled, str) else inspect.formatannotation(spelled)
         if not _fits(value, ast.parse(spelled, mode="eval").body):
             raise InputError(name, f"of the type {spelled}", value) from error
 
@@ -101,7 +104,7 @@ def _fits(value: Any, kind: ast.expr) -> bool:
         if isinstance(value, Mapping):
             return all(_fits(key, inner[0]) and _fits(value[key], inner[-1]) for key in value)
         return not isinstance(value, (list, tuple)) or all(_fits(one, inner[0]) for one in value)
-    name = ast.unparse(kind)
+    name = ast.unparse(kind).rpartition(".")[2]
     if name in _KINDS:
         return _KINDS[name](value)
     return (
@@ -126,9 +129,10 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     # A half of a character or a NUL is in no name of a file and no text.
     "str": lambda value: isinstance(value, str) and not _is_odd(value),
     "Path": lambda value: isinstance(value, os.PathLike) and not _is_odd(str(value)),
-    "os.PathLike": lambda value: isinstance(value, os.PathLike) and not _is_odd(str(value)),
+    "PathLike": lambda value: isinstance(value, os.PathLike) and not _is_odd(str(value)),
+    "Hashable": lambda value: isinstance(value, Hashable),
     "Mapping": lambda value: isinstance(value, Mapping),
-    "Sequence": lambda value: _is_list(value) and not hasattr(value, "dtype"),
+    "Sequence": lambda value: _is_list(value) and isinstance(value, Sequence),
     "Iterable": lambda value: _is_list(value),
 }
 

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ def _list(values: Mapping[str, Any]) -> str:
     return "\n".join(f"- {plain(name)}: {plain(value)}" for name, value in values.items())
 
 
-def without_texts(result: TopicResult, *, columns: Sequence[Any] = ()) -> TopicResult:
+def without_texts(result: TopicResult, *, columns: Sequence[Hashable] = ()) -> TopicResult:
     """Return a result without texts, to be shared where these cannot be.
 
     Left out are the texts, their words, the counts of terms in each document, the constraints of

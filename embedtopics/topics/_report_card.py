@@ -299,12 +299,10 @@ def _labels_of(result: TopicResult, labels: Any) -> npt.NDArray[Any]:
                 "name one of them"
             )
         labels = result.corpus.metadata[labels]
-    values = pd.Series(np.asarray(labels, dtype=object))
-    if len(values) != len(result.documents.of_row):
-        raise InputError(
-            f"labels must be one for each of the {len(result.documents.of_row)} rows; "
-            f"got {len(values)}"
-        )
+    values = np.asarray(labels, dtype=object)
+    n_rows = len(result.documents.of_row)
+    if values.shape != (n_rows,):
+        raise InputError("labels", f"one for each of the {n_rows} rows", labels)
     return np.array(["" if pd.isna(v) else str(v).strip() for v in values], dtype=object)
 
 

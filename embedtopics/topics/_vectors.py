@@ -242,10 +242,13 @@ def _sample(
     return made, vectors[: len(some)]
 
 
-def encode_uncached(encoder: Encoder, texts: Sequence[str]) -> FloatArray:
+def encode_uncached(encoder: Encoder, texts: Sequence[str], width: int | None = None) -> FloatArray:
     """Return the unit vectors of a few texts, which are not worth a file on disk."""
     plain = getattr(encoder, "uncached", encoder)
-    return encode_documents(plain, list(texts), np.arange(len(texts)), False)[0]
+    vectors = encode_documents(plain, list(texts), np.arange(len(texts)), False)[0]
+    if width is not None and vectors.shape[1] != width:
+        raise InputError("encoder", f"one of {width} dimensions, as the fit", vectors.shape[1])
+    return vectors
 
 
 @dataclass(frozen=True, eq=False)

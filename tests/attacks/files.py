@@ -16,6 +16,7 @@ from embedtopics import topics
 from embedtopics.cli._app import app
 from tests.attacks.trials import Trial
 from tests.factories import make_result
+from tests.test_saved_folders import SAVED
 
 TEXTS = ["A river, a town.", 'She said "no".', "=1+1", "\u05e9\u05dc\u05d5\u05dd", "e\u0301t\u00e9"]
 SUFFIXES = ("csv", "tsv", "jsonl", "json", "txt", "parquet")
@@ -207,7 +208,7 @@ def of_environment() -> Iterator[Trial]:
         try:
             from embedtopics.encoders import CachedEncoder
 
-            return CachedEncoder(et.SentenceEncoder()).encode(["a text"]).shape
+            return CachedEncoder(et.StaticEncoder(SAVED / "static")).encode(["a text"]).shape
         finally:
             os.environ["EMBEDTOPICS_CACHE"] = before
 

@@ -48,7 +48,7 @@ LOOSE = {"y", "X", "data", "id", "api_key", "token"}
 UNUSED = {
     "Corpus of a list": ("encoding", "limit"), "Corpus of a frame": ("encoding", "limit"),
     "TopicModel.predict": ("embeddings",), "TopicModel.transform": ("embeddings",),
-    "assign": ("embeddings", "encoder"), "inspect_corpus": ("encoder",),
+    "adopt": ("weighting",), "assign": ("embeddings", "encoder"), "extend": ("encoder",), "inspect_corpus": ("encoder",),
     "over_time": ("max_groups",), "replay": ("weighting",),
 }  # fmt: skip
 """Parameters that the call of the trial has no use for."""
@@ -84,7 +84,7 @@ class Vectors:
 def of_topics() -> Iterator[Trial]:
     result = make_result(120, 4)
     corpus = result.corpus
-    rows = np.zeros((len(corpus), 5), dtype=np.float32)
+    rows = np.zeros((len(corpus), result.embeddings.shape[1]), dtype=np.float32)
     given: dict[str, dict[str, Any]] = {
         "CannotLink": {"pairs": [(0, 1)]}, "ManualLabels": {"labels": [0, 1]},
         "PartialLabels": {"labels": ["a", None]}, "SeedWords": {"seeds": [["river"]]},

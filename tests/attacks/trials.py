@@ -21,6 +21,8 @@ from typing import Any
 
 SECONDS = 40
 """Of one trial, on a machine with other work; what takes longer is taken for a hang."""
+SETUP = 180.0
+"""Between trials: imports, a fit, an index."""
 MEMORY = 8 << 30
 """Bytes of address space; the libraries alone reserve half of it."""
 LONGEST = 10_000
@@ -117,7 +119,7 @@ def attack(module: str, seconds: float = SECONDS) -> Outcome:
 def _follow(process: Any, outcome: Outcome, start: int, seconds: float) -> int | None:
     """Note what a child reports; return where the next one starts, or None after the last."""
     trying, pending, name, begun = None, b"", "", time.monotonic()
-    limit = 180.0  # until the first line: imports, a fit, an index
+    limit = SETUP
     while True:
         left = begun + limit - time.monotonic()
         ready = select.select([process.stdout], [], [], max(0.0, left))[0]
@@ -130,7 +132,7 @@ def _follow(process: Any, outcome: Outcome, start: int, seconds: float) -> int |
             return None if trying is None else trying + 1
         *lines, pending = (pending + chunk).split(b"\n")
         for line in map(json.loads, lines):
-            begun, limit = time.monotonic(), seconds
+            begun, limit = time.monotonic(), seconds if line[0] == "try" else SETUP
             if line[0] == "try":
                 trying, name = line[1:]
             elif line[0] == "end":

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import embedtopics as et
+from embedtopics import topics
 from embedtopics.errors import InputError
 from embedtopics.topics.results import Reason
-from tests.factories import each, refuses
+from tests.factories import each, make_result, refuses
 
 
 def texts_of(n):
@@ -201,3 +202,31 @@ def test_words_of_the_wrong_kind_are_refused(name, value):
 def test_half_a_character_in_a_label_is_replaced():
     result = fit(groups([30, 30])).result_
     assert et.topics.rename(result, {0: "a\ud800b"}).topics[0].label == "a\ufffdb"
+
+
+class Wide:
+    """An encoder of other vectors than those of the fit."""
+
+    name, settings = "wide", None
+
+    def encode(self, texts, **_):
+        return np.ones((len(texts), 99), dtype=np.float32)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "call"),
+    [
+        ("seeds", lambda result: topics.SeedWords({1})),
+        ("columns", lambda result: topics.without_texts(result, columns=[[1]])),
+        ("labels", lambda result: topics.report_card(result, labels=np.ones((3, 3)))),
+        ("encoder", lambda result: topics.score_labels(result, Wide(), choose=True)),
+        ("layers", lambda result: et.SentenceEncoder(layers={})),
+        (
+            "convert_to_tensor",
+            lambda result: et.RandomProjectionEncoder().encode(["a"], convert_to_tensor=np.ones(2)),
+        ),
+    ],
+)
+def test_arguments_of_wrong_types_are_named(parameter, call):
+    with refuses(parameter):
+        call(make_result(n_documents=60, n_topics=3))

@@ -84,7 +84,8 @@ def score_labels(
     (0.93, 0.89, 0.96)
     """
     asked = encoder_of_fit(result, encoder)
-    return scored_labels(result, lambda texts: encode_uncached(asked, texts), choose=choose)
+    width = result.embeddings.shape[1]
+    return scored_labels(result, lambda texts: encode_uncached(asked, texts, width), choose=choose)
 
 
 def scored_labels(result: TopicResult, encode: Encode, *, choose: bool) -> TopicResult:

@@ -139,9 +139,7 @@ def _vectors(
             )
         return unit_rows(given, what="the embeddings of the queries").astype(np.float64)
     made = recorded_encoder(result) if encoder is None else matching_encoder(encoder, result)
-    vectors = encode_uncached(made, [normalize_text(text) for text in queries])
-    if vectors.shape[1] != width:
-        raise InputError("encoder", f"one of {width} dimensions, as the fit", vectors.shape[1])
+    vectors = encode_uncached(made, [normalize_text(text) for text in queries], width)
     for text, vector in zip(queries, vectors, strict=True):
         if not vector.any():
             raise InputError("query", "in words that the encoder knows", text)

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from embedtopics._utils.display import Displayed
+from embedtopics.corpus.results import Decision
+from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,3 +33,95 @@ class RiskCoverage:
     high: Float64Array
     thresholds: Float64Array
     n: int
+
+
+@dataclass(frozen=True)
+class Score:
+    """One figure with its 95 % interval.
+
+    Parameters
+    ----------
+    of : str
+        "classifier" or the name of a baseline.
+    name : str, int or None
+        The class; None for all together.
+    metric : str
+    value, low, high : float
+    n : int
+        Texts of the class, or all.
+    """
+
+    of: str
+    name: Any
+    metric: str
+    value: float
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassificationReport(Displayed):
+    """How well a classifier does on texts that it has not learned from.
+
+    Parameters
+    ----------
+    classes : tuple
+    head : str
+    scores : tuple of Score
+        Of all classes together and of each, with 95 % intervals over texts; near-copies are drawn
+        together.
+    baselines : tuple of Score
+        Of the most frequent class, and of logistic regression on TF-IDF.
+    confusion : float64 ndarray of shape (n_classes, n_classes) or None
+        True classes in rows, predicted ones in columns; None for several labels a text.
+    calibration_error : float
+        Expected calibration error of the likeliest class.
+    calibration : float64 ndarray of shape (n_bins, 3)
+        Mean confidence, share right and texts of bins of equal size.
+    risk_coverage : RiskCoverage or None
+    n, n_groups : int
+        Texts, and groups of near-copies among them.
+    n_looks : int
+        How often this classifier, or one saved to the same folder, was measured on these texts,
+        this time included.
+    decisions : tuple of Decision
+    """
+
+    classes: tuple[Any, ...]
+    head: str
+    scores: tuple[Score, ...]
+    baselines: tuple[Score, ...]
+    confusion: Float64Array | None
+    calibration_error: float
+    calibration: Float64Array
+    risk_coverage: RiskCoverage | None
+    n: int
+    n_groups: int
+    n_looks: int
+    decisions: tuple[Decision, ...] = ()
+
+    def score(self, metric: str, name: Any = None) -> Score:
+        """Return a figure of a class, or of all together."""
+        for one in self.scores:
+            if (one.metric, one.name) == (metric, name):
+                return one
+        known = sorted({f"{one.metric}" for one in self.scores})
+        raise InputError("metric", f"one of {', '.join(known)}, and a class or None", metric)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row for each figure: of whom, class, metric, value, low, high, n."""
+        import pandas as pd
+
+        rows = [vars(one) for one in (*self.scores, *self.baselines)]
+        frame = pd.DataFrame(rows).rename(columns={"name": "class"})
+        return frame[["of", "class", "metric", "value", "low", "high", "n"]]
+
+    def _summary(self) -> str:
+        metric = "quadratic kappa" if self.head == "ordinal" else "macro F1"
+        one, looks = self.score(metric), "1 look" if self.n_looks == 1 else f"{self.n_looks} looks"
+        best = max((b.value for b in self.baselines if b.metric == metric), default=float("nan"))
+        return (
+            f"{metric} {one.value:.3f} [{one.low:.3f}, {one.high:.3f}] on {self.n:,} texts, "
+            f"best baseline {best:.3f}, {looks} at them"
+        )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from embedtopics.cli._classify import app as classify_app
 from embedtopics.cli._edit import add, edit, export, label, name
 from embedtopics.cli._evaluate import compare, evaluate, evaluate_encoder
 from embedtopics.cli._probe import probe
@@ -28,6 +29,7 @@ for command in (
 ):  # fmt: skip
     app.command()(command)
 app.add_typer(cache_app, name="cache")
+app.add_typer(classify_app, name="classify")
 app.add_typer(index_app, name="index")
 app.add_typer(train_app, name="train")
 

@@ -286,8 +286,8 @@ READABLE = 30
 def hierarchy(
     results: ResultsFolder,
     by: Annotated[
-        str, typer.Option(help="What makes topics similar: terms or embeddings.")
-    ] = "terms",
+        str, typer.Option(help="What makes topics similar: coordinates, terms or embeddings.")
+    ] = "coordinates",
     linkage: Annotated[
         str, typer.Option(help="ward, average, complete, single or weighted.")
     ] = "ward",

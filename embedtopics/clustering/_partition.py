@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,10 +41,9 @@ class Partitions:
 
     def into(self, n_clusters: int) -> Int64Array:
         """Return labels from 0 (n_documents,) of so many clusters, or of `n_most`."""
-        cluster = np.arange(self.n_most)
-        for first, second in self._merges[: self.n_most - min(n_clusters, self.n_most)]:
-            cluster[cluster == second] = first
-        return self._steps(_numbered(cluster)[self._micro], MOST_STEPS)
+        one_parent = np.zeros(self.n_most, dtype=np.int64)
+        start = self._merged(self._micro, one_parent, min(n_clusters, self.n_most))
+        return self._steps(start, MOST_STEPS)
 
     def around(self, groups: Int32Array) -> Int64Array:
         """Return labels (n_documents,) of as many clusters as there are groups, begun from these.
@@ -68,25 +67,36 @@ class Partitions:
         labels = self._nearest(self.coordinates[chosen].astype(np.float64))
         return self._steps(_numbered(labels), MICRO_STEPS)
 
-    @cached_property
-    def _merges(self) -> Int64Array:
-        """The merges of Ward's tree in order, (n_micro - 1, 2): the second joins the first."""
-        means, sizes = cluster_means(self.coordinates, self.weights, self._micro)
-        n_micro = len(sizes)
-        cost = np.array([_ward(means, sizes, *one) for one in zip(means, sizes, strict=True)])
-        np.fill_diagonal(cost, np.inf)
-        merges = np.empty((n_micro - 1, 2), dtype=np.int64)
-        gone = np.zeros(n_micro, dtype=np.bool_)
-        for row in merges:
-            i, j = row[:] = sorted(divmod(int(cost.argmin()), n_micro))
-            means[i] = (sizes[i] * means[i] + sizes[j] * means[j]) / (sizes[i] + sizes[j])
-            sizes[i] += sizes[j]
-            gone[j] = True
-            cost[i] = np.where(gone, np.inf, _ward(means, sizes, means[i], sizes[i]))
-            cost[i, i] = np.inf
-            cost[:, i] = cost[i]
-            cost[j] = cost[:, j] = np.inf
-        return merges
+    def _divided(self, cells: Int64Array, n_clusters: int) -> Int64Array:
+        """Divide cells into so many clusters, by Ward's tree and steps within each cell."""
+        pieces = _numbered(cells * self.n_most + self._micro)
+        start = self._merged(pieces, _parents(pieces, cells), n_clusters)
+        found, n_before = np.empty_like(start), 0
+        order = np.argsort(cells, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
+            inside = Partitions(self.coordinates[rows], self.weights[rows])
+            found[rows] = n_before + inside._steps(_numbered(start[rows]), MOST_STEPS)
+            n_before = int(found[rows].max()) + 1
+        return found
+
+    def _merged(self, labels: Int64Array, parents: Int64Array, n_clusters: int) -> Int64Array:
+        """Merge clusters of one parent by Ward's criterion until so many are left.
+
+        Shapes: `labels` (n_documents,), `parents` (n_before,); returns labels (n_documents,).
+        """
+        means, sizes = cluster_means(self.coordinates, self.weights, labels)
+        merges, costs = [], []
+        for parent in range(int(parents.max(initial=-1)) + 1):
+            inside = np.flatnonzero(parents == parent)
+            found, cost = ward_merges(means[inside], sizes[inside])
+            merges.append(inside[found])
+            # Rounding can put a merge below one within it by the last bit.
+            costs.append(np.maximum.accumulate(cost))
+        order = np.argsort(np.concatenate(costs), kind="stable")[: max(0, len(sizes) - n_clusters)]
+        cluster = np.arange(len(sizes))
+        for first, second in np.concatenate(merges)[order]:
+            cluster[cluster == second] = first
+        return _numbered(cluster)[labels]
 
     def _steps(self, labels: Int64Array, most: int) -> Int64Array:
         """Take steps of k-means, but none that would leave a cluster without documents."""
@@ -111,13 +121,69 @@ class Partitions:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class PartitionTree:
+    """Partitions into any number of clusters that are nested: unions of some cells, or parts.
+
+    Fewer clusters than cells are merged by Ward's criterion. For more, the cells are divided into
+    twice their number, these again, and so on; what lies between two such numbers is merged within
+    the coarser. Shapes: `cells` (n_documents,), from 0 without gaps.
+    """
+
+    partitions: Partitions
+    cells: Int64Array
+    _finer: list[Int64Array] = field(default_factory=list, init=False)
+
+    def into(self, n_clusters: int) -> Int64Array:
+        """Return labels from 0 (n_documents,) of so many clusters, or of `n_most`."""
+        coarse, fine, step = np.zeros_like(self.cells), self.cells, 0
+        while (n_fine := int(fine.max(initial=-1)) + 1) < n_clusters and n_fine < self.n_most:
+            if step == len(self._finer):
+                n_finer = min(2 * n_fine, self.n_most)
+                self._finer.append(self.partitions._divided(fine, n_finer))
+            coarse, fine, step = fine, self._finer[step], step + 1
+        if n_fine <= n_clusters:
+            return fine
+        return self.partitions._merged(fine, _parents(fine, coarse), n_clusters)
+
+    @property
+    def n_most(self) -> int:
+        """Most clusters that there can be; the micro-clusters are only made to divide cells."""
+        return max(self.partitions.n_most, int(self.cells.max(initial=-1)) + 1)
+
+
 def cluster_means(
     coordinates: FloatArray, weights: Int64Array, labels: Int32Array | Int64Array
 ) -> tuple[Float64Array, Float64Array]:
     """Return the mean of each cluster (n_clusters, n_components), and its weight."""
     sizes = np.bincount(labels, weights).astype(np.float64)
     sums = [np.bincount(labels, weights * column) for column in coordinates.T]
-    return np.stack(sums, axis=1) / sizes[:, None], sizes
+    return np.stack(sums, axis=1) / np.maximum(sizes, 1.0)[:, None], sizes
+
+
+def ward_merges(means: Float64Array, sizes: Float64Array) -> tuple[Int64Array, Float64Array]:
+    """Return the merges of Ward's tree in order, (n_clusters - 1, 2), and what they cost.
+
+    The second of a pair, which has the higher number, joins the first. Shapes: `means` (n_clusters,
+    n_components), `sizes` (n_clusters,).
+    """
+    means, sizes = means.copy(), sizes.copy()
+    n_clusters = len(sizes)
+    cost = np.array([_ward(means, sizes, *one) for one in zip(means, sizes, strict=True)])
+    np.fill_diagonal(cost, np.inf)
+    merges, costs = np.empty((n_clusters - 1, 2), dtype=np.int64), np.empty(n_clusters - 1)
+    gone = np.zeros(n_clusters, dtype=np.bool_)
+    for step, row in enumerate(merges):
+        i, j = row[:] = sorted(divmod(int(cost.argmin()), n_clusters))
+        costs[step] = cost[i, j]
+        means[i] = (sizes[i] * means[i] + sizes[j] * means[j]) / max(sizes[i] + sizes[j], 1.0)
+        sizes[i] += sizes[j]
+        gone[j] = True
+        cost[i] = np.where(gone, np.inf, _ward(means, sizes, means[i], sizes[i]))
+        cost[i, i] = np.inf
+        cost[:, i] = cost[i]
+        cost[j] = cost[:, j] = np.inf
+    return merges, costs
 
 
 def _ward(
@@ -125,7 +191,15 @@ def _ward(
 ) -> Float64Array:
     """Return by how much merging a cluster with each of some raises the sum of squares."""
     away = means - mean
-    return np.asarray(np.einsum("ij,ij->i", away, away) * sizes * size / (sizes + size))
+    both = np.maximum(sizes + size, 1.0)
+    return np.asarray(np.einsum("ij,ij->i", away, away) * sizes * size / both)
+
+
+def _parents(labels: Int64Array, cells: Int64Array) -> Int64Array:
+    """Return the cell that each label lies in, (n_labels,)."""
+    parents = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int64)
+    parents[labels] = cells
+    return parents
 
 
 def _numbered(labels: Int64Array) -> Int64Array:

@@ -3,14 +3,14 @@
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from embedtopics._utils.checks import is_count
-from embedtopics.clustering._partition import Partitions
+from embedtopics.clustering._partition import Partitions, PartitionTree
 from embedtopics.clustering._resolution import (
     named_min_cluster_size,
     topics_by_min_cluster_size,
@@ -25,6 +25,9 @@ from embedtopics.terms.results import TermCounts
 from embedtopics.topics.results import TopicConstraints
 
 NAMES = ("auto", "fine", "coarse")
+
+FEW_CELLS = 8
+"""Cells around which partitions are nested where there are no two dense groups."""
 
 TRIALS = 8
 """Numbers of clusters that are tried, where some turn out to be about nothing."""
@@ -83,62 +86,117 @@ class NotEnoughTopics(InputError):
         self.best = best
 
 
-def choose_cut(
-    tree: SpanningTree,
-    partitions: Partitions,
-    weights: Int64Array,
-    resolution: Resolution,
-    without: Without,
-) -> ClusterCut:
-    """Cut clusters at a resolution.
+@dataclass(frozen=True, eq=False)
+class Cuts:
+    """The clusters of documents at every resolution, in one tree.
 
-    The density hierarchy says which documents lie in dense groups of a smallest size. The documents
-    are divided by k-means that starts from those groups that are about something, or, into a number
-    that is wanted, by Ward's tree.
+    The density hierarchy says which documents lie in dense groups of a smallest size. At "auto" the
+    documents are divided by k-means that starts from those groups that are about something; the
+    partitions into other numbers are nested around this one. `weights` (n_documents,) are those of
+    the density hierarchy; the partitions may count fewer documents.
     """
-    wanted, size = resolution.n_topics, resolution.min_cluster_size
-    if isinstance(size, str):
-        n_by_size = topics_by_min_cluster_size(tree, weights)
-        name = wanted if isinstance(wanted, str) else "auto"
-        size = _named_size(name, n_by_size, partitions)
-        if not isinstance(wanted, str):
-            # Who asks for a number gets it, however small the dense groups are.
-            enough = np.flatnonzero(n_by_size >= 2)
-            size = min(size, int(enough[-1])) if len(enough) else size
-    dense = labels_at(tree, size, weights, method="leaf", allow_one_place=True)
-    is_informative = ~without(dense.labels, len(dense.persistence))
-    found = ClusterCut(dense, is_informative, size)
-    if isinstance(wanted, str):
+
+    tree: SpanningTree
+    partitions: Partitions
+    weights: Int64Array
+    without: Without
+    constrained: Callable[["Cuts", Resolution], ClusterCut] | None = None
+
+    def at(self, resolution: Resolution) -> ClusterCut:
+        """Cut clusters at a resolution, with what constrains them."""
+        return (
+            self.free(resolution)
+            if self.constrained is None
+            else self.constrained(self, resolution)
+        )
+
+    def free(self, resolution: Resolution) -> ClusterCut:
+        """Cut clusters at a resolution.
+
+        Raises
+        ------
+        NotEnoughTopics
+        """
+        wanted, size = resolution.n_topics, resolution.min_cluster_size
+        if isinstance(wanted, str):
+            named = self._auto if (wanted, size) == ("auto", "auto") else None
+            found = named or self._dense(self._size(wanted) if isinstance(size, str) else size)
+            if not found.n_informative:
+                return found
+            cells = self.cells.into(found.n_informative)
+            return _divided(found, cells, self.without, is_loose=isinstance(size, str))
+        # Who asks for a number gets it, however small the dense groups are.
+        enough = np.flatnonzero(self._n_by_size >= 2)
+        size = self._size("auto")
+        found = self._dense(min(size, int(enough[-1]))) if len(enough) else self._auto
+        return self._into(found, int(wanted))
+
+    def _into(self, found: ClusterCut, wanted: int) -> ClusterCut:
+        """Divide into so many clusters that are about something."""
         if not found.n_informative:
-            return found
-        number = np.append(np.where(is_informative, np.cumsum(is_informative) - 1, NOISE), NOISE)
-        return _divided(found, partitions.around(number[dense.labels].astype(np.int32)), without)
-    if not found.n_informative:
-        raise NotEnoughTopics(found, int(wanted))
-    n, best = min(int(wanted), partitions.n_most), found
-    for trial in range(TRIALS):
-        cut = _divided(found, partitions.into(n), without)
-        lacking = int(wanted) - cut.n_informative
-        if lacking == 0:
-            return cut
-        if trial == 0 or 0 < lacking < wanted - best.n_informative:
-            best = cut
-        if n == partitions.n_most:
-            break
-        n = min(n + max(1, lacking), partitions.n_most)
-    raise NotEnoughTopics(best, int(wanted))
+            raise NotEnoughTopics(found, wanted)
+        n_most = self.cells.n_most
+        n, best = min(wanted, n_most), found
+        for trial in range(TRIALS):
+            cut = _divided(found, self.cells.into(n), self.without)
+            lacking = wanted - cut.n_informative
+            if lacking == 0:
+                return cut
+            if trial == 0 or 0 < lacking < wanted - best.n_informative:
+                best = cut
+            if n == n_most:
+                break
+            n = min(n + max(1, lacking), n_most)
+        raise NotEnoughTopics(best, wanted)
+
+    def _dense(self, size: int) -> ClusterCut:
+        """Return the dense groups of a smallest size, and which of them are about something."""
+        dense = labels_at(self.tree, size, self.weights, method="leaf", allow_one_place=True)
+        return ClusterCut(dense, ~self.without(dense.labels, len(dense.persistence)), size)
+
+    def _size(self, name: str) -> int:
+        """Return the size of a named resolution; smaller where that leaves less than two groups."""
+        cells, n_by_size = self.partitions, self._n_by_size
+        size = named_min_cluster_size(name, cells.coordinates, cells.weights)
+        if size < len(n_by_size) and n_by_size[size] >= 2:
+            return size
+        finest = named_min_cluster_size("fine", cells.coordinates, cells.weights)
+        enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
+        return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
+
+    @cached_property
+    def _n_by_size(self) -> Int64Array:
+        return topics_by_min_cluster_size(self.tree, self.weights)
+
+    @cached_property
+    def _auto(self) -> ClusterCut:
+        return self._dense(self._size("auto"))
+
+    @cached_property
+    def cells(self) -> PartitionTree:
+        """The partitions of the documents, nested around that of "auto"."""
+        informative = self._auto.is_informative
+        if informative.sum() < 2:
+            return PartitionTree(self.partitions, self.partitions.into(FEW_CELLS))
+        number = np.append(np.where(informative, np.cumsum(informative) - 1, NOISE), NOISE)
+        groups = number[self._auto.clustering.labels].astype(np.int32)
+        return PartitionTree(self.partitions, self.partitions.around(groups))
 
 
-def _divided(found: ClusterCut, cells: Int64Array, without: Without) -> ClusterCut:
+def _divided(
+    found: ClusterCut, cells: Int64Array, without: Without, *, is_loose: bool = True
+) -> ClusterCut:
     """Make clusters of cells (n_documents,), the dense documents their cores.
 
-    Dense groups about nothing stay as they are. A cell without a dense document is all core.
+    Dense groups about nothing stay as they are. A cell without a dense document is all core where
+    clusters may be loose, and none where a smallest size was asked for.
     """
     dense, informative = found.clustering, found.is_informative
     n_cells = int(cells.max(initial=-1)) + 1
     is_core = np.append(informative, False)[dense.labels]
     is_empty = np.append(~informative, False)[dense.labels]
-    is_core |= ~np.isin(cells, cells[is_core]) & ~is_empty
+    if is_loose:
+        is_core |= ~np.isin(cells, cells[is_core]) & ~is_empty
     number = np.append(np.where(informative, NOISE, n_cells + np.cumsum(~informative) - 1), NOISE)
     labels = np.where(is_core, cells, number[dense.labels]).astype(np.int32)
     persistence = np.append(dense.persistence, np.nan)[dense.labels]
@@ -156,16 +214,6 @@ def _divided(found: ClusterCut, cells: Int64Array, without: Without) -> ClusterC
         found.min_cluster_size,
         cells,
     )
-
-
-def _named_size(name: str, n_by_size: Int64Array, partitions: Partitions) -> int:
-    """Return the size of a named resolution; a smaller one where that leaves less than two."""
-    size = named_min_cluster_size(name, partitions.coordinates, partitions.weights)
-    if size < len(n_by_size) and n_by_size[size] >= 2:
-        return size
-    finest = named_min_cluster_size("fine", partitions.coordinates, partitions.weights)
-    enough = np.flatnonzero(n_by_size[: size + 1] >= 2)
-    return int(enough[-1]) if len(enough) and enough[-1] >= finest else size
 
 
 def check_constraints(
@@ -187,52 +235,46 @@ def check_constraints(
         raise InputError("n_topics", expected, wanted, 'give "auto", or fewer names')
 
 
-def partitions_of(
-    coordinates: FloatArray, weights: Int64Array, constraints: TopicConstraints | None = None
-) -> Partitions:
-    """Return the partitions of the documents that are in no fixed topic."""
-    if constraints is not None and constraints.is_fixed:
-        weights = np.where(constraints.groups >= 0, 0, weights)
-    return Partitions(coordinates, weights)
-
-
-def cut_clusters(
+def cuts_of(
     tree: SpanningTree,
-    partitions: Partitions,
+    coordinates: FloatArray,
     weights: Int64Array,
-    resolution: Resolution,
     counts: TermCounts,
     graph: NeighborGraph,
     constraints: TopicConstraints | None = None,
-) -> ClusterCut:
-    """Cut clusters from a hierarchy with the constraints applied.
+) -> Cuts:
+    """Return the clusters at every resolution, with the constraints applied.
 
     Documents of fixed topics leave the clusters; one of which more than half left, or whose rest
     has more neighbours there than in itself, is dropped as a remainder.
     """
     without = partial(uninformative_topics, counts)
     if constraints is None:
-        return choose_cut(tree, partitions, weights, resolution, without)
-    check_constraints(constraints, resolution)
-    wanted, n_fixed = resolution.n_topics, len(constraints.names) if constraints.is_fixed else 0
+        return Cuts(tree, Partitions(coordinates, weights), weights, without)
+    n_fixed = len(constraints.names) if constraints.is_fixed else 0
+    counted = np.where(constraints.groups >= 0, 0, weights) if n_fixed else weights
 
     def without_or_remainder(labels: Int32Array, n_clusters: int) -> BoolArray:
         left = _left(labels, constraints)
         remainder = _is_remainder(left, labels, n_clusters, weights, graph, constraints)
         return without(left, n_clusters) | remainder
 
-    if not isinstance(wanted, str) and wanted == n_fixed:
-        size = named_min_cluster_size("auto", partitions.coordinates, weights)
-        return _with_fixed(_no_clusters(len(weights), size), constraints)
-    others = wanted if isinstance(wanted, str) else wanted - n_fixed
-    asked = dataclasses.replace(resolution, n_topics=others)
-    try:
-        refused = without_or_remainder if n_fixed else without
-        cut = choose_cut(tree, partitions, weights, asked, refused)
-    except NotEnoughTopics as error:
-        best = constrain_cut(error.best, weights, graph, constraints)
-        raise NotEnoughTopics(best, int(wanted)) from None
-    return constrain_cut(cut, weights, graph, constraints)
+    def constrained(cuts: Cuts, resolution: Resolution) -> ClusterCut:
+        check_constraints(constraints, resolution)
+        wanted = resolution.n_topics
+        if not isinstance(wanted, str) and wanted == n_fixed:
+            size = named_min_cluster_size("auto", coordinates, weights)
+            return _with_fixed(_no_clusters(len(weights), size), constraints)
+        others = wanted if isinstance(wanted, str) else wanted - n_fixed
+        try:
+            cut = cuts.free(dataclasses.replace(resolution, n_topics=others))
+        except NotEnoughTopics as error:
+            best = constrain_cut(error.best, weights, graph, constraints)
+            raise NotEnoughTopics(best, int(wanted)) from None
+        return constrain_cut(cut, weights, graph, constraints)
+
+    refused = without_or_remainder if n_fixed else without
+    return Cuts(tree, Partitions(coordinates, counted), weights, refused, constrained)
 
 
 def constrain_cut(

@@ -44,8 +44,7 @@ from embedtopics.topics._clusters import (
     Resolution,
     check_constraints,
     constrain_cut,
-    cut_clusters,
-    partitions_of,
+    cuts_of,
 )
 from embedtopics.topics._describe import GIVEN, TermSettings, count_corpus_terms, describe_topics
 from embedtopics.topics._propagation import OutlierAssignment
@@ -309,11 +308,9 @@ class _Fit:
             size = getattr(stages.clusterer, "min_cluster_size_", None)
             cut = ClusterCut(raw, is_informative, size)
             return constrain_cut(cut, weights, graph, self.constraints)
-        cells = partitions_of(coordinates, weights, self.constraints)
         try:
-            return cut_clusters(
-                tree, cells, weights, stages.resolution, counts, graph, self.constraints
-            )
+            cuts = cuts_of(tree, coordinates, weights, counts, graph, self.constraints)
+            return cuts.at(stages.resolution)
         except NotEnoughTopics as error:
             # The work is done; as many topics as there are serve better than none.
             message = f"Fewer topics than wanted: {error}."

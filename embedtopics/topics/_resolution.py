@@ -15,8 +15,8 @@ from embedtopics.clustering._resolution import topics_by_min_cluster_size
 from embedtopics.clustering.results import Level, SpanningTree
 from embedtopics.corpus.results import Decision
 from embedtopics.errors import InputError
-from embedtopics.protocols import Int32Array, RandomState, TermWeighting
-from embedtopics.topics._clusters import Resolution, cut_clusters, partitions_of
+from embedtopics.protocols import Int32Array, Int64Array, RandomState, TermWeighting
+from embedtopics.topics._clusters import ClusterCut, Resolution, cuts_of
 from embedtopics.topics._describe import describe_again, describe_weighting
 from embedtopics.topics._propagation import checked_coverage
 from embedtopics.topics._relabel import edit_of
@@ -75,8 +75,8 @@ def at_resolution(
     coverage = checked_coverage(coverage)
     resolution = Resolution(n_topics, min_cluster_size)
     weights, graph, constraints = result.documents.weights, result.graph, result.constraints
-    cells = partitions_of(result.coordinates, weights, constraints)
-    cut = cut_clusters(tree, cells, weights, resolution, result.term_counts, graph, constraints)
+    counts, coordinates = result.term_counts, result.coordinates
+    cut = cuts_of(tree, coordinates, weights, counts, graph, constraints).at(resolution)
     assigned = assign_constrained(graph, cut, weights, coverage, result.embeddings, constraints)
     topics, topic_terms = describe_again(result, assigned.clustering, weighting)
     topics = named_topics(topics, assigned.clustering.labels, weights, constraints)
@@ -124,20 +124,26 @@ def levels(result: TopicResult) -> tuple[Level, ...]:
     """
     tree = _hierarchy(result)
     weights, counts, constraints = result.documents.weights, result.term_counts, result.constraints
-    cells = partitions_of(result.coordinates, weights, constraints)
+    cuts = cuts_of(tree, result.coordinates, weights, counts, result.graph, constraints)
     n_by_size = topics_by_min_cluster_size(tree, weights)
     found: list[Level] = []
     n_before, step = 0, float(FINEST_LEVEL)
     while (size := round(step)) < len(n_by_size) and n_by_size[size] >= 2:
         if n_by_size[size] != n_before:
-            n_before, asked = n_by_size[size], Resolution("auto", size)
-            cut = cut_clusters(tree, cells, weights, asked, counts, result.graph, constraints)
-            is_inside = np.append(cut.is_informative, False)[cut.clustering.labels]
-            coverage = float(weights[is_inside].sum() / weights.sum())
-            persistence = float(np.nanmean(cut.clustering.persistence[cut.is_informative]))
-            found.append(Level(size, cut.n_informative, coverage, persistence))
+            n_before, cut = n_by_size[size], cuts.at(Resolution("auto", size))
+            if not found or found[-1].n_topics != cut.n_informative:
+                found.append(_level(cut, weights))
         step *= LEVEL_STEP
     return tuple(found)
+
+
+def _level(cut: ClusterCut, weights: Int64Array) -> Level:
+    """Say what a cut is like."""
+    is_inside = np.append(cut.is_informative, False)[cut.clustering.labels]
+    coverage = float(weights[is_inside].sum() / weights.sum())
+    persistence = float(np.nanmean(cut.clustering.persistence[cut.is_informative]))
+    assert cut.min_cluster_size is not None
+    return Level(cut.min_cluster_size, cut.n_informative, coverage, persistence)
 
 
 MOST_SUGGESTED = 60

@@ -26,7 +26,7 @@ from embedtopics.reduction._fuzzy import fuzzy_graph
 from embedtopics.reduction._smoothing import leading, smooth
 from embedtopics.reduction._start import principal_start
 from embedtopics.terms.results import TermCounts
-from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cut_clusters, partitions_of
+from embedtopics.topics._clusters import NotEnoughTopics, Resolution, cuts_of
 from embedtopics.topics._describe import refuse_without_texts
 from embedtopics.topics._vectors import members, places_of
 from embedtopics.topics.constraints._apply import assign_constrained, constrained_graph
@@ -137,11 +137,11 @@ def replicate_at(
     coordinates = smooth(fuzzy, start, groups=groups, pull=pull)
     n_samples = DensityClusterer().min_samples
     tree = spanning_tree(leading(coordinates), min_samples=n_samples)
-    cells = partitions_of(coordinates, weights, constraints)
     words = dataclasses.replace(recipe.words, counts=recipe.words.counts[held])
+    cuts = cuts_of(tree, coordinates, weights, words, graph, constraints)
     for resolution in resolutions:
         try:
-            cut = cut_clusters(tree, cells, weights, resolution, words, graph, constraints)
+            cut = cuts.at(resolution)
         except NotEnoughTopics as error:
             cut = error.best
         assigned = assign_constrained(graph, cut, weights, recipe.coverage, embeddings, constraints)

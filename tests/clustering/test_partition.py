@@ -9,7 +9,12 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
-from embedtopics.clustering._partition import MOST_MICRO_CLUSTERS, Partitions
+from embedtopics.clustering._partition import (
+    MOST_MICRO_CLUSTERS,
+    Partitions,
+    PartitionTree,
+    ward_merges,
+)
 
 
 def points(n=400, n_groups=5, spread=0.3, seed=0):
@@ -40,19 +45,32 @@ def test_the_sum_of_squares_is_near_the_best_of_many_starts(n_clusters):
     assert inertia(found, unweighted(found).into(n_clusters)) < 1.03 * best.inertia_
 
 
-def test_the_tree_of_points_is_scipys_ward():
-    # Of so few points each is a micro-cluster of its own once every weight is two.
+def test_the_merges_of_points_are_scipys_ward():
     found, _ = points(40, 4, spread=0.5)
-    doubled = np.repeat(found, 2, axis=0)
-    made = unweighted(doubled)
-    assert made.n_most == 40
+    merges, costs = ward_merges(found.astype(np.float64), np.ones(40))
     tree = linkage(found.astype(np.float64), "ward")
-    for k in range(1, 41):
-        cluster = np.arange(made.n_most)
-        for first, second in made._merges[: made.n_most - k]:
-            cluster[cluster == second] = first
-        expected = np.repeat(fcluster(tree, k, "maxclust"), 2)
-        assert adjusted_rand_score(expected, cluster[made._micro]) == 1.0
+    # SciPy's distance is the root of twice what a merge adds to the sum of squares.
+    np.testing.assert_allclose(np.sqrt(2 * costs), tree[:, 2], rtol=1e-9)
+    cluster = np.arange(40)
+    for n_left, (first, second) in zip(range(39, 0, -1), merges, strict=True):
+        cluster[cluster == second] = first
+        assert adjusted_rand_score(fcluster(tree, n_left, "maxclust"), cluster) == 1.0
+
+
+@pytest.mark.parametrize("n_cells", [1, 3, 12])
+def test_partitions_of_all_numbers_are_one_tree(n_cells):
+    found, truth = points(600, 12, spread=0.4)
+    made = unweighted(found)
+    tree = PartitionTree(made, made.into(n_cells))
+    before = np.zeros(600, dtype=np.int64)
+    for k in range(1, tree.n_most + 1):
+        labels = tree.into(k)
+        assert set(labels.tolist()) == set(range(k))
+        assert len({*zip(labels.tolist(), before.tolist(), strict=True)}) == k
+        before = labels
+    np.testing.assert_array_equal(tree.into(n_cells), tree.cells)
+    np.testing.assert_array_equal(tree.into(tree.n_most + 9), before)
+    assert adjusted_rand_score(truth, tree.into(12)) > 0.85
 
 
 @settings(deadline=None, max_examples=60)

@@ -13,7 +13,7 @@ from embedtopics.clustering._selection import labels_at
 from embedtopics.clustering._spanning_tree import spanning_tree
 from embedtopics.errors import InputError
 from embedtopics.topics import at_resolution, levels, suggest_resolution
-from embedtopics.topics._clusters import NotEnoughTopics, Resolution, choose_cut
+from embedtopics.topics._clusters import Cuts, NotEnoughTopics, Resolution
 from embedtopics.topics._stability import recipe_of, replicate
 from embedtopics.topics.results import Reason
 from tests.factories import each, refuses
@@ -40,6 +40,16 @@ def test_an_integer_is_met_exactly(branched, n_topics):
     assert all(topic.keywords for topic in read.topics)
     sizes = [topic.size for topic in read.topics]
     assert sizes == sorted(sizes, reverse=True)
+
+
+def test_topics_of_every_number_are_one_tree(branched):
+    before = np.zeros(len(branched.documents), dtype=int)
+    for n_topics in range(1, 25):
+        labels = at_resolution(branched, n_topics, coverage=1.0).clustering.labels
+        both = (labels >= 0) & (before >= 0)
+        pairs = {*zip(labels[both].tolist(), before[both].tolist(), strict=True)}
+        assert len(pairs) == n_topics
+        before = labels
 
 
 @pytest.mark.parametrize(
@@ -78,7 +88,7 @@ def test_an_integer_divides_the_documents_into_so_many(twigs):
     near, branch = group % 3 < 2, group // 3
     expected = {12: group, 8: np.where(near, branch, 100 + branch), 4: branch, 1: 0 * branch}
     for k, labels in expected.items():
-        cut = choose_cut(*twigs, Resolution(k), none_is_empty)
+        cut = Cuts(*twigs, none_is_empty).at(Resolution(k))
         assert cut.n_informative == k and cut.min_cluster_size == 10
         for found in (cut.clustering.labels, cut.cells):
             assert len({*zip(found.tolist(), labels.tolist(), strict=True)}) == k
@@ -87,7 +97,7 @@ def test_an_integer_divides_the_documents_into_so_many(twigs):
 def test_a_cluster_has_the_mean_persistence_of_its_dense_groups(twigs):
     tree, _, weights = twigs
     dense = labels_at(tree, 10, weights, method="leaf")
-    cut = choose_cut(*twigs, Resolution(4), none_is_empty)
+    cut = Cuts(*twigs, none_is_empty).at(Resolution(4))
     for cluster in range(4):
         inside = dense.labels[cut.cells == cluster]
         expected = dense.persistence[inside[inside >= 0]].mean()
@@ -115,8 +125,7 @@ def test_levels(branched):
     offered = levels(branched)
     numbers = [level.n_topics for level in offered]
     sizes = [level.min_cluster_size for level in offered]
-    assert len(offered) >= 3 and sizes[0] == 5
-    assert numbers == sorted(set(numbers), reverse=True) and numbers[-1] >= 2
+    assert numbers == [12, 4] and sizes[0] == 5
     assert sizes == sorted(set(sizes))
     for size, number in zip(sizes, numbers, strict=True):
         assert at_resolution(branched, min_cluster_size=size).n_topics == number
@@ -211,7 +220,7 @@ def test_a_dissolved_topic_is_made_up_for_by_a_finer_cut(twigs):
         return np.arange(n_topics) == labels[0]
 
     for wanted in (2, 3, 4, 8, 11):
-        cut = choose_cut(*twigs, Resolution(wanted), first_is_empty)
+        cut = Cuts(*twigs, first_is_empty).at(Resolution(wanted))
         assert cut.n_informative == wanted and len(cut.is_informative) == wanted + 1
         dissolved = cut.clustering.labels[0]
         assert not cut.is_informative[dissolved]

@@ -21,7 +21,7 @@ from embedtopics.neighbors.results import NeighborGraph
 from embedtopics.protocols import Float64Array, FloatArray, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._subject import uninformative_topics
-from embedtopics.topics._clusters import Resolution, choose_cut
+from embedtopics.topics._clusters import Cuts, Resolution
 from embedtopics.topics._describe import fitted_weighting
 from embedtopics.topics._propagation import (
     FAR,
@@ -295,7 +295,7 @@ def _cut(
     else:
         counts = dataclasses.replace(result.term_counts, counts=result.term_counts.counts[members])
         without = partial(uninformative_topics, counts)
-        cut = choose_cut(_tree_of(result, members), cells, weights, resolution, without)
+        cut = Cuts(_tree_of(result, members), cells, weights, without).at(resolution)
         labels, n_found = keep_labels(cut.clustering.labels, cut.is_informative), cut.n_informative
         probabilities = cut.clustering.probabilities
     if n_found < (2 if isinstance(wanted, str) else wanted):

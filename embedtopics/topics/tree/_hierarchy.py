@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from embedtopics._utils.checks import checked_choice, checked_count, optional_count
+from embedtopics.clustering._partition import cluster_means, ward_merges
 from embedtopics.errors import InputError
 from embedtopics.protocols import Float64Array, Int32Array, Int64Array, TermWeighting
 from embedtopics.terms._counts import count_by_topic
 from embedtopics.terms._keywords import select_keywords, unique_labels
 from embedtopics.terms._representative import best_terms
+from embedtopics.topics._clusters import cuts_of
 from embedtopics.topics._describe import fitted_weighting, languages_of
 from embedtopics.topics._vectors import topic_cosines
 from embedtopics.topics.results import TopicResult
@@ -45,7 +47,7 @@ class _Best(NamedTuple):
 def hierarchy(
     result: TopicResult,
     *,
-    by: Any = "terms",
+    by: Any = "coordinates",
     linkage: str = "ward",
     n_terms: int = 10,
     diverse: bool = True,
@@ -58,9 +60,10 @@ def hierarchy(
     Parameters
     ----------
     result : TopicResult
-    by : {"terms", "embeddings"} or array_like of shape (n_topics, n_topics)
-        Compare topics by the cosine of their class-TF-IDF weights, or of their mean embeddings; or
-        a matrix of distances.
+    by : {"coordinates", "terms", "embeddings"} or array_like of shape (n_topics, n_topics)
+        Compare topics by their means in the coordinates in which documents were clustered (with
+        "ward", the groups are those of `at_resolution`), by the cosine of their class-TF-IDF
+        weights, or of their mean embeddings; or a matrix of distances.
     linkage : {"ward", "average", "complete", "single", "weighted"}
         "ward", as in BERTopic's `hierarchical_topics`, makes groups of more even size: of 220
         topics of arXiv abstracts, the largest of ten groups held 17 % of the texts, with
@@ -85,8 +88,12 @@ def hierarchy(
     """
     checked_count(n_terms, "n_terms")
     checked_choice(linkage, "linkage", LINKAGES)
-    between = _distances(result, by)
-    merges, distances, order = _link(between, linkage)
+    if isinstance(by, str) and by == "coordinates":
+        between = _distances(result, "embeddings")
+        merges, distances, order = _link_coordinates(result, linkage)
+    else:
+        between = _distances(result, by)
+        merges, distances, order = _link(between, linkage)
     found = merged_terms(result, merges, n_terms, diverse=diverse, weighting=weighting)
     similarities = (1.0 - between).astype(np.float32)
     nodes = [TopicNode(t.label, t.size, 1, t.keywords, t.weights) for t in result.topics]
@@ -134,6 +141,49 @@ def _link(between: Float64Array, linkage: Any) -> tuple[Int32Array, Float64Array
     # Rounding can put a merge below one within it by the last bit.
     distances = np.maximum.accumulate(steps[:, 2])
     return steps[:, :2].astype(np.int32), distances, leaves_list(steps).astype(np.int32)
+
+
+def _link_coordinates(
+    result: TopicResult, linkage: Any
+) -> tuple[Int32Array, Float64Array, Int32Array]:
+    """Merge topics by their means in the coordinates, as `at_resolution` does."""
+    from scipy.cluster.hierarchy import leaves_list, optimal_leaf_ordering
+    from scipy.spatial.distance import pdist, squareform
+
+    labels, n_topics = _cells(result), result.n_topics
+    if n_topics < 2:
+        return _link(np.zeros((n_topics, n_topics)), linkage)
+    inside = labels >= 0
+    weights = result.documents.weights[inside]
+    means, sizes = cluster_means(result.coordinates[inside], weights, labels[inside])
+    if linkage != "ward":
+        return _link(squareform(pdist(means)), linkage)
+    pairs, costs = ward_merges(means, sizes)
+    steps = np.empty((n_topics - 1, 4))
+    node, n_inside = np.arange(n_topics), np.ones(n_topics)
+    heights = np.maximum.accumulate(np.sqrt(2.0 * np.maximum(costs, 0.0)))
+    for step, (first, second) in enumerate(pairs):
+        n_inside[first] += n_inside[second]
+        steps[step] = *sorted((node[first], node[second])), heights[step], n_inside[first]
+        node[first] = n_topics + step
+    steps = optimal_leaf_ordering(steps, pdist(means))
+    return steps[:, :2].astype(np.int32), steps[:, 2], leaves_list(steps).astype(np.int32)
+
+
+def _cells(result: TopicResult) -> Int32Array:
+    """Return the topic of each document (n_documents,), outliers too where its tree tells."""
+    labels = result.clustering.labels
+    if result.tree is None:
+        return labels
+    weights, graph, counts = result.documents.weights, result.graph, result.term_counts
+    cuts = cuts_of(result.tree, result.coordinates, weights, counts, graph, result.constraints)
+    cells = cuts.cells.into(result.n_topics)
+    inside = labels >= 0
+    pairs = np.unique(np.stack([cells[inside], labels[inside]]), axis=1)
+    # Topics that were edited, seeded or cut otherwise are not the cells of the tree.
+    if pairs.shape[1] != result.n_topics or not (pairs[0] == np.arange(result.n_topics)).all():
+        return labels
+    return np.asarray(pairs[1][cells], dtype=np.int32)
 
 
 def merged_terms(

@@ -78,8 +78,9 @@ class TopicHierarchy(Displayed):
     order : int32 ndarray of shape (n_topics,)
         The topics, arranged so that no merge crosses another.
     similarities : float32 ndarray of shape (n_topics, n_topics)
+        Cosines of terms, else of mean embeddings; one less the distances that were given.
     nodes : tuple of TopicNode
-    by : {"terms", "embeddings", "given"}
+    by : {"coordinates", "terms", "embeddings", "given"}
     linkage : str
     """
 

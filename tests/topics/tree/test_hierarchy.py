@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
+from scipy.spatial.distance import pdist, squareform
 
 from embedtopics import topics
 from embedtopics.errors import InputError
@@ -56,6 +57,41 @@ def test_average_linkage_equals_the_definition(by):
     np.testing.assert_allclose(tree.similarities, rows @ rows.T, atol=1e-6)
 
 
+def test_coordinates_are_merged_by_what_is_added_to_the_sum_of_squares():
+    result = make_result(400, 9, seed=3)
+    labels, weights = result.clustering.labels, result.documents.weights
+
+    def squares(group):
+        inside = np.isin(labels, list(group))
+        points, w = result.coordinates[inside].astype(float), weights[inside]
+        return (w[:, None] * (points - np.average(points, axis=0, weights=w)) ** 2).sum()
+
+    tree = topics.hierarchy(result)
+    groups = [frozenset([t]) for t in range(9)]
+    for merge in range(8):
+        pairs = [(a, b) for i, a in enumerate(groups) for b in groups[:i]]
+        costs = [squares(a | b) - squares(a) - squares(b) for a, b in pairs]
+        a, b = pairs[int(np.argmin(costs))]
+        assert frozenset(tree.topics_under(9 + merge)) == a | b
+        assert tree.distances[merge] == pytest.approx(np.sqrt(2 * min(costs)), rel=1e-4)
+        groups = [group for group in groups if group not in (a, b)] + [a | b]
+    means = [np.average(result.coordinates[labels == t], axis=0, weights=weights[labels == t])
+             for t in range(9)]  # fmt: skip
+    average = topics.hierarchy(result, linkage="average")
+    expected = naive_average(squareform(pdist(means)))
+    assert [frozenset(average.topics_under(9 + i)) for i in range(8)] == [g for g, _ in expected]
+
+
+def test_groups_of_the_hierarchy_are_the_topics_of_coarser_resolutions(branched):
+    tree, labels = topics.hierarchy(branched), branched.clustering.labels
+    for n_topics in range(2, branched.n_topics):
+        coarser = topics.at_resolution(branched, n_topics).clustering.labels
+        group_of = {t: g for g, group in enumerate(tree.cut(n_topics)) for t in group}
+        both = (labels >= 0) & (coarser >= 0)
+        pairs = {(group_of[t], c) for t, c in zip(labels[both], coarser[both], strict=True)}
+        assert len(pairs) == n_topics
+
+
 @pytest.mark.parametrize("sqrt_tf", [False, True])
 def test_merged_terms_are_weighed_from_summed_counts(sqrt_tf):
     weighting = ClassTfidf(sqrt_tf=sqrt_tf)
@@ -100,14 +136,15 @@ def test_no_terms_no_topics_one_topic():
     silent = csr_matrix(result.topic_terms.shape)
     zeros = csr_matrix(result.term_counts.counts.shape, dtype=np.int32)
     counts = replace(result.term_counts, counts=zeros)
-    mute = topics.hierarchy(replace(result, topic_terms=silent, term_counts=counts))
+    mute = topics.hierarchy(replace(result, topic_terms=silent, term_counts=counts), by="terms")
     np.testing.assert_array_equal(mute.similarities, np.eye(3))
     assert [node.terms for node in mute.nodes[3:]] == [(), ()]
     assert [node.label for node in mute.nodes[3:]] == ["no terms", "no terms (2)"]
     # One topic without terms lies at distance 1 from all and merges like any other.
     lacking = result.topic_terms.toarray()
     lacking[1] = 0.0
-    tree = topics.hierarchy(replace(result, topic_terms=csr_matrix(lacking)), linkage="average")
+    lacking = replace(result, topic_terms=csr_matrix(lacking))
+    tree = topics.hierarchy(lacking, by="terms", linkage="average")
     np.testing.assert_array_equal(tree.similarities[1], [0, 1, 0])
     assert tree.cut(2)[-1] == (1,) or tree.cut(2)[0] == (1,)
 

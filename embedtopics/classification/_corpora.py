@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from embedtopics._utils.checks import checked_count
+from embedtopics._utils.display import one_line
 from embedtopics._utils.folders import replacing_file
 from embedtopics._utils.progress import progress_bar
 from embedtopics.classification._calibration import threshold_for
@@ -153,11 +154,17 @@ def _parts(corpus: Any, text: str | None, id: str | None, size: int) -> Generato
         return
     begin = 0
     with closing(frames):
-        for frame in frames:
+        while True:
             try:
+                frame = next(frames, None)
+                if frame is None:
+                    return
                 part = Corpus(frame, text, id)
             except InputError as error:
                 raise InputError(f"{error} (rows from {begin} of {corpus})") from None
+            except ValueError as error:  # of pandas and pyarrow, wrong encodings too
+                found = f"{corpus}, unreadable after {begin:,} rows ({one_line(error)})"
+                raise InputError("corpus", "a file that can be read", found=found) from None
             text = text or part.text_column  # of the first part
             begin += len(part)
             yield part
@@ -169,7 +176,7 @@ def _frames(path: Path, size: int) -> Generator[pd.DataFrame] | None:
 
     check_path(path)
     name = path.name.lower().removesuffix(".gz")
-    if name.endswith(".parquet"):
+    if path.name.lower().endswith(".parquet"):
         return _batches(path, size)
     if name.endswith((".jsonl", ".ndjson")):
         plain: dict[str, Any] = {"dtype": False, "lines": True}

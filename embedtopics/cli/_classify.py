@@ -179,8 +179,9 @@ def prevalence(
     figure: OutFigure = None,
 ) -> None:
     """Estimate what share of a corpus each class is, corrected by labels of a random sample."""
-    from embedtopics import Corpus, classification, plots
+    from embedtopics import classification, plots
     from embedtopics._utils.table_files import write_table
+    from embedtopics.corpus import Corpus
 
     check_target(out, TABLE)
     check_target(figure, PAGE, "--figure")
@@ -218,7 +219,7 @@ def _print_shares(console: Console, found: Any, width: float | None) -> None:
 
 def _labelled(file: Path, text: str | None, label: str) -> tuple[list[str], list[Any]]:
     """Return the texts of a file and their labels; those without a label have none."""
-    from embedtopics import Corpus
+    from embedtopics.corpus import Corpus
 
     corpus = Corpus(file, text)
     return list(corpus.texts), _labels(corpus, label)

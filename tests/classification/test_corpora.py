@@ -100,3 +100,8 @@ def test_bad_input_is_refused(tmp_path, model, frame):
         classify(model, frame["body"].tolist(), tmp_path / "out", part_rows=0)
     with pytest.raises(ValueError, match="body"):
         classify(model, written(frame, tmp_path / "a.csv"), tmp_path / "out", text="text")
+    (tmp_path / "b.jsonl").write_text('{"text": "an apple"}\n{"text": ')
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 nothing PAR1")
+    for name in ("b.jsonl", "c.parquet"):
+        with refuses("corpus"):
+            classify(model, tmp_path / name, tmp_path / f"out-{name}")

@@ -24,6 +24,7 @@ MAY_IMPORT = {
     "retrieval": {"encoders", "neighbors", "terms", "evaluation"},
     "training": {"encoders", "neighbors", "evaluation", "comparison"},
     "classification": {"encoders", "neighbors", "terms", "training", "evaluation"},
+    "pretraining": {"encoders", "neighbors", "terms", "training", "evaluation"},
     "probing": {"encoders", "neighbors", "reduction", "clustering", "evaluation"},
     "topics": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
     "comparison": {"encoders", "neighbors", "reduction", "clustering", "terms", "evaluation"},
